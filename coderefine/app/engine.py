@@ -19,6 +19,7 @@ from coderefine.errors import SandboxError
 from coderefine.lint import is_configured
 
 if TYPE_CHECKING:
+    from coderefine.cluster.client import Cluster
     from coderefine.journal import Journal
     from coderefine.llm.client import Client
     from coderefine.llm.model_request import ModelRequest
@@ -54,8 +55,8 @@ def open_views(project: Project) -> AbstractContextManager[Views]:
 
 
 @contextmanager
-def open_runner(project: Project) -> Iterator[Callable[..., Check] | None]:
-    """Yield the function that runs all tests: that of the configured cluster, or None for this machine's own."""
+def open_cluster(project: Project) -> Iterator[Cluster | None]:
+    """Yield the configured cluster; None if tests run on this machine."""
     config = project.config
     if config.cluster is None:
         yield None
@@ -63,17 +64,17 @@ def open_runner(project: Project) -> Iterator[Callable[..., Check] | None]:
     from coderefine.cluster.client import Cluster, connect
 
     with connect(config.cluster) as client:
-        yield Cluster.of(client, project.interpreter, config, project.listen).run_tests
+        yield Cluster.of(client, project.interpreter, config, project.listen)
 
 
-def gates(project: Project, runner: Callable[..., Check] | None = None) -> tuple[Critic, ...]:
-    """Return the gates: those of the configuration, then those of the task. `runner`: see `open_runner`."""
+def gates(project: Project, cluster: Cluster | None = None) -> tuple[Critic, ...]:
+    """Return the gates: those of the configuration, then those of the task."""
     from coderefine.critics import build
 
     configured = build(project.place, project.interpreter, project.config, project.listen)
-    for critic in configured if runner else ():
-        if critic.name == "pytest":
-            critic.runner = runner  # type: ignore[attr-defined]
+    for critic in configured:
+        if cluster and critic.name == "pytest":
+            critic.runner = cluster.run_tests  # type: ignore[attr-defined]
     if project.task.wanted:
         from coderefine.critics.task_gates import AcceptanceTests
 
@@ -100,8 +101,8 @@ def check(project: Project) -> tuple[Check, ...]:
     from coderefine.loop.critique import critique
 
     ask = Ask(project.place.scope)
-    with open_runner(project) as runner, open_views(project) as views:
-        critics = gates(project, runner)
+    with open_cluster(project) as cluster, open_views(project) as views:
+        critics = gates(project, cluster)
         checks = critique(views, critics, Patch(), ask)
         advisers = tuple(critic for critic in _task_critics(project) if not critic.gate)
         if not advisers or not all(check.clean and check.complete for check in checks):
@@ -153,7 +154,7 @@ def open_loop(
             views = SnapshotViews(opened, under) if under else opened
         if client is not None:
             client.preload()
-        runner = stack.enter_context(open_runner(project))
+        cluster = stack.enter_context(open_cluster(project))
         yield loop_parts(
             project,
             views,
@@ -162,7 +163,7 @@ def open_loop(
             originals=originals,
             under=under,
             proposers=proposers,
-            runner=runner,
+            cluster=cluster,
         )
 
 
@@ -175,7 +176,7 @@ def loop_parts(
     originals: Originals,
     under: Contents,
     proposers: Sequence[Proposer] | None = None,
-    runner: Callable[..., Check] | None = None,
+    cluster: Cluster | None = None,
 ) -> Parts:
     """Assemble everything that the loop needs; parameters as in `open_loop` and `gates`."""
     from coderefine.app.hook_cache import unaffected_by
@@ -202,8 +203,8 @@ def loop_parts(
     folders = ("", "src", *protection.settings.pythonpath)
     return Parts(
         views=views,
-        critics=gates(project, runner),
-        proposers=_proposers(project, client, under, equivalence) if proposers is None else proposers,
+        critics=gates(project, cluster),
+        proposers=_proposers(project, client, under, equivalence, cluster) if proposers is None else proposers,
         original=original,
         reason=protection.reason,
         helpers=protection.helpers,
@@ -269,7 +270,7 @@ def _advisers(
 
 
 def _proposers(
-    project: Project, client: Client | None, under: Contents, equivalence: Equivalence
+    project: Project, client: Client | None, under: Contents, equivalence: Equivalence, cluster: Cluster | None
 ) -> tuple[Proposer, ...]:
     """Return the proposers: search, ruff's safe fixes, changes that must keep behaviour, and the model, which costs.
 
@@ -283,10 +284,11 @@ def _proposers(
     found: list[Proposer] = []
     if config.search:
         from coderefine.proposers.search import Search
+        from coderefine.runner.cold_pool import open_any_pool
 
-        found.append(
-            Search(place, python, config, project.protection, project.listen, alone=client is None, under=under)
-        )
+        where = (place, python, config, project.protection, project.listen)
+        opener = cluster.open_pool if cluster else open_any_pool
+        found.append(Search(*where, alone=client is None, under=under, open_pool=opener))
     found.append(Autofix(place, config, python))
     found.append(
         Refactoring(rewritings.NAME, rewritings.LintChanges(place, config, python), equivalence, project.listen)

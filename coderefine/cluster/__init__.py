@@ -1,1 +1,1 @@
-"""Run the project's tests on the workers of a Dask cluster; nothing of Dask is imported before `connect`."""
+"""Run the project's tests and the search's candidates on a cluster; nothing of Dask is imported before `connect`."""

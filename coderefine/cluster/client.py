@@ -2,7 +2,7 @@
 
 A worker's answer may cost time, never a verdict: failures are confirmed at home, and whenever the workers have no
 answer, the tests run at home. So do single tests, and the final proof unless `proof` is "cluster". A lost scheduler
-ends the run.
+ends the run. candidates.py has the client of the search.
 """
 
 from __future__ import annotations
@@ -17,18 +17,23 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from coderefine.cluster import worker
+from coderefine.cluster.candidates import SpreadPool
 from coderefine.cluster.shards import SuiteRecord, merged, same
 from coderefine.cluster.trees import TreeStore, cache
+from coderefine.cluster.warm_pools import PoolJob
 from coderefine.cluster.worker import Environment, Job
 from coderefine.cluster.workers import Batch, Workers
 from coderefine.config import Config
-from coderefine.core import Ask, Check, Event, Listen, View
+from coderefine.core import Ask, Check, Event, Listen, View, Views
 from coderefine.core.plurals import counted
 from coderefine.errors import GitError, SurroundingsError, UsageError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.cold import run_tests
+from coderefine.runner.cold_pool import AnyPool, open_any_pool
+from coderefine.runner.pool import Pool
 
 LOCAL = re.compile(r"local(?::([1-9]\d*))?")
 REMOTE = re.compile(r"(tcp|tls)://")
@@ -150,12 +155,9 @@ class Cluster:
         if proof or ask.tests is not None or ask.record:  # `record` is about the permissions of this machine
             return at_home(ask)
         began = time.monotonic()
-        name = hashlib.sha256(str(place.root).encode()).hexdigest()[:16]
-        python = replace(interpreter, path=Path(self.python))
-        # Nothing of what may be secret leaves this machine.
-        plain = replace(config, base_url=None, extra_headers={}, commands=(), criteria=())
-        job = Job("", view.patch, place.prefix, python, plain, ask, limit, slowest, doubted, canary)
-        check, why = self._sent(job, place, name)
+        own = self._own(interpreter, config)
+        job = Job("", view.patch, place.prefix, *own, ask, limit, slowest, doubted, canary)
+        check, why = self._sent(job, place)
         if check:
             check = _confirmed(check, ask, at_home)
             why = why if check else "other results on the workers than here"
@@ -165,19 +167,49 @@ class Cluster:
         note = f"{counted(len(check.cases), 'test')} ran on the cluster ({why})"
         return replace(check, seconds=time.monotonic() - began, notes=(*check.notes, note))
 
-    def _sent(self, job: Job, place: Place, name: str) -> tuple[Check | None, str]:
-        """Bring the tree to the workers and ask them; return as `_asked`."""
+    @contextmanager
+    def open_pool(
+        self, views: Views, place: Place, interpreter: Interpreter, config: Config, **settings: Any
+    ) -> Iterator[AnyPool]:
+        """Open a pool of this machine as `open_any_pool`; the workers judge the candidates where these are many."""
+        with open_any_pool(views, place, interpreter, config, **settings) as pool:
+            if not isinstance(pool, Pool):
+                yield pool
+                return
+            with views.open(settings["patch"]) as view:
+                patch = view.patch
+            names = ("expected", "deadly", "seconds", "files", "freedom")
+            own = self._own(interpreter, config)
+            job = PoolJob(uuid4().hex, place.prefix, *own, patch, *(settings[name] for name in names))
+            spread = SpreadPool(pool, self.workers, job, lambda: self._bring(place), self.listen)
+            pool.elsewhere = spread.judge
+            try:
+                yield pool
+            finally:
+                spread.close()
+
+    def _own(self, interpreter: Interpreter, config: Config) -> tuple[Interpreter, Config]:
+        """Return the workers' interpreter and configuration. Nothing of what may be secret leaves this machine."""
+        plain = replace(config, base_url=None, extra_headers={}, commands=(), criteria=())
+        return replace(interpreter, path=Path(self.python)), plain
+
+    def _bring(self, place: Place) -> tuple[str, list[str]]:
+        """Send the tree; return its id and the workers that have it. Raises LostError, GitError, OSError."""
         store = TreeStore()
+        with self.sending:
+            self.admit()
+            tree = store.add(place.top, _name(place))
+            stores = {address: environment.store for address, environment in self.fit.items()}
+            return tree, self.workers.send(store, tree, stores)
+
+    def _sent(self, job: Job, place: Place) -> tuple[Check | None, str]:
+        """Bring the tree to the workers and ask them; return as `_asked`."""
         try:
-            with self.sending:
-                self.admit()
-                job = replace(job, tree=store.add(place.top, name))
-                stores = {address: environment.store for address, environment in self.fit.items()}
-                able = self.workers.send(store, job.tree, stores)
+            tree, able = self._bring(place)
         except (GitError, OSError) as error:  # a disk is full
             return None, f"the tree cannot be sent: {error}"
         if able:
-            return self._asked(job, able, cache() / f"{name}.json")
+            return self._asked(replace(job, tree=tree), able, cache() / f"{_name(place)}.json")
         return None, "; ".join(dict.fromkeys(self.workers.out.values())) or "no worker is left"
 
     def _asked(self, job: Job, able: Sequence[str], file: Path) -> tuple[Check | None, str]:
@@ -210,6 +242,11 @@ class Cluster:
         if fault := next((answer for answer in answers if isinstance(answer, str)), ""):
             return None, fault
         return merged([answer for answer in answers if isinstance(answer, Check)]), counted(len(jobs), "shard")
+
+
+def _name(place: Place) -> str:
+    """Return the name of the project in the cache."""
+    return hashlib.sha256(str(place.root).encode()).hexdigest()[:16]
 
 
 def _divided(job: Job, shards: Sequence[tuple[str, ...]]) -> list[Job]:

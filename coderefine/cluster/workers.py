@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,6 +64,10 @@ class Workers:
     beats: dict[str, tuple[float, float]] = field(default_factory=dict)
     looked: float = 0.0
 
+    def submit(self, address: str, function: Callable[..., object], *args: object) -> Any:
+        """Return the future of a call on one worker."""
+        return self.client.submit(function, *args, workers=[address], allow_other_workers=False, pure=False)
+
     def alive(self) -> list[str]:
         """Return the workers that are heard of and not left out. Raises LostError."""
         now = time.monotonic()
@@ -84,9 +88,7 @@ class Workers:
 
     def environments(self, addresses: Iterable[str], python: str) -> dict[str, Environment]:
         """Return what each worker would run tests in, with the interpreter `python`."""
-        asked = {
-            address: self.client.submit(worker.describe, python, workers=[address], pure=False) for address in addresses
-        }
+        asked = {address: self.submit(address, worker.describe, python) for address in addresses}
         latest, found = time.monotonic() + ANSWER, {}
         for address, future in asked.items():
             try:
@@ -112,14 +114,14 @@ class Workers:
         """Send `tree` to the common store of `group`; return those that are not left out for it."""
         for number, address in enumerate(group):
             try:
-                trees = self.client.submit(worker.known, workers=[address], pure=False).result(ANSWER)
+                trees = self.submit(address, worker.known).result(ANSWER)
                 if tree not in trees:
                     pack = store.pack(tree, trees)
                     limit = ANSWER + len(pack) / BYTES_A_SECOND
                     data = self.client.sync(  # Client.scatter itself has no limit for a worker that does not answer
                         self.client._scatter, [pack], workers=[address], direct=True, hash=False, callback_timeout=limit
                     )
-                    self.client.submit(worker.receive, tree, data[0], workers=[address], pure=False).result(limit)
+                    self.submit(address, worker.receive, tree, data[0]).result(limit)
             except Exception as error:  # noqa: PERF203 - whatever it lacks
                 self.check_connection()
                 self.out[address] = f"the tree cannot be sent there: {error!r}"
@@ -199,8 +201,7 @@ class Batch:
         busy = {has.worker for has in self.running.values()}
         for address in usable:
             if address not in busy and (index := self._next()) is not None:
-                options = {"workers": [address], "allow_other_workers": False, "pure": False}
-                future = self.workers.client.submit(worker.run, self.jobs[index], **options)
+                future = self.workers.submit(address, worker.run, self.jobs[index])
                 self.running[future] = Running(index, address, time.monotonic())
 
     def _next(self) -> int | None:

@@ -10,7 +10,7 @@ import select
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -119,6 +119,8 @@ class Pool:
         """CPU seconds that observing tests, and comparing results, have taken."""
         self.loosened = ""
         """Name of the permissions that the project's tests need beyond the tightest sandbox; "" for none."""
+        self.elsewhere: Callable[[Iterable[Candidate], Plan], Iterator[Judged]] | None = None
+        """Judges the candidates of plans with `many` in place of this pool's own workers; set by the cluster's."""
         self._begin()
 
     def _begin(self) -> None:
@@ -171,6 +173,11 @@ class Pool:
     def unfit(self) -> frozenset[str]:
         """Tests whose outcome in a fork differs from the cold run's: they are not run on candidates."""
         return self._state.unfit
+
+    @property
+    def fit(self) -> tuple[str, ...]:
+        """Return the tests that are run on candidates."""
+        return self._state.fit((*self.tests, *self.broken))
 
     @property
     def retracted(self) -> frozenset[str]:
@@ -497,6 +504,8 @@ class Pool:
         """
         if not self._state.observed and self.tests:
             self.baseline()
+        if plan.many and self.elsewhere:
+            return self.elsewhere(candidates, plan)
         return Scheduler(self._workers, self._state, plan).run(candidates)
 
 

@@ -6,7 +6,7 @@ import ast
 import itertools
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -86,12 +86,15 @@ class Search(Searcher):
         alone: bool = True,
         fork: bool = sys.platform != "win32",
         under: Mapping[str, bytes | None] = MappingProxyType({}),
+        open_pool: Callable[..., AbstractContextManager[AnyPool]] = open_any_pool,
     ) -> None:
         """Create the proposer.
 
         `alone`: no model is configured to follow, so the search may take longer. `fork` False: judge candidates in cold
         processes. `under`: files whose content in the views differs from that in the user's tree (staged ones).
+        `open_pool`: used in place of `open_any_pool`.
         """
+        self._open_pool = open_pool
         self._fork = fork
         self._under = under
         self._limit = (ALONE if alone else TURN) if config.search_time is None else config.search_time
@@ -259,7 +262,7 @@ class Search(Searcher):
         """Open a pool whose servers load the test files `files` (None: all)."""
         cases = situation.best.cases
         deadly = frozenset(case.id for case in repairable(situation) if is_deadly(case))
-        return open_any_pool(
+        return self._open_pool(
             views,
             self._place,
             self._interpreter,

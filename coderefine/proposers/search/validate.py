@@ -127,7 +127,8 @@ class Trial:
 
     def run(self, proposals: Iterator[Proposed]) -> None:
         """Judge `proposals` until the extra time after the first repair is over, or time or proposals run out."""
-        plan = Plan(first=self._failing[:MOST_FIRST], keep_going=len(self._failing) > 1, fastest=self._fastest)
+        first, several = self._failing[:MOST_FIRST], len(self._failing) > 1
+        plan = Plan(first=first, keep_going=several, fastest=self._fastest, many=True)
         more = True
         while more and not self._over():
             feed = _Feed(self, proposals)

@@ -1,0 +1,141 @@
+"""Candidates of the search on a real scheduler and real workers: the same verdicts, whatever happens to a worker."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from coderefine.cluster.candidates import SpreadPool
+from coderefine.cluster.client import Cluster, connect
+from coderefine.config import Config
+from coderefine.core import Event, Freedom, Patch, Status
+from coderefine.project import interpreter, locate
+from coderefine.runner.candidates import Candidate, Judged, Plan
+from coderefine.runner.pool import Pool
+from coderefine.workspace import open_views
+from tests.support.dask import Dask, open_cluster
+from tests.support.repo import make_repo
+
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")]
+
+FILES = {
+    "limit.py": "LIMIT = 7\n\n\ndef low(n):\n    return n < 3\n",
+    "test_limit.py": "import limit\n\n\ndef test_low():\n    assert limit.low(40)\n\n\n"
+    "def test_high():\n    assert not limit.low(50)\n",
+}
+FAILING, OTHER = "test_limit.py::test_low", "test_limit.py::test_high"
+PLAN = Plan(first=(FAILING,), many=True)
+
+
+ONLY_THERE = "import os\n\n\ndef low(n):\n    return n < 50 and 'ON_WORKER' in os.environ\n"
+
+
+def bound(number: int) -> Candidate:
+    """Return a candidate that repairs the failing test from 41 on, and breaks the other one from 51 on."""
+    text = FILES["limit.py"].replace("n < 3", f"n < {number}")
+    return Candidate(number, {"limit.py": text.encode()})
+
+
+@dataclass
+class Spread:
+    """A pool whose candidates run on `dask`, and the notes that it made."""
+
+    dask: Dask
+    pool: Pool
+    notes: list[str]
+
+    @property
+    def spread(self) -> SpreadPool:
+        assert self.pool.elsewhere
+        return self.pool.elsewhere.__self__  # type: ignore[attr-defined,no-any-return]
+
+    def judge(self, enough: Callable[[], bool]) -> dict[int, Judged]:
+        """Judge candidates 1 to 59 once, and then others that repair nothing until it is `enough`."""
+        wrong = itertools.takewhile(lambda _: not enough(), itertools.count(1000))
+        candidates = itertools.chain(map(bound, range(1, 60)), (replace(bound(1), number=number) for number in wrong))
+        judged = {one.candidate.number: one for one in self.pool.judge(candidates, PLAN)}
+        assert set(range(1, 60)) <= judged.keys()
+        return judged
+
+
+@pytest.fixture
+def spread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Spread]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "client"))
+    top = make_repo(tmp_path / "limit", FILES)
+    place, config, notes = locate([top], top), Config(python=sys.executable), []
+    python = interpreter(place, config, os.environ)
+
+    def listen(event: Event) -> None:
+        notes.append(event.text)
+
+    with ExitStack() as stack:
+        dask = stack.enter_context(open_cluster(tmp_path / "dask", settings={"ON_WORKER": "1"}))
+        cluster = Cluster.of(stack.enter_context(connect(dask.address)), python, config, listen)
+        views = stack.enter_context(open_views(place))
+        pool = stack.enter_context(
+            cluster.open_pool(
+                views,
+                place,
+                python,
+                config,
+                patch=Patch(),
+                expected={FAILING: Status.FAILED, OTHER: Status.PASSED},
+                seconds={FAILING: 0.01, OTHER: 0.01},
+                deadly=frozenset(),
+                files=None,
+                freedom=Freedom(),
+                within=60.0,
+                workers=1,
+            )
+        )
+        assert isinstance(pool, Pool)
+        pool.observe([FAILING], [OTHER])
+        yield Spread(dask, pool, notes)
+
+
+def test_the_verdicts_of_workers_are_those_of_this_machine(spread: Spread) -> None:
+    list(spread.judge(lambda: spread.spread.away > 0))  # until workers are ready
+    before = spread.spread.away
+    there = spread.judge(lambda: True)
+    assert spread.spread.away >= before + 40  # those that repair something are judged here
+    here = {one.candidate.number: one for one in spread.pool.judge(map(bound, range(1, 60)), replace(PLAN, many=False))}
+    assert {number: one.plausible for number, one in there.items()} == {
+        number: one.plausible for number, one in here.items()
+    }
+    assert [number for number, one in there.items() if one.plausible and number not in range(41, 51)] == []
+    assert {number: one.statuses for number, one in there.items()} == {
+        number: one.statuses for number, one in here.items()
+    }
+    assert there[7].candidate == bound(7)
+
+
+def test_a_lost_worker_loses_no_candidate(spread: Spread) -> None:
+    list(spread.judge(lambda: spread.spread.away > 0))
+    for name in ("one", "two"):
+        spread.dask.stop(name)
+    judged = spread.judge(lambda: True)
+    assert sorted(number for number, one in judged.items() if one.plausible) == list(range(41, 51))
+    assert any("no candidates run on worker" in note for note in spread.notes)
+
+
+def test_what_passes_on_workers_only_is_refused(spread: Spread) -> None:
+    list(spread.judge(lambda: spread.spread.away > 0))
+    candidates = [Candidate(number, {"limit.py": ONLY_THERE.encode()}) for number in range(8)]
+    assert [one.plausible for one in spread.pool.judge(candidates, PLAN)] == [False] * 8
+
+
+def test_the_search_of_a_fix_uses_the_workers(tmp_path: Path) -> None:
+    code = "def total(prices):\n" + "    prices = prices[1:]\n" * 8 + "    return prices\n"
+    test = "import time\nimport shop\n\n\ndef test_total():\n    time.sleep(0.3)\n    assert shop.total('') == 7\n"
+    top = make_repo(tmp_path / "shop", {"shop.py": code, "test_shop.py": test})
+    with open_cluster(tmp_path / "dask") as dask:
+        said = dask.fix(top)
+    assert said.code == 1, said.err
+    assert "candidates ran on the cluster" in said.out + said.err
