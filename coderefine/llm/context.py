@@ -19,14 +19,14 @@ from coderefine.llm.normalize import cut, fenced, fenced_files, mark
 from coderefine.llm.selection import Selection, Trace
 from coderefine.source import decode, syntax
 
-TESTS = 800
+TESTS = 700
 """Maximum number of characters of failing tests."""
 
 SHARED = 500
 """Maximum number of characters of conftest.py files and of helpers in other test modules."""
 
-LONGEST = 7_200
-"""Maximum number of characters of the context, without marks; a request has then less than 10,000."""
+LONGEST = 7_600
+"""Maximum number of characters of the context, without the lines around each file; a request has less than 10,000."""
 
 FUNCTIONS, PLACE = 4_000, 2_500
 """Characters that are kept for functions of the project, and for the place of missing symbols."""

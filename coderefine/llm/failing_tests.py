@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from coderefine.llm.modules import Function, names_and_attributes, span
 from coderefine.source import first_line, syntax
 
-LONGEST = 900
+LONGEST = 800
 """Number of characters above which only the head of a test and the surroundings of failing lines are shown."""
 
 SHARED = 400

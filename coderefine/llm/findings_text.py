@@ -18,16 +18,16 @@ IN_FULL = 4
 WIDE = 12
 """Maximum number of failures described in full once there is progress."""
 
-LINES, NAMED = 3, 3
+LINES, NAMED = 2, 3
 """Maximum number of lines for failing tests that are not described in full, and of tests in one of them."""
 
-REMARKS, FEW = 25, 2
+REMARKS, FEW = 25, 1
 """Maximum number of lines for findings of other gates, and that while tests fail."""
 
-MOST = 700
+MOST = 600
 """Maximum number of characters of failures described in full; the first one is always included."""
 
-FULL = 1_400
+FULL = 1_200
 """Maximum number of characters of a failure described in full."""
 
 BRIEF = 800
@@ -36,12 +36,12 @@ BRIEF = 800
 NEAR = 3
 """Maximum number of passing tests that are named."""
 
-EACH = 800
+EACH = 700
 OUTPUT = 400
 LOCALS, FEWER = 6, 2
 """Maximum number of locals shown of the innermost frame, and of its callers."""
 
-VALUE, SHORTER, VALUES = 80, 40, 300
+VALUE, SHORTER, VALUES = 80, 40, 240
 """Maximum number of characters of a value in the innermost frame and in its callers, and of all values of a frame."""
 
 FRAMES = 4
@@ -106,7 +106,7 @@ def _first_of_each(findings: Iterable[Finding], key: Callable[[Finding], object]
 
 
 def passing_nearby(trace: Trace | None, cases: Mapping[str, Case], failing: Sequence[Finding]) -> str:
-    """Return a line for each file with passing tests near the edit.
+    """Return a line with passing tests near the edit, by file.
 
     These execute the same code; if there are none, they are those of the same files with the most similar names.
     """
@@ -115,7 +115,8 @@ def passing_nearby(trace: Trace | None, cases: Mapping[str, Case], failing: Sequ
     for test in list(dict.fromkeys(test.split("[", maxsplit=1)[0] for test in near))[:NEAR]:
         path, _, name = test.partition("::")
         named.setdefault(path, []).append(name)
-    return "\n".join(f"passing now, to be kept: {path}: {', '.join(names)}" for path, names in named.items())
+    files = "; ".join(f"{path}: {', '.join(names)}" for path, names in named.items())
+    return files and f"passing now, to be kept: {files}"
 
 
 def _same_file(cases: Mapping[str, Case], failing: Sequence[Finding]) -> list[str]:

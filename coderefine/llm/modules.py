@@ -118,7 +118,13 @@ class Import:
     local: str
     module: str
     name: str
-    node: ast.stmt
+    node: ast.Import | ast.ImportFrom
+
+    @property
+    def lines(self) -> frozenset[int]:
+        """Return the first and the last line of the statement, and that of this name."""
+        named = (alias.lineno for alias in self.node.names if self.local in (alias.asname, alias.name))
+        return frozenset((self.node.lineno, span(self.node)[-1], *named))
 
 
 @dataclass

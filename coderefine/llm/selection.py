@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from coderefine.llm.folding import (
+    RAN,
     class_outline,
     classes_around,
     folded,
@@ -65,6 +66,9 @@ OUTWARDS = 0.9
 
 TELLING = 0.9
 """Suspicion from which on a line of a long function is always shown."""
+
+GAPS = 30
+"""Characters of the lines that stand for what is omitted around a function."""
 
 SUPPORT = 450
 """Maximum number of characters of constants, tables, fields and signatures that the shown functions use."""
@@ -301,8 +305,9 @@ class Selection:
         room = min(self._left, most - self._spent) if self._spent else self._left
         telling = self._telling.get(item.path, set()).intersection(item.lines)
         most = room if telling or not self._spent else self._most
-        lines = self._lines(module, item, telling, most, summary=self._spent > 0)
-        cost = module.size(set(lines) - self._chosen.get(item.path, set()))
+        lines = {*self._lines(module, item, telling, most, summary=self._spent > 0), *_frame(module, item)}
+        new = lines - self._chosen.get(item.path, set())
+        cost = module.size(new) + len(RAN) * len(new & self._ran(item.path)) + GAPS
         if cost > room and self._spent:
             return
         self._spent += cost
@@ -325,29 +330,12 @@ class Selection:
         return self.trace.ran.get(path, frozenset()) if self.trace else frozenset()
 
     def _add_support(self) -> None:
-        """Add the code that the completely shown functions use: imports, constants, fields, signatures."""
-        for item in self._whole:
-            self._add_frame(item)
+        """Add the code that the completely shown functions use: constants, fields, signatures."""
         used = [use for item in self._whole for use in self._used(item)]
         least = self._left - SUPPORT
         for _, module, lines in sorted(used, key=lambda use: use[0]):
             if module.size(set(lines) - self._chosen.get(module.path, set())) <= self._left - least:
                 self._add_lines(module, lines)
-
-    def _add_frame(self, item: Definition) -> None:
-        """Add the headers of the classes around a method, and the imports of names that it uses."""
-        module = self._project.module(item.path)
-        if module is None:
-            return
-        chosen = self._chosen[item.path]
-        for outer in classes_around(module, item):
-            chosen.update(range(outer.first, min(outer.body, item.first)))
-        names = {name.partition(".")[0] for name in dotted_names(item.node)}
-        used = {id(found.node) for found in module.imports.values() if found.local in names}
-        few = sum(module.size(span(node)) for node in module.import_statements) <= IMPORTS
-        for node in module.import_statements:
-            if few or id(node) in used:
-                chosen.update(span(node))
 
     def _used(self, item: Definition) -> Iterator[tuple[int, ProjectModule, Collection[int]]]:
         """Yield (rank, module, lines) of the code that `item` uses; lower ranks are shown first."""
@@ -389,6 +377,19 @@ class Selection:
                 if isinstance(base, Definition) and (base.path, base.name) not in pending:
                     pending.append((base.path, base.name))
         return None
+
+
+def _frame(module: ProjectModule, item: Definition) -> Iterator[int]:
+    """Yield the lines of the headers of the classes around a method, and of the imports of names that it uses."""
+    for outer in classes_around(module, item):
+        yield from range(outer.first, min(outer.body, item.first))
+    if sum(module.size(span(node)) for node in module.import_statements) <= IMPORTS:
+        yield from (line for node in module.import_statements for line in span(node))
+        return
+    names = {name.partition(".")[0] for name in dotted_names(item.node)}
+    for found in module.imports.values():
+        if found.local in names and found.node in module.import_statements:
+            yield from found.lines
 
 
 def _alike(module: ProjectModule, thing: MissingSymbol) -> list[Definition]:
