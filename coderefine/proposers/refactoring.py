@@ -109,12 +109,15 @@ class Refactoring(Searcher):
         return _Tree(situation.best, texts, chosen, self._known, self.name)
 
     def _compare(self, situation: Situation, views: Views, tree: _Tree) -> None:
-        """Classify the changes that were not compared yet: all together, then one for each function at a time."""
+        """Classify the changes that were not compared yet: all together, then one for each function at a time.
+
+        Only while it leaves time for the proof of those that are equal.
+        """
         waiting = [change for key, change in tree.changes.items() if key not in self._known]
         for turn in range(ROUNDS + 1):
             batch = [*waiting] if not turn else list(tree.first_of_each_unit(waiting))
-            if not batch:
-                return
+            if not batch or not self._equivalence.affords(situation.seconds_left):
+                break
             best = situation.best
             self._listen(Event("stage", f"{self.name}: comparing the behaviour of {counted(len(batch), 'draft')}"))
             found = self._equivalence.compare(
@@ -126,8 +129,8 @@ class Refactoring(Searcher):
                 if verdict[0] == EQUAL or change in alone:
                     self._known[tree.key(change)] = verdict
                     waiting.remove(change)
-        for change in waiting:
-            self._known[tree.key(change)] = (UNKNOWN, "not compared: too many changes in one function")
+        why = "not compared alone: too many drafts, or no time left"
+        self._known.update(dict.fromkeys(map(tree.key, waiting), (UNKNOWN, why)))
 
     def _halved(
         self, situation: Situation, tree: _Tree, changes: Sequence[CodeChange], *, offered: bool = False

@@ -91,6 +91,16 @@ class Equivalence:
     _spent: float = field(default=0.0, init=False)
     _waited: float = field(default=0.0, init=False)
     """CPU seconds and seconds that comparisons have taken."""
+    _last: tuple[float, float] = field(default=(0.0, 0.0), init=False)
+    """The same of the last comparison."""
+
+    def affords(self, within: float | None = None) -> bool:
+        """Return whether there is time for two more comparisons like the last one: for one, and for the final proof.
+
+        `within`: seconds that are left for both, at most.
+        """
+        cpu, seconds = self._last
+        return self._spent + 2 * cpu < BUDGET and self.left(within) > 2 * seconds
 
     def left(self, within: float | None = None) -> float:
         """Return the seconds that comparisons may still take; `within`: at most these (None: no other limit)."""
@@ -115,7 +125,7 @@ class Equivalence:
         for old, new, found in self._known:
             if old == before.files and new == after.files:
                 return found
-        began = time.monotonic()
+        began, spent = time.monotonic(), self._spent
         edits = {}
         for path, data in after.files.items():
             was = before.files[path] if path in before.files else originals.get(path)
@@ -124,7 +134,8 @@ class Equivalence:
         try:
             found = self._compared(views, before, after, cases, edits, until=began + self.left(within))
         finally:
-            self._waited += time.monotonic() - began
+            self._last = self._spent - spent, time.monotonic() - began
+            self._waited += self._last[1]
         self._known = [*self._known[-20:], (before.files, after.files, found)]
         return found
 

@@ -113,6 +113,10 @@ class Search(Searcher):
         self._patches: dict[int, Patch] = {}
         self._together: set[frozenset[str]] = set()
         """Sets of failing tests that run one statement; those of earlier searches as far as they still fail."""
+        self._entered: dict[tuple[str, str], frozenset[str]] = {}
+        """Failing tests that ran each function, by path and name, in this search or an earlier one."""
+        self._aside: frozenset[str] = frozenset()
+        """Failing tests that this search does not watch, because repairs of them were offered."""
         self._changes: dict[str, tuple[PastChange, ...]] = {}
         """How the most suspicious files were changed lately, by path."""
         self.chosen = Chosen([])
@@ -242,8 +246,7 @@ class Search(Searcher):
                 raise RunnerError(_unparsed(failing) or "no line of the program is known to run in a failing test")
             self._listen(Event("stage", f"search in {counted(len(sites), 'statement')}"))
             covering = spectrum.failing
-            standing = {case.id for case in failing} | situation.offered
-            self._together = {tests & standing for tests in {*self._together, *spectrum.together}}
+            self._connect(situation, sites, spectrum)
             enumeration = Enumeration(sites)
             trial = Trial(
                 pool,
@@ -255,6 +258,14 @@ class Search(Searcher):
                 prefer=enumeration.prefer,
             )
             self.chosen = self._tried(trial, iter(enumeration), failing, spectrum)
+
+    def _connect(self, situation: Situation, sites: list[Site], spectrum: Spectrum) -> None:
+        """Add to what is known about failing tests that run the same code."""
+        standing = {case.id for case in repairable(situation)} | situation.offered
+        self._together = {tests & standing for tests in {*self._together, *spectrum.together}}
+        self._aside = situation.offered
+        for site in sites:
+            self._entered[_function(site)] = self._ran(site) | spectrum.failing.get(site.stmt, frozenset())
 
     def _pool(
         self, situation: Situation, views: Views, files: list[str] | None, clock: Clock
@@ -305,10 +316,20 @@ class Search(Searcher):
         comparison = self._comparison(likely, pool, failing) if likely else Comparison()
         rest = [repair for repair in repairs if repair not in likely]
         explained = frozenset[str]().union(*(repair.fixed for repair in repairs))
-        together = self._together
-        sets = rival_sets(likely, comparison, trial.frontier, spectrum, together=together, explained=explained)
+        sets = rival_sets(
+            likely,
+            comparison,
+            trial.frontier,
+            spectrum,
+            together=self._together,
+            aside=lambda site: self._ran(site) & self._aside,
+            explained=explained,
+        )
         sets = tuple(self._with_strength(rivals, pool, trial.clock.left) for rivals in sets)
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison)), sets=sets)
+
+    def _ran(self, site: Site) -> frozenset[str]:
+        return self._entered.get(_function(site), frozenset())
 
     def _with_past(self, repair: Repair) -> Repair:
         """Add to `repair` which earlier state of its lines it restores."""
@@ -360,7 +381,7 @@ class Search(Searcher):
         for site in sites:
             self._past(site.module.path)
         asserting = {path: self._protection.helpers(path, self._read(situation.best.patch, path)) for path in free}
-        return [site for site in sites if _qualified(site) not in asserting[site.module.path]], found.spectrum
+        return [site for site in sites if _function(site)[1] not in asserting[site.module.path]], found.spectrum
 
     def _observed(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
@@ -468,11 +489,11 @@ def _as_sites(
     return sites
 
 
-def _qualified(site: Site) -> str:
-    """Return the qualified name of the function that contains the site; "" at the top level of a module."""
+def _function(site: Site) -> tuple[str, str]:
+    """Return path and qualified name of the function that contains the site; "" at the top level of a module."""
     function = site.local.function
     owner = site.module.owner(function) if function else None
-    return ".".join(one.name for one in (owner, function) if one is not None)
+    return site.module.path, ".".join(one.name for one in (owner, function) if one is not None)
 
 
 def _unparsed(failing: Iterable[Case]) -> str:

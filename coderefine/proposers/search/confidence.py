@@ -6,7 +6,7 @@ import ast
 import math
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -26,6 +26,7 @@ from coderefine.proposers.search.choice import (
 )
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.enumeration import shifted
+from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.spectrum import Spectrum
 from coderefine.proposers.search.validate import MOST_FIRST, Repair
 from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan
@@ -357,12 +358,14 @@ def rival_sets(
     spectrum: Spectrum,
     *,
     together: Collection[frozenset[str]] = (),
+    aside: Callable[[Site], frozenset[str]] = lambda _: frozenset(),
     explained: frozenset[str] = frozenset(),
 ) -> tuple[Rivals, ...]:
     """Group `repairs` by the tests that they repair, then by their behaviour.
 
     `frontier`, `spectrum`: see `groups`. `together`: sets of tests that fail before any repair and run one statement
-    that few others run. `explained`: the tests that any repair makes pass.
+    that few others run. `aside`: failing tests that run the function of a site and are not in `spectrum`. `explained`:
+    the tests that any repair makes pass.
     """
     found: dict[frozenset[str], list[list[int]]] = {}
     for cluster in clusters(repairs, answers(comparison)):
@@ -380,7 +383,7 @@ def rival_sets(
                     explained=explained | fixed,
                     unexplained=any(
                         tests & fixed and tests - fixed - explained
-                        for tests in (*together, *_of_functions(repairs, members, spectrum))
+                        for tests in (*together, *_of_functions(repairs, members, spectrum, fixed, aside))
                     ),
                 )
             ),
@@ -391,17 +394,20 @@ def rival_sets(
 
 
 def _of_functions(
-    repairs: Sequence[Repair], found: Iterable[Iterable[int]], spectrum: Spectrum
+    repairs: Sequence[Repair],
+    found: Iterable[Iterable[int]],
+    spectrum: Spectrum,
+    fixed: frozenset[str],
+    aside: Callable[[Site], frozenset[str]],
 ) -> Iterator[frozenset[str]]:
-    """Yield the failing tests of each statement in the functions that the repairs change."""
+    """Yield the failing tests of each statement in the functions that the repairs of the tests `fixed` change."""
     sites = [repairs[place].proposed.scored.site for places in found for place in places]
-    tops = {site.local.function or site.stmt for site in sites}
-    return (
-        spectrum.failing[stmt]
-        for top in tops
-        for stmt in ast.walk(top)
-        if isinstance(stmt, ast.stmt) and stmt in spectrum.failing
-    )
+    for top in {site.local.function or site.stmt for site in sites}:
+        for stmt in ast.walk(top):
+            if isinstance(stmt, ast.stmt) and stmt in spectrum.failing:
+                yield spectrum.failing[stmt]
+    for site in sites:
+        yield fixed | aside(site)
 
 
 def with_strength(known: Features, pool: AnyPool, repair: Repair, seconds: float) -> Features:

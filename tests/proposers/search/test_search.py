@@ -275,6 +275,21 @@ def test_a_repair_beside_one_that_was_only_offered_is_not_sure(tmp_path: Path) -
         assert "another failing test runs the same code" in it.search.offer.why
 
 
+def test_a_repair_in_a_busy_function_beside_one_that_was_only_offered_knows_of_it(tmp_path: Path) -> None:
+    """sqlparse: a wrong repair of one test was written while the other one of the same fault had only an offer."""
+    faulty = "def price(n):\n    total = n * 2\n    if n == 300:\n        total = 'y'\n    elif n > 50:\n"
+    faulty += "        total = total - 4\n    return total\n"
+    tests = "import pytest\n\nfrom shop import price\n\n\n@pytest.mark.parametrize('n', range(50))\n"
+    tests += "def test_few(n):\n    assert price(n) == n * 2\n\n\ndef test_other():\n    assert price(300) == 1 / 3\n"
+    tests += "".join(f"\n\ndef test_more_{n}():\n    assert price({n}) == {n * 2 - 5}\n" for n in (51, 60, 75))
+    with begun(tmp_path, {"shop.py": faulty, "test_shop.py": tests}, 300.0) as it:
+        next(it.search.propose(it.situation, it.views))
+        offer = Offer((), frozenset({"test_shop.py::test_other"}))
+        next(it.search.propose(replace(it.situation, offers=(offer,)), it.views))
+        (rivals,) = it.search.chosen.sets
+        assert rivals.groups[0].features.unexplained
+
+
 def test_a_test_that_fails_for_another_reason_does_not_hide_the_repair_of_many(tmp_path: Path) -> None:
     """A test that fails for the version of a dependency runs the faulty line, too: nothing was found for the others."""
     faulty = "def price(n):\n    return n * 9\n"
