@@ -415,3 +415,18 @@ def test_calls_near_those_with_large_arguments_are_found_in_time() -> None:
     found = near(calls, 10**6, 0.3)
     assert time.process_time() - began < 3.0, "0.3 s, and the variants of one call"
     assert found[0] == (label(calls[0]), calls[0])
+
+
+def test_calls_of_packages_in_a_virtual_environment_inside_the_project_are_not_compared(tmp_path: Path) -> None:
+    """With `.venv` in the tree, most recorded calls were those of pytest's own functions for assertions."""
+    files = {
+        "pytest.ini": "[pytest]\npythonpath = . .venv/lib/site-packages\n",
+        ".venv/lib/site-packages/foreign.py": "def shown(value):\n    return value\n",
+        "m.py": "def more(value):\n    return value + 1\n",
+        "test_m.py": "import foreign\nimport m\n\n\ndef test_more():\n    assert m.more(foreign.shown(1)) == 2\n",
+    }
+    top = make_repo(tmp_path / "project", files)
+    place, config = locate([top], top), Config(python=sys.executable)
+    with open_views(place) as views, open_pool(views, place, interpreter(place, config, os.environ), config) as pool:
+        found = pool.probe([Candidate(1, {"m.py": b"def more(value):\n    return value + 2\n"})], pool.tests, 10.0)
+    assert found.kinds.count("p") == 1

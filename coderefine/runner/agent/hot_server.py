@@ -23,7 +23,6 @@ from . import (
     test_coverage,
     unit_trace,
     version_comparison,
-    warm_server,
 )
 from .agent_channel import AgentChannel
 from .call_probe import Answers, Call
@@ -32,7 +31,7 @@ from .direct_calls import DirectCalls
 from .live_functions import ExecutedCode, Key, LiveFunctions, Target, key
 from .loaded_modules import LoadedModules, loaded
 from .server_plugin import ServerPlugin
-from .working_tree import WorkingTree, decoded
+from .working_tree import WorkingTree, decoded, ours
 
 AGAIN = "again"
 """Key of the second answers of the unchanged program."""
@@ -47,7 +46,7 @@ Files = Dict[str, Optional[bytes]]
 def serve(fd: int, channel: AgentChannel, job: Message) -> None:
     """Collect the tests as pytest does, then process messages until the parent closes the socket."""
     channel.take_over()
-    ran = ExecutedCode(job["top"] + os.sep)
+    ran = ExecutedCode(job["top"])
     ran.start()
     run = ServerPlugin(lambda run: HotServer(fd, channel, job, run, ran).serve(), job["files"])
     code = server_plugin.pytest_main(job, run)
@@ -69,7 +68,7 @@ class HotServer:
         self._tree = WorkingTree(job["top"])
         self._board = child.Board(len(run.items))
         self._sources: Dict[str, SourceFile] = {}
-        self._functions = LiveFunctions(job["top"] + os.sep, ran)
+        self._functions = LiveFunctions(job["top"], ran)
         self._modules = modules_of(job["top"])
         self._reach: Dict[int, FrozenSet[Key]] = {}
         self._entering: Dict[Key, Set[int]] = {}
@@ -239,7 +238,7 @@ class HotServer:
             message["followed"] = os.path.join(self._job["scratch"], "followed")
             test_coverage.follow_programs(message["followed"], self._job["top"])
         watch = test_coverage.open_watch(
-            lambda path: warm_server.ours(path, self._job["top"]) and path not in self._rewritten,
+            lambda path: ours(path, self._job["top"]) and path not in self._rewritten,
             wanted or None,
             lines=message["lines"],
             stepped=frozenset(message["stepped"]),
@@ -468,7 +467,7 @@ def modules_of(top: str) -> Dict[str, str]:
     found: Dict[str, str] = {}
     for _, module in loaded():
         path = getattr(module, "__file__", None)
-        if not warm_server.ours(path, top):
+        if not ours(path, top):
             continue
         spec = getattr(module, "__spec__", None)
         usual = type(getattr(spec, "loader", None)) is SourceFileLoader
@@ -494,7 +493,7 @@ def preloadable(top: str) -> Message:
         spec = getattr(module, "__spec__", None)
         if spec is None or spec.name != name or name.split(".")[0] in ("_coderefine_agent", "__main__"):
             continue
-        if spec.origin and spec.has_location and not warm_server.ours(spec.origin, top):
+        if spec.origin and spec.has_location and not ours(spec.origin, top):
             names.append(name)
             if _rewrites(spec):
                 special.append(name)

@@ -9,6 +9,7 @@ import types
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .code_diff import NotHotError, Pairs, SourceFile, same
+from .working_tree import ours
 
 Key = Tuple[str, int, str]
 """Key of a code object: file name, first line, name. Lambdas on the same line have the same key."""
@@ -23,10 +24,10 @@ Target = Tuple[types.FunctionType, types.CodeType]
 
 
 class ExecutedCode:
-    """Records which functions of files below `top` run between `start` and `stop`."""
+    """Records which functions of the project at `top` run between `start` and `stop`."""
 
     def __init__(self, top: str) -> None:
-        self._prefix = top
+        self._top = top
         self.keys: Set[Key] = set()
 
     def __call__(self, code: types.CodeType) -> bool:
@@ -54,7 +55,7 @@ class ExecutedCode:
         self._note(frame.f_code)
 
     def _note(self, code: types.CodeType) -> None:
-        if code.co_filename.startswith(self._prefix):
+        if ours(code.co_filename, self._top):
             self.keys.add(key(code))
 
 
@@ -77,7 +78,7 @@ def _unmonitor() -> None:
 
 
 class LiveFunctions:
-    """All live function objects of files below `top`, by the key of their code.
+    """All live function objects of the project at `top`, by the key of their code.
 
     They are found through the garbage collector, so that wrapped functions, closures, methods, property getters and
     functions in registries are included.
@@ -88,7 +89,7 @@ class LiveFunctions:
         gc.unfreeze()  # the collector does not list what is frozen
         for thing in gc.get_objects():
             kind = type(thing)
-            if kind is types.FunctionType and thing.__code__.co_filename.startswith(top):
+            if kind is types.FunctionType and ours(thing.__code__.co_filename, top):
                 self._by_key.setdefault(key(thing.__code__), []).append(thing)
             elif kind in _SUSPENDED:
                 ran.keys.add(key(getattr(thing, _SUSPENDED[kind])))

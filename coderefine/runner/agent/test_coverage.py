@@ -17,6 +17,7 @@ import types
 from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple, Type
 
 from .live_functions import Key, key
+from .working_tree import ours
 
 if TYPE_CHECKING:  # a program that is followed imports no more than it needs
     from .failure_details import ProjectPaths
@@ -484,7 +485,7 @@ def record_program() -> None:
     import atexit
 
     folder, top = os.environ[FOLDER], os.environ[TOP]
-    watch = open_watch(lambda path: path.startswith(top + os.sep) and "site-packages" not in path, lines=True)
+    watch = open_watch(lambda path: ours(path, top), lines=True)
     watch.begin()
 
     def leave() -> None:

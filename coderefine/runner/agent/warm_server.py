@@ -8,6 +8,7 @@ before that point, and all candidates if that server has ended, are judged by a 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import json
 import os
@@ -28,7 +29,7 @@ Ours = Callable[[Optional[str]], bool]
 
 def serve(fd: int, channel: agent_channel.AgentChannel, job: Message) -> None:
     """Process the parent's messages until it closes the socket."""
-    tree = working_tree.WorkingTree(job["top"])
+    tree, own = working_tree.WorkingTree(job["top"]), functools.partial(working_tree.ours, top=job["top"])
     child.no_bytecode()
     channel.take_over()
     channel.send("ready")
@@ -38,23 +39,21 @@ def serve(fd: int, channel: agent_channel.AgentChannel, job: Message) -> None:
         if message is None:
             return
         if message["kind"] == "preload":
-            pytest_internals.import_modules(
-                message["modules"], message["rewritten"], lambda path: ours(path, job["top"])
-            )
+            pytest_internals.import_modules(message["modules"], message["rewritten"], own)
             channel.send("preloaded")
             child.warm_up(message.get("patterns", ()), pytest_internals.LOADED_LATE)
             child.settle()
-            ahead = start(job, lambda path: ours(path, job["top"]), lambda order, run: judge(order, job, tree, run), fd)
+            ahead = start(
+                job,
+                lambda path: working_tree.ours(path, job["top"]),
+                lambda order, run: judge(order, job, tree, run),
+                fd,
+            )
             continue
         answer = ahead.ask(message) if ahead is not None and ahead.suits(message["files"]) else None
         if answer is None:
             answer = judge(message, job, tree, lambda order, tell: _run(order, job, tell))
         channel.send("judged", **answer)
-
-
-def ours(path: Optional[str], top: str) -> bool:
-    """Return whether `path` is a file of the project, and not of a virtual environment inside it."""
-    return bool(path) and str(path).startswith(top + os.sep) and "site-packages" not in str(path)
 
 
 def judge(message: Message, job: Message, tree: working_tree.WorkingTree, run: Run) -> Message:

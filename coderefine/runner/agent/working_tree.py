@@ -22,6 +22,11 @@ class Original(NamedTuple):
     mtime: int
 
 
+def ours(path: Optional[str], top: str) -> bool:
+    """Return whether `path` is a file of the project, and not of a virtual environment inside it."""
+    return bool(path) and str(path).startswith(top + os.sep) and "site-packages" not in str(path)
+
+
 class WorkingTree:
     """The tree below `top`, which only this server and its children write."""
 
