@@ -44,7 +44,7 @@ BROKEN = 12
 LONGEST_HEADER = 3
 """Comment lines at the top of a file up to which they are shown; more of them are a licence."""
 
-ENOUGH, LIMIT = 1_500, 5_500
+ENOUGH, LIMIT = 1_800, 6_000
 """Maximum number of characters of functions where the one at fault is among them, and until it is; the first one may
 have more."""
 
@@ -145,9 +145,10 @@ class Selection:
         self._add_places(things, names)
         self._add_suspicious(self.trace or Trace(), pointed)
         self._add_unreadable(near)
-        self._add_all(self._items(remarked), ENOUGH if self._spent else LIMIT)
+        most = ENOUGH if self._spent else LIMIT
+        self._add_all(self._items(remarked), most)
         if not things and not self.trace:
-            self._add_all(self._tested(reached, names), ENOUGH)
+            self._add_all(self._tested(reached, names), most)
         return self._left
 
     def texts(self, most: int) -> dict[str, str]:

@@ -9,7 +9,8 @@ first. The requests themselves are kept below the system's temporary folder, in 
 
 `whole`: all lines of the faulty function (the innermost one around the slip, as it stands in the tree; comments,
 docstring and empty lines apart) are in the request, in their order; of a function of more than 200 lines only the
-faulty lines are asked for, as its other branches may be folded. `line`: the faulty lines are there. `chars`: characters
+faulty lines are asked for, as its other branches may be folded. `line`: the faulty lines are there. A negation may be
+written as ruff, whose fixes come before the request, writes it (`x is not y` for `not (x is y)`). `chars`: characters
 of all messages. `runs`: seconds from the start of the command to the request, in runs of the suite.
 """
 
@@ -19,6 +20,7 @@ import argparse
 import ast
 import json
 import os
+import re
 import shlex
 import signal
 import statistics
@@ -40,6 +42,7 @@ from tests.support.llm_server import LlmServer, Seen
 
 PATIENCE = 300.0
 LONG = 200
+IDENTITY, NEGATED = re.compile(r"\bnot \((.+) is (.+)\)"), re.compile(r"\bnot \((.+) in (.+)\)")
 ANSWER = "NO REPAIR: this is a measurement of the request."
 
 
@@ -127,6 +130,15 @@ def code(text: str, first: int, last: int, left_out: ast.stmt | None) -> list[st
     return [row for _, row in numbered if row and not row.startswith("#")]
 
 
+def undone(row: str, faulty: Sequence[str]) -> str:
+    """Return a row of the prompt as the tree has it: a faulty line that ruff has rewritten (E713, E714) as it was."""
+    for line in faulty:
+        fixed = NEGATED.sub(r"\1 not in \2", IDENTITY.sub(r"\1 is not \2", line))
+        if fixed != line and fixed in row:
+            return row.replace(fixed, line)
+    return row
+
+
 def holds(prompt: str, lines: Sequence[str]) -> bool:
     """Whether all `lines` are in the prompt in their order, from one of the places where the first one is."""
     shown = prompt.splitlines()
@@ -160,7 +172,8 @@ def trial(tested: Subject, project: Project, slip: Slip, plain: Suite, options: 
     kept.write_text(prompt, "utf-8")
     whole = function_lines(text, slip)
     part = code(text, slip.fault.line, slip.fault.line + slip.fault.new.count("\n"), None)
-    there = holds(prompt, part)
+    compared = "\n".join(undone(row, part) for row in prompt.splitlines())
+    there = holds(compared, part)
     return Row(
         tested.commit,
         options,
@@ -169,7 +182,7 @@ def trial(tested: Subject, project: Project, slip: Slip, plain: Suite, options: 
         slip.project,
         slip.shown,
         len(whole),
-        there if len(whole) > LONG else holds(prompt, whole),
+        there if len(whole) > LONG else holds(compared, whole),
         there,
         len(prompt),
         seconds if seen else None,
