@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -50,7 +51,8 @@ class Situation:
     `findings`: the hard findings of `best` in scope, most important first. `attempts`: every attempt so far, including
     refused ones. `freedom`: permissions that failing tests need (see Ask). `trace`: the lines that failing tests
     execute in the tree of `best`, if known. `absent`: failing tests that cannot be run by themselves, such as a class
-    that cannot be collected. `offers`: plausible repairs that were not applied, because they may be wrong.
+    that cannot be collected. `offers`: plausible repairs that were not applied, because they may be wrong. `ends`: the
+    monotonic time at which the run should end.
     """
 
     best: Attempt
@@ -59,11 +61,16 @@ class Situation:
     findings: tuple[Finding, ...]
     scope: tuple[str, ...]
     flaky: frozenset[str] = frozenset()
-    seconds_left: float | None = None
+    ends: float | None = None
     freedom: Freedom = Freedom()
     trace: Coverage = field(default_factory=dict)
     absent: frozenset[str] = frozenset()
     offers: tuple[Offer, ...] = ()
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Return the seconds until the run should end (None: no limit)."""
+        return None if self.ends is None else self.ends - time.monotonic()
 
     @property
     def offered(self) -> frozenset[str]:

@@ -174,9 +174,13 @@ class State:
         return (*self.parts.roots, *bare)
 
     @property
-    def seconds_left(self) -> float | None:
+    def ends(self) -> float | None:
         seconds = self.parts.limits.seconds
-        return None if seconds is None else seconds - (time.monotonic() - self.began)
+        return None if seconds is None else self.began + seconds
+
+    @property
+    def seconds_left(self) -> float | None:
+        return None if self.ends is None else self.ends - time.monotonic()
 
     @property
     def patience(self) -> float:
@@ -193,7 +197,7 @@ class State:
             findings=self.wanted or advised(self.best),
             scope=self.parts.scope,
             flaky=self.flaky,
-            seconds_left=self.seconds_left,
+            ends=self.ends,
             freedom=self.freedom,
             trace={} if self.best.number else self.trace,
             absent=self.absent,

@@ -5,12 +5,15 @@ A source of changes (`Find`) is all that differs between proposers of this kind;
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from coderefine.core import Alternative, Cost, Event, Listen, Offer, Patch, Proposals, Searcher, Situation, View, Views
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 2
 """Comparisons with one change for each function, where several changes together were not proved."""
+DRAFTING = 0.5
+"""Share of the seconds left for finding changes; the rest is for their comparison and proof."""
 EQUAL, DIFFERENT, UNKNOWN = "equal", "different", "unknown"
 HEADER = re.compile(r"\s*(async\s+def|def|class)\b")
 Files = Mapping[str, bytes | None]
@@ -98,15 +103,22 @@ class Refactoring(Searcher):
         yield from self._halved(situation, tree, tree.those(UNKNOWN), offered=True)
 
     def _tree(self, situation: Situation, views: Views) -> _Tree:
-        """Find the changes to try, those that were not refused."""
+        """Find the changes to try, those that were not refused, as far as there is time to draft them."""
         self._listen(Event("stage", f"{self.name}: drafting"))
         with views.open(situation.best.patch) as view:
-            found = [change for change in self._find(view, situation) if change.edits]
+            found = list(self._drafts(view, situation))
             read = [(path, view.read(path)) for path in dict.fromkeys(change.path for change in found)]
         texts = {path: data for path, data in read if data and decode(data)}
         keyed = ((_key(change, texts[change.path]), change) for change in found if change.path in texts)
         chosen = _compatible(keyed, self._refused)
         return _Tree(situation.best, texts, chosen, self._known, self.name)
+
+    def _drafts(self, view: View, situation: Situation) -> Iterator[CodeChange]:
+        """Yield the changes that are found in the first part of the time that is left."""
+        left = situation.seconds_left
+        until = time.monotonic() + DRAFTING * (math.inf if left is None else left)
+        drafts = takewhile(lambda _: time.monotonic() < until, self._find(view, situation))
+        yield from (change for change in drafts if change.edits)
 
     def _compare(self, situation: Situation, views: Views, tree: _Tree) -> None:
         """Classify the changes that were not compared yet: all together, then one for each function at a time.

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from coderefine.core import Attempt, Patch, Situation, Verdict
+from coderefine.core import Attempt, Patch, Situation, Verdict, View
 from coderefine.lint import TextEdit
 from coderefine.project import locate
 from coderefine.proposers.refactoring import CodeChange, Refactoring
@@ -179,3 +182,43 @@ def test_what_is_equal_is_proposed_although_another_comparison_would_take_the_re
         patch = next(proposer.propose(Situation(best, best, (best,), (), ("a.py",)), views))
     assert patch.files == {"a.py": text.replace("return 3", "return int('3')").encode()}
     assert costly.asked == 1
+
+
+class Timed:
+    """Comparisons that find every draft unknown, and note the seconds that they may take."""
+
+    def __init__(self) -> None:
+        self.within: list[float | None] = []
+
+    def compare(self, *_versions: object, within: float | None = None) -> Compared:
+        self.within.append(within)
+        time.sleep(0.2)
+        return Compared({}, {}, {("a.py", "f"): "not run"})
+
+    def affords(self, _within: float | None = None) -> bool:
+        return True
+
+    def left(self, within: float | None = None) -> float:
+        return within or 0.0
+
+
+def test_300_seconds_do_not_become_488_because_drafting_and_comparing_were_given_the_time_twice(tmp_path: Path) -> None:
+    text = "def f():\n" + "".join(f"    x{number} = {number}\n" for number in range(50))
+    place = locate([make_repo(tmp_path / "repo", {"a.py": text})], tmp_path / "repo")
+
+    def slowly(_view: View, _situation: Situation) -> Iterator[CodeChange]:
+        for line in range(2, 52):
+            time.sleep(0.1)
+            yield CodeChange("a.py", "R1", line, "", (TextEdit((line, 1), (line + 1, 1), f"    y = {line}\n"),))
+
+    best, timed = Attempt(0, Patch(), (), Verdict(ok=True)), Timed()
+    with open_views(place) as views:
+        situation = Situation(best, best, (best,), (), ("a.py",), ends=time.monotonic() + 4)
+        proposer = Refactoring("rewrite", slowly, cast("Equivalence", timed))
+        offered = next(proposer.propose(situation, views)).files["a.py"]
+    assert offered is not None
+    assert 0 < offered.count(b"y = ") <= 20, "half of the time is for drafting"
+    given = [seconds for seconds in timed.within if seconds is not None]
+    assert len(given) == 3
+    assert all(later < earlier - 0.15 for earlier, later in pairwise(given)), given
+    assert given[0] < 2.2
