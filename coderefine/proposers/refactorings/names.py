@@ -13,11 +13,13 @@ from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
 from coderefine.proposers.refactorings.extraction import remarks_above
 from coderefine.proposers.refactorings.flow import called
 from coderefine.proposers.refactorings.trees import Loop
-from coderefine.proposers.refactorings.verbs import last_verb, making
+from coderefine.proposers.refactorings.verbs import answering, decided, last_verb, making
 from coderefine.proposers.refactorings.words import GENERIC, SKIPPED, STOPPED, VERBS, split
 
 LONGEST, MOST_REMARKS = 34, 2
 """Characters of a name; lines of a comment from which a name is taken."""
+ABBREVIATION, ASKING = 3, frozenset(("is", "has", "can"))
+"""Letters of a word that may be an abbreviation: as a function's name it says nothing (`imt`); words that do."""
 INPUTS = 0.4
 """Cost of a name that is made of a parameter's name."""
 Named = tuple[str, float]
@@ -84,13 +86,15 @@ def _computed(found: Extraction) -> Iterator[tuple[list[str], float]]:
 
 
 def _deed(found: Extraction, noun: list[str]) -> list[str]:
-    """Return a verb and `noun`: the verb of the block's last call, or the function's own."""
+    """Return a verb and `noun`: that of the block's last call, the function's own, or one for what is returned."""
     own = _function_words(found.block)
     verb = last_verb(found.block)
     if found.manner not in ("return", "value") and verb and verb not in noun:
         return [verb, *noun]
     if own and own[0] in VERBS:
         return [own[0], *noun] if noun != own[1:] else []
+    if own and all(len(word) <= ABBREVIATION for word in own) and own[0] not in ASKING:
+        return [answering(found.block), *noun]
     return [*own, *(word for word in noun if word not in own)] if len(own) < 3 else ["process", *noun]
 
 
@@ -104,6 +108,7 @@ def _nouns(found: Extraction) -> Iterator[tuple[list[str], float]]:
         yield from _fitting(*_subject(node))
     if isinstance(owner, ast.For | ast.AsyncFor) and block.suite.branch == "body":
         yield from _fitting(split(_last_name(owner.target)), 0.1)
+    yield from (idea for test in decided(block) for idea in _fitting(_quality(test), 0.3))
     yield from _frequent(found)
 
 

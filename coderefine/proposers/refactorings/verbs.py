@@ -38,6 +38,31 @@ def _choosing(made: Sequence[ast.expr]) -> str:
     return "choose" if made and all(isinstance(value, given) for value in made) else "compute"
 
 
+def answering(block: StatementBlock) -> str:
+    """Return the verb for what the block returns: a yes or no, a value, or nothing."""
+    values = [node.value for node in block.nodes if isinstance(node, ast.Return) and node.value is not None]
+    if values and all(_is_answer(value) for value in values):
+        return "check"
+    return _choosing(values) if values else "process"
+
+
+def _is_answer(value: ast.expr) -> bool:
+    match value:
+        case ast.Constant(value=bool()) | ast.Compare() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.Call(func=ast.Name(id="any" | "all" | "isinstance" | "bool")):
+            return True
+    return False
+
+
+def decided(block: StatementBlock) -> Iterator[ast.expr]:
+    """Yield the conditions on which True or False is returned at once."""
+    for node in block.nodes:
+        match node:
+            case ast.If(test=test, body=[ast.Return(value=ast.Constant(value=bool()))]):
+                yield test
+
+
 def _looping(block: StatementBlock, names: Sequence[str]) -> str:
     """Return the verb for how the results of a loop come about."""
     numbers = any(isinstance(value, ast.Constant) and isinstance(value.value, int) for value in _assigned(block, names))

@@ -65,6 +65,23 @@ NAMED = {
         """,
         "_limit_number_of_tokens(most, tokens):",
     ),
+    "an abbreviation says nothing, but the conditions of a yes or no do": (
+        """
+        def imt(token, i, m, t):
+            if token is None or not i and m:
+                return False
+            if i and isinstance(token, i):
+                return True
+            if t:
+                if isinstance(t, list):
+                    if any(token.ttype in ttype for ttype in t):
+                        return True
+                elif token.ttype in t:
+                    return True
+            return False
+        """,
+        "_check_ttype(t, token):",
+    ),
     "of a call inside a condition the argument counts": (
         """
         def render(levels, s):
