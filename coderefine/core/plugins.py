@@ -73,6 +73,11 @@ class Situation:
         return None if self.ends is None else self.ends - time.monotonic()
 
     @property
+    def late(self) -> bool:
+        """Return whether the time is over."""
+        return self.ends is not None and time.monotonic() >= self.ends
+
+    @property
     def offered(self) -> frozenset[str]:
         """Return the failing tests with offers of plausible repairs."""
         return frozenset().union(*(offer.tests for offer in self.offers))

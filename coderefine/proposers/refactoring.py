@@ -5,13 +5,12 @@ A source of changes (`Find`) is all that differs between proposers of this kind;
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import TYPE_CHECKING
@@ -67,7 +66,7 @@ class CodeChange:
 
 
 Find = Callable[[View, Situation], Iterable[CodeChange]]
-"""Returns all changes that can be made in the tree of a view."""
+"""Returns all changes that can be made in the tree of a view, until `Situation.ends`."""
 
 
 class Refactoring(Searcher):
@@ -115,9 +114,9 @@ class Refactoring(Searcher):
 
     def _drafts(self, view: View, situation: Situation) -> Iterator[CodeChange]:
         """Yield the changes that are found in the first part of the time that is left."""
-        left = situation.seconds_left
-        until = time.monotonic() + DRAFTING * (math.inf if left is None else left)
-        drafts = takewhile(lambda _: time.monotonic() < until, self._find(view, situation))
+        if (left := situation.seconds_left) is not None:
+            situation = replace(situation, ends=time.monotonic() + DRAFTING * left)
+        drafts = takewhile(lambda _: not situation.late, self._find(view, situation))
         yield from (change for change in drafts if change.edits)
 
     def _compare(self, situation: Situation, views: Views, tree: _Tree) -> None:

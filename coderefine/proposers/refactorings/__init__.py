@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -35,10 +36,15 @@ class ComplexityChanges:
         self._added: dict[tuple[str, str], frozenset[str]] = {}
         """The names of the new functions by (path, function)."""
         self._private: frozenset[str] | None = None
+        self._ends = math.inf
+        """The monotonic time at which drafting ends."""
 
     def __call__(self, view: View, situation: Situation) -> Iterator[CodeChange]:
         """Yield a change of the file for each function that a finding names; in files that may be written."""
+        self._ends = math.inf if situation.ends is None else situation.ends
         for finding in situation.findings:
+            if situation.late:
+                break
             if finding.critic == "radon" and finding.rule == RULE and not self._protection.reason(finding.path):
                 yield from self._changes(view, finding.path, finding.symbol, finding.span.first if finding.span else 1)
 
@@ -67,7 +73,7 @@ class ComplexityChanges:
         path, symbol = where
         others = (names for key, names in self._added.items() if key != where)
         place = placed(text, symbol, identifiers(text).union(self._taken(view), *others))
-        draft = None if isinstance(place, str) else shortened(place.unit, self._limit)
+        draft = None if isinstance(place, str) else shortened(place.unit, self._limit, self._ends)
         if isinstance(place, str) or draft is None:
             return None
         self._added[where] = frozenset(one.name for one in draft.added)

@@ -86,15 +86,20 @@ def _computed(found: Extraction) -> Iterator[tuple[list[str], float]]:
 
 
 def _deed(found: Extraction, noun: list[str]) -> list[str]:
-    """Return a verb and `noun`: that of the block's last call, the function's own, or one for what is returned."""
-    own = _function_words(found.block)
+    """Return a verb and `noun`: the verb of the block's last call, or one from the function's name."""
     verb = last_verb(found.block)
     if found.manner not in ("return", "value") and verb and verb not in noun:
         return [verb, *noun]
+    return _part(found.block, noun)
+
+
+def _part(block: StatementBlock, noun: list[str]) -> list[str]:
+    """Return words for a part of what the function does: by its name, if that says more than an abbreviation."""
+    own = _function_words(block)
     if own and own[0] in VERBS:
         return [own[0], *noun] if noun != own[1:] else []
-    if own and all(len(word) <= ABBREVIATION for word in own) and own[0] not in ASKING:
-        return [answering(found.block), *noun]
+    if own and own[0] not in ASKING and max(map(len, own)) <= ABBREVIATION:
+        return [answering(block), *noun]
     return [*own, *(word for word in noun if word not in own)] if len(own) < 3 else ["process", *noun]
 
 

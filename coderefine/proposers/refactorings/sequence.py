@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from coderefine.proposers.refactorings.blocks import Extraction, extractions
 from coderefine.proposers.refactorings.decisions import shorter
@@ -44,10 +47,10 @@ class _Step:
         return Draft(unit, (*draft.added, function), draft.flaws + self.flaws)
 
 
-def shortened(unit: Unit, limit: int) -> Draft | None:
-    """Return the best draft of `unit` whose complexity is at most `limit`; None if none reads well.
+def shortened(unit: Unit, limit: int, ends: float = math.inf) -> Draft | None:
+    """Return the best draft of `unit` whose complexity is at most `limit`; None if none reads well by `ends`.
 
-    Decisions are written in a shorter way first, because that needs no new function.
+    Decisions are written in a shorter way first, because that needs no new function. `ends`: a monotonic time.
     """
     drafts = [Draft(_with_short_decisions(unit, limit))]
     for _ in range(MOST_FUNCTIONS + 1):
@@ -55,7 +58,7 @@ def shortened(unit: Unit, limit: int) -> Draft | None:
         if done:
             best = min(done, key=lambda draft: draft.flaws)
             return best if _is_readable(unit, best) else None
-        drafts = _next(drafts, limit)
+        drafts = _next(drafts, limit, ends)
     return None
 
 
@@ -65,9 +68,11 @@ def _with_short_decisions(unit: Unit, limit: int) -> Unit:
     return unit
 
 
-def _next(drafts: list[Draft], limit: int) -> list[Draft]:
+def _next(drafts: list[Draft], limit: int, ends: float) -> list[Draft]:
     """Return the best drafts with one more new function; all that are within the limit, if there are any."""
-    following = _unlike([step.applied(draft) for draft in drafts for step in _steps(draft, limit)])
+    steps = ((step, draft) for draft in drafts for step in _steps(draft, limit))
+    in_time = takewhile(lambda _: time.monotonic() < ends, steps)
+    following = _unlike([step.applied(draft) for step, draft in in_time])
     fitting = [draft for draft in following if draft.unit.complexity <= limit]
     return fitting or sorted(following, key=lambda draft: draft.unit.complexity + draft.flaws)[:WIDTH]
 

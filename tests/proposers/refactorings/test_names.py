@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import time
 
 import pytest
 
@@ -153,6 +154,12 @@ def test_a_new_function_is_annotated_and_documented_as_its_module_is() -> None:
         "def _count_rows(rows: list[str], known: dict[str, int], total: int) -> int:",
         '    """Count rows."""',
     ]
+
+
+def test_a_draft_is_not_looked_for_after_the_end_of_the_run() -> None:
+    unit = Unit(TYPED.lstrip("\n"))
+    assert shortened(unit, unit.complexity - 2, ends=time.monotonic() + 60) is not None
+    assert shortened(unit, unit.complexity - 2, ends=time.monotonic()) is None
 
 
 def test_lines_after_a_backslash_move_with_their_statement() -> None:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
 
+from coderefine.config import Config
+from coderefine.core import Attempt, Finding, Patch, Situation, Verdict
+from coderefine.project import Interpreter, Protection, locate
+from coderefine.proposers.refactorings import ComplexityChanges
+from coderefine.workspace import open_views
 from tests.support.command import coderefine
 from tests.support.repo import make_repo
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="behaviour is compared in forks")
 
+NOBODY = Interpreter(Path("/nowhere/bin/python"), "3.11.0", "test", None, Path("/nowhere"))
 CODE = '''"""Orders."""
 
 
@@ -89,3 +96,18 @@ def test_what_no_test_calls_is_offered(tmp_path: Path) -> None:
     assert (top / "orders.py").read_text() == CODE
     (offer,) = json.loads(said.out)["offers"]
     assert len(offer["alternatives"]) == 1
+
+
+def test_functions_without_a_draft_do_not_take_the_time_of_the_run_several_times(tmp_path: Path) -> None:
+    """`--timeout 100` took 151 s in prettytable: only functions with a draft were asked for the time."""
+    place = locate([make_repo(tmp_path / "repo", {"orders.py": CODE})], tmp_path / "repo")
+    config, best = Config(), Attempt(0, Patch(), (), Verdict(ok=True))
+    find = ComplexityChanges(place, config, NOBODY, Protection.of(place, config))
+    finding = Finding("radon", "CC", "orders.py", "complex", symbol="summary")
+    with open_views(place) as views, views.open(Patch()) as view:
+        in_time, late = (
+            list(find(view, Situation(best, best, (best,), (finding,), (), ends=time.monotonic() + seconds)))
+            for seconds in (60, 0)
+        )
+    assert len(in_time) == 1
+    assert not late
