@@ -125,6 +125,7 @@ WEIGHTS: Mapping[str, float] = {
     "always": -0.6,
     "tests": 1.0,
     "share": 1.2,
+    "ahead": 1.0,
     "margin": 0.4,
     "named": 3.0,
     "intent": 2.5,
@@ -159,6 +160,8 @@ FEW = 4
 """Number of tests that reach a repair below which their number is named as evidence against it."""
 MOST_WRONG, NOTICING = 8, 0.7
 """Maximum number of mutants of a repair that are judged, and seconds for this; see `with_strength`."""
+AHEAD = 1.5
+"""Log odds of the share above which a repair is far ahead of its rivals: 0.82. Of 70 trials three were, all right."""
 LEAST_WRONG, LEAST_NOTICED = 3, 0.5
 """Minimum number of mutants for a conclusion, and the share of them that the tests have to kill."""
 
@@ -279,6 +282,7 @@ def vector(known: Features) -> dict[str, float]:
         "always": 1.0,
         "tests": min(math.log2(max(1, _reaching(known))), 4.0),
         "share": known.share,
+        "ahead": max(0.0, _odds(known.share) - AHEAD) if known.ways > 1 else 0.0,
         "margin": max(-1.0, min(known.margin, 4.0)),
         "named": float(known.named),
         "intent": float(known.intent),
@@ -295,6 +299,12 @@ def vector(known: Features) -> dict[str, float]:
         "weak": float(weak),
         "tokens": min(float(known.tokens), 8.0),
     }
+
+
+def _odds(share: float) -> float:
+    """Return the logarithm of the odds; a share of nearly 0 or 1 counts as 0.02 or 0.98."""
+    share = min(max(share, 0.02), 0.98)
+    return math.log(share / (1.0 - share))
 
 
 def _reaching(known: Features) -> int:

@@ -206,8 +206,9 @@ def test_the_likelier_behaviour_is_first_and_they_share_the_weight() -> None:
         SURE,
         replace(SURE, ways=2, share=0.8, named=True),
         replace(SURE, ways=2, share=0.8, intent=1),
+        replace(SURE, ways=2, share=0.97, tests=1, reached=0, margin=6.9),
     ],
-    ids=["alone", "named by the interpreter", "as the docstring has it"],
+    ids=["alone", "named by the interpreter", "as the docstring has it", "far ahead of its rival"],
 )
 def test_what_is_clearly_ahead_is_sure(known: Features) -> None:
     assert confidence(known) >= BAR
