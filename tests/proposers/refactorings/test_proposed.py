@@ -111,3 +111,18 @@ def test_functions_without_a_draft_do_not_take_the_time_of_the_run_several_times
         )
     assert len(in_time) == 1
     assert not late
+
+
+def test_the_least_complex_functions_are_drafted_first(tmp_path: Path) -> None:
+    """In prettytable one function of complexity 35, for which there is no draft, took the time of ten others."""
+    text = CODE + CODE.partition("\n")[2].replace("def summary", "def other")
+    place = locate([make_repo(tmp_path / "repo", {"orders.py": text})], tmp_path / "repo")
+    config, best = Config(), Attempt(0, Patch(), (), Verdict(ok=True))
+    find = ComplexityChanges(place, config, NOBODY, Protection.of(place, config))
+    findings = tuple(
+        Finding("radon", "CC", "orders.py", "complex", symbol=symbol, weight=weight)
+        for symbol, weight in (("summary", 12.0), ("other", 11.0))
+    )
+    with open_views(place) as views, views.open(Patch()) as view:
+        changes = list(find(view, Situation(best, best, (best,), findings, ())))
+    assert [change.what.split()[0] for change in changes] == ["other", "summary"]
