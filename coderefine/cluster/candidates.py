@@ -26,7 +26,7 @@ from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.pool import Pool
 from coderefine.runner.scheduler import LONGER
 
-BATCH, POLL = 0.5, 0.01
+BATCH, POLL = 0.5, 0.05
 """Seconds that a batch should take; seconds between two looks at the answers."""
 FIRST, MOST = 8, 200
 """Number of candidates in a worker's first batch, and at most."""

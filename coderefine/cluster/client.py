@@ -157,10 +157,7 @@ class Cluster:
         began = time.monotonic()
         own = self._own(interpreter, config)
         job = Job("", view.patch, place.prefix, *own, ask, limit, slowest, doubted, canary)
-        check, why = self._sent(job, place)
-        if check:
-            check = _confirmed(check, ask, at_home)
-            why = why if check else "other results on the workers than here"
+        check, why = self._sent(job, place, at_home)
         if check is None:
             listen(Event("note", f"all tests ran here: {why}"))
             return at_home(ask)
@@ -202,27 +199,37 @@ class Cluster:
             stores = {address: environment.store for address, environment in self.fit.items()}
             return tree, self.workers.send(store, tree, stores)
 
-    def _sent(self, job: Job, place: Place) -> tuple[Check | None, str]:
+    def _sent(self, job: Job, place: Place, at_home: Callable[[Ask], Check]) -> tuple[Check | None, str]:
         """Bring the tree to the workers and ask them; return as `_asked`."""
         try:
             tree, able = self._bring(place)
         except (GitError, OSError) as error:  # a disk is full
             return None, f"the tree cannot be sent: {error}"
         if able:
-            return self._asked(replace(job, tree=tree), able, cache() / f"{_name(place)}.json")
+            return self._asked(replace(job, tree=tree), able, cache() / f"{_name(place)}.json", at_home)
         return None, "; ".join(dict.fromkeys(self.workers.out.values())) or "no worker is left"
 
-    def _asked(self, job: Job, able: Sequence[str], file: Path) -> tuple[Check | None, str]:
+    def _asked(
+        self, job: Job, able: Sequence[str], file: Path, at_home: Callable[[Ask], Check]
+    ) -> tuple[Check | None, str]:
         """Return what the workers `able` say, and how they were asked; or None, and why there is no answer.
 
-        The first run of a project's tests is whole, and once more in shards, to see whether these end alike.
+        The first run of a project's tests is whole, and once more in shards, to see whether these end alike. If shards
+        end otherwise than the same tests at home in a later run, the project's tests are never divided again.
         """
         record, partial = SuiteRecord.load(file), job.ask.files is not None
         shards = record.shards(len(able)) if record.independent and not partial else []
         check, why = self._sharded(job, able, record, shards)
-        if check and check.complete and not partial and record.independent is not False:
-            self._compared(job, able, check, record.learn(check)).save(file)
-        return check, why
+        if check is None:
+            return None, why
+        if check.complete and not partial:
+            record = self._compared(job, able, check, record.learn(check))
+            record.save(file)
+        if confirmed := _confirmed(check, job.ask, at_home):
+            return confirmed, why
+        if check.complete and len(shards) > 1:
+            replace(record, independent=False).save(file)
+        return None, "other results on the workers than here"
 
     def _compared(self, job: Job, able: Sequence[str], check: Check, record: SuiteRecord) -> SuiteRecord:
         """Return `record` with whether shards end like `check`, a whole run, if that is not known yet."""

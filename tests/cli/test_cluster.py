@@ -22,27 +22,38 @@ from tests.support.command import ROOT, coderefine, end, start
 from tests.support.dask import SHOP, TEST, Dask, open_cluster, wait
 from tests.support.repo import make_repo, write
 
+QUICK = {name: text.replace("0.36", "0") for name, text in SHOP.items()}
+"""Where it does not matter whether the tests are worth two shards."""
+
 
 @pytest.fixture
 def dask(tmp_path: Path) -> Iterator[Dask]:
+    """A cluster for a test that harms it."""
     with open_cluster(tmp_path / "dask") as made:
         yield made
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dask]:
+    with open_cluster(tmp_path_factory.mktemp("shared") / "dask") as made:
+        yield made
+
+
 @pytest.mark.thorough
-def test_workers_have_the_verdicts_of_this_machine(dask: Dask, tmp_path: Path) -> None:
+def test_workers_have_the_verdicts_of_this_machine(shared: Dask, tmp_path: Path) -> None:
+    dask, before = shared, {name: len(shared.trees(name)) for name in ("one", "two")}
     top = make_repo(tmp_path / "shop", SHOP)
     first = dask.check(top)
     assert first.code == 0, first.err
     assert "12 tests ran on the cluster (1 shard)" in first.out + first.err
-    assert dask.record().independent is True
-    assert len(dask.trees("one")) == len(dask.trees("two")) == 1
+    assert SuiteRecord.load(dask.record(top)).independent is True
+    assert {name: len(dask.trees(name)) - 1 for name in before} == before
 
     write(top, {"shop.py": SHOP["shop.py"] + "# changed\n", "tests/test_d.py": "def test_new():\n    pass\n"})
     second = dask.check(top)
     assert second.code == 0
     assert "13 tests ran on the cluster (2 shards)" in second.out + second.err
-    assert len(dask.trees("one")) == 2
+    assert len(dask.trees("one")) == before["one"] + 2
 
     write(
         top, {"shop.py": "def total(prices):\n    return sum(prices) or 1 / 0\n", "tests/test_d.py": "import nothing\n"}
@@ -55,53 +66,52 @@ def test_workers_have_the_verdicts_of_this_machine(dask: Dask, tmp_path: Path) -
 
 
 @pytest.mark.thorough
-def test_tests_that_depend_on_each_other_are_never_divided(dask: Dask, tmp_path: Path) -> None:
+def test_tests_that_depend_on_each_other_are_never_divided(shared: Dask, tmp_path: Path) -> None:
     sets = TEST + "\n\ndef test_sets():\n    import shop\n    shop.seen = True\n"
     needs = TEST + "\n\ndef test_needs():\n    import shop\n    assert shop.seen\n"
-    short = TEST.replace("0.6", "0.01")  # the two long files are never in one shard
-    files = {"tests/test_a.py": sets, "tests/test_b.py": short, "tests/test_c.py": needs}
+    short = TEST.replace("0.36", "0.01")  # the two long files are never in one shard
+    long = {"tests/test_a.py": sets.replace("0.36", "0.52"), "tests/test_c.py": needs.replace("0.36", "0.52")}
+    files = {**long, "tests/test_b.py": short}
     top = make_repo(tmp_path / "shop", {**SHOP, **files})
     for _ in range(2):
-        said = dask.check(top)
+        said = shared.check(top)
         assert said.code == 0, said.err
         assert "14 tests ran on the cluster (1 shard)" in said.out + said.err
-    assert dask.record().independent is False
+    assert SuiteRecord.load(shared.record(top)).independent is False
 
 
 @pytest.mark.thorough
-def test_a_worker_that_dies_costs_time_and_a_lost_scheduler_ends_the_run(dask: Dask, tmp_path: Path) -> None:
+def test_tests_that_begin_to_depend_on_each_other_are_divided_no_more(shared: Dask, tmp_path: Path) -> None:
+    one = "import shop\n\n\ndef test_one():\n    "
+    first, second = f"{one}shop.ready = True\n", f"{one}shop.broken = not hasattr(shop, 'ready')\n"
+    third = f"{one}assert not getattr(shop, 'broken', False)\n"
+    files = {"tests/test_a.py": first, "tests/test_b.py": second, "tests/test_c.py": third}
+    top = make_repo(tmp_path / "shop", {**SHOP, **files})
+    SuiteRecord({"tests/test_a.py": 4.0, "tests/test_b.py": 2.0, "tests/test_c.py": 2.0}, True).save(shared.record(top))
+    said = shared.check(top)
+    assert said.code == 0, said.err
+    assert "all tests ran here: other results on the workers than here" in said.out + said.err
+    assert SuiteRecord.load(shared.record(top)).independent is False
+
+
+@pytest.mark.thorough
+def test_a_worker_that_dies_costs_time(dask: Dask, tmp_path: Path) -> None:
     top = make_repo(tmp_path / "shop", SHOP)
-    argv, env = (
-        ("check", "--gate", "pytest", "--cluster", dask.address),
-        {"XDG_CACHE_HOME": str(dask.folder / "client")},
-    )
-    process = start(*argv, cwd=top, env=env)
-    trees = [dask.folder / name / "coderefine" / "cluster" / "trees" for name in ("one", "two")]
-    wait(lambda: any(folder.is_dir() and any(folder.iterdir()) for folder in trees))
-    victim = "one" if trees[0].is_dir() else "two"
-    dask.processes[victim].kill()
+    process = start("check", "--gate", "pytest", "--cluster", dask.address, cwd=top, env=dask.env)
+    trees = {name: dask.folder / name / "coderefine" / "cluster" / "trees" for name in ("one", "two")}
+    wait(lambda: any(folder.is_dir() and any(folder.iterdir()) for folder in trees.values()))
+    dask.stop("one" if trees["one"].is_dir() else "two")
     said = end(process)
     assert said.code == 0, said.err
-    assert "12 passed" in said.out
-
-    dask.worker("three")
-    write(top, {"new.py": ""})
-    process = start(*argv, cwd=top, env=env)
-    rest = [dask.folder / name / "coderefine" / "cluster" / "trees" for name in {"one", "two", "three"} - {victim}]
-    before = {path for folder in rest if folder.is_dir() for path in folder.iterdir()}
-    wait(lambda: {path for folder in rest if folder.is_dir() for path in folder.iterdir()} - before)
-    dask.processes["scheduler"].send_signal(signal.SIGKILL)
-    said = end(process)
-    assert said.code == 2
-    assert "the scheduler is lost: nothing was written" in said.err
+    assert "12 tests ran on the cluster (1 shard)" in said.out + said.err
 
 
 @pytest.mark.thorough
-def test_a_repair_is_proved_here_unless_the_workers_may(dask: Dask, tmp_path: Path) -> None:
+def test_a_repair_is_proved_here_unless_the_workers_may(shared: Dask, tmp_path: Path) -> None:
     quick = "from shop import total\n\n\ndef test_total():\n    assert total([2, 3]) == 5\n    assert total([]) == 0\n"
     files = {"shop.py": "def total(prices):\n    return sum(prices) - 1\n", "tests/test_a.py": quick}
     top = make_repo(tmp_path / "shop", {"pyproject.toml": SHOP["pyproject.toml"], **files})
-    here, there = dask.fix(top), dask.fix(top, "--proof", "cluster")
+    here, there = shared.fix(top), shared.fix(top, "--proof", "cluster")
     assert "+    return sum(prices)\n" in here.out
     assert here.out == there.out
     assert "1 test ran on the cluster" not in here.err
@@ -111,24 +121,14 @@ def test_a_repair_is_proved_here_unless_the_workers_may(dask: Dask, tmp_path: Pa
 @pytest.mark.thorough
 def test_a_worker_that_hangs_is_left_out(dask: Dask, tmp_path: Path) -> None:
     top = make_repo(tmp_path / "shop", SHOP)
-    dask.processes["one"].send_signal(signal.SIGSTOP)
-    said = dask.check(top)
-    assert said.code == 0, said.err
-    assert "12 tests ran on the cluster (1 shard)" in said.out + said.err
-
-    dask.processes["one"].send_signal(signal.SIGCONT)
-    write(top, {"new.py": ""})
-    env = dask.env
-    process = start("check", "--gate", "pytest", "--cluster", dask.address, cwd=top, env=env)
-    wait(lambda: (dask.trees("one") and len(dask.trees("two")) == 2) or process.poll() is not None)
-    for name in ("one", "two"):
-        dask.processes[name].send_signal(signal.SIGSTOP)
+    dask.stop("one", signal.SIGSTOP)
+    process = start("check", "--gate", "pytest", "--cluster", dask.address, cwd=top, env=dask.env)
+    wait(lambda: dask.trees("two") or process.poll() is not None)
+    dask.stop("two", signal.SIGSTOP)
     said = end(process)
     assert said.code == 0, said.err
-    assert "all tests ran here: no worker is left" in said.out + said.err
-    said = dask.check(top)
-    assert said.code == 0, said.err
     assert "cannot answer" in said.out + said.err
+    assert "all tests ran here: no worker is left" in said.out + said.err
 
 
 @pytest.mark.thorough
@@ -184,7 +184,7 @@ def test_a_fix_that_lost_the_scheduler_is_resumed(dask: Dask, tmp_path: Path) ->
 
 @pytest.mark.thorough
 def test_another_environment_is_refused(dask: Dask, tmp_path: Path) -> None:
-    top = make_repo(tmp_path / "shop", SHOP)
+    top = make_repo(tmp_path / "shop", QUICK)
     other = tmp_path / "other"
     subprocess.run((sys.executable, "-m", "venv", "--without-pip", str(other)), check=True)
     said = dask.check(top, "--cluster-python", str(other / "bin" / "python"))

@@ -26,7 +26,7 @@ from tests.support.command import Said, coderefine, end, start
 from tests.support.dask import SHOP, Dask, open_cluster, wait
 from tests.support.repo import make_repo, write
 
-QUICK = {name: text.replace("0.6", "0.4") for name, text in SHOP.items()}
+QUICK = {name: text.replace("0.36", "0.4") for name, text in SHOP.items()}
 VERSIONS = {"right": SHOP["shop.py"], "wrong": "def total(prices):\n    return sum(prices) - 1\n"}
 LONGEST = 240.0
 """Seconds after which a run counts as lost."""
