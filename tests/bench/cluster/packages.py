@@ -3,12 +3,14 @@
     python -m tests.bench.cluster.packages FOLDER --jobs 2 -- fix --no-model --gate ruff
 
 downloads the wheels below FOLDER (nothing is installed), makes two repositories of each package, and runs the fleet on
-one and the command alone on the other. Exit code 1 unless each repository has a line and the files of its single run.
+one and the command alone on the other. Exit code 1 unless each repository has the exit code and the files of its single
+run.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
@@ -48,20 +50,18 @@ def main() -> None:
     fleet = run(("fleet", str(listed), "--jobs", given.jobs, "--", *given.command), folder / "fleet")
     print(fleet.stdout, flush=True)
     print(f"fleet: {time.monotonic() - began:.0f} s, exit {fleet.returncode}", flush=True)
-    lines = {
-        line.split()[1].rpartition("/")[2]: line.split()[0] for line in fleet.stdout.partition("\n\n")[0].splitlines()
-    }
+    record = (folder / "fleet" / "repos.txt.fleet" / "record.jsonl").read_text("utf-8").splitlines()
+    results = {Path(one["location"]).name: one for one in map(json.loads, record) if "location" in one}
     began, equal = time.monotonic(), 0
     for name in PACKAGES:
         single = run(given.command, folder / "single" / name)
-        same = written(folder / "single" / name) == written(folder / "fleet" / name)
-        equal += same and name in lines
-        if not same:
-            print(
-                f"{name}: the single run (exit {single.returncode}) left other files than the fleet ({lines.get(name)})"
-            )
+        ended = (single.returncode, written(folder / "single" / name))
+        same = name in results and ended == (results[name]["code"], written(folder / "fleet" / name))
+        equal += same
+        found = "equal" if same else f"not as in the fleet: {results.get(name)}"
+        print(f"{name}: exit {single.returncode}, {found}", flush=True)
     print(f"single runs: {time.monotonic() - began:.0f} s")
-    print(f"{len(lines)} lines of the fleet; {equal} of {len(PACKAGES)} repositories as after a single run")
+    print(f"{len(results)} results of the fleet; {equal} of {len(PACKAGES)} repositories as after a single run")
     sys.exit(equal < len(PACKAGES))
 
 
