@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 AGAIN = 0.05
 """Seconds until an interrupt that Python ignored is raised once more."""
@@ -19,7 +18,7 @@ def interrupt_on_signals() -> None:
 
     before = sys.unraisablehook
 
-    def unraisable(ignored: Any) -> None:
+    def unraisable(ignored: sys.UnraisableHookArgs) -> None:
         if issubclass(ignored.exc_type, KeyboardInterrupt):
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
         else:
