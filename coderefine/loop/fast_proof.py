@@ -16,6 +16,7 @@ from typing import Protocol
 from coderefine.core import Case, Check, Patch
 from coderefine.import_graph import reached
 from coderefine.project.affected_tests import SPECIAL, above, conftests_of, python_files, users
+from coderefine.runner.test_selection import files_of
 
 SLOW = 60.0
 """Duration of the tests, in seconds, from which on the cost of a proof is reported."""
@@ -82,9 +83,7 @@ class FastProof:
         chosen = must | may.difference(self._cleared(patch, may, by_patch)) or must | may
         if chosen == tests:
             return ChosenTests(why=_all(by_patch, opaque))
-        return ChosenTests(
-            tuple(dict.fromkeys(name.partition("::")[0] for name in cases if cases[name].path in chosen))
-        )
+        return ChosenTests(tuple(files_of(name for name in cases if cases[name].path in chosen)))
 
     def _files(self) -> set[str]:
         """Return the Python files of the tree that is checked."""

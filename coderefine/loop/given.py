@@ -45,6 +45,7 @@ from coderefine.loop.proof import examined, measured_evidence
 from coderefine.loop.refine import begin, go_on, judge_start
 from coderefine.loop.state import SEED, Parts, State, failing, forget, tests
 from coderefine.runner.suspect import KILLED
+from coderefine.runner.test_selection import files_of
 from coderefine.workspace.private_views import SnapshotViews
 
 NO_HELP = "nothing gets worse, but nothing shows that it helps: no failing test passes with it, no finding is cleared"
@@ -346,4 +347,4 @@ class _Conclusion:
         if self.given.files is None:
             return None
         changed = (id_ for id_, case in self.start.baseline.cases.items() if case.path in self.given.tests)
-        return _Only(tuple(dict.fromkeys(id_.partition("::")[0] for id_ in (*changed, *repaired))))
+        return _Only(tuple(files_of((*changed, *repaired))))

@@ -18,6 +18,7 @@ from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Codes, Nearby
 from coderefine.runner.pool import open_pool
+from coderefine.runner.test_selection import files_of
 
 SECONDS = 8.0
 """Seconds for running the calls in all versions."""
@@ -84,7 +85,7 @@ class SpecialCases:
         start = {path: originals.get(path) for path in patch.files}
         try:
             parts = (views, self.place, self.interpreter, self.config)
-            files = list(dict.fromkeys(name.split("::")[0] for name in failing))
+            files = files_of(failing)
             with open_pool(*parts, patch=patch, workers=1, files=files) as pool:
                 names = [name for name in pool.tests if _one_of(name, failing)]
                 return judged(pool.nearby(names, SECONDS, start))

@@ -13,6 +13,7 @@ from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.cold_pool import AnyPool, open_any_pool
+from coderefine.runner.test_selection import files_of
 
 MOST, LEAST = 12, 3
 """Maximum number of mutants that are judged, and number below which nothing can be concluded."""
@@ -103,7 +104,7 @@ class Strength:
             patch=attempt.patch,
             expected={name: case.status for name, case in cases.items()},
             seconds={name: case.seconds for name, case in cases.items()},
-            files=list(dict.fromkeys(name.split("::")[0] for name in running)),
+            files=files_of(running),
             workers=_workers(len(wrong) * sum(cases[name].seconds for name in running)),
             freedom=freedom,
             within=until[1] - time.monotonic(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 ENOUGH = 600
@@ -21,7 +22,7 @@ def nearest(failing: Sequence[str], tests: Iterable[str]) -> list[str]:
     names = set(failing)
     functions = {name.split("[")[0] for name in failing}
     classes = {function.rpartition("::")[0] for function in functions}
-    files = {name.split("::")[0] for name in failing}
+    files = set(files_of(failing))
     words = {word for file in files for word in _words(file)}
 
     def distance(name: str) -> tuple[bool, bool, bool, int]:
@@ -57,20 +58,23 @@ def to_watch(failing: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
     return chosen or sorted(costs, key=costs.__getitem__)[:1]
 
 
+def files_of(tests: Iterable[str]) -> list[str]:
+    """Return the files of the `tests`, each once, in their order."""
+    return list(dict.fromkeys(name.partition("::")[0] for name in tests))
+
+
 def files_near(failing: Sequence[str], tests: Sequence[str]) -> list[str] | None:
     """Return the test files to load for `failing`: theirs and the nearest, up to `ENOUGH` tests; None for all."""
     if len(tests) <= ENOUGH:
         return None
-    counts: dict[str, int] = {}
-    for name in tests:
-        counts[name.split("::")[0]] = counts.get(name.split("::")[0], 0) + 1
-    found = dict.fromkeys(name.split("::")[0] for name in failing)
-    total = sum(counts.get(file, 0) for file in found)
-    for file in dict.fromkeys(name.split("::")[0] for name in nearest(failing, tests)):
+    counts = Counter(name.partition("::")[0] for name in tests)
+    found = files_of(failing)
+    total = sum(counts[file] for file in found)
+    for file in files_of(nearest(failing, tests)):
         if total + counts[file] <= ENOUGH and file not in found:
-            found[file] = None
+            found.append(file)
             total += counts[file]
-    return list(found)
+    return found
 
 
 def _words(file: str) -> set[str]:

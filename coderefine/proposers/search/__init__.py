@@ -55,7 +55,7 @@ from coderefine.runner.candidates import Candidate, Comparison
 from coderefine.runner.cold import is_deadly, run_tests
 from coderefine.runner.cold_pool import AnyPool, ColdPool, open_any_pool
 from coderefine.runner.pool import Pool
-from coderefine.runner.test_selection import files_near, to_watch
+from coderefine.runner.test_selection import files_near, files_of, to_watch
 
 MOST_SITES = 400
 """Maximum number of statements to edit: the most suspicious ones."""
@@ -199,9 +199,8 @@ class Search(Searcher):
             return repairs
         self._listen(Event("stage", f"search: {counted(len(repairs), 'other repair')} and {unforeseen[0]}"))
         clock = Clock(min(SCREENING, situation.seconds_left or SCREENING))
-        files = list(dict.fromkeys(name.split("::")[0] for name in unforeseen))
         try:
-            with self._pool(situation, views, files, clock) as pool:
+            with self._pool(situation, views, files_of(unforeseen), clock) as pool:
                 kept = passing(pool, repairs, unforeseen, clock)
         except RunnerError as error:
             self._listen(Event("note", f"search: {error}"))

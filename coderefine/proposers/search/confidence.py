@@ -118,8 +118,8 @@ BAR = 0.8
 """Minimum confidence of a repair that is applied.
 
 Being right counts more than being applied: a lower bar applies more right ones, and more wrong ones (the option --curve
-of learn.py in tests/bench/confidence prints both). Of 105 plausible first repairs (half of hand-written programs with
-few tests, a third of slips in real suites), 87 of which are right, 75 are over this bar, and 72 of these are right.
+of learn.py in tests/bench/confidence prints both). Of 105 plausible first repairs (two thirds in hand-written programs
+with few tests, a third in real suites), 87 of which are right, 75 are over this bar, and 72 of these are right.
 """
 WEIGHTS: Mapping[str, float] = {
     "always": -0.5,
@@ -160,7 +160,7 @@ FEW = 4
 MOST_WRONG, NOTICING = 8, 0.7
 """Maximum number of mutants of a repair that are judged, and seconds for this; see `with_strength`."""
 AHEAD = 1.5
-"""Log odds of the share above which a repair is far ahead of its rivals: 0.82. Of 70 trials three were, all right."""
+"""Log odds of the share above which a repair is far ahead of its rivals: 0.82. Nine of 105 are: eight right."""
 LEAST_WRONG, LEAST_NOTICED = 3, 0.5
 """Minimum number of mutants for a conclusion, and the share of them that the tests have to kill."""
 

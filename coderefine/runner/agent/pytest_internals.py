@@ -196,8 +196,10 @@ class _NoProject:
 
     def __init__(self, ours: Callable[[Optional[str]], bool]) -> None:
         self._ours = ours
+        self.sought: list[str] = []
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        self.sought.append(name)
         for finder in [one for one in sys.meta_path if one is not self and hasattr(one, "find_spec")]:
             spec = finder.find_spec(name, path, target)
             if spec is not None:
@@ -224,7 +226,7 @@ def import_modules(names: Iterable[str], rewritten: Iterable[str], ours: Callabl
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in names:
-            before = frozenset(sys.modules)
+            barrier.sought.clear()
             try:
                 if name.partition(".")[0] not in refused:
                     importlib.import_module(name)
@@ -232,7 +234,8 @@ def import_modules(names: Iterable[str], rewritten: Iterable[str], ours: Callabl
                 sys.modules.pop(name, None)
             except _ImportsProjectError:
                 refused.add(name.partition(".")[0])
-                for new in [one for one in sys.modules if one.partition(".")[0] in refused and one not in before]:
-                    del sys.modules[new]
+                for new in barrier.sought:
+                    if new.partition(".")[0] in refused:
+                        sys.modules.pop(new, None)
     sys.meta_path.remove(barrier)
     config._ensure_unconfigure()
