@@ -78,6 +78,14 @@ class Result:
         return text.splitlines()[-1] if text else f"exit {self.returncode}"
 
 
+def processors() -> int:
+    """Return how many processors this process may use: PYTHON_CPU_COUNT as in Python 3.13, or those of its affinity."""
+    given = os.environ.get("PYTHON_CPU_COUNT", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def hide(name: str) -> None:
     """Remove the environment variable `name`, which contains a key, from the environment of all later children."""
     _HIDDEN.add(name)

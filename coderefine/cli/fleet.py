@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
+from coderefine import proc
 from coderefine.app.fleet import Fleet, FleetRecord, FleetRequest, exit_code, read_list
 from coderefine.cli.options import AMOUNT, ONE_OR_MORE, option, options
 from coderefine.config import masked
 from coderefine.reports import fleet as report
 from coderefine.reports.fleet import FleetResult
 
-JOBS = max(1, (os.cpu_count() or 1) // 2)
+JOBS = max(1, proc.processors() // 2)
 FLEET = (
     option("--folder", "DIR", "Keep the record, clones, patches and reports here (default: FILE.fleet)."),
     option("--jobs", "N", "Run so many at once (default: one for two processors).", ONE_OR_MORE, default=JOBS),

@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
+from coderefine import proc
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Coverage, Freedom, Patch, Status, Steps, Views
 from coderefine.errors import CriticError, RunnerError
@@ -17,7 +18,6 @@ from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Codes, Comparison, Judged, Plan
 from coderefine.runner.cold import is_hung, run_tests
 from coderefine.runner.pool import Pool, open_pool
-from coderefine.runner.pool_worker import usual_workers
 from coderefine.runner.test_selection import nearest
 
 ROOM, LEAST = 10.0, 20.0
@@ -175,7 +175,7 @@ def open_any_pool(
     otherwise RunnerError is raised.
     """
     parts = (views, place, interpreter, config)
-    cold = ColdPool(*parts, patch, workers or usual_workers(), expected, sum(seconds.values()), freedom=freedom)
+    cold = ColdPool(*parts, patch, workers or proc.processors(), expected, sum(seconds.values()), freedom=freedom)
     forks = open_pool(
         *parts,
         patch=patch,

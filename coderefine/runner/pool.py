@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 
+from coderefine import proc
 from coderefine.config import Config
 from coderefine.core import Coverage, Freedom, Patch, Status, Steps, Views
 from coderefine.errors import RunnerError
@@ -30,7 +31,6 @@ from coderefine.runner.pool_worker import (
     WorkerProcess,
     encoded,
     open_server,
-    usual_workers,
 )
 from coderefine.runner.reached_code import Function, Packed, ReachedCode, joined, steps_of
 from coderefine.runner.scheduler import Scheduler
@@ -566,7 +566,7 @@ def open_pool(
         raise RunnerError("candidates are judged in forks, which Windows does not have")
     with contextlib.ExitStack() as stack:
         team = []
-        for _ in range(workers or usual_workers()):
+        for _ in range(workers or proc.processors()):
             team.append(Worker(partial(_start, views, patch, place, interpreter, config, files)))
             stack.callback(team[-1].close)
         ladder = steps(config, freedom.needs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import os
 import subprocess
 import time
 from collections import deque
@@ -249,7 +248,3 @@ OWN = {"PYTHONHASHSEED": "0"}
 def encoded(files: Mapping[str, bytes | None]) -> dict[str, str | None]:
     """Encode the contents of files in base64 for a channel message."""
     return {path: None if data is None else base64.b64encode(data).decode("ascii") for path, data in files.items()}
-
-
-def usual_workers() -> int:
-    return max(1, os.cpu_count() or 1)

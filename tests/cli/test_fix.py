@@ -286,6 +286,7 @@ def test_repairs_that_break_tests_of_files_far_away_are_not_run_one_after_the_ot
     near = "from shop import price\n\n\ndef test_near():\n    assert price(5) != 5\n    assert price(20) == 16\n"
     files = {"shop.py": faulty, "test_shop.py": near, "test_far.py": far}
     top = make_repo(tmp_path / "repo", files)
-    said = json.loads(coderefine("fix", "--no-model", "--search-time", "6", "--format", "json", cwd=top).out)
+    two = {"PYTHON_CPU_COUNT": "2"}
+    said = json.loads(coderefine("fix", "--no-model", "--search-time", "6", "--format", "json", cwd=top, env=two).out)
     broken = [one for one in said["attempts"] if "test_far" in one["reason"]]
     assert len(broken) == 1, [(one["summary"], one["reason"]) for one in said["attempts"]]

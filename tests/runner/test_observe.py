@@ -26,7 +26,7 @@ def test_a_test_that_dies_while_it_is_watched_costs_itself_only(tmp_path: Path) 
     top = make_repo(tmp_path / "p", FILES)
     place, config = locate([top], top), Config(python=sys.executable)
     python = interpreter(place, config, {})
-    with open_views(place) as views, open_pool(views, place, python, config, expected=EXPECTED) as pool:
+    with open_views(place) as views, open_pool(views, place, python, config, expected=EXPECTED, workers=2) as pool:
         coverage = pool.observe([FAILS, DIES], [NEAR, FAR])
         assert coverage[FAILS]["m.py"] >= {2, 3}
         assert coverage[NEAR]["m.py"] >= {2, 4}
@@ -101,7 +101,7 @@ def test_candidates_that_get_further_than_the_unchanged_program_do_not_count_as_
     right = FILES["m.py"].replace("        return 1", f"{body}        return 3")
     candidates = [Candidate(number, {"m.py": f"{right}# {number}\n".encode()}) for number in range(1, 9)]
     plan = Plan(first=(FAILS,), then=(), known=frozenset({DIES}))
-    with open_views(place) as views, open_pool(views, place, python, config, expected=EXPECTED) as pool:
+    with open_views(place) as views, open_pool(views, place, python, config, expected=EXPECTED, workers=2) as pool:
         pool.observe([FAILS], [NEAR])
         judged = list(pool.judge(candidates, plan))
     assert [one.reason for one in judged] == [""] * 8

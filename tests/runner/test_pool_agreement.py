@@ -126,7 +126,8 @@ def test_a_function_that_ran_at_import_is_judged_without_a_new_import_where_it_m
     place, config = locate([top], top), Config(python=sys.executable)
     edits = {name: PARSER.replace("upper()", f"{name}()").encode() for name in ("lower", "title")}
     asked = Plan(("test_m.py::test_has", "test_m.py::test_rules"), keep_going=True)
-    with open_views(place) as views, open_pool(views, place, interpreter(place, config, os.environ), config) as pool:
+    python = interpreter(place, config, os.environ)
+    with open_views(place) as views, open_pool(views, place, python, config, workers=2) as pool:
         candidates = [Candidate(number, {"m.py": data}, rough=rough) for number, data in enumerate(edits.values(), 1)]
         lower, title = sorted(pool.judge(candidates, asked), key=lambda judged: judged.candidate.number)
         compared = pool.probe(candidates, asked.first, 10.0)

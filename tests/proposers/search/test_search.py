@@ -80,7 +80,8 @@ def test_more():
 """
 
 
-def test_finds_the_slip_and_keeps_the_file_as_it_is(repair: Repair) -> None:
+def test_finds_the_slip_and_keeps_the_file_as_it_is(repair: Repair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHON_CPU_COUNT", "2")  # most tests have one worker: see tests/conftest.py
     faulty = (
         b"def price(n):\r\n    # ten and more are cheaper\r\n    if n > 10:\r\n"
         b"        return n * 9 // 10\r\n    return n\r\n"
