@@ -43,20 +43,21 @@ def weak(state: State, attempt: Attempt, found: Evidence) -> str:
     """Return why a proved attempt is nevertheless only plausible; "" if it is not.
 
     There are three reasons: the tests kill too few mutants of it, there was no time for mutants although few tests run
-    its lines (the search has judged its own patches with more evidence), or it changes the results of far more calls
-    near the tests than any patch that was offered.
+    its lines, or it changes the results of far more calls near the tests than any patch that was offered. The search
+    has weighed the first two for its own repairs, together with more evidence (proposers/search/confidence.py).
     """
     if not found.flipped or state.parts.task.wanted:
         return ""
-    noticed, wrong = found.strength or (0, 0)
-    if wrong >= LEAST and noticed < LEAST_NOTICED * wrong:
-        return f"the tests notice {noticed} of {wrong} small wrong versions of it"
-    if attempt.patch.origin != "search" and (why := _unmeasured(found)):
+    if state.repair(attempt).patch.origin != "search" and (why := _unnoticed(found)):
         return why
     return _disturbing(state, found.changed) if found.changed else ""
 
 
-def _unmeasured(found: Evidence) -> str:
+def _unnoticed(found: Evidence) -> str:
+    """Return that the tests kill too few mutants, or that there was no time to see it; else ""."""
+    noticed, wrong = found.strength or (0, 0)
+    if wrong >= LEAST and noticed < LEAST_NOTICED * wrong:
+        return f"the tests notice {noticed} of {wrong} small wrong versions of it"
     running = max((one.count for one in found.executed), default=0)
     if running >= ENOUGH or not any(note.startswith(UNMEASURED) for note in found.notes):
         return ""
@@ -74,12 +75,17 @@ def _share(changed: tuple[int, int]) -> float:
     return changed[0] / changed[1] if changed[1] else 0.0
 
 
-def offer_whole(state: State, attempt: Attempt, why: str) -> None:
-    """Refuse `attempt` because of `why`, and offer its whole patch, followed by those with a rival of its last part."""
+def offer_whole(state: State, attempt: Attempt, why: str, *, shown: bool = True) -> None:
+    """Refuse `attempt` because of `why`, and offer its whole patch, followed by those with a rival of its last part.
+
+    `shown` False: do not offer it.
+    """
     refused = attempt.refused(f"{PLAUSIBLE}: {why}")
     state.attempts[attempt.number] = refused
     state.parts.record(refused)
     state.say("verdict", refused.verdict.reason, done=attempt.number)
+    if not shown:
+        return
     repaired = failing(state.baseline) - failing(attempt)
     rivals = state.rivals.get(attempt.number, Offer((Alternative(attempt.patch),)))
     first, *others = rivals.alternatives

@@ -41,7 +41,7 @@ def prove(state: State) -> Attempt:
             found = measured_evidence(state, proved)
             why = weak(state, proved, found)
             if why and not state.parts.accept_plausible:
-                offer_whole(state, proved, why)
+                offer_whole(state, proved, why, shown=not state.has_repair_alone(proved))
                 continue
             state.evidence = replace(found, doubts=found.doubts or ((why,) if why else ()))
             return proved

@@ -271,6 +271,11 @@ class State:
         repairs = (one for one in (attempt, *reversed(steps)) if one.patch.origin not in LINTERS | KEEPING)
         return next(repairs, attempt)
 
+    def has_repair_alone(self, attempt: Attempt) -> bool:
+        """Return whether an earlier attempt that may be published has the same repair, without the lint fixes since."""
+        repair = self.repair(attempt).number
+        return any(self.repair(one).number == repair for one in self.publishable() if one.number < attempt.number)
+
     def show(self, attempt: Attempt) -> Evidence:
         """Return the evidence for the patch of `attempt`."""
         found = judge.evidence(attempt, self.baseline, self.flaky, originals=self.originals(attempt.patch))

@@ -41,7 +41,7 @@ class Comparison:
     kinds: str = ""
     asked: tuple[Asked, ...] = ()
 
-    def changed(self, number: int, kinds: str) -> tuple[int, int]:
+    def changed(self, number: int, kinds: str = "pPFd") -> tuple[int, int]:
         """Return the number of calls of `kinds` whose result candidate `number` changes, and of all compared ones."""
         pairs = list(self._pairs(number, kinds))
         return sum(before != after for before, after in pairs), len(pairs)

@@ -28,7 +28,7 @@ from coderefine.loop.strength import UNMEASURED, Measured, Strength
 from coderefine.project import interpreter, locate
 from coderefine.workspace import open_views
 from tests.support.command import coderefine
-from tests.support.loop import run
+from tests.support.loop import Script, run
 from tests.support.repo import make_repo
 
 OLD = "def old_enough(age):\n    return age > 18\n"
@@ -107,24 +107,56 @@ FILES = {
 }
 
 
+WRONG = FILES["bar.py"].replace("3", "9").encode()
+
+
 class Found(Searcher):
-    """Proposes a patch, and knows a rival of it that changes another file."""
+    """Offers a patch that changes no nearby answer, then proposes one that does, and knows a rival in another file."""
 
     name = "search"
     spent = Cost()
 
+    def __init__(self, changed: tuple[int, int]) -> None:
+        self.changes = changed
+
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        self.proposed = Patch({"bar.py": FOUND.encode()}, "search")
+        self.proposed = Patch({"bar.py": WRONG}, "search")
+        self.offer = Offer((Alternative(self.proposed, (0, 100)),), why="another one is likely")
+        yield self.proposed
+        self.proposed, self.offer, self.changed = Patch({"bar.py": FOUND.encode()}, "search"), None, self.changes
         other = Patch({"limit.py": RIVAL.encode()}, "search")
         before = {path: FILES[path].encode() for path in ("bar.py", "limit.py")}
         self.rivals = Offer((Alternative(self.proposed), Alternative(other)), before=before)
         yield self.proposed
 
 
-def test_rivals_of_a_repair_that_the_tests_hardly_notice_are_offered_too(tmp_path: Path) -> None:
-    ran = run(make_repo(tmp_path / "p", FILES), Found(), strength=True)
-    (offer,) = ran.outcome.offers
-    assert "small wrong versions" in offer.why
+def test_rivals_of_a_repair_that_disturbs_more_than_they_are_offered_too(tmp_path: Path) -> None:
+    ran = run(make_repo(tmp_path / "p", FILES), Found((50, 100)), strength=True)
+    offer = ran.outcome.offers[-1]
+    assert "changes 50 of 100 nearby answers" in offer.why
     assert [one.patch.files for one in offer.alternatives] == [{"bar.py": FOUND.encode()}, {"limit.py": RIVAL.encode()}]
     assert offer.before == {path: FILES[path].encode() for path in ("bar.py", "limit.py")}
     assert offer.tests == {"test_bar.py::test_it"}
+
+
+def test_mutants_that_the_search_has_weighed_with_other_evidence_do_not_refuse_its_repair_again(tmp_path: Path) -> None:
+    ran = run(make_repo(tmp_path / "p", FILES), Found((10, 100)), strength=True)
+    noticed, wrong = ran.outcome.evidence.strength or (0, 0)
+    assert noticed < wrong
+    assert ran.outcome.best.patch.files == {"bar.py": FOUND.encode()}
+
+
+def test_a_repair_that_the_tests_hardly_notice_is_offered_once_without_the_lint_fixes_made_after_it(
+    tmp_path: Path,
+) -> None:
+    tidy = {"limit.py": "def factor():\n    return 1\n", "bar.py": FOUND}
+    files = FILES | {"limit.py": f"import os\n{FILES['limit.py']}"}
+    ran = run(
+        make_repo(tmp_path / "p", files),
+        Script([{"bar.py": FOUND}], name="model"),
+        Script([tidy], name="autofix"),
+        strength=True,
+    )
+    (offer,) = ran.outcome.offers
+    assert "small wrong versions" in offer.why
+    assert [one.patch.files for one in offer.alternatives] == [{"bar.py": FOUND.encode()}]

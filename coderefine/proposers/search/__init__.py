@@ -244,7 +244,6 @@ class Search(Searcher):
             if not sites:
                 raise RunnerError(_unparsed(failing) or "no line of the program is known to run in a failing test")
             self._listen(Event("stage", f"search in {counted(len(sites), 'statement')}"))
-            covering = spectrum.failing
             self._connect(situation, sites, spectrum)
             enumeration = Enumeration(sites)
             trial = Trial(
@@ -252,7 +251,7 @@ class Search(Searcher):
                 asked,
                 clock,
                 self._tell,
-                lambda proposed: covering.get(proposed.scored.site.stmt, frozenset()),
+                lambda proposed: spectrum.blaming(proposed.scored.site.stmt),
                 fastest=self._fastest,
                 prefer=enumeration.prefer,
             )

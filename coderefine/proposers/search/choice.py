@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from coderefine.proposers.search.enumeration import DEAR
 from coderefine.proposers.search.naturalness import TOKEN
+from coderefine.proposers.search.spectrum import ACCIDENTS
 from coderefine.proposers.search.syntax import Replacement
 from coderefine.proposers.search.validate import Repair
 from coderefine.runner.candidates import Codes
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 SHORTCUT = 2.0
 """Additional penalty of a repair that removes behaviour."""
-TEMPER = 2.5
+TEMPER = 1.5
 """Scores of equivalent repairs are added as exp(score / TEMPER): the higher, the more their number counts."""
 SLIP, CRASH = 1.5, 6.0
 """Penalty for calls that crash now and did not before: a constant, and a factor of the share of such calls."""
@@ -31,19 +32,7 @@ OPERATOR, NAME, CONSTANT = range(3)
 """Kinds of tokens, the plainest to change first."""
 WORDS = frozenset(("and", "or", "not", "in", "is"))
 """Operators that are keywords."""
-ACCIDENTS = frozenset(
-    "!" + name
-    for name in (
-        "AttributeError",
-        "IndexError",
-        "KeyError",
-        "NameError",
-        "RecursionError",
-        "TypeError",
-        "UnboundLocalError",
-        "ZeroDivisionError",
-    )
-) | {"~"}
+UNINTENDED = {"~", *(f"!{name}" for name in ACCIDENTS)}
 """Result codes that are not intended: exceptions due to programming errors, and timeouts."""
 Behaviour = Mapping[int, Codes]
 """Result codes by index in the list of repairs; -1 is the unchanged program."""
@@ -170,10 +159,10 @@ def clusters(repairs: Sequence[Repair], behaviour: Behaviour) -> list[list[int]]
 
 
 def crashes(place: int, behaviour: Behaviour) -> float:
-    """Return the share of calls that return a value in the unchanged program and one of ACCIDENTS with this repair."""
+    """Return the share of calls that return a value in the unchanged program and one of UNINTENDED with this repair."""
     before, after = behaviour.get(-1, ()), behaviour.get(place, ())
     pairs = list(zip(before, after, strict=False))
-    slips = sum(new in ACCIDENTS and old[:1] not in ("!", "~") for old, new in pairs)
+    slips = sum(new in UNINTENDED and old[:1] not in ("!", "~") for old, new in pairs)
     return slips / len(pairs) if pairs else 0.0
 
 

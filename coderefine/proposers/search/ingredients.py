@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
+from coderefine.proposers.search.class_members import ClassMembers, declared, own_attributes, properties, targets
 from coderefine.proposers.search.naturalness import Trigrams
 from coderefine.proposers.search.past import PastChange
 from coderefine.proposers.search.syntax import DEFINITIONS, Function, Module
@@ -63,17 +64,18 @@ class ProjectContext:
         return found
 
     @cached_property
-    def methods(self) -> tuple[str, ...]:
-        """Return the names of the methods in classes of the first files, without special methods."""
-        found = {
-            stmt.name: None
-            for module in self.modules.values()
-            for node in module.statements
-            if isinstance(node, ast.ClassDef)
-            for stmt in node.body
-            if isinstance(stmt, Function) and not stmt.name.startswith("__")
-        }
-        return tuple(found)[:60]
+    def uses(self) -> Mapping[str, Mapping[bool, frozenset[str]]]:
+        """Return the attributes of each variable, by its name: the called ones (True), and those that are read."""
+        found: dict[str, dict[bool, frozenset[str]]] = defaultdict(lambda: {True: frozenset(), False: frozenset()})
+        for module in self.modules.values():
+            for base, names in module.index.attributes.items():
+                for called, how in ((True, "called"), (False, "read")):
+                    found[base][called] |= names.get(how, frozenset())
+        return found
+
+    @cached_property
+    def classes(self) -> ClassMembers:
+        return ClassMembers(self.modules)
 
     @cached_property
     def results(self) -> Mapping[str, str]:
@@ -163,7 +165,7 @@ class FunctionContext:
             name.id
             for node in ast.walk(self._outer)
             if isinstance(node, ast.Assign | ast.For | ast.AugAssign | ast.AnnAssign | ast.With | ast.NamedExpr)
-            for target in _targets(node)
+            for target in targets(node)
             for name in ast.walk(target)
             if isinstance(name, ast.Name)
         }
@@ -210,8 +212,8 @@ class FunctionContext:
         """Return the attributes of `self` that the class (or a base class in this file) assigns, without methods."""
         found: Counter[str] = Counter()
         for owner in self._classes:
-            found.update(_own_attributes(owner))
-            found.update(_declared(owner))
+            found.update(own_attributes(owner))
+            found.update(declared(owner))
         return tuple(name for name, _ in found.most_common() if name not in self.methods)
 
     @cached_property
@@ -221,8 +223,7 @@ class FunctionContext:
     @cached_property
     def properties(self) -> tuple[str, ...]:
         """Return those of `methods` that are read without a call: they have a decorator like `cached_property`."""
-        inside = (stmt for owner in self._classes for stmt in owner.body if isinstance(stmt, Function))
-        return tuple(one.name for one in inside if any("property" in dotted(by) for by in one.decorator_list))
+        return tuple(name for owner in self._classes for name in properties(owner))
 
     @cached_property
     def _classes(self) -> list[ast.ClassDef]:
@@ -236,28 +237,6 @@ class FunctionContext:
     def receiver(self) -> str:
         """Return `self` or `cls` if it is the first parameter, else ""."""
         return self.parameters[0] if self.parameters[:1] in (("self",), ("cls",)) else ""
-
-
-def _own_attributes(owner: ast.ClassDef) -> Iterable[str]:
-    """Yield the attributes of `self` and `cls`, once for each use."""
-    for node in ast.walk(owner):
-        if isinstance(node, ast.Attribute) and dotted(node.value) in ("self", "cls"):
-            yield node.attr
-
-
-def _declared(owner: ast.ClassDef) -> Iterable[str]:
-    """Yield the names assigned in the body of a class."""
-    for stmt in owner.body:
-        if isinstance(stmt, ast.Assign | ast.AnnAssign):
-            yield from (name for target in _targets(stmt) if (name := dotted(target)))
-
-
-def _targets(node: ast.AST) -> list[ast.AST]:
-    if isinstance(node, ast.Assign):
-        return list(node.targets)
-    if isinstance(node, ast.With):
-        return [item.optional_vars for item in node.items if item.optional_vars]
-    return [node.target]  # type: ignore[attr-defined]
 
 
 def all_arguments(arguments: ast.arguments) -> Iterable[ast.arg]:
@@ -285,5 +264,5 @@ def _bound_by(stmt: ast.stmt) -> Iterable[str]:
     elif isinstance(stmt, ast.Import | ast.ImportFrom):
         yield from (alias.asname or alias.name.split(".")[0] for alias in stmt.names if alias.name != "*")
     elif isinstance(stmt, ast.Assign | ast.AnnAssign):
-        for target in _targets(stmt):
+        for target in targets(stmt):
             yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))

@@ -20,6 +20,19 @@ CONNECTING, SHARE = 8, 0.05
 most tests of a web framework handle a request, whatever they fail for."""
 SET_UP, ELSEWHERE = 0.8, 0.3
 """Weight of a statement that ran only in the setup of the failed assertion; of one that ran only in other parts."""
+ACCIDENTS = frozenset(
+    (
+        "AttributeError",
+        "IndexError",
+        "KeyError",
+        "NameError",
+        "RecursionError",
+        "TypeError",
+        "UnboundLocalError",
+        "ZeroDivisionError",
+    )
+)
+"""Exceptions due to programming errors."""
 CHECKS = ("assert", "raises", "check", "fail", "warns")
 """Prefixes of the names of functions that check something."""
 
@@ -127,7 +140,8 @@ class Spectrum:
 
     `share`: the sum, over the failing tests, of their weights as evidence against a statement (1 for a test that could
     not be split); `cleared`: number of passed assertions in failing tests that executed the statement. `traced`: number
-    of traced passing tests.
+    of traced passing tests. `raised`: the statement of the program that raised the exception, one of ACCIDENTS, in
+    which a failing test ends, by test id.
     """
 
     failing: Mapping[ast.stmt, frozenset[str]]
@@ -136,6 +150,7 @@ class Spectrum:
     share: Mapping[ast.stmt, float] = field(default_factory=dict)
     cleared: Mapping[ast.stmt, int] = field(default_factory=dict)
     traced: int = 0
+    raised: Mapping[str, ast.stmt] = field(default_factory=dict)
 
     @property
     def together(self) -> set[frozenset[str]]:
@@ -150,6 +165,14 @@ class Spectrum:
         for stmt, tests in self.failing.items():
             found[stmt] = found.get(stmt, 0) + len(tests)
         return found
+
+    def blaming(self, stmt: ast.stmt) -> frozenset[str]:
+        """Return the failing tests that `stmt` may explain: those that crashed in it, else all that execute it.
+
+        A test that comes past the statement where others crash most likely fails for another reason.
+        """
+        tests = self.failing.get(stmt, frozenset())
+        return frozenset(test for test in tests if self.raised.get(test) is stmt) or tests
 
     def ochiai(self, stmt: ast.stmt) -> float:
         """Return the Ochiai suspiciousness ef / sqrt(nf * (ef + ep)); Abreu et al. 2007."""
@@ -181,7 +204,17 @@ def spectrum_of(
     share = {stmt: sum(_worth(parts, test, stmt) for test in found) for stmt, found in kept.items()}
     cleared = Counter(stmt for part in parts.values() for check in part.passed for stmt in check)
     traced = len(coverage.keys() - {case.id for case in failing} - {""})
-    return Spectrum(kept, good, max(len(failing), 1), share, cleared, traced)
+    return Spectrum(kept, good, max(len(failing), 1), share, cleared, traced, dict(_crashed(modules, failing)))
+
+
+def _crashed(modules: Mapping[str, Module], failing: Sequence[Case]) -> Iterator[tuple[str, ast.stmt]]:
+    """Yield each failing test that crashed in the program, and the statement in which it did."""
+    for case in failing:
+        if case.failure is not None and case.failure.exception in ACCIDENTS:
+            ours = [frame for frame in case.failure.frames if frame.path in modules]
+            stmt = modules[ours[-1].path].by_line.get(ours[-1].line) if ours else None
+            if stmt is not None and not isinstance(stmt, ast.Raise | ast.Assert):
+                yield case.id, stmt
 
 
 def _ran(

@@ -76,7 +76,7 @@ class Clock:
 
 
 Covering = Callable[[Proposed], frozenset[str]]
-"""Failing tests that execute the statement of a proposal."""
+"""Failing tests that the statement of a proposal may explain."""
 
 
 class Trial:
@@ -238,7 +238,7 @@ class Trial:
             self._add(seed)
 
     def fall_back(self) -> None:
-        """Where there are no repairs, use partial ones that make most tests pass of those that run their statement."""
+        """Where there are no repairs, use partial ones of most of the tests that their statement may explain."""
         for seed in self._seeds if not self.repairs else ():
             if MOSTLY * len(self._covering(seed.proposed) - seed.fixed) <= len(seed.fixed):
                 self.repairs.append(seed)

@@ -4,9 +4,10 @@
     python -m tests.bench.confidence.learn --shipped    # figures of the weights in proposers/search/confidence.py
     python -m tests.bench.confidence.learn --shipped --curve    # the same for other bars
 
-The rows are those of gather.py. Only the first group of each trial counts: is it right? Weights are those of a logistic
-regression with an L2 penalty, whose prior are the weights that are shipped: few rows move them little. The bar is the
-lowest confidence at which at least 95 of 100 written repairs of the development half are right.
+The rows are those of gather.py. Only the first group of each trial counts: is it right? The probability of that is the
+group's share times a logistic function of the other features; their weights have an L2 penalty for their distance from
+those that are shipped, so few rows move them little. The bar is the lowest confidence at which at least 95 of 100
+written repairs of the development half are right.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import argparse
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from coderefine.proposers.search.confidence import BAR, WEIGHTS, Features, vector
 from tests.bench.confidence.gather import Row, half, rows
@@ -23,44 +24,56 @@ from tests.bench.confidence.gather import Row, half, rows
 PENALTY, STEP, ROUNDS = 0.3, 0.05, 4000
 GOAL = 0.95
 CURVE = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-Sample = tuple[dict[str, float], bool, Row]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What is known of the first group of a trial, and whether it is right. See `confidence` for `share`."""
+
+    values: Mapping[str, float]
+    share: float
+    right: bool
+    row: Row
 
 
 def samples(found: Sequence[Row]) -> list[Sample]:
-    """What is known of the first group of each trial, and whether it is right."""
-    known = {item.name for item in fields(Features)}
+    names = {item.name for item in fields(Features)}
     made = []
     for row in found:
         if row.groups:
             first = row.groups[0]
-            table = {name: value for name, value in dict(first["features"]).items() if name in known}  # type: ignore[call-overload]
-            made.append((vector(Features(**table)), bool(first["right"]), row))
+            table = {name: value for name, value in dict(first["features"]).items() if name in names}  # type: ignore[call-overload]
+            known = Features(**table)
+            made.append(Sample(vector(known), known.share, bool(first["right"]), row))
     return made
 
 
 def learnt(given: Sequence[Sample], prior: Mapping[str, float]) -> dict[str, float]:
+    """Maximise the likelihood by gradient ascent."""
     weights = dict(prior)
     for _ in range(ROUNDS):
         slopes = {name: PENALTY * (weights[name] - prior[name]) for name in weights}
-        for values, right, _ in given:
-            error = chance(weights, values) - right
-            for name, value in values.items():
+        for one in given:
+            found = min(max(chance(weights, one), 0.001), 0.999)
+            likely = found / one.share  # without the rivals
+            error = (found - one.right) / (found * (1 - found)) * one.share * likely * (1 - likely)
+            for name, value in one.values.items():
                 slopes[name] += error * value
         for name in weights:
             weights[name] -= STEP * slopes[name] / max(1, len(given))
     return weights
 
 
-def chance(weights: Mapping[str, float], values: Mapping[str, float]) -> float:
-    total = sum(weights[name] * value for name, value in values.items())
-    return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+def chance(weights: Mapping[str, float], one: Sample) -> float:
+    total = sum(weights[name] * value for name, value in one.values.items())
+    return one.share / (1 + math.exp(-max(-30.0, min(30.0, total))))
 
 
 def bar(given: Sequence[Sample], weights: Mapping[str, float]) -> float:
     """The lowest confidence at which enough of what is written is right."""
     best = 1.0
-    for level in sorted({chance(weights, values) for values, _, _ in given}, reverse=True):
-        written = [right for values, right, _ in given if chance(weights, values) >= level]
+    for level in sorted({chance(weights, one) for one in given}, reverse=True):
+        written = [one.right for one in given if chance(weights, one) >= level]
         if sum(written) >= GOAL * len(written):
             best = level
     return best
@@ -68,10 +81,10 @@ def bar(given: Sequence[Sample], weights: Mapping[str, float]) -> float:
 
 def figures(title: str, given: Sequence[Sample], weights: Mapping[str, float], level: float) -> str:
     """How many are written, how many of these are right, and what becomes of the right ones."""
-    before = sum(right for _, right, _ in given)
-    written = [right for values, right, _ in given if chance(weights, values) >= level]
-    among = sum(any(one["right"] for one in row.groups[:3]) for _, _, row in given)
-    generated = sum(any(one["right"] for one in row.groups) for _, _, row in given)
+    before = sum(one.right for one in given)
+    written = [one.right for one in given if chance(weights, one) >= level]
+    among = sum(any(group["right"] for group in one.row.groups[:3]) for one in given)
+    generated = sum(any(group["right"] for group in one.row.groups) for one in given)
     return (
         f"{title:12} {len(given):4} plausible, {before:3} right | written {len(written):3}, right {sum(written):3} "
         f"({share(sum(written), len(written))}) | right ones still written {share(sum(written), before)} | right among "
@@ -90,8 +103,8 @@ def main() -> None:
     args = parser.parse_args()
     shipped = args.shipped
     every = samples(rows())
-    development = [one for one in every if half(one[2].name) == "development"]
-    aside = [one for one in every if half(one[2].name) == "aside"]
+    development = [one for one in every if half(one.row.name) == "development"]
+    aside = [one for one in every if half(one.row.name) == "aside"]
     weights, level = dict(WEIGHTS), BAR
     if not shipped:
         weights = learnt(development, WEIGHTS)
@@ -99,7 +112,7 @@ def main() -> None:
         print(json.dumps({name: round(value, 2) for name, value in weights.items()}, indent=1), f"bar {level:.3f}")
     for source in ("written", "few", "past", "injected", "real"):
         for title, part in (("development", development), ("aside", aside)):
-            chosen = [one for one in part if one[2].source == source]
+            chosen = [one for one in part if one.row.source == source]
             print(f"{source:9}", figures(title, chosen, weights, level))
     for title, part in (("development", development), ("aside", aside)):
         print(f"{'all':9}", figures(title, part, weights, level))

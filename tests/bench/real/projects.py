@@ -148,6 +148,20 @@ PROJECTS = (
     # A parser of HTML with its tests inside of the package, and one of selectors.
     Project("beautifulsoup4", "4.15.0", "development", "bs4", ("pytest==9.1.0", "html5lib", "lxml")),
     Project("soupsieve", "4.1.2", "development", "soupsieve", ("pytest==9.1.0", "beautifulsoup4", "html5lib", "lxml")),
+    # A TOML editor, a library of WSGI, another Markdown parser, tables as text, a validator.
+    Project("tomlkit", "0.15.2", "development", "tomlkit", ("pytest==8.4.2", "pyyaml")),
+    Project(
+        "werkzeug",
+        "3.1.9",
+        "development",
+        "src/werkzeug",
+        ("pytest==8.4.2", "pytest-timeout", "ephemeral-port-reserve", "watchdog", "cryptography", "cffi"),
+    ),
+    Project(
+        "markdown-it-py", "4.3.0", "development", "markdown_it", ("pytest==9.1.0", "pytest-regressions", "requests")
+    ),
+    Project("tabulate", "0.10.0", "development", "tabulate", ("pytest==9.1.0", "wcwidth")),
+    Project("voluptuous", "0.16.0", "development", "voluptuous", ("pytest==9.1.0",)),
     # Put aside: deep recursion, 1,900 tests, unittest classes, asyncio, console scripts run as processes.
     Project("pyparsing", "3.3.3", "held-out", "pyparsing", ("pytest==9.1.0", "railroad-diagrams", "jinja2")),
     Project("parso", "0.8.7", "held-out", "parso", ("pytest==8.4.2",)),

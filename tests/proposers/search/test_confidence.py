@@ -13,12 +13,13 @@ import pytest
 from coderefine.config import Config
 from coderefine.core import Patch
 from coderefine.project import interpreter, locate
-from coderefine.proposers.search.choice import Behaviour
+from coderefine.proposers.search.choice import Behaviour, clusters
 from coderefine.proposers.search.confidence import (
     BAR,
     Features,
     Group,
     Rivals,
+    answers,
     confidence,
     doubts,
     groups,
@@ -189,6 +190,13 @@ def test_what_was_never_seen_has_no_count() -> None:
     (found,) = made({}, "", repair(-4.0, "2"))
     assert found.changed is None
     assert not found.features.seen
+
+
+def test_repairs_that_change_only_what_failing_tests_call_are_not_known_to_behave_alike() -> None:
+    changing, not_changing = ("x", "y", "c"), ("x", "b", "c")
+    codes = {0: ("a", "b", "c"), 1: not_changing, 2: not_changing, 3: changing, 4: changing}
+    given = [repair(-4.0, new) for new in "2345"]
+    assert clusters(given, answers(Comparison(codes, "fpF"))) == [[0], [1], [2, 3]]
 
 
 def test_the_likelier_behaviour_is_first_and_they_share_the_weight() -> None:

@@ -224,6 +224,30 @@ def test_no_value_is_compared_or_combined_with_itself(text: str, vain: str) -> N
     assert made("variable", text, line)
 
 
+def test_an_attribute_may_be_any_of_the_classes_that_have_the_other_attributes_of_the_object() -> None:
+    tokens = "class Token:\n    def __init__(self):\n        self.value = self.plain = 1\n\n    def name(self): ...\n"
+    words = f"{tokens}\nclass Word(Token):\n    @property\n    def parent(self): ...\n\n    def alias(self): ...\n"
+    text = f"{words}\nclass Other:\n    def far(self): ...\n\ndef f(token):\n    print(token.value, token.alias())\n"
+    line = text.count("\n") + 1
+    called = made("attribute", f"{text}    return token.plain()\n", line)
+    read = made("attribute", f"{text}    return token.plain\n", line)
+    assert {f"{text}    return token.name()\n", f"{text}    return token.alias()\n"} <= called
+    assert f"{text}    return token.parent\n" in read
+    assert not any("token.far" in one for one in called)
+
+
+def test_an_attribute_may_be_one_that_a_variable_of_the_same_name_has_in_another_file() -> None:
+    module, other = Module.of("m.py", b"def f(p):\n    return p.shape\n"), Module.of("n.py", b"def g(p):\n    p.kind\n")
+    assert module is not None
+    assert other is not None
+    context = FunctionContext(
+        module, module.function(module.by_line[2]), ProjectContext({"m.py": module, "n.py": other})
+    )
+    family = next(row for row in TABLE if row.name == "attribute")
+    edits = family.edits(Site(context, module.by_line[2], 1.0, frozenset(), Hints()))
+    assert [apply(module.text, edit) for edit in edits] == ["def f(p):\n    return p.kind\n"]
+
+
 def test_a_method_is_no_value() -> None:
     """`self.name` became `self.show`, or `super().show`, which are only ever called."""
     text = (

@@ -304,6 +304,21 @@ def test_a_test_that_fails_for_another_reason_does_not_hide_the_repair_of_many(t
     assert "another failing test runs the same code" in it.search.offer.why
 
 
+def test_a_test_that_comes_past_the_statement_where_another_crashes_does_not_hide_its_repair(tmp_path: Path) -> None:
+    program = "def label(name, width):\n    text = name - '_repr'\n    return text.ljust(width)\n"
+    program += "\n\ndef count(number):\n    return number - 1\n"
+    tests = (
+        "from names import label\n\n\nclass Text(str):\n"
+        "    def __sub__(self, other):\n        return Text(self + other)\n"
+        "\n\ndef test_label():\n    assert label('a', 8) == 'a_repr  '\n"
+        "\n\ndef test_of_a_newer_dependency():\n    assert label(Text('a'), 2) == 'b_repr'\n"
+    )
+    with begun(tmp_path, {"names.py": program, "test_names.py": tests}, 300.0) as it:
+        patch = next(it.search.propose(it.situation, it.views))
+    assert patch.files["names.py"] == program.replace("name - '_repr'", "name + '_repr'").encode()
+    assert it.search.chosen.repairs[0].fixed == {"test_names.py::test_label"}
+
+
 @pytest.mark.thorough
 def test_a_fault_in_a_program_that_the_test_starts(repair: Repair) -> None:
     (patch, *_), search, _ = repair(PROGRAM)

@@ -209,8 +209,10 @@ def attribute_options(site: Site, node: ast.Attribute) -> dict[str, float]:
             options |= dict.fromkeys(group, 4.0)
     for name in sorted(_used_on(site, dotted(node.value), called=called)):
         options.setdefault(name, 1.0 + 2.0 * likeness(node.attr, name))
-    if called and node.attr in site.world.methods:
-        for name in site.world.methods:
+    for name in _of_like_objects(site, node, called=called):
+        options.setdefault(name, 0.7 + 1.4 * likeness(node.attr, name))
+    if called and node.attr in site.world.classes.methods:
+        for name in site.world.classes.methods:
             options.setdefault(name, 0.6 + likeness(node.attr, name))
     for name in _like(site, node.attr):
         options.setdefault(name, 0.5)
@@ -231,6 +233,19 @@ def _used_on(site: Site, base: str, *, called: bool) -> set[str]:
         if base in site.module.index.attributes
         else set()
     )
+
+
+def _of_like_objects(site: Site, node: ast.Attribute, *, called: bool) -> Iterator[str]:
+    """Yield attributes that variables of the same name have in other files, then those of its likely classes.
+
+    In seven packages these cover 8 and 10 % of the attributes of variables, besides the 71 % that the same file uses
+    on the same variable a second time.
+    """
+    base = dotted(node.value)
+    if base and base not in ("self", "cls"):
+        yield from sorted(site.world.uses[base][called])
+        known = site.module.index.attributes[base]
+        yield from site.world.classes.of_likely(frozenset(known["called"] | known["read"]) - {node.attr}, called=called)
 
 
 def _like(site: Site, name: str) -> list[str]:

@@ -1,0 +1,100 @@
+"""The methods and other attributes of the project's classes, and which of them an object may have."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from coderefine.proposers.search.syntax import Function, Module
+from coderefine.proposers.search.value_kinds import dotted
+
+LIKELY, MOST_MEMBERS, MOST_METHODS = 0.6, 40, 60
+"""Share of the attributes of an object that its likely classes have; maximum number of members of these, of methods."""
+
+
+class ClassMembers:
+    """The members of all classes of some modules, by the name of the class."""
+
+    def __init__(self, modules: Mapping[str, Module]) -> None:
+        self._modules = modules
+        self._found: dict[tuple[frozenset[str], bool], tuple[str, ...]] = {}
+
+    @cached_property
+    def methods(self) -> tuple[str, ...]:
+        """Return the names of the methods of the first classes, without special methods."""
+        found = {
+            stmt.name: None
+            for module in self._modules.values()
+            for node in module.statements
+            if isinstance(node, ast.ClassDef)
+            for stmt in node.body
+            if isinstance(stmt, Function) and not stmt.name.startswith("__")
+        }
+        return tuple(found)[:MOST_METHODS]
+
+    def of_likely(self, used: frozenset[str], *, called: bool) -> tuple[str, ...]:
+        """Return the methods, or other attributes, of the likely classes of an object with the attributes `used`.
+
+        Those of most of these classes come first.
+        """
+        if (used, called) not in self._found:
+            enough = LIKELY * len(used)
+            alike = [one for one in self._members.values() if used and len(used & (one[True] | one[False])) >= enough]
+            names = Counter(name for one in alike for name in sorted(one[called]) if not name.startswith("__"))
+            self._found[used, called] = tuple(name for name, _ in names.most_common(MOST_MEMBERS))
+        return self._found[used, called]
+
+    @cached_property
+    def _members(self) -> Mapping[str, Mapping[bool, frozenset[str]]]:
+        """Return the methods (True) and the other attributes of each class, with those of its bases."""
+        own: dict[str, tuple[list[str], dict[bool, set[str]]]] = {}
+        for module in self._modules.values():
+            for node in module.statements:
+                if isinstance(node, ast.ClassDef):
+                    bases, names = own.setdefault(node.name, ([], {True: set(), False: set()}))
+                    bases += [dotted(base).rpartition(".")[2] for base in node.bases]
+                    names[True].update(stmt.name for stmt in node.body if isinstance(stmt, Function))
+                    names[False].update(properties(node), declared(node), own_attributes(node))
+
+        def lineage(name: str, under: frozenset[str] = frozenset()) -> Iterable[dict[bool, set[str]]]:
+            if name in own and name not in under:
+                yield own[name][1]
+                for base in own[name][0]:
+                    yield from lineage(base, under | {name})
+
+        return {
+            name: {called: frozenset().union(*(one[called] for one in lineage(name))) for called in (True, False)}
+            for name in own
+        }
+
+
+def properties(owner: ast.ClassDef) -> Iterable[str]:
+    """Yield the names of the methods with a decorator like `cached_property`."""
+    for stmt in owner.body:
+        if isinstance(stmt, Function) and any("property" in dotted(by) for by in stmt.decorator_list):
+            yield stmt.name
+
+
+def own_attributes(owner: ast.ClassDef) -> Iterable[str]:
+    """Yield the attributes of `self` and `cls`, once for each use."""
+    for node in ast.walk(owner):
+        if isinstance(node, ast.Attribute) and dotted(node.value) in ("self", "cls"):
+            yield node.attr
+
+
+def declared(owner: ast.ClassDef) -> Iterable[str]:
+    """Yield the names assigned in the body of a class."""
+    for stmt in owner.body:
+        if isinstance(stmt, ast.Assign | ast.AnnAssign):
+            yield from (name for target in targets(stmt) if (name := dotted(target)))
+
+
+def targets(node: ast.AST) -> list[ast.AST]:
+    """Return the targets of an assignment, a loop or a `with` statement."""
+    if isinstance(node, ast.Assign):
+        return list(node.targets)
+    if isinstance(node, ast.With):
+        return [item.optional_vars for item in node.items if item.optional_vars]
+    return [node.target]  # type: ignore[attr-defined]
