@@ -234,6 +234,8 @@ def test_an_attribute_may_be_any_of_the_classes_that_have_the_other_attributes_o
     assert {f"{text}    return token.name()\n", f"{text}    return token.alias()\n"} <= called
     assert f"{text}    return token.parent\n" in read
     assert not any("token.far" in one for one in called)
+    alone = text.replace("    print(token.value, token.alias())\n", "")
+    assert f"{alone}    return token.name()\n" in made("attribute", f"{alone}    return token.plain()\n", line - 1)
 
 
 def test_an_attribute_may_be_one_that_a_variable_of_the_same_name_has_in_another_file() -> None:

@@ -245,7 +245,8 @@ def _of_like_objects(site: Site, node: ast.Attribute, *, called: bool) -> Iterat
     if base and base not in ("self", "cls"):
         yield from sorted(site.world.uses[base][called])
         known = site.module.index.attributes[base]
-        yield from site.world.classes.of_likely(frozenset(known["called"] | known["read"]) - {node.attr}, called=called)
+        used = frozenset(known["called"] | known["read"]) - {node.attr}
+        yield from site.world.classes.of_likely(used or frozenset({node.attr}), called=called)
 
 
 def _like(site: Site, name: str) -> list[str]:
