@@ -114,6 +114,16 @@ def best_diff(journal: Journal) -> str:
     return found.decode("utf-8", "replace")
 
 
+def newest_offering(listen: Listen) -> str:
+    """Return the newest run that offered patches. Raises JournalError if none did."""
+    repository = open_repository(listen)
+    for item in runs(repository):
+        outcome = None if item.trouble else Journal.load(repository, item.run).outcome()
+        if outcome is not None and outcome.offers:
+            return item.run
+    raise JournalError("no run has offered a patch")
+
+
 def recorded(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Request]:
     """Return the journal of a finished run, its paths, and its request with the configuration of that time."""
     repository = open_repository(listen)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from coderefine.app.history import recorded
+from coderefine.app.history import newest_offering, recorded
 from coderefine.app.pick import Choice, agreeing, choices, lines_of_test, offered
 from coderefine.app.project import find_project
 from coderefine.app.request import Request
@@ -18,17 +18,22 @@ from coderefine.reports.rows import offer_headline
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", required=False, default="")
 @click.argument("number", required=False, type=click.IntRange(1))
 @option("--that", "EXPRESSION", "Keep the patches for which this is true: \"plural('cat') == 'cats'\".")
 @options(DESTINATION, OUTPUT)
 def pick(run: str, number: int | None, that: str | None, format_: str, *, quiet: bool, **given: object) -> int:
-    """Prove and write patch NUMBER of those that RUN offered, or the one for which the expression of --that holds."""
+    """Prove and write patch NUMBER of those that RUN offered, or the one for which the expression of --that holds.
+
+    RUN is the newest run that offered some, unless it is named: `coderefine pick 1`.
+    """
+    if number is None and run.isdigit():
+        run, number = "", int(run)
     if (number is None) == (that is None):
         raise UsageError('say which: a NUMBER, or --that "EXPRESSION"')
     asked = request_of(given)
     with screen(quiet=quiet, format_=format_) as display:
-        journal, paths, then = recorded(run, note)
+        journal, paths, then = recorded(run or newest_offering(note), note)
         settings = {**then.settings, **asked.settings, "accept": "plausible"}
         project = find_project(paths, settings, display.listen)
         found = choices(journal, asked.destination)
@@ -39,7 +44,7 @@ def pick(run: str, number: int | None, that: str | None, format_: str, *, quiet:
                 return 1
             number = agreed[0].number
         proposer = offered(journal, found, number)
-        argv = ("pick", run, str(number))
+        argv = ("pick", journal.run, str(number))
         picked = Request(
             argv, settings, asked.destination, model=False, again=f"coderefine pick {journal.run} {number}"
         )

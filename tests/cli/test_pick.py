@@ -146,10 +146,18 @@ def test_a_pick_that_overlaps_other_work_is_refused(shop: Path) -> None:
     assert "changed since then" in said.err
 
 
-def test_a_number_that_was_not_offered_is_refused(shop: Path) -> None:
-    said = coderefine("pick", run_of(shop), "9", cwd=shop)
+@pytest.mark.parametrize("newest", [True, False], ids=["of the newest run that offered some", "of a run"])
+def test_a_number_that_was_not_offered_is_refused(shop: Path, newest: bool) -> None:
+    run = () if newest else (run_of(shop),)
+    said = coderefine("pick", *run, "9", cwd=shop)
     assert said.code == 2, said
     assert "offered 2 patches" in said.err
+
+
+def test_without_an_offer_there_is_nothing_to_pick(tmp_path: Path) -> None:
+    said = coderefine("pick", "1", cwd=make_repo(tmp_path / "p", {"shop.py": SHOP}))
+    assert said.code == 2, said
+    assert "no run has offered a patch" in said.err
 
 
 @pytest.mark.thorough
