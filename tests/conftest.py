@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,16 @@ def pytest_configure() -> None:
     """Children of a shell's background job ignore SIGINT, those of nohup SIGHUP: ours have to hear both."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    # Each worker of xdist collects all tests: 7.8 s of processor time, 4.4 s with the bytecode of the last run, 2.4 s
+    # where what is kept to the end anyway is not searched for garbage.
+    sys.dont_write_bytecode = False
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """The garbage of tests is collected as ever."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
