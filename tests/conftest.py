@@ -23,8 +23,7 @@ def pytest_configure() -> None:
 
 def pytest_collection_finish() -> None:
     """The garbage of tests is collected as ever."""
-    gc.freeze()
-    gc.enable()
+    gc.enable()  # nothing is frozen: hypothesis, imported later, looks for who refers to trio's random numbers
 
 
 @pytest.hookimpl(optionalhook=True)
