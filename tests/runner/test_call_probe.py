@@ -18,6 +18,7 @@ from coderefine.project import interpreter, locate
 from coderefine.runner.agent.call_probe import Call, fits, label, near
 from coderefine.runner.agent.short_repr import Describer
 from coderefine.runner.agent.value_variants import at_limits, variants
+from coderefine.runner.candidates import Comparison
 from coderefine.runner.pool import Candidate, Plan, Pool, open_pool
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo
@@ -430,3 +431,33 @@ def test_calls_of_packages_in_a_virtual_environment_inside_the_project_are_not_c
     with open_views(place) as views, open_pool(views, place, interpreter(place, config, os.environ), config) as pool:
         found = pool.probe([Candidate(1, {"m.py": b"def more(value):\n    return value + 2\n"})], pool.tests, 10.0)
     assert found.kinds.count("p") == 1
+
+
+def probed(tmp_path: Path, program: str, tests: str, candidate: str, seconds: float) -> Comparison:
+    top = make_repo(tmp_path / "p", {"m.py": program, "test_m.py": tests})
+    place, config = locate([top], top), Config()
+    with open_views(place) as views, open_pool(views, place, interpreter(place, config, os.environ), config) as pool:
+        return pool.probe([Candidate(1, {"m.py": candidate.encode()})], pool.tests, seconds)
+
+
+def test_an_object_that_cannot_be_read_yet_does_not_hide_all_other_answers(tmp_path: Path) -> None:
+    """more-itertools: `__next__` of an object whose `__init__` had just begun raised, and nothing was compared."""
+    program = (
+        "class Peek:\n    def __init__(self, items):\n        self.items = list(items)\n\n    def __iter__(self):\n"
+        "        return self\n\n    def __next__(self):\n        if not self.items:\n            raise StopIteration\n"
+        "        return self.items.pop(0)\n\n\ndef first(n):\n    return n + next(Peek([n]))\n"
+    )
+    tests = (
+        "from m import Peek, first\n\n\ndef test_peek():\n    assert list(Peek([1])) == [1]\n    assert first(3) == 6\n"
+    )
+    found = probed(tmp_path, program, tests, program.replace("return n +", "return n -"), 10.0)
+    assert found.changed(1, "p")[0] > 0
+
+
+def test_tests_that_take_longer_than_the_time_are_compared_as_far_as_they_came(tmp_path: Path) -> None:
+    """natsort, attrs: tests that are slow while calls are recorded were ended with all that had been recorded."""
+    program = "def more(value):\n    return value + 1\n\n\ndef each():\n    return None\n"
+    slow = "def test_slow():\n    for _ in range(10_000_000):\n        each()\n"
+    tests = f"from m import each, more\n\n\ndef test_more():\n    assert more(3)\n\n\n{slow}"
+    found = probed(tmp_path, program, tests, program.replace("+ 1", "+ 2"), 1.0)
+    assert found.changed(1, "p")[0] > 0

@@ -517,7 +517,10 @@ def _show(value: Any, depth: int, left: "Iterator[int]", *, consume: bool = True
         return _show(item, depth - 1, left, consume=consume)
 
     if isinstance(value, (dict, set, frozenset, list, tuple)) or (consume and hasattr(value, "__next__")):
-        return _show_items(value, inner)
+        try:
+            return _show_items(value, inner)
+        except Exception as error:  # raised by methods of the program: its object may be half made
+            return (type(value).__name__, type(error).__name__)
     fields = getattr(value, "__dict__", None)
     return (type(value).__name__, inner(dict(fields)) if fields else _text(value))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import threading
 import time
@@ -295,7 +294,7 @@ class HotServer:
 
     def _compare(self, message: Message, edits: "Dict[str, CodeEdit]") -> bytes:
         """Record calls while the tests run, then execute them with every candidate (in the child)."""
-        seconds = message["seconds"] / 2 if "watched" in message else math.inf
+        seconds = message["seconds"] / 2
         recorded = self._recorded(message, edits, seconds)
         if "other" in message:
             files = {self._tree.full(path): data for path, data in decoded(message["other"]).items()}
@@ -309,7 +308,7 @@ class HotServer:
         return json.dumps({**_shown(calls, answers), **reply}).encode("ascii")
 
     def _recorded(self, message: Message, edits: "Dict[str, CodeEdit]", seconds: float) -> List[Call]:
-        """Run the tests and return their calls; `seconds`: CPU time for copying the arguments."""
+        """Run the tests, for twice as many `seconds` of CPU time as copying the arguments gets; return their calls."""
         failing = frozenset(message.get("failing", ()))
         edited = [target for edit in edits.values() for target in edit.targets]
         recorder = call_probe.CallRecorder(
