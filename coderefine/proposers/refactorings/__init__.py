@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -31,8 +32,8 @@ class ComplexityChanges:
         self._place, self._config, self._interpreter = place, config, interpreter
         self._protection = protection
         self._limit = config.max_complexity
-        self._known: dict[tuple[str, str], str | None] = {}
-        """The new text by (text, function): None if there is none."""
+        self._known: dict[tuple[str, str, int], str | None] = {}
+        """The new text by (text, function, line): None if there is none."""
         self._added: dict[tuple[str, str], frozenset[str]] = {}
         """The names of the new functions by (path, function)."""
         self._private: frozenset[str] | None = None
@@ -58,24 +59,30 @@ class ComplexityChanges:
         source = decode(data) if data is not None else None
         if source is None or not source.newline:
             return
-        if (source.text, symbol) not in self._known:
-            self._known[source.text, symbol] = self._shortened(view, (path, symbol), source.text)
-        after = self._known[source.text, symbol]
+        key = source.text, symbol, line
+        if key in self._known:
+            after = self._known[key]
+        else:
+            after = self._shortened(view, (path, symbol), source.text, line)
+            if after is not None or time.monotonic() < self._ends:
+                # What the clock has cut off may be found when there is more time, after other functions.
+                self._known[key] = after
         if after is not None:
             what = f"{symbol} made simpler"
             yield CodeChange.between(path, RULE, line, what, (source.text, after))
 
-    def _shortened(self, view: View, where: tuple[str, str], text: str) -> str | None:
+    def _shortened(self, view: View, where: tuple[str, str], text: str, line: int) -> str | None:
         """Return the text of the file with a function under the limit, None if there is no such text that reads well.
 
-        `where`: the file and the function. The changes are made together, so that their new functions need other names.
+        `where`: the file and the function, whose `def` is in `line`. The changes are made together, so that their new
+        functions need other names.
         """
         from coderefine.proposers.refactorings.files import identifiers, placed, written
         from coderefine.proposers.refactorings.sequence import shortened
 
         path, symbol = where
         others = (names for key, names in self._added.items() if key != where)
-        place = placed(text, symbol, identifiers(text).union(self._taken(view), *others))
+        place = placed(text, symbol, identifiers(text).union(self._taken(view), *others), line)
         draft = None if isinstance(place, str) else shortened(place.unit, self._limit, self._ends)
         if isinstance(place, str) or draft is None:
             return None

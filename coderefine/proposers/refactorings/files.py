@@ -14,6 +14,7 @@ from coderefine.proposers.refactorings.sequence import Draft
 from coderefine.proposers.refactorings.trees import Unit
 
 WIDEST = 120
+ACCESSORS = ("getter", "setter", "deleter")
 LEAST_PRIVATE, MOST_DOCUMENTED = 3, 1.0
 """Private functions of a module from which its style is known; share with docstrings for a new one to get one."""
 
@@ -27,10 +28,13 @@ class Placed:
     depth: int
 
 
-def placed(text: str, symbol: str, taken: frozenset[str]) -> Placed | str:
-    """Return the function `symbol` of a file, or the reason why it is left alone."""
+def placed(text: str, symbol: str, taken: frozenset[str], line: int = 0) -> Placed | str:
+    """Return the function `symbol` of a file, or the reason why it is left alone.
+
+    `line`: that of its `def`, for a property and its setter, which have one name.
+    """
     tree = ast.parse(text)
-    found = list(_found(tree, symbol.split("."), ()))
+    found = _chosen(list(_found(tree, symbol.split("."), ())), line)
     if len(found) != 1:
         return "it is inside a function, or is defined more than once"
     ((function, classes),) = found
@@ -53,6 +57,32 @@ def _found(
             yield from _found(item, names[1:], (*classes, item))
         elif isinstance(item, Function) and [item.name] == names:
             yield item, classes
+
+
+def _chosen(
+    found: list[tuple[Function, tuple[ast.ClassDef, ...]]], line: int
+) -> list[tuple[Function, tuple[ast.ClassDef, ...]]]:
+    """Return the one in `line` of several functions that have one name because they belong together; else all."""
+    together = len(found) > 1 and _belong_together([function for function, _ in found])
+    return [one for one in found if one[0].lineno == line] if together else found
+
+
+def _belong_together(functions: Sequence[Function]) -> bool:
+    """Return whether functions with one name are a property's accessors, or overloads and what they declare."""
+    accessors = all(map(_is_accessor, functions[1:]))
+    return accessors or (all(map(_is_overload, functions[:-1])) and not _is_overload(functions[-1]))
+
+
+def _is_accessor(function: ast.stmt) -> bool:
+    """Return whether a function is written as `@NAME.setter`, for example."""
+    marks = getattr(function, "decorator_list", ())
+    owners = [one.value for one in marks if isinstance(one, ast.Attribute) and one.attr in ACCESSORS]
+    return any(isinstance(one, ast.Name) and one.id == getattr(function, "name", "") for one in owners)
+
+
+def _is_overload(node: ast.stmt) -> bool:
+    marks = getattr(node, "decorator_list", ())
+    return any("overload" in (getattr(one, "id", ""), getattr(one, "attr", "")) for one in marks)
 
 
 def _first_row(node: ast.stmt) -> int:
@@ -129,8 +159,15 @@ def written(text: str, place: Placed, draft: Draft) -> str:
 
 
 def _above(text: str, place: Placed, lines: Sequence[str]) -> int:
-    """Return the row of the module's statement that holds the function, with its decorators and comments."""
-    row = _first_row(next(node for node in ast.parse(text).body if place.rows.start < (node.end_lineno or 0)))
+    """Return the row of the module's statement that holds the function, with its decorators, overloads, and comments.
+
+    Overloads must be directly above what they declare.
+    """
+    body = ast.parse(text).body
+    index = next(index for index, node in enumerate(body) if place.rows.start < (node.end_lineno or 0))
+    while index and _is_overload(body[index - 1]):
+        index -= 1
+    row = _first_row(body[index])
     while row and lines[row - 1].startswith("#"):
         row -= 1
     return row

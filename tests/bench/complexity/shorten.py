@@ -22,7 +22,7 @@ def rank(complexity: int) -> str:
 
 def tried(text: str, function: Complex, limit: int) -> tuple[str, str | None]:
     """Return what became of a function, and the new text of its file if there is one."""
-    place = placed(text, function.symbol, identifiers(text))
+    place = placed(text, function.symbol, identifiers(text), function.first)
     if isinstance(place, str):
         return place, None
     draft = shortened(place.unit, limit)

@@ -13,6 +13,8 @@ from coderefine.config import Config
 from coderefine.core import Attempt, Finding, Patch, Situation, Verdict
 from coderefine.project import Interpreter, Protection, locate
 from coderefine.proposers.refactorings import ComplexityChanges
+from coderefine.proposers.refactorings.files import placed, written
+from coderefine.proposers.refactorings.sequence import shortened
 from coderefine.workspace import open_views
 from tests.support.command import coderefine
 from tests.support.repo import make_repo
@@ -126,3 +128,77 @@ def test_the_least_complex_functions_are_drafted_first(tmp_path: Path) -> None:
     with open_views(place) as views, views.open(Patch()) as view:
         changes = list(find(view, Situation(best, best, (best,), findings, ())))
     assert [change.what.split()[0] for change in changes] == ["other", "summary"]
+
+
+def test_a_draft_that_the_clock_cut_off_is_tried_again(tmp_path: Path) -> None:
+    """It was remembered as "no draft", so that the function was left though time remained after the others."""
+    text = (
+        CODE
+        + "\n\n"
+        + "\n\n\n".join(
+            CODE.partition("\n\n\n")[2].replace("def summary", f"def summary{number}") for number in range(3)
+        )
+    )
+    place = locate([make_repo(tmp_path / "repo", {"orders.py": text})], tmp_path / "repo")
+    config, best = Config(max_complexity=7), Attempt(0, Patch(), (), Verdict(ok=True))
+    find = ComplexityChanges(place, config, NOBODY, Protection.of(place, config))
+    finding = Finding("radon", "CC", "orders.py", "complex", symbol="summary")
+    with open_views(place) as views, views.open(Patch()) as view:
+        cut, again = (
+            list(find(view, Situation(best, best, (best,), (finding,), (), ends=time.monotonic() + seconds)))
+            for seconds in (0.001, 60)
+        )
+    assert not cut
+    assert len(again) == 1
+
+
+def as_setter(code: str) -> str:
+    """Return `summary` as the setter of a property of a class, whose getter comes first."""
+    body = code.partition("\n\n\n")[2].replace("def summary(lines, limit):", "def summary(self, lines):")
+    body = body.replace("> limit", "> self.limit").replace("return totals, warnings", "self._made = totals, warnings")
+    lines = ["@summary.setter", *body.rstrip("\n").split("\n")]
+    head = [
+        "class Orders:",
+        "    limit = 10",
+        "",
+        "    @property",
+        "    def summary(self):",
+        "        return self._made",
+        "",
+    ]
+    return "\n".join([*head, *(line and f"    {line}" for line in lines), ""])
+
+
+def test_a_setter_is_brought_under_the_limit_though_its_property_has_the_same_name(tmp_path: Path) -> None:
+    """prettytable's `field_names` was refused as "defined more than once"."""
+    tests = TESTS.replace("import summary", "import Orders")
+    tests = tests.replace(
+        "    assert summary(lines, 10) ==", "    made = Orders()\n    made.summary = lines\n    assert made.summary =="
+    )
+    files = {"orders.py": as_setter(CODE), "test_orders.py": tests, "pyproject.toml": LIMIT}
+    top = make_repo(tmp_path / "repo", files)
+    said = coderefine("fix", "--no-model", cwd=top)
+    text = (top / "orders.py").read_text()
+    assert said.code == 0, (said, text)
+    assert "    @summary.setter\n    def summary(self, lines):\n" in text
+    assert "        return self._made\n\n    @summary.setter" in text
+
+
+def test_a_new_function_is_placed_above_the_overloads_of_a_function() -> None:
+    """Type checkers refuse overloads that are not directly above what they declare."""
+    overloads = "@overload\ndef summary(lines: list, limit: int) -> tuple: ...\n"
+    text = CODE.replace(
+        "def summary", f"{overloads}@overload\ndef summary(lines: list, limit: float) -> tuple: ...\ndef summary"
+    )
+    line = next(at for at, row in enumerate(text.split("\n"), 1) if row == "def summary(lines, limit):")
+    place = placed(text, "summary", frozenset(), line)
+    assert not isinstance(place, str), place
+    draft = shortened(place.unit, 7)
+    assert draft is not None
+    after = written(text, place, draft)
+    assert after.index("def _collect_warnings") < after.index("@overload")
+
+
+def test_a_function_that_is_defined_twice_is_left_alone() -> None:
+    text = CODE + "\n\n" + CODE.partition("\n\n\n")[2]
+    assert isinstance(placed(text, "summary", frozenset(), 4), str)
