@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SHORTCUT = 2.0
 """Additional penalty of a repair that removes behaviour."""
-TEMPER = 1.5
+TEMPER = 1.25
 """Scores of equivalent repairs are added as exp(score / TEMPER): the higher, the more their number counts."""
 SLIP, CRASH = 1.5, 6.0
 """Penalty for calls that crash now and did not before: a constant, and a factor of the share of such calls."""
