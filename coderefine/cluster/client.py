@@ -8,6 +8,7 @@ ends the run. candidates.py has the client of the search.
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import re
 import threading
@@ -27,10 +28,11 @@ from coderefine.cluster.warm_pools import PoolJob
 from coderefine.cluster.worker import Environment, Job
 from coderefine.cluster.workers import Batch, Workers
 from coderefine.config import Config
-from coderefine.core import Ask, Check, Event, Listen, View, Views
+from coderefine.core import Ask, Check, Event, Listen, Patch, View, Views
 from coderefine.core.plurals import counted
 from coderefine.errors import GitError, SurroundingsError, UsageError
-from coderefine.project import Interpreter, Place
+from coderefine.project import Interpreter, Place, Protection
+from coderefine.project.protection import protected_name
 from coderefine.runner.cold import run_tests
 from coderefine.runner.cold_pool import AnyPool, open_any_pool
 from coderefine.runner.pool import Pool
@@ -157,7 +159,7 @@ class Cluster:
         began = time.monotonic()
         own = self._own(interpreter, config)
         job = Job("", view.patch, place.prefix, *own, ask, limit, slowest, doubted, canary)
-        check, why = self._sent(job, place, at_home)
+        check, why = self._sent(job, place, config, at_home)
         if check is None:
             listen(Event("note", f"all tests ran here: {why}"))
             return at_home(ask)
@@ -199,25 +201,31 @@ class Cluster:
             stores = {address: environment.store for address, environment in self.fit.items()}
             return tree, self.workers.send(store, tree, stores)
 
-    def _sent(self, job: Job, place: Place, at_home: Callable[[Ask], Check]) -> tuple[Check | None, str]:
+    def _sent(
+        self, job: Job, place: Place, config: Config, at_home: Callable[[Ask], Check]
+    ) -> tuple[Check | None, str]:
         """Bring the tree to the workers and ask them; return as `_asked`."""
         try:
             tree, able = self._bring(place)
         except (GitError, OSError) as error:  # a disk is full
             return None, f"the tree cannot be sent: {error}"
         if able:
-            return self._asked(replace(job, tree=tree), able, cache() / f"{_name(place)}.json", at_home)
+            known = SuiteRecord.load(file := cache() / f"{_name(place)}.json").of(
+                _tests(job.patch, tree, place, config)
+            )
+            return self._asked(replace(job, tree=tree), able, known, file, at_home)
         return None, "; ".join(dict.fromkeys(self.workers.out.values())) or "no worker is left"
 
     def _asked(
-        self, job: Job, able: Sequence[str], file: Path, at_home: Callable[[Ask], Check]
+        self, job: Job, able: Sequence[str], record: SuiteRecord, file: Path, at_home: Callable[[Ask], Check]
     ) -> tuple[Check | None, str]:
         """Return what the workers `able` say, and how they were asked; or None, and why there is no answer.
 
-        The first run of a project's tests is whole, and once more in shards, to see whether these end alike. If shards
-        end otherwise than the same tests at home in a later run, the project's tests are never divided again.
+        `record`, from `file`, is what is known about the tests. Their first run is whole, and once more in shards, to
+        see whether these end alike. If shards end otherwise than the same tests at home in a later run, these tests are
+        never divided again.
         """
-        record, partial = SuiteRecord.load(file), job.ask.files is not None
+        partial = job.ask.files is not None
         shards = record.shards(len(able)) if record.independent and not partial else []
         check, why = self._sharded(job, able, record, shards)
         if check is None:
@@ -254,6 +262,16 @@ class Cluster:
 def _name(place: Place) -> str:
     """Return the name of the project in the cache."""
     return hashlib.sha256(str(place.root).encode()).hexdigest()[:16]
+
+
+def _tests(patch: Patch, tree: str, place: Place, config: Config) -> str:
+    """Return a digest of the tests, their data and the configuration in `tree` with `patch`."""
+    protection = Protection.of(place, config)
+    files = TreeStore().listing(tree) | {
+        path: hashlib.sha256(data or b"").hexdigest() for path, data in patch.files.items()
+    }
+    kept = {path: content for path, content in files.items() if protection.is_test(path) or protected_name(path)}
+    return hashlib.sha256(json.dumps(sorted(kept.items())).encode()).hexdigest()
 
 
 def _divided(job: Job, shards: Sequence[tuple[str, ...]]) -> list[Job]:

@@ -21,11 +21,13 @@ SHORTEST = 2.0
 class SuiteRecord:
     """What is known about a project's tests. `seconds`: by test file, in the order of collection.
 
-    `independent`: whether shards had the results of a whole run (None: not compared yet).
+    `independent`: whether shards had the results of a whole run of the `tests` (None: not compared yet).
+    `tests`: a digest of all that makes the tests what they are; those of another digest may depend on each other.
     """
 
     seconds: Mapping[str, float] = field(default_factory=dict)
     independent: bool | None = None
+    tests: str = ""
 
     @classmethod
     def load(cls, file: Path) -> SuiteRecord:
@@ -37,6 +39,10 @@ class SuiteRecord:
     def save(self, file: Path) -> None:
         storage.make_folder(file.parent)
         storage.write(file, json.dumps(asdict(self)).encode())
+
+    def of(self, tests: str) -> SuiteRecord:
+        """Return what is known about `tests`, a digest: if they changed, only their durations."""
+        return self if self.tests == tests else replace(self, independent=None, tests=tests)
 
     def learn(self, check: Check) -> SuiteRecord:
         """Return the record with the durations of `check`, which has all tests."""

@@ -61,6 +61,12 @@ class TreeStore:
         revisions = [tree, *(f"^{one}" for one in known if one in ours)]
         return self._git("pack-objects", "--stdout", "--revs", "--thin", "-q", stdin="\n".join(revisions).encode())
 
+    def listing(self, tree: str) -> dict[str, str]:
+        """Return the id of the content of each file of `tree`, by path."""
+        lines = os.fsdecode(self._git("ls-tree", "-r", "-z", tree)).split("\0")
+        split = (line.partition("\t") for line in lines if line)
+        return {path: facts.split()[2] for facts, _, path in split}
+
     def known(self) -> frozenset[str]:
         """Return the ids of the trees that are stored here."""
         return frozenset(self._git("for-each-ref", "--format=%(objectname)", REFS).decode().split())

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,10 +50,10 @@ def test_workers_have_the_verdicts_of_this_machine(shared: Dask, tmp_path: Path)
     assert SuiteRecord.load(dask.record(top)).independent is True
     assert {name: len(dask.trees(name)) - 1 for name in before} == before
 
-    write(top, {"shop.py": SHOP["shop.py"] + "# changed\n", "tests/test_d.py": "def test_new():\n    pass\n"})
+    write(top, {"shop.py": SHOP["shop.py"] + "# changed\n"})
     second = dask.check(top)
     assert second.code == 0
-    assert "13 tests ran on the cluster (2 shards)" in second.out + second.err
+    assert "12 tests ran on the cluster (2 shards)" in second.out + second.err
     assert len(dask.trees("one")) == before["one"] + 2
 
     write(
@@ -87,11 +88,26 @@ def test_tests_that_begin_to_depend_on_each_other_are_divided_no_more(shared: Da
     third = f"{one}assert not getattr(shop, 'broken', False)\n"
     files = {"tests/test_a.py": first, "tests/test_b.py": second, "tests/test_c.py": third}
     top = make_repo(tmp_path / "shop", {**SHOP, **files})
-    SuiteRecord({"tests/test_a.py": 4.0, "tests/test_b.py": 2.0, "tests/test_c.py": 2.0}, True).save(shared.record(top))
+    assert shared.check(top).code == 0
+    long = {"tests/test_a.py": 4.0, "tests/test_b.py": 2.0, "tests/test_c.py": 2.0}
+    replace(SuiteRecord.load(shared.record(top)), seconds=long, independent=True).save(shared.record(top))
     said = shared.check(top)
     assert said.code == 0, said.err
     assert "all tests ran here: other results on the workers than here" in said.out + said.err
     assert SuiteRecord.load(shared.record(top)).independent is False
+
+
+@pytest.mark.thorough
+def test_changed_tests_that_fail_only_when_divided_do_not_fail(shared: Dask, tmp_path: Path) -> None:
+    one = "import shop\n\n\ndef test_one():\n    "
+    top = make_repo(tmp_path / "shop", {**SHOP, "tests/test_a.py": f"{one}pass\n", "tests/test_b.py": f"{one}pass\n"})
+    assert shared.check(top).code == 0
+    long = {"tests/test_a.py": 4.0, "tests/test_b.py": 2.0, "tests/test_c.py": 2.0}
+    replace(SuiteRecord.load(shared.record(top)), seconds=long, independent=True).save(shared.record(top))
+    write(top, {"tests/test_a.py": f"{one}shop.ready = True\n", "tests/test_b.py": f"{one}assert shop.ready\n"})
+    said = shared.check(top)
+    assert said.code == 0, said.out
+    assert "(1 shard)" in said.out + said.err
 
 
 @pytest.mark.thorough

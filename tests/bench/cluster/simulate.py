@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
@@ -75,7 +75,7 @@ def learned(dask: Dask, top: Path, suite: dict[str, float]) -> Iterator[None]:
     """Let the client know the suite already, so that it is divided at once, and the workers the tree."""
     dask.check(top)
     (file,) = (dask.folder / "client" / "coderefine" / "cluster").glob("*.json")
-    SuiteRecord(suite, independent=True).save(file)
+    replace(SuiteRecord.load(file), seconds=suite, independent=True).save(file)
     yield
     file.unlink()
 
