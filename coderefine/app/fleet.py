@@ -29,6 +29,7 @@ from coderefine.errors import CoderefineError, GitError, ProcessError, Surroundi
 from coderefine.git import Repository, process
 from coderefine.journal import Journal, storage
 from coderefine.journal.journal import run_names
+from coderefine.publishers.hosts import hosted
 from coderefine.reports import fleet as reports
 from coderefine.reports import html
 from coderefine.reports.fleet import FAILED, INTERRUPTED, FleetResult
@@ -37,6 +38,7 @@ COMMANDS = ("check", "fix", "write", "prove")
 PROGRAM = "import sys; sys.path[:] = filter(None, sys.path); from coderefine.cli import main; main()"
 """`-m coderefine` would import modules of the repository, the working folder, in place of ours."""
 REMOTE = re.compile(r"[\w+.-]+://|[\w.-]+@[\w.-]+:")
+QUERY = re.compile(rf"({hosted.GITHUB}|{hosted.GITLAB}):(?!//)")
 BACK_OFF = (1.0, 4.0, 16.0)
 """Seconds between two attempts to reach a host."""
 CLONE_MAY_TAKE = 1800.0
@@ -68,14 +70,22 @@ class FleetRequest:
 
 
 def read_list(file: Path) -> tuple[str, ...]:
-    """Return the repositories that `file` lists, one a line; paths are relative to its folder, `#` begins a comment."""
+    """Return the repositories that `file` lists: a path, a URL or a query for many a line; `#` begins a comment.
+
+    Paths are relative to the folder of `file`; for queries see `hosted.repositories`. Raises UsageError, PublishError.
+    """
     try:
         lines = [re.sub(r"(^|\s)#.*", "", line).strip() for line in file.read_text("utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file} cannot be read: {error}") from error
-    places = [line if REMOTE.match(line) else str((file.parent / line).resolve()) for line in lines if line]
+    places: list[str] = []
+    for line in filter(None, lines):
+        if QUERY.match(line):
+            places += hosted.repositories(line)
+        else:
+            places.append(line if REMOTE.match(line) else str((file.parent / line).resolve()))
     if not places:
-        raise UsageError(f"{file} lists no repository: write one path or URL a line")
+        raise UsageError(f"{file} lists no repository: write one path, URL or query a line")
     return tuple(dict.fromkeys(places))
 
 
@@ -352,7 +362,8 @@ def _read_outcome(found: Mapping[str, Any], code: int) -> tuple[str, str]:
 def _read_patch(found: Mapping[str, Any], code: int, remain: str) -> tuple[str, str]:
     paths = ", ".join(one["path"] for one in found["patch"])
     status = "plausible" if found["evidence"]["doubts"] else "partly" if code else "fixed"
-    return status, f"{paths}; {remain}" if remain else paths
+    elsewhere = next((line for line in found["wrote"] if not line.startswith("wrote ")), paths)
+    return status, f"{elsewhere}; {remain}" if remain else elsewhere
 
 
 def exit_code(results: Iterable[FleetResult]) -> int:

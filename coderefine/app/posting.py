@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,12 +10,12 @@ from pathlib import Path
 from coderefine.app.run import RunResult
 from coderefine.core import Outcome
 from coderefine.errors import PublishError, UsageError
-from coderefine.publishers import PatchFile, Snapshot, Wording, trailers
+from coderefine.publishers import PatchFile, Snapshot, Wording
 from coderefine.publishers.branch import Push
+from coderefine.publishers.hosts import hosted
 from coderefine.publishers.hosts.bundle import NAME, PATCH, Bundle, checked_file, dump, read
-from coderefine.publishers.hosts.github_api import Api
 from coderefine.publishers.hosts.github_host import GitHub, find_pull
-from coderefine.publishers.hosts.gitlab_host import GitLab, connect
+from coderefine.publishers.hosts.gitlab_host import GitLab
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +94,6 @@ def _first(*values: object) -> str:
     return next((str(value) for value in values if value), "")
 
 
-def _token(host: str) -> str:
-    """Return the token for `host` from the environment; "" if there is none."""
-    names = ("GITLAB_TOKEN",) if host == "gitlab" else ("GITHUB_TOKEN", "GH_TOKEN")
-    return _first(*(os.environ.get(name) for name in names))
-
-
 def post_artifact(target: PostingTarget, folder: Path) -> str:
     """Post the result of another run, without checking out or running anything of the pull request."""
     bundle = read(folder)
@@ -141,16 +134,16 @@ def _write_artifact(folder: Path, bundle: Bundle, proved: tuple[Outcome, Snapsho
 
 
 def _posted(target: PostingTarget, bundle: Bundle) -> str:
-    secret, pull = _token(target.host), target.pull
+    secret, pull = hosted.token(target.host), target.pull
     if not secret or not pull.repo:
         line = "nothing was posted: no token (GITHUB_TOKEN, GITLAB_TOKEN) or no --repo"
         if target.distrust:  # posting is all that this run is for
             raise UsageError(line)
         return line
     if target.host == "gitlab":
-        project = connect(secret, os.environ.get("CI_SERVER_URL", "https://gitlab.com"), pull.repo)
+        project = hosted.gitlab(secret).projects.get(pull.repo, lazy=True)
         return GitLab(project, pull.number, distrust=target.distrust, style=target.style).publish(bundle)
-    api = _api(secret)
+    api = hosted.github(secret)
     number = pull.number or find_pull(api, pull.repo, bundle.head, pull.label) or 0
     if not number:
         return f"nothing was posted: no open pull request has the head {bundle.head[:10]}"
@@ -168,13 +161,6 @@ def _fetch(target: PostingTarget, bundle: Bundle) -> str:
     return f"{get} && echo '{sha256}  {PATCH}' | sha256sum --check --quiet && git apply {PATCH}"
 
 
-def _api(secret: str) -> Api:
-    pace = os.environ.get("GITHUB_WRITE_PACE", "1")
-    if not pace.replace(".", "", 1).isdecimal():
-        raise UsageError(f"GITHUB_WRITE_PACE is {pace!r}: give seconds between two writes, like 1")
-    return Api.connect(secret, os.environ.get("GITHUB_API_URL", "https://api.github.com"), pace=float(pace))
-
-
 def _pushed(target: PostingTarget, bundle: Bundle, outcome: Outcome, snapshot: Snapshot) -> tuple[str, Bundle]:
     """Push; return a line about it, and what remains to be posted: after a push only the annotations."""
     pull = target.pull
@@ -185,19 +171,7 @@ def _pushed(target: PostingTarget, bundle: Bundle, outcome: Outcome, snapshot: S
         landed = Push(snapshot, branch).land(outcome)
         return landed.line, replace(bundle, head=landed.commit, patch="", behaviour=False, suggestions=())
     line = Push(snapshot, f"coderefine/{branch}", own=True).publish(outcome)
-    return f"{line}; {_opened(target, branch, outcome)}", bundle
-
-
-def _opened(target: PostingTarget, branch: str, outcome: Outcome) -> str:
-    """Open a pull request against `branch` unless there is one, and return a line about it."""
-    pull, secret, ours = target.pull, _token("github"), f"coderefine/{branch}"
-    if target.host != "github" or not secret or not pull.repo:
-        raise PublishError("the branch is pushed, but opening a pull request needs GITHUB_TOKEN and --repo")
-    api, pulls = _api(secret), f"/repos/{pull.repo}/pulls"
-    if any(api.pages(f"{pulls}?state=open&head={pull.repo.partition('/')[0]}:{ours}")):
-        return "its pull request is open already"
-    body = "\n".join(f"- `{text.replace('`', chr(39))}`" for text in trailers(outcome))
-    made = api.ask(
-        "POST", pulls, {"title": Wording().subject(outcome)[:200], "head": ours, "base": branch, "body": body}
-    )
-    return f"opened #{made['number']} against {branch}"
+    if not hosted.token(target.host) or not pull.repo:
+        raise PublishError("the branch is pushed, but opening a pull request needs a token and --repo")
+    home = hosted.HostedRepository(target.host, pull.repo)
+    return f"{line}; {home.request_merge(f'coderefine/{branch}', branch, outcome, Wording())}", bundle

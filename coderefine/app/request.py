@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 from coderefine import publishers
@@ -13,27 +13,38 @@ from coderefine.core import Publisher
 from coderefine.errors import PublishError, UsageError
 from coderefine.git import Repository
 from coderefine.git.changes import EMPTY_TREE, hidden
+from coderefine.publishers.hosts.hosted import HostedRepository
 from coderefine.publishers.message import author_env
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a proved patch is written: a diff, a mail, a commit or a branch (only one); by default the working tree."""
+    """Where a proved patch is written: only one of the fields; by default into the working tree.
+
+    `branch`: of a commit here; `pull_request`: of a pull request.
+    """
 
     diff: bool = False
     patch: str | None = None
     commit: bool = False
     branch: str | None = None
+    pull_request: str | None = None
 
     def __post_init__(self) -> None:
-        chosen = [name for name in ("diff", "patch", "commit", "branch") if getattr(self, name)]
+        chosen = [one.name.replace("_", "-") for one in fields(self) if getattr(self, one.name)]
         if len(chosen) > 1:
             raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other: choose one")
 
     @property
     def elsewhere(self) -> bool:
         """Return whether the patch is written anywhere but into the working tree."""
-        return self.diff or bool(self.patch) or bool(self.branch)
+        return self.diff or bool(self.patch) or bool(self.branch) or bool(self.pull_request)
+
+    @property
+    def on_head(self) -> str:
+        """Return the option with which HEAD plus the patch is proved and committed; "" if the working tree is."""
+        found = {"--commit": self.commit, "--branch": self.branch, "--pull-request": self.pull_request}
+        return next((name for name, given in found.items() if given), "")
 
     def check(self, repository: Repository, config: Config, paths: Iterable[str]) -> None:
         """Raise UsageError now for a problem that would make the publication fail after the run.
@@ -44,13 +55,12 @@ class Destination:
             author_env(config.author)
         except PublishError as error:
             raise UsageError(str(error)) from error
-        if self.branch and repository.run("check-ref-format", f"refs/heads/{self.branch}").returncode:
-            raise UsageError(f"{self.branch!r} cannot be the name of a branch: choose another for --branch")
         if self.commit and (words := repository.under_way()):
             raise UsageError(f"{words} is under way, and a commit now would end it: finish it first, or use --patch")
         if self.patch and not os.access(Path(self.patch).absolute().parent, os.W_OK):
             raise UsageError(f"--patch {self.patch}: {Path(self.patch).absolute().parent} is no folder to write to")
-        if self.commit or self.branch:
+        if self.on_head:
+            self._check_branch(repository)
             self._check_in_head(repository, paths)
 
     def _check_in_head(self, repository: Repository, paths: Iterable[str]) -> None:
@@ -59,16 +69,35 @@ class Destination:
         for path in paths:
             known = head and repository.git("ls-tree", head, "--", path, env={"GIT_LITERAL_PATHSPECS": "1"})
             if path != "." and (repository.top / path).exists() and not known:
-                option = "--commit" if self.commit else "--branch"
-                raise UsageError(f"{path} is not in HEAD, and {option} proves HEAD plus the patch: commit it first")
+                raise UsageError(
+                    f"{path} is not in HEAD, and {self.on_head} proves HEAD plus the patch: commit it first"
+                )
+
+    def _check_branch(self, repository: Repository) -> None:
+        """Raise UsageError for a name that no branch can have, or where no pull request can be opened."""
+        branch = self.branch or self.pull_request
+        if branch and repository.run("check-ref-format", f"refs/heads/{branch}").returncode:
+            raise UsageError(f"{branch!r} cannot be the name of a branch: choose another for {self.on_head}")
+        if self.pull_request:
+            self._check_origin(repository)
+
+    def _check_origin(self, repository: Repository) -> None:
+        """Raise UsageError unless a pull request can be opened, from another branch and with the patch alone."""
+        HostedRepository.of(repository).token()
+        head = repository.head()
+        if head.branch in (None, self.pull_request):
+            raise UsageError("--pull-request NAME needs a branch to merge into: check one out, and choose another NAME")
+        listing = repository.run("ls-remote", "origin", f"refs/heads/{head.branch}")
+        if listing.text.partition("\t")[0] != head.sha:
+            why = listing.complaint if listing.returncode else f"origin/{head.branch} is at another commit than HEAD"
+            raise UsageError(f"{why}: a pull request is made of HEAD plus the patch; pull or push first")
 
     def under(self, repository: Repository) -> Mapping[str, bytes | None]:
         """Return the files whose content in the tree to prove differs from the working tree, with that content.
 
         A commit is proved on HEAD, so these are the uncommitted changes; otherwise there are none.
         """
-        exact = self.commit or self.branch
-        return hidden(repository.top, repository.resolve("HEAD") or EMPTY_TREE) if exact else {}
+        return hidden(repository.top, repository.resolve("HEAD") or EMPTY_TREE) if self.on_head else {}
 
     def publisher(self, snapshot: publishers.Snapshot, config: Config) -> Publisher:
         """Return the publisher; `--diff` needs none."""
@@ -79,6 +108,8 @@ class Destination:
             return publishers.Commit(snapshot, wording)
         if self.branch:
             return publishers.Branch(snapshot, self.branch, wording)
+        if self.pull_request:
+            return publishers.PullRequest(snapshot, self.pull_request, wording)
         return publishers.Files(snapshot)
 
 

@@ -39,7 +39,10 @@ def fleet(
     resume: bool,
     only_failed: bool,
 ) -> int:
-    """Run COMMAND (fix, check, write or prove) in every repository that FILE lists: one path or URL a line.
+    """Run COMMAND (fix, check, write or prove) in every repository that FILE lists.
+
+    A line of it is a path, a URL, or a query for many: `github:org:acme language:python` (a search of GitHub),
+    `gitlab:acme/tools?topic=python` (the projects of a group).
 
     Exit code 0 when every run ended with 0, 2 when one failed, else 1.
     """

@@ -133,6 +133,7 @@ DESTINATION = (
     option("--patch", "FILE", "Write the patch to FILE, as a mail for `git am`.", click.Path(dir_okay=False)),
     click.option("--commit", is_flag=True, help="Commit the patch on the current branch; your git hooks run."),
     option("--branch", "NAME", "Commit the patch on a new branch, which is not checked out."),
+    option("--pull-request", "NAME", "Push the patch to branch NAME of origin, and open a pull request (or GitLab's)."),
     option("--author", "'NAME <MAIL>'", "Name the author of the commit (default: you)."),
     option("-m --message", "TEXT", "Give the subject of the commit; {summary} in it stands for what the patch does."),
 )
@@ -182,12 +183,13 @@ def request_of(given: Mapping[str, object], **more: object) -> Request:
     from coderefine.app.request import Destination, Request  # `check` starts without the publishers
 
     rest = dict(given)
-    patch, branch = rest.pop("patch"), rest.pop("branch")
+    patch, branch, asked = rest.pop("patch"), rest.pop("branch"), rest.pop("pull_request")
     destination = Destination(
         bool(rest.pop("diff")),
         str(Path(patch).absolute()) if isinstance(patch, str) else None,
         bool(rest.pop("commit")),
         branch if isinstance(branch, str) else None,
+        asked if isinstance(asked, str) else None,
     )
     model = not rest.pop("no_model", False)
     return Request(tuple(sys.argv[1:]), {**settings(rest), **more}, destination, model)

@@ -53,7 +53,7 @@ def prove(
     diff = bool(given["diff"])
     asked = request_of(given)
     if apply and asked.destination != Destination():
-        raise UsageError("--apply and --diff, --patch, --commit or --branch exclude each other: choose one")
+        raise UsageError("--apply is a destination of its own, as --diff, --patch or --commit are: choose one")
     writes = apply or asked.destination != Destination()
     destination = asked.destination if writes else Destination(diff=True)
     again = f"coderefine {shlex.join(sys.argv[1:])}"

@@ -6,7 +6,7 @@ describe the order of writes to the disk, and the state that a killed process le
 
 from __future__ import annotations
 
-from coderefine.publishers.branch import Branch
+from coderefine.publishers.branch import Branch, PullRequest
 from coderefine.publishers.commit import Commit
 from coderefine.publishers.files import Diff, Files, PatchFile
 from coderefine.publishers.message import Wording, trailers
@@ -20,6 +20,7 @@ __all__ = [
     "Diff",
     "Files",
     "PatchFile",
+    "PullRequest",
     "Snapshot",
     "Wording",
     "recover",

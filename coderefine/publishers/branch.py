@@ -1,4 +1,4 @@
-"""Publish as a commit on another branch, here or at a remote; nothing is checked out, the working tree is unchanged."""
+"""Publish as a commit on another branch, here, at a remote or as a pull request; nothing is checked out here."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from coderefine.core import Outcome
 from coderefine.errors import PublishError
 from coderefine.journal import Publication
+from coderefine.publishers.hosts.hosted import HostedRepository
 from coderefine.publishers.message import PLAIN, RUN, Wording, author_env, changed_lines
 from coderefine.publishers.snapshot import Snapshot
 
@@ -112,3 +113,22 @@ class Push:
             branch = f"{self.remote}/{self.branch}"
             raise PublishError(f"{branch} has a commit of another author: merge or delete it, then run again")
         return self.snapshot.is_on_head(there, tree)
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    """`--pull-request BRANCH`: push HEAD plus the patch to a branch of `origin`, and open a pull request for it.
+
+    The branch is coderefine's own: a later run rewrites it, as long as it has no commits of others.
+    """
+
+    snapshot: Snapshot
+    branch: str
+    wording: Wording = PLAIN
+    name: str = "pull-request"
+
+    def publish(self, outcome: Outcome) -> str:
+        """Push, open the pull request unless there is one, and return a line for the report. Raises PublishError."""
+        home = HostedRepository.of(self.snapshot.repository)
+        line = Push(self.snapshot, self.branch, wording=self.wording, own=True).publish(outcome)
+        return f"{line}; {home.request_merge(self.branch, self.snapshot.head.branch or '', outcome, self.wording)}"

@@ -11,6 +11,7 @@ import pytest
 from coderefine.git import Repository
 from coderefine.journal import Journal
 from coderefine.journal.journal import run_names
+from tests.support import github_fake, gitlab_fake
 from tests.support.command import GREEN, LINT, ORDER, RIGHT, TESTS, coderefine, end, start
 from tests.support.dask import wait
 from tests.support.llm_server import LlmServer
@@ -134,3 +135,76 @@ def test_what_a_fleet_cannot_do_is_refused(tmp_path: Path, argv: tuple[str, ...]
     said = coderefine("fleet", "repos.txt", *argv, cwd=tmp_path)
     assert said.code == 2
     assert why in said.err
+
+
+@pytest.fixture
+def hosted(tmp_path: Path) -> tuple[Path, Path]:
+    """A bare repository at a host, and the working folder of a fleet."""
+    top = make_repo(tmp_path / "source", {"order.py": LINT})
+    git(tmp_path, "clone", "-q", "--bare", str(top), "remote.git")
+    (tmp_path / "work").mkdir()
+    return tmp_path / "remote.git", tmp_path / "work"
+
+
+def at_host(url: str, remote: Path) -> None:
+    """Let git find `remote` below the `url` of a host that serves no git."""
+    git(remote, "config", "--global", f"url.file://{remote}.insteadOf", f"{url}/o/r.git")
+
+
+def test_each_repository_of_a_query_gets_one_pull_request(hosted: tuple[Path, Path]) -> None:
+    remote, work = hosted
+    with github_fake.served(github_fake.Fake(remote, "")) as fake:
+        fake.repositories = {"org:o language:python archived:false": ["o/r"]}
+        fake.faults = [github_fake.Fault("POST", "/pulls$", 429, {"retry-after": "1"}, "slow down")]
+        at_host(fake.url, remote)
+        env = {"GITHUB_TOKEN": "t", "GITHUB_SERVER_URL": fake.url, "GITHUB_API_URL": fake.url, "GITHUB_WRITE_PACE": "0"}
+        (work / "repos.txt").write_text("github:org:o language:python\n")
+        argv = ("fleet", "repos.txt", "--", "fix", *RUFF, "--pull-request", "tidy")
+        said = coderefine(*argv, cwd=work, env=env)
+        assert said.code == 0, said
+        assert words(said.out) == {"r.git": "fixed"}
+        assert "to tidy: order.py +0 −2; opened #2 against main" in said.out
+        again = coderefine(*argv, cwd=work, env=env)
+        assert again.code == 0, again
+        (pull,) = fake.opened
+    assert (pull["head"], pull["base"]) == ("tidy", "main")
+    assert "import os" not in git(remote, "show", "tidy:order.py")
+    assert git(remote, "show", "main:order.py") == LINT.strip()
+    assert [one[1:] for one in fake.log if one[0] == "POST"] == [("/repos/o/r/pulls", 429), ("/repos/o/r/pulls", 201)]
+
+
+def test_each_project_of_a_group_gets_one_merge_request(hosted: tuple[Path, Path]) -> None:
+    remote, work = hosted
+    with gitlab_fake.served(gitlab_fake.Fake([])) as fake:
+        fake.projects = [f"{fake.url}/o/r.git"]
+        at_host(fake.url, remote)
+        env = {"GITLAB_TOKEN": "t", "CI_SERVER_URL": fake.url}
+        (work / "repos.txt").write_text("gitlab:acme/tools?topic=python\n")
+        argv = ("fleet", "repos.txt", "--", "fix", *RUFF, "--pull-request", "tidy")
+        assert coderefine(*argv, cwd=work, env=env).code == 0
+        assert coderefine(*argv, cwd=work, env=env).code == 0
+    (merge,) = fake.merges
+    assert (merge["source_branch"], merge["target_branch"]) == ("tidy", "main")
+    assert "import os" not in git(remote, "show", "tidy:order.py")
+
+
+def test_what_no_pull_request_can_be_made_of_is_refused_before_the_run(hosted: tuple[Path, Path]) -> None:
+    remote, work = hosted
+    git(work, "clone", "-q", str(remote), "r")
+    top, argv = work / "r", ("fix", *RUFF, "--pull-request", "tidy")
+    assert "is no known host" in coderefine(*argv, cwd=top).err
+    with github_fake.served(github_fake.Fake(remote, "")) as fake:
+        at_host(fake.url, remote)
+        git(top, "remote", "set-url", "origin", f"{fake.url}/o/r.git")
+        env = {"GITHUB_SERVER_URL": fake.url, "GITHUB_API_URL": fake.url}
+        assert "set GITHUB_TOKEN" in coderefine(*argv, cwd=top, env=env).err
+        env["GITHUB_TOKEN"] = "t"
+        same = coderefine(*argv[:-1], "main", cwd=top, env=env)
+        assert "choose another NAME" in same.err
+        write(top, {"more.py": GREEN})
+        git(top, "add", ".")
+        git(top, "commit", "-qm", "not pushed")
+        ahead = coderefine(*argv, cwd=top, env=env)
+        assert "origin/main is at another commit than HEAD" in ahead.err
+        assert ahead.code == 2
+    assert fake.opened == []

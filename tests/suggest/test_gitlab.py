@@ -9,7 +9,7 @@ import pytest
 
 from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import PROVED, UNPROVED, VERDICT, WORSE, Bundle, Judgement, Suggestion
-from coderefine.publishers.hosts.gitlab_host import GitLab, connect
+from coderefine.publishers.hosts.gitlab_host import GitLab, client
 from tests.support.github_fake import Fault
 from tests.support.gitlab_fake import Fake, served
 
@@ -27,7 +27,7 @@ def fake() -> Iterator[Fake]:
 
 def publish(fake: Fake, what: Bundle) -> str:
     waits: list[float] = []
-    return GitLab(connect("t", fake.url, "7"), 1, sleep=waits.append).publish(what)
+    return GitLab(client("t", fake.url).projects.get("7", lazy=True), 1, sleep=waits.append).publish(what)
 
 
 def test_a_discussion_a_note_and_silence(fake: Fake) -> None:
@@ -47,7 +47,7 @@ def test_a_discussion_a_note_and_silence(fake: Fake) -> None:
 def test_a_verdict_is_one_commit_status(found: str, state: str, *, distrust: bool, fake: Fake) -> None:
     what = Bundle("a" * 40, "b" * 40, judgement=Judgement(found, "as decided"))
     for said in (f"!1: verdict: {found}", "!1: nothing to change"):
-        assert GitLab(connect("t", fake.url, "7"), 1, distrust=distrust).publish(what) == said
+        assert GitLab(client("t", fake.url).projects.get("7", lazy=True), 1, distrust=distrust).publish(what) == said
     (status,) = fake.statuses
     assert (status["name"], status["state"], status["description"]) == (VERDICT, state, "as decided")
 
@@ -81,7 +81,7 @@ def test_nothing_on_a_merge_request_that_moved_on(how: dict[str, str], fake: Fak
 
 def test_a_refusal_is_an_error_that_says_so(fake: Fake) -> None:
     with pytest.raises(PublishError, match="GitLab refused"):
-        GitLab(connect("t", fake.url, "8"), 1).publish(GOOD)
+        GitLab(client("t", fake.url).projects.get("8", lazy=True), 1).publish(GOOD)
 
 
 def test_a_line_that_only_surrounds_a_change_is_named_by_both_numbers(fake: Fake) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from tests.support.loopback import JsonHandler, listening
 from tests.support.repo import git
@@ -58,6 +58,8 @@ class Fake:
     viewer: bool = True
     origins: dict[int, tuple[str, int, int]] = field(default_factory=dict)
     seen: tuple[str, list[Json]] = ("", [])
+    repositories: dict[str, list[str]] = field(default_factory=dict)
+    """What a search finds, by its words."""
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     @property
@@ -147,10 +149,8 @@ class Fake:
             (rf"GET {pulls}/1/files", lambda: (200, self.files())),
             (rf"GET {pulls}/1/comments", lambda: (200, self.told())),
             (rf"GET {issues}/1/comments", lambda: (200, self.notes)),
-            (
-                rf"GET {pulls}",
-                lambda: (200, [self._pull()] if "coderefine/" not in query.get("head", "") else self.opened),
-            ),
+            (r"GET /search/repositories", lambda: (200, self._found(query["q"]))),
+            (rf"GET {pulls}", lambda: (200, self._pulls(query.get("head", "topic").rpartition(":")[2]))),
             (rf"POST {pulls}", lambda: self._open(body)),
             (rf"POST {pulls}/1/reviews", lambda: self._review(body)),
             (rf"POST {pulls}/1/comments", lambda: self._comment(body)),
@@ -164,6 +164,14 @@ class Fake:
             (r"PATCH /repos/o/r/check-runs/(\d+)", lambda id: self._more(int(id), body)),
             (r"POST /graphql", lambda: self._graphql(body)),
         ]
+
+    def _pulls(self, branch: str) -> list[Json]:
+        return [self._pull()] if branch == "topic" else [one for one in self.opened if one["head"] == branch]
+
+    def _found(self, query: str) -> Json:
+        names = self.repositories.get(query, [])
+        items = [{"full_name": name, "clone_url": f"{self.url}/{name}.git"} for name in names]
+        return {"total_count": len(names), "incomplete_results": False, "items": items}
 
     def _pull(self) -> Json:
         return {
@@ -294,11 +302,14 @@ def served(fake: Fake) -> Iterator[Fake]:
             self._send(status, *self._paged(said, query, parts.path))
 
         def _paged(self, said: Any, query: Json, path: str) -> tuple[Any, dict[str, str]]:
+            if isinstance(said, dict) and "items" in said:
+                items, link = self._paged(said["items"], query, f"{path}?q={quote(query['q'])}")
+                return {**said, "items": items}, link
             if not isinstance(said, list):
                 return said, {}
             size, page = min(int(query.get("per_page", 30)), fake.page), int(query.get("page", 1))
-            more = len(said) > size * page
-            link = {"Link": f'<{fake.url}{path}?per_page={size}&page={page + 1}>; rel="next"'} if more else {}
+            more, mark = len(said) > size * page, "&" if "?" in path else "?"
+            link = {"Link": f'<{fake.url}{path}{mark}per_page={size}&page={page + 1}>; rel="next"'} if more else {}
             return said[size * (page - 1) : size * page], link
 
         def _send(self, status: int, said: Any, headers: dict[str, str]) -> None:

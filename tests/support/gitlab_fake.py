@@ -34,7 +34,16 @@ class Fake:
     before: Callable[[str, str], None] | None = None
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
+    projects: list[str] = field(default_factory=list)
+    """The projects of the group acme/tools."""
+    merges: list[Json] = field(default_factory=list)
+
     def answer(self, verb: str, path: str, body: Json) -> tuple[int, Any]:
+        if path == "/api/v4/groups/acme%2Ftools/projects":
+            return 200, [{"id": number, "http_url_to_repo": url} for number, url in enumerate(self.projects)]
+        if path == "/api/v4/projects/o%2Fr/merge_requests":
+            self.merges += [{**body, "iid": 3, "id": 3}] if verb == "POST" else []
+            return (201, self.merges[-1]) if verb == "POST" else (200, self.merges)
         refs = {"base_sha": "b" * 40, "start_sha": "b" * 40, "head_sha": self.head}
         plain = {
             "GET /api/v4/user": {"id": 1, "username": "bot"},

@@ -28,17 +28,28 @@ REACH = 100
 """Number of lines above its own that a suggestion may replace."""
 
 
-def connect(token: str, url: str, project: str) -> Any:
-    """Return the project as an object of python-gitlab, without sending a request.
-
-    Raises PublishError without python-gitlab.
-    """
+def client(token: str, url: str) -> Any:
+    """Return a client of python-gitlab, without sending a request. Raises PublishError without python-gitlab."""
     try:
         import gitlab
     except ImportError:
         raise PublishError("python-gitlab is not installed: pip install 'coderefine[gitlab]'") from None
-    client = gitlab.Gitlab(url, private_token=token, timeout=30, retry_transient_errors=False, per_page=100)
-    return client.projects.get(project, lazy=True)
+    return gitlab.Gitlab(url, private_token=token, timeout=30, retry_transient_errors=False, per_page=100)
+
+
+@contextlib.contextmanager
+def translated() -> Iterator[None]:
+    """Convert python-gitlab's errors to those of hosts/host.py; python-gitlab itself handles rate limits (429)."""
+    import gitlab
+    import requests
+
+    try:
+        yield
+    except (gitlab.GitlabError, requests.RequestException) as error:
+        message, status = f"GitLab refused: {error}", getattr(error, "response_code", None) or 500
+        if status >= 500:
+            raise BusyError(message) from error
+        raise {401: PublishError, 404: MissingError}.get(status, ForbiddenError)(message) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +85,8 @@ class GitLab(Host):
     def checkout(self) -> str:
         return f"glab mr checkout {self.number}"
 
-    @contextlib.contextmanager
-    def translated(self) -> Iterator[None]:
-        """Convert python-gitlab's errors to those of hosts/host.py; python-gitlab itself handles rate limits (429)."""
-        import gitlab
-        import requests
-
-        try:
-            yield
-        except (gitlab.GitlabError, requests.RequestException) as error:
-            message, status = f"GitLab refused: {error}", getattr(error, "response_code", None) or 500
-            if status >= 500:
-                raise BusyError(message) from error
-            raise {401: PublishError, 404: MissingError}.get(status, ForbiddenError)(message) from error
+    def translated(self) -> contextlib.AbstractContextManager[None]:
+        return translated()
 
     def check_head(self) -> None:
         self.request = self.project.mergerequests.get(self.number)

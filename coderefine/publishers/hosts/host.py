@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import Bundle, Judgement, Suggestion
@@ -23,6 +23,7 @@ PATIENCE = 90.0
 """Maximum seconds to wait for a rate limit, in all tries together."""
 HEADER = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 Region = Mapping[int, str]
+T = TypeVar("T")
 
 
 class MovedError(PublishError):
@@ -127,22 +128,16 @@ class Host(ABC):
 
         Raises PublishError if the host refuses even after retries.
         """
-        waited = 0.0
-        for tried in range(1, ROUNDS + 1):
-            self.done = []
-            try:
-                with self.translated():
-                    self._post(bundle)
-                return f"{self.label}: {'; '.join(self.done) or 'nothing to change'}"
-            except MovedError as moved:
-                return f"{self.label}: {moved}"
-            except BusyError as busy:
-                last, wait = busy, busy.wait or 2.0**tried
-                waited += wait
-                if tried == ROUNDS or waited > PATIENCE:
-                    break
-                self.sleep(wait)
-        raise PublishError(f"{last}; gave up, run again later")
+        return patiently(lambda: self._published(bundle), self.sleep)
+
+    def _published(self, bundle: Bundle) -> str:
+        self.done = []
+        try:
+            with self.translated():
+                self._post(bundle)
+        except MovedError as moved:
+            return f"{self.label}: {moved}"
+        return f"{self.label}: {'; '.join(self.done) or 'nothing to change'}"
 
     def _post(self, bundle: Bundle) -> None:
         self.head = bundle.head
@@ -251,6 +246,24 @@ class Host(ABC):
     @abstractmethod
     def suggest(self, fresh: Sequence[Suggestion]) -> int:
         """Post inline suggestions; return how many of them the host refused."""
+
+
+def patiently(act: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
+    """Return what `act` returns; while the host is busy, call it again after the time that the host asks for.
+
+    Raises PublishError if the host stays busy.
+    """
+    waited = 0.0
+    for tried in range(1, ROUNDS + 1):
+        try:
+            return act()
+        except BusyError as busy:
+            last, wait = busy, busy.wait or 2.0**tried
+        waited += wait
+        if tried == ROUNDS or waited > PATIENCE:
+            break
+        sleep(wait)
+    raise PublishError(f"{last}; gave up, run again later")
 
 
 def regions(patch: str) -> tuple[Region, ...]:
