@@ -69,7 +69,7 @@ class Situation:
 
     @property
     def seconds_left(self) -> float | None:
-        """Return the seconds until the run should end (None: no limit)."""
+        """Return the seconds until proposers should end, so that the final proof ends in time (None: no limit)."""
         return None if self.ends is None else self.ends - time.monotonic()
 
     @property

@@ -138,10 +138,10 @@ def _iterations(state: State) -> End | None:
 
 
 def _seconds(state: State) -> End | None:
-    left = state.seconds_left
+    ends = state.proposing_ends
     return (
         (Stop.BUDGET, f"the {state.parts.limits.seconds:g} s of --timeout are used up")
-        if left is not None and left <= 0
+        if ends is not None and time.monotonic() >= ends
         else None
     )
 

@@ -47,6 +47,8 @@ from coderefine.loop.strength import Strength
 from coderefine.runner.equivalence import Equivalence
 
 ENDLESS, SHORTEST = 86_400.0, 60.0
+MEASURING, RESERVED = 5.0, 0.25
+"""Seconds kept for what follows the final proof; most that is kept for both, as a share of the run's time limit."""
 SEED = 0
 """Hash seed of the baseline."""
 MANY, MANY_FUNCTIONS = 20, 3
@@ -183,6 +185,14 @@ class State:
         return None if self.ends is None else self.ends - time.monotonic()
 
     @property
+    def proposing_ends(self) -> float | None:
+        """Return when proposers should end (monotonic), so that the proof of what they found ends in time, too."""
+        if self.ends is None:
+            return None
+        proof = sum(check.seconds for check in self.baseline.checks)
+        return self.ends - min(proof + MEASURING, RESERVED * (self.parts.limits.seconds or 0.0))
+
+    @property
     def patience(self) -> float:
         """Return the seconds that one check may take: the rest of the run's time, at least SHORTEST."""
         left = self.seconds_left
@@ -197,7 +207,7 @@ class State:
             findings=self.wanted or advised(self.best),
             scope=self.parts.scope,
             flaky=self.flaky,
-            ends=self.ends,
+            ends=self.proposing_ends,
             freedom=self.freedom,
             trace={} if self.best.number else self.trace,
             absent=self.absent,

@@ -212,6 +212,15 @@ def test_limits_are_checked_before_they_are_spent(shop: Path, limits: Limits, st
     assert len(outcome.attempts) - 1 <= 2
 
 
+@pytest.mark.parametrize(("suite", "kept"), [(20.0, 25.0), (400.0, 150.0)])
+def test_proposers_end_early_enough_for_the_proof(shop: Path, suite: float, kept: float) -> None:
+    script = Script([{"shop.py": RIGHT}])
+    run(shop, script, limits=Limits(seconds=600.0), lasting=suite)
+    left = script.seen[0].seconds_left
+    assert left is not None
+    assert 500.0 - kept < left <= 600.0 - kept
+
+
 def test_no_proposer_is_said(shop: Path) -> None:
     outcome = run(shop).outcome
     assert outcome.stop is Stop.UNFIXABLE
