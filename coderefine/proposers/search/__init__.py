@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 import sys
 import time
@@ -34,22 +33,12 @@ from coderefine.project import Interpreter, Place, Protection
 from coderefine.proposers.search.choice import Chosen, choose
 from coderefine.proposers.search.confidence import Rivals, answers, bonuses, compared, rival_sets, with_strength
 from coderefine.proposers.search.enumeration import Enumeration, Proposed
+from coderefine.proposers.search.evidence import Evidence, function_of, ranked
 from coderefine.proposers.search.failures import Symptom, broken, in_order, repairable, symptoms
-from coderefine.proposers.search.hints import Hints
-from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
-from coderefine.proposers.search.localise import (
-    Span,
-    Spectrum,
-    Suspects,
-    inside_functions,
-    running,
-    suspects,
-    test_sources,
-)
+from coderefine.proposers.search.localise import Spectrum
 from coderefine.proposers.search.offering import offer, summary
 from coderefine.proposers.search.past import MOST_FILES, PastChange, changes, former
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial, passing
 from coderefine.runner.candidates import Candidate, Comparison
 from coderefine.runner.cold import is_deadly, run_tests
@@ -57,8 +46,6 @@ from coderefine.runner.cold_pool import AnyPool, ColdPool, open_any_pool
 from coderefine.runner.pool import Pool
 from coderefine.runner.test_selection import files_near, files_of, to_watch
 
-MOST_SITES = 400
-"""Maximum number of statements to edit: the most suspicious ones."""
 ALONE, TURN = 30.0, 8.0
 """Default time of a search in seconds: if no proposer follows, and before a model is asked."""
 OBSERVING, MOST_OBSERVING = 0.15, 3.0
@@ -237,7 +224,10 @@ class Search(Searcher):
             self._loaded = frozenset(pool.tests)
             if isinstance(pool, ColdPool) and self._fork:
                 self._listen(Event("note", f"search: {pool.why}; every candidate is a cold run"))
-            sites, spectrum = self._sites(situation, views, pool, failing, clock)
+            evidence = self._evidence(situation, views, pool, failing, clock)
+            sites, spectrum = ranked(evidence, self._changes)
+            for site in sites:
+                self._past(site.module.path)
             asked = in_order(failing, pool, frozenset().union(*spectrum.failing.values()))
             if not asked and isinstance(pool, Pool):
                 raise RunnerError('no failing test ends here as it does in a cold run (`sandbox = "off"` may help)')
@@ -263,7 +253,7 @@ class Search(Searcher):
         self._together = {tests & standing for tests in {*self._together, *spectrum.together}}
         self._aside = situation.offered
         for site in sites:
-            self._entered[_function(site)] = self._ran(site) | spectrum.failing.get(site.stmt, frozenset())
+            self._entered[function_of(site)] = self._ran(site) | spectrum.failing.get(site.stmt, frozenset())
 
     def _pool(
         self, situation: Situation, views: Views, files: list[str] | None, clock: Clock
@@ -327,7 +317,7 @@ class Search(Searcher):
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison)), sets=sets)
 
     def _ran(self, site: Site) -> frozenset[str]:
-        return self._entered.get(_function(site), frozenset())
+        return self._entered.get(function_of(site), frozenset())
 
     def _with_past(self, repair: Repair) -> Repair:
         """Add to `repair` which earlier state of its lines it restores."""
@@ -361,25 +351,25 @@ class Search(Searcher):
     def _tell(self, tried: int, found: int) -> None:
         self._listen(Event("search", f"{tried} candidates, {found} plausible", done=tried))
 
-    def _sites(
+    def _evidence(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
-    ) -> tuple[list[Site], Spectrum]:
+    ) -> Evidence:
+        """Trace the failing tests and those near them, and read the files that they run through."""
         self._listen(Event("stage", f"search: watching {counted(len(failing), 'failing test')} and those near"))
         coverage = self._observed(situation, views, pool, failing, clock)
         imported = self._imported(situation, views, pool, failing, coverage)
-        paths = _run_through({**coverage, **imported}, failing)
-        modules = self._modules(situation, paths | self._neighbours(paths))
-        others = self._without_protected(paths, modules)
-        free = {path: module for path, module in others.items() if path in paths}
-        coverage = {**coverage, **inside_functions(free, imported, failing)}
-        tests = self._modules(situation, {case.path for case in failing})
-        found = suspects(free, coverage, failing, test_sources(failing, tests), tests=tests, steps=pool.steps)
-        world = ProjectContext({**free, **others}, changes=self._changes)
-        sites = _as_sites(free, found, world, Hints.of(failing), running(free, failing))
-        for site in sites:
-            self._past(site.module.path)
-        asserting = {path: self._protection.helpers(path, self._read(situation.best.patch, path)) for path in free}
-        return [site for site in sites if _function(site)[1] not in asserting[site.module.path]], found.spectrum
+        entered = _run_through({**coverage, **imported}, failing)
+        files = self._without_protected(entered, self._files(situation, entered | self._neighbours(entered)))
+        return Evidence(
+            failing,
+            coverage,
+            files,
+            frozenset(entered & files.keys()),
+            self._files(situation, {case.path for case in failing}),
+            imported,
+            pool.steps,
+            {path: self._protection.helpers(path, files[path]) for path in entered & files.keys()},
+        )
 
     def _observed(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
@@ -419,12 +409,12 @@ class Search(Searcher):
     def _free(self, path: str) -> bool:
         return self._protection.reason(path) is None and not self._protection.is_test(path)
 
-    def _without_protected(self, paths: set[str], modules: Mapping[str, Module]) -> dict[str, Module]:
-        """Return those of `modules` that may be changed. Raises RunnerError if the failing tests run none of them.
+    def _without_protected(self, paths: set[str], files: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Return those of `files` that may be changed. Raises RunnerError if the failing tests run none of them.
 
         `paths`: the files that the failing tests run.
         """
-        others = {path: module for path, module in modules.items() if self._free(path)}
+        others = {path: data for path, data in files.items() if self._free(path)}
         reasons = (self._protection.reason(path) for path in sorted(paths) if not self._protection.is_test(path))
         shut = tuple(filter(None, reasons))
         if shut and others.keys().isdisjoint(paths):
@@ -439,14 +429,10 @@ class Search(Searcher):
                 found.add((folder / file.name).as_posix())
         return found
 
-    def _modules(self, situation: Situation, paths: set[str]) -> dict[str, Module]:
-        found = {}
-        for path in sorted(paths):
-            if path.endswith(".py") and (data := self._read(situation.best.patch, path)) is not None:
-                module = Module.of(path, data)
-                if module is not None:
-                    found[path] = module
-        return found
+    def _files(self, situation: Situation, paths: set[str]) -> dict[str, bytes]:
+        """Return the content of those of `paths` that are Python files."""
+        found = ((path, self._read(situation.best.patch, path)) for path in sorted(paths) if path.endswith(".py"))
+        return {path: data for path, data in found if data is not None}
 
     def _read(self, patch: Patch, path: str) -> bytes | None:
         for files in (patch.files, self._under):
@@ -465,33 +451,6 @@ def _run_through(coverage: Coverage, failing: list[Case]) -> set[str]:
     """Return the files that failing tests execute, or that are in their tracebacks."""
     paths = {path for by_path in coverage.values() for path in by_path}
     return paths | {frame.path for case in failing if case.failure for frame in case.failure.frames}
-
-
-def _as_sites(
-    modules: Mapping[str, Module],
-    found: Suspects,
-    world: ProjectContext,
-    hints: Hints,
-    spans: Mapping[ast.stmt, frozenset[Span]],
-) -> list[Site]:
-    locals_: dict[tuple[str, object], FunctionContext] = {}
-    sites = []
-    best = sorted(found.weights.items(), key=lambda item: -item[1])[:MOST_SITES]
-    for stmt, weight in best:
-        module = next(module for module in modules.values() if stmt in module.parents)
-        function = stmt if isinstance(stmt, Function) else module.function(stmt)
-        key = (module.path, function)
-        if key not in locals_:
-            locals_[key] = FunctionContext(module, function, world, found.seen.get(function, {}) if function else {})
-        sites.append(Site(locals_[key], stmt, weight, found.raised, hints, spans.get(stmt, frozenset())))
-    return sites
-
-
-def _function(site: Site) -> tuple[str, str]:
-    """Return path and qualified name of the function that contains the site; "" at the top level of a module."""
-    function = site.local.function
-    owner = site.module.owner(function) if function else None
-    return site.module.path, ".".join(one.name for one in (owner, function) if one is not None)
 
 
 def _unparsed(failing: Iterable[Case]) -> str:

@@ -162,6 +162,12 @@ PROJECTS = (
     ),
     Project("tabulate", "0.10.0", "development", "tabulate", ("pytest==9.1.0", "wcwidth")),
     Project("voluptuous", "0.16.0", "development", "voluptuous", ("pytest==9.1.0",)),
+    # OAuth, CSS, nested data, functional tools, persistent collections.
+    Project("oauthlib", "4.0.1", "development", "oauthlib", ("pytest==8.4.2", "cryptography", "pyjwt", "blinker")),
+    Project("cssutils", "2.15.0", "development", "cssutils", ("pytest==8.4.2", "cssselect", "jaraco.test")),
+    Project("glom", "25.12.0", "development", "glom", ("pytest==8.4.2", "pyyaml")),
+    Project("toolz", "1.0.0", "development", "toolz", ("pytest==8.4.2",)),
+    Project("pyrsistent", "0.20.0", "development", "pyrsistent", ("pytest==8.4.2", "hypothesis")),
     # Put aside: deep recursion, 1,900 tests, unittest classes, asyncio, console scripts run as processes.
     Project("pyparsing", "3.3.3", "held-out", "pyparsing", ("pytest==9.1.0", "railroad-diagrams", "jinja2")),
     Project("parso", "0.8.7", "held-out", "parso", ("pytest==8.4.2",)),

@@ -1,0 +1,79 @@
+"""What a run of the failing tests shows, and the suspicious statements that follow from it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from coderefine.core import Case, Coverage, Steps
+from coderefine.proposers.search.hints import Hints
+from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
+from coderefine.proposers.search.localise import Spectrum, inside_functions, running, suspects, test_sources
+from coderefine.proposers.search.past import PastChange
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Function, Module
+
+MOST_SITES = 400
+"""Maximum number of statements to edit: the most suspicious ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that the ranking of statements depends on; it can be stored, and ranked again without running a test.
+
+    `coverage`: executed lines by test; `imported`: the same of test modules while they are imported, for tests about
+    which `coverage` says too little; `steps`: what each line of a failing test executed. `files`: the program's files
+    that may be changed; `entered`: those of them that failing tests execute or have in their tracebacks. `tests`: the
+    files of the failing tests. `asserting`: functions that assert for tests, which are not edited, by path.
+    """
+
+    failing: Sequence[Case]
+    coverage: Coverage
+    files: Mapping[str, bytes]
+    entered: frozenset[str]
+    tests: Mapping[str, bytes]
+    imported: Coverage = field(default_factory=dict)
+    steps: Steps = field(default_factory=dict)
+    asserting: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+def ranked(
+    evidence: Evidence, changes: Mapping[str, Sequence[PastChange]] = MappingProxyType({})
+) -> tuple[list[Site], Spectrum]:
+    """Return the most suspicious statements, best first, and the spectrum.
+
+    `changes`: how files were changed lately, by path; read when edits are made.
+    """
+    modules, tests = parsed(evidence.files), parsed(evidence.tests)
+    entered = {path: module for path, module in modules.items() if path in evidence.entered}
+    failing, sources = evidence.failing, test_sources(evidence.failing, tests)
+    coverage = {**evidence.coverage, **inside_functions(entered, evidence.imported, failing)}
+    found = suspects(entered, coverage, failing, sources, tests=tests, steps=evidence.steps)
+    world = ProjectContext({**entered, **modules}, changes=changes)
+    hints, spans = Hints.of(failing), running(entered, failing)
+    contexts: dict[tuple[str, Function | None], FunctionContext] = {}
+    sites = []
+    for stmt, suspicion in sorted(found.weights.items(), key=lambda item: -item[1])[:MOST_SITES]:
+        module = next(module for module in entered.values() if stmt in module.parents)
+        function = stmt if isinstance(stmt, Function) else module.function(stmt)
+        key = (module.path, function)
+        if key not in contexts:
+            seen = found.seen.get(function, {}) if function else {}
+            contexts[key] = FunctionContext(module, function, world, seen)
+        sites.append(Site(contexts[key], stmt, suspicion, found.raised, hints, spans.get(stmt, frozenset())))
+    kept = [site for site in sites if function_of(site)[1] not in evidence.asserting.get(site.module.path, ())]
+    return kept, found.spectrum
+
+
+def parsed(files: Mapping[str, bytes]) -> dict[str, Module]:
+    """Return the files that are valid Python, parsed, in the order of their paths."""
+    found = ((path, Module.of(path, data)) for path, data in sorted(files.items()) if path.endswith(".py"))
+    return {path: module for path, module in found if module is not None}
+
+
+def function_of(site: Site) -> tuple[str, str]:
+    """Return path and qualified name of the function that contains the site; "" at the top level of a module."""
+    function = site.local.function
+    owner = site.module.owner(function) if function else None
+    return site.module.path, ".".join(one.name for one in (owner, function) if one is not None)

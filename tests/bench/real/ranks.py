@@ -1,0 +1,155 @@
+"""At which place does the search try the original text? Measured on the slips of real projects; judges no candidate.
+
+    python -m tests.bench.real.ranks [--half held-out] [--only NAME] [--slips N] [--seed S] [--report] [--misses]
+
+What the failing tests of a slip show (search/evidence.py) is traced once, as `fix` traces it, and kept below the
+system's temporary folder; `--report` ranks what is there with the code as it is now, in about a second a slip. `site`:
+the place of the faulty statement among the suspicious ones; `rank`: that of the original text among the candidates (as
+the bytecode shows it, so that an equal one counts). `mean log`: the mean natural logarithm of the rank, where a
+candidate that is not among the first MOST counts as MOST.
+"""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import math
+import os
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+
+from coderefine.config import load
+from coderefine.core import Ask, Attempt, Case, Patch, Situation, Views
+from coderefine.critics.pytest import Pytest
+from coderefine.errors import RunnerError
+from coderefine.project import Protection, interpreter, locate
+from coderefine.proposers.search import Search
+from coderefine.proposers.search.enumeration import Enumeration
+from coderefine.proposers.search.evidence import Evidence, ranked
+from coderefine.proposers.search.validate import Clock
+from coderefine.runner.cold_pool import AnyPool
+from coderefine.workspace import open_views
+from tests.bench.real.__main__ import name
+from tests.bench.real.options import arguments
+from tests.bench.real.projects import CACHE, Project, chosen, locked, restore
+from tests.bench.real.slips import Slip, accepted
+from tests.bench.real.trials import faulty
+
+MOST = 1000
+"""Number of candidates that are generated for a slip."""
+
+
+class Tracing(Search):
+    """A search that ends with the evidence."""
+
+    evidence: Evidence | None = None
+
+    def _evidence(
+        self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
+    ) -> Evidence:
+        self.evidence = super()._evidence(situation, views, pool, failing, clock)
+        raise RunnerError("the evidence is there")
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Places, from 1; 0 where it is not there. `better`: the candidates that are tried first."""
+
+    slip: Slip
+    site: int
+    rank: int
+    better: tuple[str, ...] = ()
+
+
+def traced(project: Project, slip: Slip) -> Evidence | None:
+    kept = CACHE / "evidence" / f"{slip.id}.pickle.gz"
+    if not kept.exists():
+        kept.parent.mkdir(exist_ok=True)
+        with locked(project):
+            faulty(project, slip)
+            kept.write_bytes(gzip.compress(pickle.dumps(_traced(project.top))))
+            restore(project)
+    found: Evidence | None = pickle.loads(gzip.decompress(kept.read_bytes()))
+    return found
+
+
+def _traced(top: Path) -> Evidence | None:
+    place = locate([top], top)
+    config = load(place.root, {}, {})
+    python = interpreter(place, config, dict(os.environ))
+    critic = Pytest(place, python, config, lambda _: None)
+    with open_views(place) as views:
+        with views.open() as view:
+            check = critic.check(view, Ask(rich=True, seed=0, timeout=600))
+        search = Tracing(place, python, config, Protection.of(place, config))
+        base = Attempt(0, Patch(), (check,))
+        next(search.propose(Situation(base, base, (base,), check.findings, (".",)), views), None)
+    return search.evidence
+
+
+def rank(project: Project, slip: Slip, evidence: Evidence | None) -> Rank:
+    if evidence is None:
+        return Rank(slip, 0, 0)
+    sites, _ = ranked(evidence)
+    path, line = slip.fault.path, slip.fault.line
+    place = next((at for at, one in enumerate(sites, 1) if one.module.path == path and _holds(one.stmt, line)), 0)
+    original = ast.dump(ast.parse((project.pristine / path).read_text("utf-8")))
+    better: list[str] = []
+    for number, proposed in zip(range(1, MOST + 1), Enumeration(sites), strict=False):
+        if proposed.path == path and _dumped(proposed.text) == original:
+            return Rank(slip, place, number, tuple(better))
+        if number <= 12:
+            scored = proposed.scored
+            module, (part, *_) = scored.site.module, scored.edit.parts
+            old = module.text[part.start : part.end]
+            better.append(f"{scored.score:.2f} {scored.operator.name} {scored.place} {old!r:.40} -> {part.text!r:.60}")
+    return Rank(slip, place, 0, tuple(better))
+
+
+def _holds(stmt: ast.stmt, line: int) -> bool:
+    """Return whether the statement, or the header of a compound one, contains the line."""
+    body = getattr(stmt, "body", None)
+    end = body[0].lineno - 1 if body and body[0].lineno > stmt.lineno else stmt.end_lineno or stmt.lineno
+    first = min([stmt.lineno, *(one.lineno for one in getattr(stmt, "decorator_list", ()))])
+    return bool(first <= line <= max(end, stmt.lineno))
+
+
+def _dumped(text: str) -> str:
+    try:
+        return ast.dump(ast.parse(text))
+    except SyntaxError:
+        return ""
+
+
+def shown(found: list[Rank]) -> str:
+    logs = [math.log(one.rank or MOST) for one in found]
+    firsts = " ".join(f"first {most}: {sum(0 < one.rank <= most for one in found)}" for most in (1, 10, 50, 200, MOST))
+    return f"{len(found)} slips, {firsts}, mean log {sum(logs) / max(len(logs), 1):.2f}"
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--slips", type=int, default=6, metavar="N", help="of each project (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--misses", action="store_true", help="print what is tried first where the original is late")
+    given = parser.parse_args()
+    found: list[Rank] = []
+    for project in chosen(given.only, given.half):
+        mine = []
+        for slip in accepted(project, given.slips, given.seed):
+            if given.report and not (CACHE / "evidence" / f"{slip.id}.pickle.gz").exists():
+                continue
+            mine.append(rank(project, slip, traced(project, slip)))
+            if given.half == "development":
+                print(f"site {mine[-1].site:4} rank {mine[-1].rank:5}  {slip.shown}", flush=True)
+                if given.misses and not 0 < mine[-1].rank <= 20:
+                    print("".join(f"            {line}\n" for line in mine[-1].better), end="")
+        if mine:
+            print(f"{name(project)}: {shown(mine)}", flush=True)
+        found += mine
+    print(shown(found))
+
+
+if __name__ == "__main__":
+    main()
