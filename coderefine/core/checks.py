@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+
+NO_NETWORK = re.compile(
+    r"Network is unreachable|Connection ?refused|ConnectionRefusedError|getaddrinfo failed|Failed to resolve|"
+    r"name resolution|Name or service not known|nodename nor servname|No route to host",
+    re.IGNORECASE,
+)
+"""Messages of an absent network (errno(3), gai_strerror(3), urllib3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +105,11 @@ class Failure:
     def words(self) -> str:
         """Return the failure's message and assertion as one text."""
         return f"{self.message}\n{self.assertion}"
+
+    @property
+    def wants_network(self) -> bool:
+        """Return whether the texts of the failure say that there is no network."""
+        return bool(NO_NETWORK.search("\n".join((self.exception, self.message, self.assertion, self.output))))
 
 
 @dataclass(frozen=True, slots=True)

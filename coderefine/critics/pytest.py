@@ -29,13 +29,6 @@ OUTPUT = 300
 SHOWN_FRAMES = 6
 SHOWN_LOCALS = 6
 
-NETWORK = re.compile(
-    r"Network is unreachable|Connection ?refused|ConnectionRefusedError|getaddrinfo failed|Failed to resolve|"
-    r"name resolution|Name or service not known|nodename nor servname|No route to host",
-    re.IGNORECASE,
-)
-"""Messages of an absent network (errno(3), gai_strerror(3), urllib3)."""
-
 INSTRUCTIONS = {
     "failed": "Change the code under test so that this test passes; the test says what is wanted and stays as it is.",
     "error": "Change the code so that this test can be set up, run to its end and torn down; the test stays as it is.",
@@ -115,7 +108,7 @@ def _denied(check: Check, view: View, config: Config) -> Iterator[str]:
     """Yield a sentence for each resource that a failing test needs but the view lacks: network, secret variables."""
     failures = [case.failure for case in check.cases.values() if case.failure and case.status.bad]
     texts = ["\n".join((one.exception, one.message, one.assertion, one.output)) for one in failures]
-    if "network off" in view.isolation and any(map(NETWORK.search, texts)):
+    if "network off" in view.isolation and any(one.wants_network for one in failures):
         yield "a failing test wants the network, which is off: `--network` (network = true) lets tests use it"
     for name in sorted(proc.withheld(os.environ, config.pass_env) - {config.api_key_env}):
         if any(re.search(rf"\b{re.escape(name)}\b", text) for text in texts):

@@ -11,10 +11,15 @@ NO_FIXTURE = "FixtureLookupError"
 
 
 def repairable(situation: Situation) -> list[Case]:
-    """Return the failing tests that a change to the program may repair."""
+    """Return the failing tests that a change to the program may repair.
+
+    Where others fail, a test that lacks the network is left out: it fails for that reason, most likely, and what it
+    executes would be as suspicious as the fault.
+    """
     left = situation.flaky | situation.absent | situation.offered
     bad = (case for case in situation.best.cases.values() if case.status.bad and case.id not in left)
-    return [case for case in bad if case.failure is None or not case.failure.exception.endswith(NO_FIXTURE)]
+    found = [case for case in bad if case.failure is None or not case.failure.exception.endswith(NO_FIXTURE)]
+    return [case for case in found if case.failure is None or not case.failure.wants_network] or found
 
 
 def broken(situation: Situation, patch: Patch | None) -> list[str]:
