@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from coderefine.errors import GitError
 from coderefine.git import process
 from coderefine.temporary import remove
 from coderefine.workspace.mirror import walk
@@ -77,27 +78,34 @@ class TreeStore:
         self._git("update-ref", f"{REFS}{tree}", tree)
 
     def checkout(self, tree: str) -> Path:
-        """Return a folder with the files of `tree`, written unless it is still there."""
+        """Return a folder with the files of `tree`, written unless it is still there and unchanged."""
         folder = self.folder / "trees" / tree
-        if not folder.is_dir():
+        if not self._is_whole(folder):
+            remove(folder)
             folder.parent.mkdir(parents=True, exist_ok=True)
             made = Path(tempfile.mkdtemp(prefix="new-", dir=folder.parent))
-            work = {"GIT_INDEX_FILE": str(made.with_suffix(".index")), "GIT_WORK_TREE": str(made)}
-            self._git("read-tree", tree, env=work)
-            self._git("checkout-index", "--all", "--force", env=work)
-            made.with_suffix(".index").unlink()
+            (made / "files").mkdir()
+            self._git("read-tree", tree, env=_work(made))
+            self._git("checkout-index", "--all", "--force", "--index", env=_work(made))
             with contextlib.suppress(OSError):  # another task was faster
                 made.rename(folder)
             remove(made)
             self._trim(folder)
         os.utime(folder)
-        return folder
+        return folder / "files"
+
+    def _is_whole(self, folder: Path) -> bool:
+        """Return whether `folder` has the files with which it was written, and no others."""
+        with contextlib.suppress(GitError, OSError):
+            changed = self._git("diff-files", "--name-only", env=_work(folder))
+            return not changed and not self._git("ls-files", "--others", env=_work(folder))
+        return False
 
     def _trim(self, keep: Path) -> None:
         """Remove the oldest trees, and at last the objects, until the folder is within its bound."""
         trees = sorted((one for one in keep.parent.iterdir() if one != keep), key=lambda one: one.stat().st_mtime)
         for old in (*trees, self._repository):
-            if _size(self.folder) <= self.most:
+            if _size(keep.parent) + _size(self._repository) <= self.most:
                 return
             remove(old)
 
@@ -124,6 +132,11 @@ class TreeStore:
         with contextlib.suppress(OSError):
             made.rename(self._repository)
         remove(made)
+
+
+def _work(folder: Path) -> dict[str, str]:
+    """Return git's variables for the files of a tree that were written below `folder`."""
+    return {"GIT_INDEX_FILE": str(folder / "index"), "GIT_WORK_TREE": str(folder / "files")}
 
 
 def _size(folder: Path) -> int:

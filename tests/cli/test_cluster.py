@@ -287,6 +287,14 @@ def test_a_tree_travels_as_what_is_missing_and_arrives_unchanged(tmp_path: Path)
     assert (arrived / "link").is_symlink()
     assert (arrived / "0" / "0.py").stat().st_mode & 0o111
 
+    for harm in ({"1/1.py": "damaged\n"}, {"more.py": ""}):
+        write(arrived, harm)
+        arrived = there.checkout(first)
+        assert (arrived / "1" / "1.py").read_text() == files["1/1.py"]
+        assert not (arrived / "more.py").exists()
+    written = (arrived / "1" / "1.py").stat().st_ino
+    assert (there.checkout(first) / "1" / "1.py").stat().st_ino == written
+
     write(top, {"1/1.py": "changed\n"})
     (top / "a.so").unlink()
     second = here.add(top, "tree")
