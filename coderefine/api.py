@@ -63,6 +63,7 @@ class Settings(TypedDict, total=False):
     fast_proof: bool | None
     cluster: str | None
     cluster_python: str | None
+    cluster_install: str | None
     proof: str | None
     search: bool | None
     search_time: float | None

@@ -64,7 +64,9 @@ def open_cluster(project: Project) -> Iterator[Cluster | None]:
     from coderefine.cluster.client import Cluster, connect
 
     with connect(config.cluster) as client:
-        yield Cluster.of(client, project.interpreter, config, project.listen)
+        cluster = Cluster.of(client, project.place, project.interpreter, config, project.listen)
+        cluster.check()
+        yield cluster
 
 
 def gates(project: Project, cluster: Cluster | None = None) -> tuple[Critic, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -27,11 +27,11 @@ Line = tuple[str, str, bool]
 @click.argument("path", default=".", type=click.Path())
 @click.option("--no-model", is_flag=True, help="Do not contact the model's server.")
 @options(CLUSTER)
-def doctor(path: str, *, no_model: bool, cluster: str | None, cluster_python: str | None) -> int:
+def doctor(path: str, *, no_model: bool, cluster: str | None, **settings: str | None) -> int:
     """Report what works on this system and how to solve each problem; exit 2 if something must be done."""
     healthy = True
     lines = _lines(Path(path), ask_model=not no_model)
-    for name, text, fine in chain(lines, _workers(Path(path), cluster, cluster_python) if cluster else ()):
+    for name, text, fine in chain(lines, _workers(Path(path), cluster, settings) if cluster else ()):
         click.echo(f"{'ok ' if fine else 'bad'}  {name:<12} {text}")
         healthy = healthy and fine
     return 0 if healthy else 2
@@ -64,22 +64,20 @@ def _lines(path: Path, *, ask_model: bool) -> Iterator[Line]:
     yield _model(config, ask=ask_model)
 
 
-def _workers(path: Path, address: str, python: str | None) -> Iterator[Line]:
-    """Yield a line for each worker: what it has, or in what it differs from this machine."""
-    from coderefine.cluster.client import connect
-    from coderefine.cluster.worker import describe as describe_worker
-    from coderefine.cluster.workers import Workers
+def _workers(path: Path, address: str, settings: Mapping[str, str | None]) -> Iterator[Line]:
+    """Yield a line for each worker: what it has, or why it cannot run the tests as this machine does."""
+    from coderefine.cluster.client import Cluster, connect
 
     place = locate([path], Path.cwd())
-    own = str(interpreter(place, load(place.root, os.environ), os.environ).path)
-    home = describe_worker(own)
+    config = load(place.root, os.environ, settings)
+    python = interpreter(place, config, os.environ)
     with connect(address) as client:
-        workers = Workers(client)
-        for worker, found in workers.environments(workers.alive(), python or own).items():
-            differing = home.differences(found)
+        cluster = Cluster.of(client, place, python, config)
+        for worker, found in cluster.environments().items():
+            differing, why = cluster.home.differences(found), cluster.unfit(found)
             guards = f"sandbox lacks {', '.join(found.lacking)}" if found.lacking else "sandbox whole"
             same = f"{found.python}, {found.platform}, {len(found.packages or {})} packages as here; {guards}"
-            yield "worker", f"{worker} {'; '.join(differing) or same}", not differing
+            yield "worker", f"{worker} {'; '.join(differing) or why or same}", not why
 
 
 def _git(place: Place) -> Line:

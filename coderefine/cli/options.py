@@ -57,6 +57,12 @@ CLUSTER = (
         callback=_absolute_file,
     ),
     option("--cluster-python", "PATH", "Use this interpreter on the workers (default: the same path as here)."),
+    option(
+        "--cluster-install",
+        "FILE",
+        "Build an environment on the workers from this lock file (requirements that pip can read), once for each.",
+        click.Path(exists=True, dir_okay=False, resolve_path=True),
+    ),
 )
 TASK = (
     option(

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from coderefine.cluster import worker
 from coderefine.cluster.candidates import SpreadPool
+from coderefine.cluster.environments import Environment, LockFile, describe
 from coderefine.cluster.shards import SuiteRecord, merged, same
 from coderefine.cluster.trees import TreeStore, cache
 from coderefine.cluster.warm_pools import PoolJob
-from coderefine.cluster.worker import Environment, Job
+from coderefine.cluster.worker import Job
 from coderefine.cluster.workers import Batch, Workers
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Event, Listen, Patch, View, Views
@@ -92,36 +92,46 @@ class Cluster:
 
     workers: Workers
     home: Environment
-    python: str
+    base: str
+    lock: LockFile | None
     strict: bool
     listen: Listen
     fit: dict[str, Environment] = field(default_factory=dict)
     sending: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def of(cls, client: Any, interpreter: Interpreter, config: Config, listen: Listen) -> Cluster:
-        """Check the workers. Raises SurroundingsError if one differs from home, or none of those that answer fits."""
+    def of(
+        cls, client: Any, place: Place, interpreter: Interpreter, config: Config, listen: Listen = lambda _: None
+    ) -> Cluster:
+        """Return a cluster whose workers are not checked yet. Raises UsageError if there is no lock file."""
         own = str(interpreter.path)
-        there = config.cluster_python or own
-        made = cls(Workers(client), worker.describe(own), there, config.sandbox == "strict", listen)
-        made.admit()
-        out = made.workers.out.values()
-        if grave := [why for why in out if "differs" in why or not (made.fit or "cannot answer" in why)]:
+        home, base = describe(own), config.cluster_python or own
+        lock = LockFile.read(place.root / config.cluster_install, home) if config.cluster_install else None
+        return cls(Workers(client), home, base, lock, config.sandbox == "strict", listen)
+
+    def check(self) -> None:
+        """Check the workers. Raises SurroundingsError if one differs from home, or none of those that answer fits."""
+        self.admit()
+        out = self.workers.out.values()
+        if grave := [why for why in out if "differs" in why or not (self.fit or "cannot answer" in why)]:
             raise SurroundingsError(f"{grave[0]}; `coderefine doctor --cluster` shows all workers")
-        return made
+
+    def environments(self) -> dict[str, Environment]:
+        """Return the environments of the workers that are not known yet."""
+        new = [address for address in self.workers.alive() if address not in self.fit]
+        return self.workers.environments(new, self.base, self.lock)
 
     def admit(self) -> None:
         """Ask the workers that are new; leave out with a note those that cannot run the tests as this machine does."""
-        new = [address for address in self.workers.alive() if address not in self.fit]
-        for address, environment in self.workers.environments(new, self.python).items():
-            why = self._unfit(environment)
+        for address, environment in self.environments().items():
+            why = self.unfit(environment)
             if why:
                 self.workers.out[address] = why = f"worker {address} {why}"
                 self.listen(Event("note", f"left out: {why}"))
             else:
                 self.fit[address] = environment
 
-    def _unfit(self, environment: Environment) -> str:
+    def unfit(self, environment: Environment) -> str:
         """Return why a worker with `environment` cannot run the tests as this machine does; "" if it can."""
         if environment.fault:
             return environment.fault
@@ -190,7 +200,7 @@ class Cluster:
     def _own(self, interpreter: Interpreter, config: Config) -> tuple[Interpreter, Config]:
         """Return the workers' interpreter and configuration. Nothing of what may be secret leaves this machine."""
         plain = replace(config, base_url=None, extra_headers={}, commands=(), criteria=())
-        return replace(interpreter, path=Path(self.python)), plain
+        return replace(interpreter, path=Path(self.lock.python if self.lock else self.base)), plain
 
     def _bring(self, place: Place) -> tuple[str, list[str]]:
         """Send the tree; return its id and the workers that have it. Raises LostError, GitError, OSError."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from coderefine.cluster.trees import TreeStore
+from coderefine.cluster.worker import here
 from coderefine.config import Config
 from coderefine.core import Freedom, Patch, Status
 from coderefine.errors import CriticError, RunnerError
@@ -73,7 +74,7 @@ def open_warm(job: PoolJob) -> tuple[str, ...] | str:
             opened = open_pool(
                 views,
                 place,
-                job.interpreter,
+                here(job.interpreter),
                 job.config,
                 patch=job.patch,
                 workers=1,

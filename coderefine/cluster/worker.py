@@ -1,68 +1,18 @@
-"""What workers do: say what they are, store trees, and run tests. They judge nothing."""
+"""What workers do: store trees, and run tests. They judge nothing."""
 
 from __future__ import annotations
 
-import json
-import socket
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
-from coderefine import __version__, proc, sandbox
 from coderefine.cluster.trees import TreeStore, cache
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Patch
-from coderefine.errors import CriticError, ProcessError, RunnerError
+from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.cold import run_tests
 from coderefine.workspace import Grants, open_views
 from coderefine.workspace.patched_tree import read
 from coderefine.workspace.private_views import SnapshotViews
-
-PROBE = """
-import sys
-if sys.path and sys.path[0] == "": del sys.path[0]
-import json, sysconfig
-from importlib.metadata import distributions
-found = {str(one.metadata["Name"]).lower().replace("_", "-"): one.version for one in distributions()}
-print(json.dumps([sys.implementation.name + " %d.%d.%d" % sys.version_info[:3], sysconfig.get_platform(), found]))
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """Where tests run. `fault`: why they cannot run there; `lacking`: guards that the sandbox cannot have there.
-
-    `store`: the host and folder of the trees, which several workers may share.
-    """
-
-    python: str = ""
-    platform: str = ""
-    packages: Mapping[str, str] | None = None
-    coderefine: str = __version__
-    lacking: tuple[str, ...] = ()
-    store: tuple[str, str] = ("", "")
-    fault: str = ""
-
-    def differences(self, other: Environment) -> list[str]:
-        """Return in what `other`, a worker's, differs from this one; packages in the order of their names."""
-        if other.fault:
-            return [other.fault]
-        found = [
-            f"{name} {theirs} instead of {ours}"
-            for name, ours, theirs in (
-                ("coderefine", self.coderefine, other.coderefine),
-                ("Python", self.python, other.python),
-                ("platform", self.platform, other.platform),
-            )
-            if ours != theirs
-        ]
-        here, there = self.packages or {}, other.packages or {}
-        return found + [
-            f"{name} {there.get(name, 'missing')} instead of {here.get(name, 'none')}"
-            for name in sorted({*here, *there})
-            if here.get(name) != there.get(name)
-        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +34,6 @@ class Job:
     canary: bool
 
 
-def describe(python: str) -> Environment:
-    """Return what this process would run tests in, with the interpreter `python`."""
-    where = (socket.gethostname(), str(cache()))
-    if not Path(python).is_file():
-        return Environment(store=where, fault=f"{python} does not exist there: --cluster-python names another")
-    try:
-        result = proc.run((python, "-c", PROBE), cwd="/", timeout=60.0)
-        version, platform, packages = json.loads(result.stdout)
-    except (ProcessError, ValueError) as error:
-        return Environment(store=where, fault=f"{python} does not run there: {error}")
-    return Environment(version, platform, packages, __version__, sandbox.tried().missing, where)
-
-
 def known() -> frozenset[str]:
     """Return the trees that are here."""
     return TreeStore().known()
@@ -104,6 +41,11 @@ def known() -> frozenset[str]:
 
 def receive(tree: str, pack: bytes) -> None:
     TreeStore().receive(tree, pack)
+
+
+def here(interpreter: Interpreter) -> Interpreter:
+    """Return `interpreter` with its path on this worker: that of an environment of its own is relative."""
+    return replace(interpreter, path=cache() / interpreter.path)
 
 
 def run(job: Job) -> Check | str:
@@ -120,7 +62,7 @@ def run(job: Job) -> Check | str:
             check = run_tests(
                 view,
                 place,
-                job.interpreter,
+                here(job.interpreter),
                 job.config,
                 job.ask,
                 limit=job.limit,

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coderefine import proc
-from coderefine.cluster import worker
+from coderefine.cluster import environments, worker
+from coderefine.cluster.environments import BUILDING, Environment, LockFile
 from coderefine.cluster.trees import TreeStore
-from coderefine.cluster.worker import Environment, Job
+from coderefine.cluster.worker import Job
 from coderefine.core import Check
 from coderefine.errors import ProcessError, SurroundingsError
 
@@ -86,10 +87,10 @@ class Workers:
         latest = self.looked - SILENT
         return [address for address, (_, seen) in self.beats.items() if seen >= latest and address not in self.out]
 
-    def environments(self, addresses: Iterable[str], python: str) -> dict[str, Environment]:
-        """Return what each worker would run tests in, with the interpreter `python`."""
-        asked = {address: self.submit(address, worker.describe, python) for address in addresses}
-        latest, found = time.monotonic() + ANSWER, {}
+    def environments(self, addresses: Iterable[str], python: str, lock: LockFile | None) -> dict[str, Environment]:
+        """Return what each worker would run tests in; see `environments.describe`."""
+        asked = {address: self.submit(address, environments.describe, python, lock) for address in addresses}
+        latest, found = time.monotonic() + ANSWER + (2 * BUILDING if lock else 0.0), {}
         for address, future in asked.items():
             try:
                 found[address] = future.result(max(0.1, latest - time.monotonic()))

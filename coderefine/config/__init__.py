@@ -77,7 +77,8 @@ class Config:
     or globs of variables that the tests get although they look like secrets. `task`: a name (tasks/) or a TOML file,
     relative to the project's root. `models`: from cheap to strong, in place of `model`. `samples`: answers per round, 0
     for the policy's default. `accept`: what is written, see ACCEPTS. `cluster`: the address of workers that run the
-    tests, with their interpreter `cluster_python` (None: the same path); `proof`: whether they run the final proof too.
+    tests, with their interpreter `cluster_python` (None: the same path), or in an environment made with it from the
+    lock file `cluster_install`, relative to the project's root; `proof`: whether they run the final proof too.
     Two fields are not keys: `cost_alone`: max-cost is set, and neither max-tokens nor max-requests; `asked`: the gates
     that `gates` names, or that have a setting of their own.
     """
@@ -120,6 +121,7 @@ class Config:
     fast_proof: bool = False
     cluster: str | None = None
     cluster_python: str | None = None
+    cluster_install: str | None = None
     proof: str = PROOFS[0]
     author: str | None = None
     message: str = "fix: {summary}"

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from coderefine.cluster.environments import Environment
 from coderefine.cluster.shards import SuiteRecord, merged
 from coderefine.cluster.trees import TreeStore
-from coderefine.cluster.worker import Environment
 from coderefine.core import Check
 from tests.support.command import ROOT, coderefine, end, start
 from tests.support.dask import SHOP, TEST, Dask, open_cluster, wait

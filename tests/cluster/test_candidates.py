@@ -77,7 +77,8 @@ def spread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Spread]:
 
     with ExitStack() as stack:
         dask = stack.enter_context(open_cluster(tmp_path / "dask", settings={"ON_WORKER": "1"}))
-        cluster = Cluster.of(stack.enter_context(connect(dask.address)), python, config, listen)
+        cluster = Cluster.of(stack.enter_context(connect(dask.address)), place, python, config, listen)
+        cluster.check()
         views = stack.enter_context(open_views(place))
         pool = stack.enter_context(
             cluster.open_pool(

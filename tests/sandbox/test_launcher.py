@@ -26,7 +26,7 @@ STARTERS = {
     "project/environments.py": "asks an environment manager where the project's environment is",
     "project/interpreter.py": "asks the project's interpreter for its version, outside of the project",
     "app/fleet.py": "git, and coderefine itself once for each repository",
-    "cluster/worker.py": "the interpreter of a worker, to ask for its distributions; the tests run in a `Run`",
+    "cluster/environments.py": "the interpreter of a worker, to ask for its distributions, and uv or pip to build one",
     "cli/demo.py": "git, for the demo",
     "quick/children.py": "the hook's own tests and ruff, on what the user commits",
     "lint.py": "ruff, by View.run",

@@ -75,8 +75,9 @@ class Case:
         place, config = locate([top / project.root], top), Config(python=sys.executable)
         python = interpreter(place, config, os.environ)
         with connect(address) as client, open_views(place) as views:
-            cluster = Cluster.of(client, python, config, lambda _: None)
+            cluster = Cluster.of(client, place, python, config)
             cluster.workers = CountingWorkers(client)
+            cluster.check()
             with views.open() as view:
                 baseline = run_tests(view, place, python, config, Ask())
             repair = project.repaired()
