@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from coderefine.llm.client import Client
     from coderefine.llm.model_request import ModelRequest
     from coderefine.loop.state import Parts
+    from coderefine.runner.cold_pool import AnyPool
     from coderefine.runner.equivalence import Equivalence
     from coderefine.workspace.originals import Originals
 
@@ -214,7 +215,7 @@ def loop_parts(
         roots=tuple(posixpath.normpath(posixpath.join(place.prefix, name)) for name in folders),
         modules=project.interpreter.modules(place.top),
         limits=config.limits,
-        strength=Strength(*where),
+        strength=Strength(*where, _pools(cluster)),
         behaviour=(RecordedBehaviour(behaviour, earlier) if earlier else behaviour) if project.task.keeps else None,
         equivalence=equivalence,
         special=RecordedGuard(special, earlier) if earlier else special,
@@ -227,7 +228,20 @@ def loop_parts(
         accept_plausible=config.accept == "plausible",
         fast=fast if config.fast_proof else None,
         default=_unconfigured(project),
+        spread=_proves_here(project, cluster),
     )
+
+
+def _pools(cluster: Cluster | None) -> Callable[..., AbstractContextManager[AnyPool]]:
+    """Return what opens a pool of candidates."""
+    from coderefine.runner.cold_pool import open_any_pool
+
+    return cluster.open_pool if cluster else open_any_pool
+
+
+def _proves_here(project: Project, cluster: Cluster | None) -> bool:
+    """Return whether all tests run on workers, except those of a proof."""
+    return cluster is not None and project.config.proof == "local"
 
 
 def _unconfigured(project: Project) -> frozenset[str]:
@@ -286,11 +300,9 @@ def _proposers(
     found: list[Proposer] = []
     if config.search:
         from coderefine.proposers.search import Search
-        from coderefine.runner.cold_pool import open_any_pool
 
         where = (place, python, config, project.protection, project.listen)
-        opener = cluster.open_pool if cluster else open_any_pool
-        found.append(Search(*where, alone=client is None, under=under, open_pool=opener))
+        found.append(Search(*where, alone=client is None, under=under, open_pool=_pools(cluster)))
     found.append(Autofix(place, config, python))
     found.append(
         Refactoring(rewritings.NAME, rewritings.LintChanges(place, config, python), equivalence, project.listen)

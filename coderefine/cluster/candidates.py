@@ -29,7 +29,7 @@ from coderefine.runner.scheduler import LONGER
 BATCH, POLL = 0.5, 0.05
 """Seconds that a batch should take; seconds between two looks at the answers."""
 FIRST, MOST = 8, 200
-"""Number of candidates in a worker's first batch, and at most."""
+"""Most candidates in a worker's first batch, and in another one."""
 AHEAD = 2
 """Batches that a worker has at a time, so that it need not wait for the next one."""
 LATE = 10.0
@@ -41,7 +41,7 @@ class PoolWorker:
     """A worker. `opening`: of its pool, None once that is open. `size`: of its next batch; `batches`: what it has."""
 
     opening: Any
-    size: int = FIRST
+    size: int
     since: float = 0.0
     """When it answered last, or had nothing (monotonic)."""
     batches: dict[Any, dict[int, Candidate]] = field(default_factory=dict)
@@ -121,18 +121,21 @@ class SpreadPool:
             with suppress(Exception):  # a worker, or the connection, is lost
                 fire_and_forget(self.workers.submit(address, warm_pools.close, self.job.key))
         if self.away:
-            self.listen(Event("note", f"search: {counted(self.away, 'candidate')} ran on the cluster"))
+            self.listen(Event("note", f"{counted(self.away, 'candidate')} ran on the cluster"))
 
     def _open(self) -> Future[dict[str, PoolWorker]]:
         """Send the tree and let the workers open their pools, in a thread: candidates are judged here meanwhile."""
         fit, expected = self.pool.fit, self.job.expected
         failing = tuple(name for name in fit if name in expected and expected[name].bad)
         self.job = replace(self.job, failing=failing, others=tuple(set(fit).difference(failing)))
+        longest = max((self.job.seconds.get(name, 0.0) for name in fit), default=0.0)
+        size = max(1, min(FIRST, round(BATCH / max(longest, 0.001))))
 
         def opened() -> dict[str, PoolWorker]:
             tree, able = self.bring()
             job = replace(self.job, tree=tree)
-            return {address: PoolWorker(self.workers.submit(address, warm_pools.open_warm, job)) for address in able}
+            opening = ((address, self.workers.submit(address, warm_pools.open_warm, job)) for address in able)
+            return {address: PoolWorker(future, size) for address, future in opening}
 
         threads = ThreadPoolExecutor(1)
         try:
@@ -164,7 +167,7 @@ class SpreadPool:
         try:
             return opening.result()
         except (GitError, OSError) as error:  # a disk is full
-            self.listen(Event("note", f"search: the tree cannot be sent: {error}"))
+            self.listen(Event("note", f"no candidates run on workers: the tree cannot be sent: {error}"))
             return {}
 
     def _begin(self, address: str, worker: PoolWorker) -> None:
@@ -189,7 +192,7 @@ class SpreadPool:
 
     def _leave_out(self, address: str, why: str) -> None:
         self.source.back.extend(_taken_back(self.team.pop(address)))
-        self.listen(Event("note", f"search: no candidates run on worker {address}: {why}"))
+        self.listen(Event("note", f"no candidates run on worker {address}: {why}"))
 
     def _send(self, plan: Plan) -> None:
         """Give each worker its next batches."""

@@ -189,7 +189,8 @@ class Cluster:
                 patch = view.patch
             names = ("expected", "deadly", "seconds", "files", "freedom")
             own = self._own(interpreter, config)
-            job = PoolJob(uuid4().hex, place.prefix, *own, patch, *(settings[name] for name in names))
+            given = {name: settings[name] for name in names if name in settings}
+            job = PoolJob(uuid4().hex, place.prefix, *own, patch, **given)
             spread = SpreadPool(pool, self.workers, job, lambda: self._bring(place), self.listen)
             pool.elsewhere = spread.judge
             try:

@@ -38,10 +38,10 @@ class PoolJob:
     config: Config
     patch: Patch
     expected: Mapping[str, Status]
-    deadly: frozenset[str]
     seconds: Mapping[str, float]
     files: Sequence[str] | None
     freedom: Freedom
+    deadly: frozenset[str] = frozenset()
     tree: str = ""
     failing: tuple[str, ...] = ()
     others: tuple[str, ...] = ()

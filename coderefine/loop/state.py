@@ -95,6 +95,7 @@ class Parts:
     `fast`: selects the tests of a proof (None: all of them). `default`: gates that are on by default only;
     neither the user nor the project configures them.
     `given`: the first patch is given. It is tried even if nothing is left to repair, and the others build on it.
+    `spread`: other machines run all tests, except those of a proof.
     """
 
     views: Views
@@ -121,6 +122,7 @@ class Parts:
     fast: Selector | None = None
     default: frozenset[str] = frozenset()
     given: bool = False
+    spread: bool = False
 
 
 @dataclass(slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from coderefine import judge
@@ -24,6 +25,8 @@ COMPARING = 0.3
 """Seconds for repeating the tests' calls and variants of them, with the patch and at the baseline."""
 QUICK = 0.5
 """Seconds that judging all mutants may take for one worker to do it: another costs a start of pytest."""
+LONG = 0.5
+"""Seconds of the tests of one mutant that are worth the workers of a cluster."""
 OBSERVING = 0.5
 """Share of the time for running the tests on the patch itself; the rest is for the mutants."""
 
@@ -50,6 +53,7 @@ class Strength:
     place: Place
     interpreter: Interpreter
     config: Config
+    open_pool: Callable[..., AbstractContextManager[AnyPool]] = open_any_pool
 
     def measure(
         self,
@@ -96,7 +100,8 @@ class Strength:
         """
         cases = attempt.cases
         known = frozenset(name for name, case in cases.items() if case.status.bad)
-        with open_any_pool(
+        each = sum(cases[name].seconds for name in running)
+        with self.open_pool(
             views,
             self.place,
             self.interpreter,
@@ -105,12 +110,13 @@ class Strength:
             expected={name: case.status for name, case in cases.items()},
             seconds={name: case.seconds for name, case in cases.items()},
             files=files_of(running),
-            workers=_workers(len(wrong) * sum(cases[name].seconds for name in running)),
+            workers=_workers(len(wrong) * each),
             freedom=freedom,
             within=until[1] - time.monotonic(),
         ) as pool:
             pool.observe((), running, OBSERVING * max(0.0, until[0] - time.monotonic()))
-            judged = list(pool.judge(_in_time(wrong, until), Plan(known=known | pool.unfit)))
+            plan = Plan(known=known | pool.unfit, many=each > LONG)
+            judged = list(pool.judge(_in_time(wrong, until), plan))
             changed = _changed(pool, originals, running, repaired)
         why = f"{UNMEASURED} in the time for it" if len(judged) < min(LEAST, len(wrong)) else ""
         survived = _survived(wrong, judged)

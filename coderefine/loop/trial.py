@@ -124,12 +124,22 @@ def _refused_lint_fix(state: State, number: int, patch: Patch) -> Attempt | None
 def _refused_early(state: State, number: int, patch: Patch) -> Attempt | None:
     """Run only some tests of a slow suite; return the refused attempt if these are no better, else None.
 
-    They are the failing tests, and those that earlier attempts broke. The others are assumed to end as in the best
-    attempt; tests lost by chance are excused. None: all tests must run.
+    They are the failing tests, and those that earlier attempts broke; then all of them, if these run on other machines:
+    the proof, which runs here, is then only for patches that pass.
     """
     asked = _likely_failing(state)
     if not asked:
         return None
+    return _refused_by(state, number, patch, asked) or (
+        _refused_by(state, number, patch, None) if state.parts.spread else None
+    )
+
+
+def _refused_by(state: State, number: int, patch: Patch, asked: tuple[str, ...] | None) -> Attempt | None:
+    """Run the tests `asked`; return the refused attempt if it is no better, else None.
+
+    Other tests are assumed to end as in the best attempt; tests lost by chance are excused.
+    """
     ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=KILLED)
     attempt = confined(state, ask, lambda ask: _run(state, number, patch, ask))
     attempt = replace(attempt, verdict=_weighed(state, attempt))

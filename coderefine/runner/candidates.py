@@ -119,8 +119,8 @@ class Plan:
     all collected tests) that reach the edit.
     `known`: ids that may keep failing. `keep_going`: run all of `first` even when one fails, so that behaviours can be
     compared; otherwise the first failure ends the stage. `retry`: share of the judging time that may be used to run
-    hung candidates again with a longer limit. `fastest`: "warm" excludes the hot server. `many`: hundreds of
-    candidates may follow, which are worth the workers of a cluster.
+    hung candidates again with a longer limit. `fastest`: "warm" excludes the hot server. `many`: the candidates
+    are so many, or take so long, that they are worth the workers of a cluster.
     """
 
     first: tuple[str, ...] = ()

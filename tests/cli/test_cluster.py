@@ -19,10 +19,15 @@ from coderefine.cluster.environments import Environment
 from coderefine.cluster.shards import SuiteRecord, merged
 from coderefine.cluster.trees import TreeStore
 from coderefine.core import Check
-from tests.support.command import ROOT, coderefine, end, start
+from coderefine.git import Repository
+from coderefine.journal import Journal
+from coderefine.journal.journal import run_names
+from tests.support.command import FAULT, ORDER, RIGHT, ROOT, TESTS, block, coderefine, end, start
 from tests.support.dask import SHOP, TEST, Dask, open_cluster, wait
+from tests.support.llm_server import LlmServer
 from tests.support.repo import make_repo, write
 
+SETTINGS = {"pyproject.toml": SHOP["pyproject.toml"]}
 QUICK = {name: text.replace("0.36", "0") for name, text in SHOP.items()}
 """Where it does not matter whether the tests are worth two shards."""
 
@@ -132,6 +137,21 @@ def test_a_repair_is_proved_here_unless_the_workers_may(shared: Dask, tmp_path: 
     assert here.out == there.out
     assert "1 test ran on the cluster" not in here.err
     assert "1 test ran on the cluster" in there.err
+
+
+@pytest.mark.thorough
+def test_samples_of_a_model_run_on_the_workers_and_only_those_that_pass_here(shared: Dask, tmp_path: Path) -> None:
+    slow = f"import time\n\n{TESTS}\n\ndef test_small():\n    time.sleep(5.5)\n    assert discount(10) == 0\n"
+    breaks = "Always.\n\n" + block("order.py", FAULT, "    return total * 0.1")
+    top = make_repo(tmp_path / "order", {"order.py": ORDER, "tests/test_order.py": slow, **SETTINGS})
+    with LlmServer([breaks, RIGHT]) as server:
+        flags = ("--no-search", "--model", "m", "--base-url", server.url, "--samples", "2", "--format", "json")
+        said = shared.run("fix", *flags, cwd=top)
+    assert said.code == 0, said.err
+    repository = Repository.open(top)
+    attempts = Journal.load(repository, run_names(repository)[-1]).attempts()
+    checks = [check for one in attempts for check in one.checks if check.critic == "pytest"]
+    assert ["ran on the cluster" in " ".join(check.notes) for check in checks] == [True, True, False]
 
 
 @pytest.mark.thorough

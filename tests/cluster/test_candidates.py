@@ -15,7 +15,10 @@ import pytest
 from coderefine.cluster.candidates import SpreadPool
 from coderefine.cluster.client import Cluster, connect
 from coderefine.config import Config
-from coderefine.core import Event, Freedom, Patch, Status
+from coderefine.core import Ask, Attempt, Event, Freedom, Patch, Status
+from coderefine.critics.pytest import Pytest
+from coderefine.loop.critique import critique
+from coderefine.loop.strength import Strength
 from coderefine.project import interpreter, locate
 from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.pool import Pool
@@ -130,6 +133,27 @@ def test_what_passes_on_workers_only_is_refused(spread: Spread) -> None:
     list(spread.judge(lambda: spread.spread.away > 0))
     candidates = [Candidate(number, {"limit.py": ONLY_THERE.encode()}) for number in range(8)]
     assert [one.plausible for one in spread.pool.judge(candidates, PLAN)] == [False] * 8
+
+
+def test_slow_mutants_are_judged_on_the_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "client"))
+    slow = "import time\nimport limit\n\n\ndef test_low():\n    time.sleep(2)\n"
+    test = slow + "    assert [limit.low(n) for n in (6, 7, 8)] == [True, False, False]\n"
+    code = "def low(n):\n    small = n + 1 < 8\n    return small and n < 20 and n > -5\n"
+    top = make_repo(tmp_path / "limit", {"limit.py": code, "test_limit.py": test})
+    place, config, notes = locate([top], top), Config(python=sys.executable), list[str]()
+    python, patch = interpreter(place, config, os.environ), Patch({"limit.py": code.encode()})
+    with open_cluster(tmp_path / "dask") as dask, connect(dask.address) as client, open_views(place) as views:
+        cluster = Cluster.of(client, place, python, config, lambda event: notes.append(event.text))
+        cluster.check()
+        ask = Ask(coverage=True, cover=frozenset(patch.files))
+        gate = Pytest(place, python, config, lambda _: None)
+        attempt = Attempt(1, patch, critique(views, (gate,), patch, ask))
+        strength = Strength(place, python, config, cluster.open_pool)
+        found = strength.measure(views, attempt, {"limit.py": FILES["limit.py"].encode()}, seconds=90.0)
+    assert found.noticed is not None
+    assert found.noticed[1] >= 10
+    assert any("ran on the cluster" in note for note in notes)
 
 
 def test_the_search_of_a_fix_uses_the_workers(tmp_path: Path) -> None:
