@@ -28,7 +28,7 @@ from coderefine.cluster.warm_pools import PoolJob
 from coderefine.cluster.worker import Job
 from coderefine.cluster.workers import Batch, Workers
 from coderefine.config import Config
-from coderefine.core import Ask, Check, Event, Listen, Patch, View, Views
+from coderefine.core import Ask, Check, Event, Finding, Listen, Patch, Severity, View, Views
 from coderefine.core.plurals import counted
 from coderefine.errors import GitError, SurroundingsError, UsageError
 from coderefine.project import Interpreter, Place, Protection
@@ -169,10 +169,12 @@ class Cluster:
         began = time.monotonic()
         own = self._own(interpreter, config)
         job = Job("", view.patch, place.prefix, *own, ask, limit, slowest, doubted, canary)
-        check, why = self._sent(job, place, config, at_home)
+        deadly = self.workers.deadly
+        check, why = (None, deadly) if deadly else self._sent(job, place, config, at_home)
         if check is None:
             listen(Event("note", f"all tests ran here: {why}"))
-            return at_home(ask)
+            check = at_home(ask)
+            return replace(check, findings=tuple(_deadly(self.workers, check)))
         note = f"{counted(len(check.cases), 'test')} ran on the cluster ({why})"
         return replace(check, seconds=time.monotonic() - began, notes=(*check.notes, note))
 
@@ -233,22 +235,37 @@ class Cluster:
         """Return what the workers `able` say, and how they were asked; or None, and why there is no answer.
 
         `record`, from `file`, is what is known about the tests. Their first run is whole, and once more in shards, to
-        see whether these end alike. If shards end otherwise than the same tests at home in a later run, these tests are
-        never divided again.
+        see whether these end alike. A test that fails in a shard, but not in the last whole run, may need the tests of
+        other shards before it: the run is repeated whole. If that ends otherwise, or the same tests at home do, these
+        tests are never divided again.
         """
         partial = job.ask.files is not None
-        shards = record.shards(len(able)) if record.independent and not partial else []
-        check, why = self._sharded(job, able, record, shards)
+        shards = [] if partial else record.usable_shards(len(able))
+        check, why, record, divided = self._run(job, able, record, shards)
         if check is None:
             return None, why
         if check.complete and not partial:
-            record = self._compared(job, able, check, record.learn(check))
+            record = self._compared(job, able, check, record.learn(check, whole=not divided))
             record.save(file)
-        if confirmed := _confirmed(check, job.ask, at_home):
-            return confirmed, why
-        if check.complete and len(shards) > 1:
+        confirmed = _confirmed(check, job.ask, at_home)
+        if not confirmed and check.complete and divided:
             replace(record, independent=False).save(file)
-        return None, "other results on the workers than here"
+        return confirmed, why if confirmed else "other results on the workers than here"
+
+    def _run(
+        self, job: Job, able: Sequence[str], record: SuiteRecord, shards: Sequence[tuple[str, ...]]
+    ) -> tuple[Check | None, str, SuiteRecord, bool]:
+        """Run the `shards`, and all tests together if new ones fail; see `_asked`.
+
+        Return the answer as `_sharded`, what is known then about the tests, and whether the answer is that of shards.
+        """
+        check, why = self._sharded(job, able, record, shards)
+        if check is None or len(shards) < 2 or set(check.failing) <= set(record.failing):
+            return check, why, record, len(shards) > 1
+        whole, why = self._sharded(job, able, record, [])
+        if whole and check.complete and not same(check, whole):
+            record = replace(record, independent=False)
+        return whole, why, record, False
 
     def _compared(self, job: Job, able: Sequence[str], check: Check, record: SuiteRecord) -> SuiteRecord:
         """Return `record` with whether shards end like `check`, a whole run, if that is not known yet."""
@@ -291,6 +308,12 @@ def _divided(job: Job, shards: Sequence[tuple[str, ...]]) -> list[Job]:
     ignored = tuple(f"--ignore={path.removeprefix(root)}" for path in others)
     first = replace(job, config=replace(job.config, pytest_args=(*job.config.pytest_args, *ignored)))
     return [first, *(replace(job, ask=replace(job.ask, files=shard)) for shard in shards[1:])]
+
+
+def _deadly(workers: Workers, check: Check) -> Iterator[Finding]:
+    """Yield a remark on the test that ran when the last of several workers died; its result here counts."""
+    if case := check.cases.get(workers.last_test):
+        yield Finding("pytest", "workers-died", case.path, workers.deadly, None, case.id, severity=Severity.SOFT)
 
 
 def _confirmed(check: Check, ask: Ask, at_home: Callable[[Ask], Check]) -> Check | None:

@@ -22,11 +22,13 @@ class SuiteRecord:
     """What is known about a project's tests. `seconds`: by test file, in the order of collection.
 
     `independent`: whether shards had the results of a whole run of the `tests` (None: not compared yet).
+    `failing`: the tests that failed in the last whole run.
     `tests`: a digest of all that makes the tests what they are; those of another digest may depend on each other.
     """
 
     seconds: Mapping[str, float] = field(default_factory=dict)
     independent: bool | None = None
+    failing: Sequence[str] = ()
     tests: str = ""
 
     @classmethod
@@ -44,12 +46,16 @@ class SuiteRecord:
         """Return what is known about `tests`, a digest: if they changed, only their durations."""
         return self if self.tests == tests else replace(self, independent=None, tests=tests)
 
-    def learn(self, check: Check) -> SuiteRecord:
-        """Return the record with the durations of `check`, which has all tests."""
+    def learn(self, check: Check, *, whole: bool) -> SuiteRecord:
+        """Return the record with the durations of `check`, which has all tests, and what failed in a `whole` run."""
         seconds: defaultdict[str, float] = defaultdict(float)
         for case in check.cases.values():
             seconds[case.path] += case.seconds
-        return replace(self, seconds=dict(seconds))
+        return replace(self, seconds=dict(seconds), failing=tuple(check.failing) if whole else self.failing)
+
+    def usable_shards(self, most: int) -> list[tuple[str, ...]]:
+        """Return the shards of tests that do not depend on each other; none if that is not known."""
+        return self.shards(most) if self.independent else []
 
     def shards(self, most: int) -> list[tuple[str, ...]]:
         """Divide the known test files into at most `most` shards of equal duration; long files are placed first.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from coderefine.cluster.trees import TreeStore, cache
 from coderefine.config import Config
-from coderefine.core import Ask, Check, Patch
+from coderefine.core import Ask, Check, Listen, Patch
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.cold import run_tests
@@ -19,7 +19,8 @@ from coderefine.workspace.private_views import SnapshotViews
 class Job:
     """A question to a worker: what do the tests of `ask` say about `tree` with `patch`?
 
-    The rest is as in `runner.cold.run_tests`; `prefix`: of the project in the tree.
+    The rest is as in `runner.cold.run_tests`; `prefix`: of the project in the tree; `topic`: for which the worker
+    reports the tests that it begins, ten in a second at most ("": it does not).
     """
 
     tree: str
@@ -32,6 +33,7 @@ class Job:
     slowest: float
     doubted: tuple[str, ...]
     canary: bool
+    topic: str = ""
 
 
 def known() -> frozenset[str]:
@@ -46,6 +48,16 @@ def receive(tree: str, pack: bytes) -> None:
 def here(interpreter: Interpreter) -> Interpreter:
     """Return `interpreter` with its path on this worker: that of an environment of its own is relative."""
     return replace(interpreter, path=cache() / interpreter.path)
+
+
+def reporter(topic: str) -> Listen:
+    """Return a function that reports the running test to the scheduler, for `topic`."""
+    if not topic:
+        return lambda _: None
+    from distributed import get_worker
+
+    worker = get_worker()
+    return lambda event: worker.log_event(topic, event.text) if event.text else None
 
 
 def run(job: Job) -> Check | str:
@@ -65,6 +77,7 @@ def run(job: Job) -> Check | str:
                 here(job.interpreter),
                 job.config,
                 job.ask,
+                reporter(job.topic),
                 limit=job.limit,
                 slowest=job.slowest,
                 doubted=job.doubted,

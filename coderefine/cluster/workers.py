@@ -9,7 +9,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coderefine import proc
@@ -58,12 +58,17 @@ class Running:
 
 @dataclass(slots=True)
 class Workers:
-    """The workers of `client`. `out`: why a worker gets nothing more; `beats`: its last heartbeat, and when seen."""
+    """The workers of `client`. `out`: why a worker gets nothing more; `beats`: its last heartbeat, and when seen.
+
+    `deadly`: why no tests run on the workers any more: several died; `last_test`: the one that ran then, if known.
+    """
 
     client: Any
     out: dict[str, str] = field(default_factory=dict)
     beats: dict[str, tuple[float, float]] = field(default_factory=dict)
     looked: float = 0.0
+    deadly: str = ""
+    last_test: str = ""
 
     def submit(self, address: str, function: Callable[..., object], *args: object) -> Any:
         """Return the future of a call on one worker."""
@@ -140,6 +145,18 @@ class Workers:
             return None
         return answer
 
+    def end(self, topic: str) -> str:
+        """Let no more tests run on the workers, because several failed with the job `topic`; return this reason."""
+        try:
+            events = self.client.sync(self.client.scheduler.events, topic=topic, callback_timeout=ANSWER)
+        except (OSError, TimeoutError, CancelledError) as error:
+            raise LostError(LOST) from error
+        self.last_test = events[-1][1] if events else ""
+        self.deadly = f"{TRIES} workers died or failed with the same tests"
+        if self.last_test:
+            self.deadly += f", the last one when it ran {self.last_test}"
+        return self.deadly
+
     def check_connection(self) -> None:
         """Raise LostError without a scheduler, ProcessError if the run is being stopped."""
         if self.client.status != "running":
@@ -195,15 +212,19 @@ class Batch:
             self.failed[has.index] += 1
             self.waiting.append(has.index)
             if self.failed[has.index] == TRIES:
-                self.found.setdefault(has.index, f"{TRIES} workers died or failed with the same tests")
+                self.found.setdefault(has.index, self.workers.end(self._topic(has.index)))
 
     def _start(self, usable: Sequence[str]) -> None:
         """Give each idle worker a job."""
         busy = {has.worker for has in self.running.values()}
         for address in usable:
             if address not in busy and (index := self._next()) is not None:
-                future = self.workers.submit(address, worker.run, self.jobs[index])
+                job = replace(self.jobs[index], topic=self._topic(index) if self.failed[index] else "")
+                future = self.workers.submit(address, worker.run, job)
                 self.running[future] = Running(index, address, time.monotonic())
+
+    def _topic(self, index: int) -> str:
+        return f"coderefine-{id(self)}-{index}"
 
     def _next(self) -> int | None:
         """Return the next job: one that waits, or the oldest straggler that only one worker has."""

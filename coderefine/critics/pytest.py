@@ -71,7 +71,9 @@ class Pytest:
             self._limit = min(self._limit, max(10.0, 20 * self._slowest))
         texts = Texts(view)
         findings = tuple(_finding(case, texts, ask.scope) for case in check.cases.values() if case.status.bad)
-        return replace(check, findings=findings, notes=(*check.notes, *_denied(check, view, self._config)))
+        return replace(
+            check, findings=(*check.findings, *findings), notes=(*check.notes, *_denied(check, view, self._config))
+        )
 
     def _with_canary(self, view: View, ask: Ask) -> Check:
         """Run the tests with the canary tests; if these do not work on the unchanged tree, omit them and add a note."""

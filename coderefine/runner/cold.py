@@ -371,7 +371,8 @@ def _reporter(results: RunResults, listen: Listen) -> Callable[[], None]:
         now = time.monotonic()
         if results.chosen is not None and (now - last > EVERY or results.complete):
             last = now
-            listen(Event("tests", done=len(results.cases), total=len(results.cases) + len(results.left)))
+            done = len(results.cases)
+            listen(Event("tests", results.running, done=done, total=done + len(results.left)))
 
     return received
 

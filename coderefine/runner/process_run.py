@@ -132,8 +132,9 @@ class ProcessRun:
         messages = self._channel.receive(0.0 if gone else TICK)
         for message in messages or ():
             self.results.add(message)
+        before = self.results.number
         self.results.note_running(self._board.number)
-        if messages:
+        if messages or self.results.number != before:
             self._listen()
         return bool(messages) or (messages is not None and not gone)
 

@@ -9,10 +9,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import psutil  # type: ignore[import-untyped]
 import pytest
 
 from coderefine.cluster.environments import Environment
@@ -30,6 +33,14 @@ from tests.support.repo import make_repo, write
 SETTINGS = {"pyproject.toml": SHOP["pyproject.toml"]}
 QUICK = {name: text.replace("0.36", "0") for name, text in SHOP.items()}
 """Where it does not matter whether the tests are worth two shards."""
+LONG_THERE = """\
+import os
+import time
+
+
+def test_long():
+    time.sleep(60 if "ON_WORKER" in os.environ else 0)
+"""
 
 
 @pytest.fixture
@@ -98,7 +109,7 @@ def test_tests_that_begin_to_depend_on_each_other_are_divided_no_more(shared: Da
     replace(SuiteRecord.load(shared.record(top)), seconds=long, independent=True).save(shared.record(top))
     said = shared.check(top)
     assert said.code == 0, said.err
-    assert "all tests ran here: other results on the workers than here" in said.out + said.err
+    assert "3 tests ran on the cluster (1 shard)" in said.out + said.err
     assert SuiteRecord.load(shared.record(top)).independent is False
 
 
@@ -113,6 +124,51 @@ def test_changed_tests_that_fail_only_when_divided_do_not_fail(shared: Dask, tmp
     said = shared.check(top)
     assert said.code == 0, said.out
     assert "(1 shard)" in said.out + said.err
+
+
+@pytest.mark.thorough
+def test_tests_that_code_makes_depend_on_each_other_do_not_fail(shared: Dask, tmp_path: Path) -> None:
+    """Alone, the second file fails here, too."""
+    first, second = (f"import shop\n\n\ndef test_it():\n    assert shop.{name}()\n" for name in ("begin", "end"))
+    free = "def begin():\n    return True\n\n\ndef end():\n    return True\n"
+    bound = "begun = []\n\n\ndef begin():\n    begun.append(1)\n    return True\n\n\ndef end():\n    return begun\n"
+    files = {"shop.py": free, "tests/test_a.py": first, "tests/test_b.py": second}
+    top = make_repo(tmp_path / "shop", {"pyproject.toml": SHOP["pyproject.toml"], **files})
+    assert shared.check(top).code == 0
+    long = {"tests/test_a.py": 2.0, "tests/test_b.py": 2.0}
+    replace(SuiteRecord.load(shared.record(top)), seconds=long, independent=True).save(shared.record(top))
+    write(top, {"shop.py": bound})
+    said = shared.check(top)
+    assert said.code == 0, said
+    assert "2 tests ran on the cluster (1 shard)" in said.out + said.err
+    assert SuiteRecord.load(shared.record(top)).independent is False
+
+
+@pytest.mark.thorough
+def test_a_test_that_kills_three_workers_is_named(tmp_path: Path) -> None:
+    """Tests cannot kill a worker themselves, for the sandbox; what they use up can."""
+    top = make_repo(tmp_path / "shop", {**QUICK, "tests/test_z.py": LONG_THERE})
+    with open_cluster(tmp_path / "dask", ("one", "two", "three"), settings={"ON_WORKER": "1"}) as dask:
+        argv = ("check", "--gate", "pytest", "--format", "json", "--cluster", dask.address)
+        process = start(*argv, cwd=top, env={"XDG_CACHE_HOME": dask.env["XDG_CACHE_HOME"]})
+        while len(dask.processes) > 1:
+            wait(lambda: ran_for(dask, 5.0))
+            dask.stop(ran_for(dask, 5.0))
+        said = end(process)
+    assert said.code == 0, said
+    (remark,) = json.loads(said.out)["checks"][0]["findings"]
+    assert (remark["symbol"], remark["severity"]) == ("tests/test_z.py::test_long", "soft")
+    assert "3 workers died or failed with the same tests" in remark["message"]
+
+
+def ran_for(dask: Dask, seconds: float) -> str:
+    """Return a worker that has had a process of tests for so long; "" if there is none."""
+    for name, worker in dask.processes.items():
+        for child in psutil.Process(worker.pid).children(recursive=True):
+            with suppress(psutil.Error):
+                if "cold_process" in child.cmdline() and time.time() - child.create_time() > seconds:
+                    return name
+    return ""
 
 
 @pytest.mark.thorough
