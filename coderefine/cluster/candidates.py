@@ -26,8 +26,8 @@ from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.pool import Pool
 from coderefine.runner.scheduler import LONGER
 
-BATCH, POLL = 0.5, 0.05
-"""Seconds that a batch should take; seconds between two looks at the answers."""
+BATCH = 0.5
+"""Seconds that a batch should take."""
 FIRST, MOST = 8, 200
 """Most candidates in a worker's first batch, and in another one."""
 AHEAD = 2
@@ -88,6 +88,8 @@ class SpreadPool:
     opening: Future[dict[str, PoolWorker]] | None = None
     here: deque[Candidate] = field(default_factory=deque)
     """Candidates to judge on this machine."""
+    refused: deque[Judged] = field(default_factory=deque)
+    """Verdicts of workers that are not yielded yet."""
     source: CandidateSource = field(default_factory=lambda: CandidateSource(iter(())))
     away: int = 0
     """Number of candidates that workers refused."""
@@ -101,17 +103,21 @@ class SpreadPool:
         if self.opening is None:
             self.began, self.opening = time.monotonic(), self._open()
         try:
-            while not self.source.empty or self.here or any(worker.batches for worker in self.team.values()):
-                yield from self.pool.judge(self._own(), plan)
-                self._send(plan)
-                answers = list(self._answers(plan))
-                yield from answers
-                if self.team and not answers:
-                    time.sleep(POLL)
+            while self._is_left():
+                yield from self.pool.judge(self._own(plan), plan)
+                self._exchange(plan)
+                if self.team and not (self.refused or self.here):
+                    self.workers.wait()
+                while self.refused:
+                    yield self.refused.popleft()
         finally:
             self.here.clear()
+            self.refused.clear()
             for worker in self.team.values():
                 _taken_back(worker)
+
+    def _is_left(self) -> bool:
+        return not self.source.empty or bool(self.here) or any(worker.batches for worker in self.team.values())
 
     def close(self) -> None:
         """Close the pools, and report how many candidates the workers judged."""
@@ -143,9 +149,10 @@ class SpreadPool:
         finally:
             threads.shutdown(wait=False)
 
-    def _own(self) -> Iterator[Candidate]:
-        """Yield the candidates to judge here: all, as long as no worker is ready."""
+    def _own(self, plan: Plan) -> Iterator[Candidate]:
+        """Yield the candidates to judge here: all, as long as no worker is ready. Workers go on meanwhile."""
         while self.here or not self._ready():
+            self._exchange(plan)
             if (candidate := self.here.popleft() if self.here else next(self.source, None)) is None:
                 return
             yield candidate
@@ -194,8 +201,9 @@ class SpreadPool:
         self.source.back.extend(_taken_back(self.team.pop(address)))
         self.listen(Event("note", f"no candidates run on worker {address}: {why}"))
 
-    def _send(self, plan: Plan) -> None:
-        """Give each worker its next batches."""
+    def _exchange(self, plan: Plan) -> None:
+        """Take the answers of the workers, and give each its next batches."""
+        self.refused.extend(self._answers(plan))
         # What hangs there is judged here once more, as time allows.
         there = replace(plan, retry=0.0)
         for address, worker in self._ready().items():

@@ -5,6 +5,7 @@ Every wait has a limit. A lost scheduler is an error; whatever else happens cost
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,8 +27,8 @@ BYTES_A_SECOND = 1 << 20
 """How fast a tree must travel at least."""
 SILENT = 15.0
 """Seconds without a heartbeat after which a worker gets nothing, and what it had is given to another one."""
-LOOKS, POLL = (2.0, 30.0), 0.05
-"""Least and most seconds between two looks at the heartbeats; seconds between two looks at the answers."""
+LOOKS, POLL = (2.0, 30.0), 0.25
+"""Least and most seconds between two looks at the heartbeats; most seconds between two looks at the answers."""
 LATE = 20.0
 """Seconds after which an idle worker starts a job that another one still has, if it takes twice as long as expected."""
 TRIES = 3
@@ -69,10 +70,18 @@ class Workers:
     looked: float = 0.0
     deadly: str = ""
     last_test: str = ""
+    answered: threading.Event = field(default_factory=threading.Event)
 
     def submit(self, address: str, function: Callable[..., object], *args: object) -> Any:
         """Return the future of a call on one worker."""
-        return self.client.submit(function, *args, workers=[address], allow_other_workers=False, pure=False)
+        future = self.client.submit(function, *args, workers=[address], allow_other_workers=False, pure=False)
+        future.add_done_callback(lambda _: self.answered.set())
+        return future
+
+    def wait(self) -> None:
+        """Wait until a call has ended since the last wait, but not for long: others wait, too."""
+        self.answered.wait(POLL)
+        self.answered.clear()
 
     def alive(self) -> list[str]:
         """Return the workers that are heard of and not left out. Raises LostError."""
@@ -194,11 +203,15 @@ class Batch:
                 self._start(usable)
                 if time.monotonic() > latest or not usable:
                     why = "the workers have no answer in time" if usable else "no worker is left"
-                time.sleep(POLL)
+                self._wait()
         finally:
             for future in self.running:
                 future.cancel(force=True)
         return [self.found.get(index, why) for index in range(len(self.jobs))]
+
+    def _wait(self) -> None:
+        if len(self.found) < len(self.jobs):
+            self.workers.wait()
 
     def _collect(self, usable: Sequence[str]) -> None:
         """Store the answers that are there; let wait again what a worker had that is not `usable` any more."""

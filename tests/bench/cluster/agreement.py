@@ -42,8 +42,8 @@ from tests.support.repo import make_repo
 WORKERS = ("one", "two")
 TWICE = 2
 """Number of wrong versions with a second mistake, for each with one."""
-TIMED = "ledger"
-"""The project whose candidates are timed."""
+TIMED = "calc"
+"""The project whose candidates are timed: most of them repair nothing, as in a search."""
 
 
 class CountingWorkers(Workers):
@@ -163,14 +163,16 @@ def rates(case: Case, seconds: float, workers: int) -> None:
             if many:
                 wait(pool, plan, case.candidates[-1])
             until, tasks, cpu = time.monotonic() + seconds, CountingWorkers.tasks, own_cpu()
+            away = spread_of(pool).away if many else 0
             endless = itertools.chain.from_iterable(itertools.repeat(case.candidates[1:]))
             numbered = (replace(one, number=number) for number, one in enumerate(endless))
             some = itertools.takewhile(lambda _, until=until: time.monotonic() < until, numbered)  # type: ignore[misc]
             began = time.monotonic()
             judged = sum(1 for _ in pool.judge(some, replace(plan, many=many)))
             took, cpu, tasks = time.monotonic() - began, own_cpu() - cpu, CountingWorkers.tasks - tasks
+            away = spread_of(pool).away - away if many else 0
         where = f"{workers} worker(s) of the cluster" if many else f"{workers} server(s) here"
-        each = f", {1000 * cpu / tasks:.1f} ms for each of {tasks} tasks" if tasks else ""
+        each = f", {1000 * cpu / tasks:.1f} ms for each of {tasks} tasks; {judged - away} judged here" if tasks else ""
         print(f"{where}: {judged / took:.1f} candidates/s; client {1000 * cpu / judged:.2f} ms CPU a candidate{each}")
 
 
