@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,11 +40,15 @@ SHOP = {
 
 @dataclass
 class Dask:
-    """A scheduler and workers below `folder`; `settings`: environment variables of all, and of the client."""
+    """A scheduler and workers below `folder`; `settings`: environment variables of all, and of the client.
+
+    `inside`: the beginning of the workers' commands, which may move them into a network of their own.
+    """
 
     folder: Path
     address: str
     settings: Mapping[str, str] = field(default_factory=dict)
+    inside: Sequence[str] = ()
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     @property
@@ -54,6 +58,7 @@ class Dask:
     def start(self, name: str, *argv: str) -> None:
         cache = {"XDG_CACHE_HOME": str(self.folder / name), "PYTHONPATH": str(ROOT)}
         command = (sys.executable, "-m", f"distributed.cli.dask_{argv[0]}", *argv[1:], "--no-dashboard")
+        command = (*self.inside, *command) if argv[0] == "worker" else command
         with (self.folder / f"{name}.log").open("wb") as log:
             env = {**os.environ, **self.settings, **cache}
             self.processes[name] = subprocess.Popen(command, cwd=self.folder, env=env, stdout=log, stderr=log)
@@ -94,17 +99,19 @@ class Dask:
 
 
 @contextmanager
-def open_cluster(
+def open_cluster(  # noqa: PLR0917
     folder: Path,
     workers: tuple[str, ...] = ("one", "two"),
     scheme: str = "tcp",
     settings: Mapping[str, str] | None = None,
+    host: str = "127.0.0.1",
+    inside: Sequence[str] = (),
 ) -> Iterator[Dask]:
-    """Yield a cluster with `workers`."""
+    """Yield a cluster with `workers`; `host`: the address of the scheduler; `inside`: see Dask."""
     with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
+        free.bind((host, 0))
         port = free.getsockname()[1]
-    made = Dask(folder, f"{scheme}://127.0.0.1:{port}", settings or {})
+    made = Dask(folder, f"{scheme}://{host}:{port}", settings or {}, inside)
     folder.mkdir()
     try:
         made.scheduler()
