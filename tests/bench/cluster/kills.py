@@ -1,6 +1,6 @@
 """Kill workers and the scheduler at random while `check` and `fix` run on them; count wrong verdicts and lost runs.
 
-    python -m tests.bench.cluster.kills --minutes 20 --seed 1
+    python -m tests.bench.cluster.kills --minutes 20 --seed 1 --scheduler 5
 
 Half of the faults of workers are SIGKILL, half SIGSTOP; a new worker takes the place of each. Every fifth run loses the
 scheduler instead: it must end with exit 2 and a whole journal, and a resumed `fix` must write the same patch.
@@ -30,8 +30,6 @@ QUICK = {name: text.replace("0.36", "0.4") for name, text in SHOP.items()}
 VERSIONS = {"right": SHOP["shop.py"], "wrong": "def total(prices):\n    return sum(prices) - 1\n"}
 LONGEST = 240.0
 """Seconds after which a run counts as lost."""
-SCHEDULER = 5
-"""Every how many runs the scheduler is killed."""
 
 
 def statuses(out: str) -> dict[str, str]:
@@ -58,19 +56,23 @@ def disturb(dask: Dask, process: subprocess.Popen[str], names: count[int], chanc
 
 @dataclass
 class Soak:
-    """Runs on the repository `top` with `dask`; `local`: what `check` says here, by version; `patch`: that of `fix`."""
+    """Runs on the repository `top` with `dask`; `local`: what `check` says here, by version; `patch`: that of `fix`.
+
+    `scheduler`: in every how many runs the scheduler is killed.
+    """
 
     dask: Dask
     top: Path
     local: Mapping[str, Said]
     patch: str
     chance: random.Random
+    scheduler: int
     names: count[int] = field(default_factory=count)
     total: Counter[str] = field(default_factory=Counter)
 
     def run(self, number: int) -> None:
         """Disturb one run and judge how it ended."""
-        scheduler, fix = number % SCHEDULER == 0, number % (2 * SCHEDULER) == 0
+        scheduler, fix = number % self.scheduler == 0, number % (2 * self.scheduler) == 0
         name = "wrong" if fix else self.chance.choice(sorted(VERSIONS))
         write(self.top, {"shop.py": VERSIONS[name], "number.txt": str(number)})
         argv = ("fix", "--no-model", "--diff") if fix else ("check", "--format", "json")
@@ -112,6 +114,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--minutes", type=float, default=10.0)
     asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--scheduler", type=int, default=5)
     given = asked.parse_args()
     folder, local = Path(tempfile.mkdtemp(prefix="cluster-kills-")), {}
     top = make_repo(folder / "shop", QUICK)
@@ -121,7 +124,7 @@ def main() -> None:
     patch = coderefine("fix", "--gate", "pytest", "--no-model", "--diff", cwd=top).out
     latest = time.monotonic() + 60 * given.minutes
     with open_cluster(folder / "dask") as dask:
-        soak = Soak(dask, top, local, patch, random.Random(given.seed))
+        soak = Soak(dask, top, local, patch, random.Random(given.seed), given.scheduler)
         for number in count(1):
             if time.monotonic() > latest:
                 break
