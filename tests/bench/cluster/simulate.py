@@ -1,10 +1,11 @@
 """Predict what a cluster of many workers does, from costs measured on this machine's one and two workers.
 
-    python -m tests.bench.cluster.simulate --out chart.svg
+    python -m tests.bench.cluster.simulate --out chart.svg --delay 0.02 --loss 0.01
 
-The costs: seconds of a run apart from its tests, CPU of its client, CPU of the scheduler for a task, a heartbeat
-and a look at the workers. First the model must reproduce runs on one and on two workers that
-it was not made from, within 15 %; if it does not, it says no more (exit 1).
+The costs: seconds of a run apart from its tests, CPU of its client, seconds for each megabyte of a tree that is sent,
+CPU of the scheduler for a task, a heartbeat and a look at the workers. First the model must reproduce runs on one and
+on two workers that it was not made from, within 15 %; if it does not, it says no more (exit 1). With `--delay` (seconds
+each way) and `--loss` (share of the packets) the workers are in a network namespace, behind such a network.
 """
 
 from __future__ import annotations
@@ -17,24 +18,29 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 
 from coderefine.cluster.client import connect
 from coderefine.cluster.shards import SuiteRecord
 from coderefine.cluster.workers import pause
+from tests.bench.cluster.tree import make_tree, sent
 from tests.support.command import end, start
 from tests.support.dask import SHOP, Dask, open_cluster
 from tests.support.repo import make_repo
+from tests.support.slow_network import slow_network
 
 SUITE = {f"tests/test_{number}.py": seconds for number, seconds in enumerate((4.0, 1.0, 2.5, 3.0, 1.5, 4.0, 2.0, 2.0))}
 """What the calibration does not see: the files of the suite that is predicted, and what they take."""
 LIMIT, TASKS, REPEATS = 0.15, 300, 3
 WORKERS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 FILES, HOUR = 4000, 3600.0
+TREE = 5.0
+"""Megabytes of the pack of a large tree (10,000 files of 2 KB: 8)."""
 REPOSITORIES, EACH = (1, 10, 100, 1000, 10_000), 60.0
 """Numbers of repositories of a fleet, and the seconds that the tests of each take."""
 
@@ -43,12 +49,13 @@ REPOSITORIES, EACH = (1, 10, 100, 1000, 10_000), 60.0
 class Costs:
     """Seconds. `run`: wall time of a run of one empty test; `file`: of one more file; `client`: CPU of a run's client.
 
-    `task`, `heartbeat`, `look`: the scheduler's CPU.
+    `send`: wall time for a megabyte to one worker; `task`, `heartbeat`, `look`: the scheduler's CPU.
     """
 
     run: float
     file: float
     client: float
+    send: float
     task: float
     heartbeat: float
     look: float
@@ -94,22 +101,25 @@ def timed(dask: Dask, top: Path, suite: dict[str, float]) -> tuple[float, float]
     return min(walls), min(used)
 
 
-def measured(folder: Path) -> tuple[Costs, dict[int, float]]:
-    """Return the costs, and how long a run of SUITE takes on one and on two workers."""
+def measured(folder: Path, **where: Any) -> tuple[Costs, dict[int, float]]:
+    """Return the costs, and how long a run of SUITE takes on one and on two workers; `where`: as in open_cluster."""
     short, empty = {"tests/test_short.py": 0.0}, dict.fromkeys(SUITE, 0.0)
     small, many = repository(folder / "small", short), repository(folder / "many", empty)
     large = repository(folder / "large", SUITE)
     walls = {}
-    with open_cluster(folder / "one", ("one",)) as dask:
+    with open_cluster(folder / "one", ("one",), **where) as dask:
+        make_tree(folder / "tree", 2000)
+        size, took = sent(dask, folder / "tree")
+        send = took["send"] / size * 1e6
         run, client = timed(dask, small, short)
         file = (timed(dask, many, empty)[0] - run) / (len(empty) - 1)
         walls[1], _ = timed(dask, large, SUITE)
         one = idle(dask)
-    with open_cluster(folder / "two") as dask:
+    with open_cluster(folder / "two", **where) as dask:
         walls[2], _ = timed(dask, large, SUITE)
         task, look = scheduling(dask)
         heartbeat = max(0.0, idle(dask) - one) / 2  # a worker sends two a second
-    return Costs(run, max(0.0, file), client, task, heartbeat, look), walls
+    return Costs(run, max(0.0, file), client, send, task, heartbeat, look), walls
 
 
 def idle(dask: Dask) -> float:
@@ -137,13 +147,16 @@ def scheduling(dask: Dask) -> tuple[float, float]:
     return task, look
 
 
-def one_run(costs: Costs, seconds: Sequence[float], workers: int) -> float:
-    """Return the wall seconds of one run of a suite with files of `seconds` on `workers`."""
+def one_run(costs: Costs, seconds: Sequence[float], workers: int, tree: float = 0.0) -> float:
+    """Return the wall seconds of one run of a suite with files of `seconds` on `workers`.
+
+    `tree`: megabytes that each worker lacks of the tree, on a machine of its own; the client sends them one by one.
+    """
     shards = SuiteRecord({str(index): one for index, one in enumerate(seconds)}, independent=True).shards(workers)
     share = 1.0 - min(
         0.95, costs.heartbeats(workers) + workers * costs.look / pause(workers)
     )  # what is left of the scheduler
-    submitted, ends = 0.0, [0.0]
+    submitted, ends = costs.send * tree * workers, [0.0]
     for shard in shards:
         submitted += costs.task / share
         ends.append(submitted + costs.file * len(shard) + sum(seconds[int(index)] for index in shard))
@@ -219,9 +232,15 @@ def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--out", type=Path)
     asked.add_argument("--client-cores", type=int, default=8)
+    asked.add_argument("--delay", type=float, default=0.0)
+    asked.add_argument("--loss", type=float, default=0.0)
     given = asked.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        costs, walls = measured(Path(folder))
+    with ExitStack() as stack:
+        where: dict[str, Any] = {}
+        if given.delay or given.loss:
+            network = stack.enter_context(slow_network(given.delay, given.loss))
+            where = {"host": network.here, "inside": network.inside}
+        costs, walls = measured(Path(stack.enter_context(tempfile.TemporaryDirectory())), **where)
     print({name: round(value, 6) for name, value in asdict(costs).items()})
     if not agrees(costs, walls):
         print(f"more than {LIMIT:.0%} off: nothing is said about more workers")
@@ -231,7 +250,11 @@ def main() -> int:
     points = [(workers, alone / one_run(costs, hour, workers)) for workers in WORKERS]
     for workers, up in points:
         least = batch(costs, workers)
-        print(f"{workers:5} workers: speed-up {up:7.1f}, efficiency {up / workers:5.1%}, batch {least:.2f} s")
+        first = alone / one_run(costs, hour, workers, TREE)
+        print(
+            f"{workers:5} workers: speed-up {up:7.1f}, efficiency {up / workers:5.1%}, batch {least:.2f} s; "
+            f"speed-up {first:.1f} if none has the tree"
+        )
     for repositories in REPOSITORIES:
         for workers in (1, 100, 5000):
             wall, load = fleet(costs, repositories, workers, given.client_cores)
