@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from coderefine.cluster import worker
-from coderefine.cluster.client import _confirmed
+from coderefine.cluster.client import Cluster, _confirmed
+from coderefine.cluster.environments import Environment
 from coderefine.cluster.trees import TreeStore
 from coderefine.cluster.worker import Job
 from coderefine.cluster.workers import LATE, Batch, Running, Workers
@@ -60,3 +61,13 @@ def test_a_straggler_is_started_once_more() -> None:
     assert batch._next() is None
     batch.running, batch.found = {"usual": usual}, {1: "answered"}
     assert batch._next() is None
+
+
+def test_a_strict_sandbox_leaves_out_the_workers_that_lack_a_part_of_it() -> None:
+    whole, lacking = (
+        Environment("cpython 3.11.7", "linux"),
+        Environment("cpython 3.11.7", "linux", lacking=("landlock",)),
+    )
+    cluster, strict = (Cluster(Workers(None), whole, "python", None, one, lambda _: None) for one in (False, True))
+    assert [cluster.unfit(one) for one in (whole, lacking)] == ["", ""]
+    assert [strict.unfit(one) for one in (whole, lacking)] == ["", 'lacks landlock for sandbox = "strict"']
