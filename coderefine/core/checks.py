@@ -107,9 +107,14 @@ class Failure:
         return f"{self.message}\n{self.assertion}"
 
     @property
+    def text(self) -> str:
+        """Return all that is known of the failure as one text, without frames."""
+        return "\n".join((self.exception, self.message, self.assertion, self.output))
+
+    @property
     def wants_network(self) -> bool:
         """Return whether the texts of the failure say that there is no network."""
-        return bool(NO_NETWORK.search("\n".join((self.exception, self.message, self.assertion, self.output))))
+        return bool(NO_NETWORK.search(self.text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ class Pytest:
 def _denied(check: Check, view: View, config: Config) -> Iterator[str]:
     """Yield a sentence for each resource that a failing test needs but the view lacks: network, secret variables."""
     failures = [case.failure for case in check.cases.values() if case.failure and case.status.bad]
-    texts = ["\n".join((one.exception, one.message, one.assertion, one.output)) for one in failures]
+    texts = [one.text for one in failures]
     if "network off" in view.isolation and any(one.wants_network for one in failures):
         yield "a failing test wants the network, which is off: `--network` (network = true) lets tests use it"
     for name in sorted(proc.withheld(os.environ, config.pass_env) - {config.api_key_env}):

@@ -33,9 +33,9 @@ from coderefine.project import Interpreter, Place, Protection
 from coderefine.proposers.search.choice import Chosen, choose
 from coderefine.proposers.search.confidence import Rivals, answers, bonuses, compared, rival_sets, with_strength
 from coderefine.proposers.search.enumeration import Enumeration, Proposed
-from coderefine.proposers.search.evidence import Evidence, function_of, ranked
 from coderefine.proposers.search.failures import Symptom, broken, in_order, repairable, symptoms
 from coderefine.proposers.search.localise import Spectrum
+from coderefine.proposers.search.observation import Observation, function_of, ranked
 from coderefine.proposers.search.offering import offer, summary
 from coderefine.proposers.search.past import MOST_FILES, PastChange, changes, former
 from coderefine.proposers.search.site import Site
@@ -224,8 +224,8 @@ class Search(Searcher):
             self._loaded = frozenset(pool.tests)
             if isinstance(pool, ColdPool) and self._fork:
                 self._listen(Event("note", f"search: {pool.why}; every candidate is a cold run"))
-            evidence = self._evidence(situation, views, pool, failing, clock)
-            sites, spectrum = ranked(evidence, self._changes)
+            seen = self._observation(situation, views, pool, failing, clock)
+            sites, spectrum = ranked(seen, self._changes)
             for site in sites:
                 self._past(site.module.path)
             asked = in_order(failing, pool, frozenset().union(*spectrum.failing.values()))
@@ -351,16 +351,16 @@ class Search(Searcher):
     def _tell(self, tried: int, found: int) -> None:
         self._listen(Event("search", f"{tried} candidates, {found} plausible", done=tried))
 
-    def _evidence(
+    def _observation(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
-    ) -> Evidence:
+    ) -> Observation:
         """Trace the failing tests and those near them, and read the files that they run through."""
         self._listen(Event("stage", f"search: watching {counted(len(failing), 'failing test')} and those near"))
         coverage = self._observed(situation, views, pool, failing, clock)
         imported = self._imported(situation, views, pool, failing, coverage)
         entered = _run_through({**coverage, **imported}, failing)
         files = self._without_protected(entered, self._files(situation, entered | self._neighbours(entered)))
-        return Evidence(
+        return Observation(
             failing,
             coverage,
             files,

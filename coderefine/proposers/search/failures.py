@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coderefine.core import Case, Patch, Situation
+from coderefine.core import Case, Failure, Patch, Situation
 from coderefine.runner.cold_pool import AnyPool
 
 Symptom = tuple[str, str, str]
@@ -17,9 +17,13 @@ def repairable(situation: Situation) -> list[Case]:
     executes would be as suspicious as the fault.
     """
     left = situation.flaky | situation.absent | situation.offered
-    bad = (case for case in situation.best.cases.values() if case.status.bad and case.id not in left)
-    found = [case for case in bad if case.failure is None or not case.failure.exception.endswith(NO_FIXTURE)]
-    return [case for case in found if case.failure is None or not case.failure.wants_network] or found
+    bad = [case for case in situation.best.cases.values() if case.status.bad and case.id not in left]
+    found = [case for case in bad if not _failure(case).exception.endswith(NO_FIXTURE)]
+    return [case for case in found if not _failure(case).wants_network] or found
+
+
+def _failure(case: Case) -> Failure:
+    return case.failure or Failure("")
 
 
 def broken(situation: Situation, patch: Patch | None) -> list[str]:

@@ -2,7 +2,7 @@
 
     python -m tests.bench.real.ranks [--half held-out] [--only NAME] [--slips N] [--seed S] [--report] [--misses]
 
-What the failing tests of a slip show (search/evidence.py) is traced once, as `fix` traces it, and kept below the
+What the failing tests of a slip show (search/observation.py) is traced once, as `fix` traces it, and kept below the
 system's temporary folder; `--report` ranks what is there with the code as it is now, in about a second a slip. `site`:
 the place of the faulty statement among the suspicious ones; `rank`: that of the original text among the candidates (as
 the bytecode shows it, so that an equal one counts). `mean log`: the mean natural logarithm of the rank, where a
@@ -25,8 +25,8 @@ from coderefine.critics.pytest import Pytest
 from coderefine.errors import RunnerError
 from coderefine.project import Protection, interpreter, locate
 from coderefine.proposers.search import Search
-from coderefine.proposers.search.enumeration import Enumeration
-from coderefine.proposers.search.evidence import Evidence, ranked
+from coderefine.proposers.search.enumeration import Code, Enumeration, essence
+from coderefine.proposers.search.observation import Observation, ranked
 from coderefine.proposers.search.validate import Clock
 from coderefine.runner.cold_pool import AnyPool
 from coderefine.workspace import open_views
@@ -41,15 +41,15 @@ MOST = 1000
 
 
 class Tracing(Search):
-    """A search that ends with the evidence."""
+    """A search that ends once the tests are observed."""
 
-    evidence: Evidence | None = None
+    seen: Observation | None = None
 
-    def _evidence(
+    def _observation(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
-    ) -> Evidence:
-        self.evidence = super()._evidence(situation, views, pool, failing, clock)
-        raise RunnerError("the evidence is there")
+    ) -> Observation:
+        self.seen = super()._observation(situation, views, pool, failing, clock)
+        raise RunnerError("it is observed")
 
 
 @dataclass(frozen=True)
@@ -62,19 +62,19 @@ class Rank:
     better: tuple[str, ...] = ()
 
 
-def traced(project: Project, slip: Slip) -> Evidence | None:
-    kept = CACHE / "evidence" / f"{slip.id}.pickle.gz"
+def traced(project: Project, slip: Slip) -> Observation | None:
+    kept = CACHE / "observations" / f"{slip.id}.pickle.gz"
     if not kept.exists():
         kept.parent.mkdir(exist_ok=True)
         with locked(project):
             faulty(project, slip)
             kept.write_bytes(gzip.compress(pickle.dumps(_traced(project.top))))
             restore(project)
-    found: Evidence | None = pickle.loads(gzip.decompress(kept.read_bytes()))
+    found: Observation | None = pickle.loads(gzip.decompress(kept.read_bytes()))
     return found
 
 
-def _traced(top: Path) -> Evidence | None:
+def _traced(top: Path) -> Observation | None:
     place = locate([top], top)
     config = load(place.root, {}, {})
     python = interpreter(place, config, dict(os.environ))
@@ -85,19 +85,19 @@ def _traced(top: Path) -> Evidence | None:
         search = Tracing(place, python, config, Protection.of(place, config))
         base = Attempt(0, Patch(), (check,))
         next(search.propose(Situation(base, base, (base,), check.findings, (".",)), views), None)
-    return search.evidence
+    return search.seen
 
 
-def rank(project: Project, slip: Slip, evidence: Evidence | None) -> Rank:
-    if evidence is None:
+def rank(project: Project, slip: Slip, seen: Observation | None) -> Rank:
+    if seen is None:
         return Rank(slip, 0, 0)
-    sites, _ = ranked(evidence)
+    sites, _ = ranked(seen)
     path, line = slip.fault.path, slip.fault.line
     place = next((at for at, one in enumerate(sites, 1) if one.module.path == path and _holds(one.stmt, line)), 0)
-    original = ast.dump(ast.parse((project.pristine / path).read_text("utf-8")))
+    original = _compiled((project.pristine / path).read_text("utf-8"))
     better: list[str] = []
     for number, proposed in zip(range(1, MOST + 1), Enumeration(sites), strict=False):
-        if proposed.path == path and _dumped(proposed.text) == original:
+        if proposed.path == path and _compiled(proposed.text) == original:
             return Rank(slip, place, number, tuple(better))
         if number <= 12:
             scored = proposed.scored
@@ -115,11 +115,11 @@ def _holds(stmt: ast.stmt, line: int) -> bool:
     return bool(first <= line <= max(end, stmt.lineno))
 
 
-def _dumped(text: str) -> str:
+def _compiled(text: str) -> Code | None:
     try:
-        return ast.dump(ast.parse(text))
+        return essence(compile(text, "<file>", "exec", dont_inherit=True))
     except SyntaxError:
-        return ""
+        return None
 
 
 def shown(found: list[Rank]) -> str:
@@ -138,7 +138,7 @@ def main() -> None:
     for project in chosen(given.only, given.half):
         mine = []
         for slip in accepted(project, given.slips, given.seed):
-            if given.report and not (CACHE / "evidence" / f"{slip.id}.pickle.gz").exists():
+            if given.report and not (CACHE / "observations" / f"{slip.id}.pickle.gz").exists():
                 continue
             mine.append(rank(project, slip, traced(project, slip)))
             if given.half == "development":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -19,7 +20,7 @@ MOST_SITES = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Observation:
     """All that the ranking of statements depends on; it can be stored, and ranked again without running a test.
 
     `coverage`: executed lines by test; `imported`: the same of test modules while they are imported, for tests about
@@ -39,31 +40,46 @@ class Evidence:
 
 
 def ranked(
-    evidence: Evidence, changes: Mapping[str, Sequence[PastChange]] = MappingProxyType({})
+    observation: Observation, changes: Mapping[str, Sequence[PastChange]] = MappingProxyType({})
 ) -> tuple[list[Site], Spectrum]:
     """Return the most suspicious statements, best first, and the spectrum.
 
     `changes`: how files were changed lately, by path; read when edits are made.
     """
-    modules, tests = parsed(evidence.files), parsed(evidence.tests)
-    entered = {path: module for path, module in modules.items() if path in evidence.entered}
-    failing, sources = evidence.failing, test_sources(evidence.failing, tests)
-    coverage = {**evidence.coverage, **inside_functions(entered, evidence.imported, failing)}
-    found = suspects(entered, coverage, failing, sources, tests=tests, steps=evidence.steps)
+    modules, tests = parsed(observation.files), parsed(observation.tests)
+    entered = {path: module for path, module in modules.items() if path in observation.entered}
+    failing, sources = observation.failing, test_sources(observation.failing, tests)
+    coverage = {**observation.coverage, **inside_functions(entered, observation.imported, failing)}
+    found = suspects(entered, coverage, failing, sources, tests=tests, steps=observation.steps)
     world = ProjectContext({**entered, **modules}, changes=changes)
     hints, spans = Hints.of(failing), running(entered, failing)
-    contexts: dict[tuple[str, Function | None], FunctionContext] = {}
-    sites = []
-    for stmt, suspicion in sorted(found.weights.items(), key=lambda item: -item[1])[:MOST_SITES]:
-        module = next(module for module in entered.values() if stmt in module.parents)
+    best = sorted(found.weights.items(), key=lambda item: -item[1])[:MOST_SITES]
+    contexts = _contexts(entered, [stmt for stmt, _ in best], world, found.seen)
+    sites = [
+        Site(contexts[stmt], stmt, suspicion, found.raised, hints, spans.get(stmt, frozenset()))
+        for stmt, suspicion in best
+    ]
+    kept = [site for site in sites if function_of(site)[1] not in observation.asserting.get(site.module.path, ())]
+    return kept, found.spectrum
+
+
+def _contexts(
+    modules: Mapping[str, Module],
+    stmts: Sequence[ast.stmt],
+    world: ProjectContext,
+    seen: Mapping[ast.AST, Mapping[str, str]],
+) -> dict[ast.stmt, FunctionContext]:
+    """Return the context of each statement; those of one function share it, and what it computes at first use."""
+    shared: dict[tuple[str, Function | None], FunctionContext] = {}
+    found = {}
+    for stmt in stmts:
+        module = next(module for module in modules.values() if stmt in module.parents)
         function = stmt if isinstance(stmt, Function) else module.function(stmt)
         key = (module.path, function)
-        if key not in contexts:
-            seen = found.seen.get(function, {}) if function else {}
-            contexts[key] = FunctionContext(module, function, world, seen)
-        sites.append(Site(contexts[key], stmt, suspicion, found.raised, hints, spans.get(stmt, frozenset())))
-    kept = [site for site in sites if function_of(site)[1] not in evidence.asserting.get(site.module.path, ())]
-    return kept, found.spectrum
+        if key not in shared:
+            shared[key] = FunctionContext(module, function, world, seen.get(function, {}) if function else {})
+        found[stmt] = shared[key]
+    return found
 
 
 def parsed(files: Mapping[str, bytes]) -> dict[str, Module]:
