@@ -79,7 +79,9 @@ class Linter:
     def of(cls, place: Place, interpreter: Interpreter | None, config: Config) -> Linter:
         """Create a linter with the project's own ruff if it has one, else ours. Raises CriticError if there is none."""
         binary = _theirs(interpreter) or _ours()
-        return cls(binary, place.prefix, tuple(_options(config)), _version(binary))
+        rules = (("--select", config.select), ("--ignore", config.ignore))
+        options = tuple(word for flag, names in rules if names for word in (flag, ",".join(names)))
+        return cls(binary, place.prefix, options, _version(binary))
 
     def remarks(self, view: View, paths: Iterable[str] | None = None, *, timeout: float = 600.0) -> list[Diagnostic]:
         """Return ruff's diagnostics for `paths` (repo-relative files; None: the whole project), in ruff's order.
@@ -171,12 +173,6 @@ def apart(some: Sequence[TextEdit], others: Sequence[TextEdit]) -> bool:
 def _offset(starts: Sequence[int], place: tuple[int, int]) -> int:
     row, column = place
     return starts[row - 1] + column - 1
-
-
-def _options(config: Config) -> Iterator[str]:
-    for flag, rules in (("--select", config.select), ("--ignore", config.ignore)):
-        if rules:
-            yield from (flag, ",".join(rules))
 
 
 def _theirs(interpreter: Interpreter | None) -> Path | None:

@@ -223,7 +223,9 @@ class Fleet:
                 if not done.returncode or self._stopping:
                     break
                 if pause is None or not result.location.startswith(("http", "ssh", "git")):
-                    raise GitError(f"cannot be cloned or fetched: {_reason(done.stderr)}")
+                    lines = done.stderr.decode("utf-8", "replace").splitlines()
+                    reason = next((line for line in lines if line.startswith("fatal: ")), "git died")
+                    raise GitError(f"cannot be cloned or fetched: {reason}")
                 time.sleep(pause)
         repository = Repository.open(top)
         repository.git("reset", "-q", "--hard", "@{upstream}")
@@ -324,11 +326,6 @@ def _runs_of(top: Path) -> Callable[[], list[str]]:
     return lambda: run_names(repository)
 
 
-def _reason(stderr: bytes) -> str:
-    lines = stderr.decode("utf-8", "replace").splitlines()
-    return next((line for line in lines if line.startswith("fatal: ")), "git died")
-
-
 def _write(path: Path, text: str) -> None:
     storage.make_folder(path.parent)
     path.write_text(text, "utf-8")
@@ -338,12 +335,10 @@ def read_report(found: Mapping[str, Any], code: int, complaint: str) -> tuple[st
     """Return status and detail of a run from its JSON report, its exit code and the error that it printed."""
     if complaint or code not in (0, 1):
         return "refused" if code == 1 else FAILED, complaint or found.get("why") or f"exit {code}"
-    return _read_checks(found, code) if found["kind"] == "check" else _read_outcome(found, code)
-
-
-def _read_checks(found: Mapping[str, Any], code: int) -> tuple[str, str]:
-    counts = (f"{one['critic']} {len(one['findings'])}" for one in found["checks"] if not one["clean"])
-    return ("findings" if code else "clean"), ", ".join(counts)
+    if found["kind"] == "check":
+        counts = (f"{one['critic']} {len(one['findings'])}" for one in found["checks"] if not one["clean"])
+        return ("findings" if code else "clean"), ", ".join(counts)
+    return _read_outcome(found, code)
 
 
 def _read_outcome(found: Mapping[str, Any], code: int) -> tuple[str, str]:

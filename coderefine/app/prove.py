@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -35,6 +36,7 @@ else:
     import tomli as tomllib
 
 TEST, CONFIGURATION = "is a test or test data", "is lint or test configuration"
+TEST_MODULE = re.compile(r"(test_.*|.*_test)\.py")
 UNREAD = ("is a hook", "is CI configuration", "is a lock file", "is git's own")
 """Reasons of protection of files that no gate reads: they are not judged, and are no reason to refuse a patch."""
 
@@ -164,16 +166,10 @@ def _protected(path: str, protection: Protection) -> str | None:
 
 def _files(tests: Mapping[str, bytes | None], settings: frozenset[str], project: Project) -> tuple[str, ...] | None:
     """Return the changed test modules, named as in test ids; None if other tests may depend on the changes."""
-    modules = [path for path in tests if _is_module(path)]
-    if settings or len(modules) < len(tests):
+    # No other test imports a file that is named like a test module.
+    if settings or not all(TEST_MODULE.fullmatch(posixpath.basename(path)) for path in tests):
         return None
-    return tuple(posixpath.relpath(path, project.place.prefix) for path in modules if tests[path] is not None)
-
-
-def _is_module(path: str) -> bool:
-    """Return whether `path` is named like a test module, which no other test imports."""
-    name = posixpath.basename(path)
-    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
+    return tuple(posixpath.relpath(path, project.place.prefix) for path in tests if tests[path] is not None)
 
 
 def _own_settings(given: GivenPatch, tests: Mapping[str, bytes | None], project: Project) -> Iterator[str]:

@@ -203,11 +203,12 @@ def _lines(command: Command) -> Reader:
     missing = {"path", "message"} - set(pattern.groupindex)
     if missing:
         raise ConfigError(f"command {command.name!r}: regex has no group named {' or '.join(sorted(missing))}")
-    return lambda data: map(_matched, pattern.finditer(_text(data)))
 
+    def read(data: bytes) -> Iterable[CommandDiagnostic]:
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", data.decode("utf-8", "replace").replace("\r\n", "\n"))
+        return map(_matched, pattern.finditer(plain))
 
-def _text(data: bytes) -> str:
-    return re.sub(r"\x1b\[[0-9;]*m", "", data.decode("utf-8", "replace").replace("\r\n", "\n"))
+    return read
 
 
 def _matched(match: re.Match[str]) -> CommandDiagnostic:

@@ -193,7 +193,8 @@ def draft(client: Client, task: Task, prefix: str, read: Read) -> str:
     system = render("drafter", module=module_of(path, prefix))
     user = render("drafts", code=code, path=path, goal=task.goal)
     messages = (Message("system", system), Message("user", user))
-    return _tests(client.ask(ModelRequest("draft", messages, 0.2, reply_tokens=2048)).text)
+    reply = client.ask(ModelRequest("draft", messages, 0.2, reply_tokens=2048)).text
+    return next((block for block in BLOCK.findall(THOUGHT.sub("", reply)) if tests_in(block)), "")
 
 
 def module_of(path: str, prefix: str) -> str:
@@ -201,11 +202,6 @@ def module_of(path: str, prefix: str) -> str:
     inner = path.removeprefix(f"{prefix}/").removeprefix("src/")
     parts = PurePosixPath(inner).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def _tests(reply: str) -> str:
-    """Return the first code block with tests."""
-    return next((block for block in BLOCK.findall(THOUGHT.sub("", reply)) if tests_in(block)), "")
 
 
 def tests_in(text: str) -> frozenset[str]:
@@ -219,20 +215,16 @@ def without(text: str, names: Collection[str]) -> str:
     tree = syntax(text)
     gone = [node for node in ast.walk(tree) if _is_test(node) and node.name in names] if tree else []
     left = _cut(text, gone)
-    return _cut(left, _idle(left))
+    return _cut(left, _unused_imports(left))
 
 
-def _idle(text: str) -> list[ast.stmt]:
-    """Return the unused imports of `text`."""
+def _unused_imports(text: str) -> list[ast.stmt]:
     tree = syntax(text)
     if tree is None:
         return []
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) and not _brings(node) & used]
-
-
-def _brings(node: ast.Import | ast.ImportFrom) -> set[str]:
-    return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    imports = (node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom))
+    return [one for one in imports if used.isdisjoint(a.asname or a.name.partition(".")[0] for a in one.names)]
 
 
 def _cut(text: str, gone: Collection[ast.stmt]) -> str:

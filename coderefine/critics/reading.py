@@ -49,16 +49,14 @@ class Reading:
     def check(self, view: View, ask: Ask) -> Check:
         """Check the files; `total` is 5 minus the penalties of the findings, at least 1."""
         began = time.monotonic()
-        texts = sources(view, self._place, ask.scope, self._fixed)
+        is_test, reason = self._protection.is_test, self._protection.reason
+        texts = sources(view, self._place, ask.scope, lambda path: is_test(path) or reason(path) is not None)
         findings = tuple(remark for path, text in texts for remark in remarks(path, text))
         total = max(1.0, BEST - sum(COST[finding.rule] for finding in findings))
         seconds = time.monotonic() - began
         counted = Counter(finding.rule for finding in findings)
         note = f"{total:g} of 5" + (f": {', '.join(f'{rule} ×{n}' for rule, n in counted.items())}" if counted else "")
         return Check(self.name, findings, seconds=seconds, gate=False, total=total, notes=(note,))
-
-    def _fixed(self, path: str) -> bool:
-        return self._protection.is_test(path) or self._protection.reason(path) is not None
 
 
 def remarks(path: str, text: str) -> Iterator[Finding]:

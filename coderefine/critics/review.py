@@ -211,12 +211,8 @@ class Opinion:
 
 def applies(criterion: Criterion, path: str) -> bool:
     """Return whether `criterion` applies to `path`."""
-    return not criterion.paths or any(_under(path, glob) for glob in criterion.paths)
-
-
-def _under(path: str, glob: str) -> bool:
-    plain = glob.rstrip("/")
-    return fnmatchcase(path, glob) or path == plain or path.startswith(f"{plain}/")
+    globs = criterion.paths
+    return not globs or any(fnmatchcase(path, glob) or inside(path, (glob,)) for glob in globs)
 
 
 def opinion(answer: Mapping[str, Any], criteria: Sequence[Criterion], texts: Mapping[str, str]) -> Opinion:

@@ -103,10 +103,11 @@ class AcceptanceTests(WrappedTests):
     def check(self, view: View, ask: Ask) -> Check:
         """Run the critic and make findings soft. Raises the errors of the critic."""
         check = self.critic.check(view, ask)
-        return replace(check, findings=tuple(map(self._weighed, check.findings)))
-
-    def _weighed(self, finding: Finding) -> Finding:
-        return finding if inside(finding.path, self.task.judged) else replace(finding, severity=Severity.SOFT)
+        findings = (
+            one if inside(one.path, self.task.judged) else replace(one, severity=Severity.SOFT)
+            for one in check.findings
+        )
+        return replace(check, findings=tuple(findings))
 
 
 class FunctionGate:

@@ -83,13 +83,9 @@ def untracked(top: Path, *, hooked: bool = False) -> Iterator[str]:
     environments = {name.removesuffix("pyvenv.cfg") for name in names if name.endswith("/pyvenv.cfg")}
     for name in names:
         parts = PurePosixPath(name).parts
-        kept = NEEDED.isdisjoint(parts) and CACHES.isdisjoint(parts) and not any(map(_is_metadata, parts))
+        kept = NEEDED.isdisjoint(parts) and CACHES.isdisjoint(parts) and not any(p.endswith(METADATA) for p in parts)
         if kept and not name.endswith("/") and not any(map(name.startswith, environments)):
             yield name
-
-
-def _is_metadata(part: str) -> bool:
-    return part.endswith(METADATA)
 
 
 def contents(top: Path, tree: str, paths: Iterable[str]) -> dict[str, bytes]:

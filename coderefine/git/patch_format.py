@@ -93,16 +93,12 @@ def mail(*, author: str, subject: str, body: str, stat: str, diff: bytes, when: 
         MAGIC,
         f"From: {_address(author)}",
         f"Date: {format_datetime(datetime.fromtimestamp(when, timezone.utc))}",
-        f"Subject: {_encoded('[PATCH] ' + _one_line(subject), 'Subject')}",
+        f"Subject: {_encoded('[PATCH] ' + (' '.join(subject.split()) or 'repair'), 'Subject')}",
         "MIME-Version: 1.0",
         "Content-Type: text/plain; charset=UTF-8",
         f"Content-Transfer-Encoding: {'quoted-printable' if delicate else '8bit'}",
     )
     return "\n".join(headers).encode() + b"\n\n" + (_quoted(text) if delicate else text)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split()) or "repair"
 
 
 def _tame(body: str) -> str:

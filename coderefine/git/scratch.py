@@ -155,7 +155,8 @@ def _dirty(repository: Repository) -> list[str]:
         "status", "--porcelain", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=dirty"
     )
     states = ((line[:2].decode(), os.fsdecode(line[3:])) for line in output.split(b"\0") if line)
-    return [path for state, path in states if state[1] != " " and _readable(repository.top / path)]
+    changed = ((path, repository.top / path) for state, path in states if state[1] != " ")
+    return [path for path, file in changed if not file.exists() or os.access(file, os.R_OK)]
 
 
 def untracked_files(repository: Repository) -> dict[str, bytes]:
@@ -174,10 +175,6 @@ def untracked_files(repository: Repository) -> dict[str, bytes]:
         if small and os.access(path, os.R_OK) and (room := room - facts.st_size) >= 0:
             found[name] = path.read_bytes()
     return found
-
-
-def _readable(path: Path) -> bool:
-    return not path.exists() or os.access(path, os.R_OK)
 
 
 def copy_index(source: Path, target: Path) -> None:

@@ -56,7 +56,8 @@ class Journal:
 
         Raises JournalError if there is none, if several match, or if a newer coderefine wrote it.
         """
-        fitting = _fitting(run_names(repository), run)
+        names = run_names(repository)
+        fitting = [run] if run in names else [name for name in names if name.startswith(run) or name.endswith(run)]
         if not fitting:
             raise JournalError(f"no run {run!r}: `coderefine log` lists them" if run else "no run is recorded here yet")
         if run and len(fitting) > 1:
@@ -309,11 +310,6 @@ def run_names(repository: Repository) -> list[str]:
     except OSError as error:
         raise JournalError(f"{home(repository)} cannot be read: {error.strerror}") from error
     return sorted(found, reverse=True)
-
-
-def _fitting(names: list[str], run: str) -> list[str]:
-    """Return the name that equals `run`, else all names that begin or end with it."""
-    return [run] if run in names else [name for name in names if name.startswith(run) or name.endswith(run)]
 
 
 def plain_path(path: str) -> bool:

@@ -157,9 +157,14 @@ def _parses(case: _Case) -> Iterator[str]:
             yield f"the new {change.path} does not parse"
 
 
-def _assertion_helpers(case: _Case) -> Iterator[str]:
+def _tests(case: _Case) -> Iterator[str]:
+    """Yield a reason for each weakened assertion helper or docstring example, and for each copied answer."""
+    shown = (f"{item.evidence}\n{item.message}" for item in case.findings if item.critic == "pytest")
+    known = test_literals((*case.tests, *shown))
     for change in case.changed:
         yield from weakened(change, case.helpers(change.path, change.before))
+        yield from changed_examples(change)
+        yield from copied_answers(change, known)
 
 
 def _huge(case: _Case) -> Iterator[str]:
@@ -191,19 +196,4 @@ def _public_api(case: _Case) -> Iterator[str]:
         yield from equality.loosened(change)
 
 
-def _docstring_examples(case: _Case) -> Iterator[str]:
-    for change in case.changed:
-        yield from changed_examples(change)
-
-
-def _copied_answers(case: _Case) -> Iterator[str]:
-    shown = (f"{item.evidence}\n{item.message}" for item in case.findings if item.critic == "pytest")
-    known = test_literals((*case.tests, *shown))
-    for change in case.changed:
-        yield from copied_answers(change, known)
-
-
-RULES = (
-    *(_paths, _readable, _nothing_new, _parses, _assertion_helpers, _huge),
-    *(_violations, _removed_behavior, _public_api, _docstring_examples, _copied_answers),
-)
+RULES = (_paths, _readable, _nothing_new, _parses, _tests, _huge, _violations, _removed_behavior, _public_api)

@@ -137,16 +137,12 @@ def narrowed(change: Change, findings: Sequence[Finding], tests: Sequence[str] =
         return
     allowed = _named(change.path, findings)
     evidence = " ".join(f"{finding.message} {finding.evidence}" for finding in findings if finding.critic == "pytest")
-    for name, old, new in _fewer_parameters(change.old, change.new):
-        if not _renamed(old, new, evidence) and not _demanded(name, old, new, evidence, tests):
-            for parameter in sorted(_dropped(old, new) - allowed):
-                yield f"{name} in {change.path} no longer takes {parameter!r}"
-
-
-def _fewer_parameters(before: ast.Module, after: ast.Module) -> Iterator[tuple[str, Function, Function]]:
-    """Yield the name and both versions of each public function that takes fewer parameters than before."""
-    was, now = _public_functions(before), _public_functions(after)
-    yield from ((name, was[name], now[name]) for name in was if name in now and _dropped(was[name], now[name]))
+    was, now = _public_functions(change.old), _public_functions(change.new)
+    for name, old in was.items():
+        new = now.get(name, old)
+        dropped = sorted(_dropped(old, new) - allowed)
+        if dropped and not _renamed(old, new, evidence) and not _demanded(name, old, new, evidence, tests):
+            yield from (f"{name} in {change.path} no longer takes {parameter!r}" for parameter in dropped)
 
 
 def _public_functions(tree: ast.Module) -> Mapping[str, Function]:

@@ -28,7 +28,8 @@ def publishable(
     `protected_*`: digests by path of the files that must not change, before and after the proof.
     Tests in `flaky` count neither as fixed nor as broken, but they must still exist.
     """
-    touched = _differing(protected_before, protected_after)
+    paths = sorted({*protected_before, *protected_after})
+    touched = tuple(path for path in paths if protected_before.get(path) != protected_after.get(path))
     against = next(_objections(candidate, baseline, flaky, touched), None)
     if against:
         return Verdict(ok=False, reason=against)
@@ -46,10 +47,6 @@ def publishable(
 def worse(candidate: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> str:
     """Return the first reason against publication besides that nothing is better; "" if there is none."""
     return next(_objections(candidate, baseline, flaky, ()), "")
-
-
-def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(sorted(path for path in {*before, *after} if before.get(path) != after.get(path)))
 
 
 def _better_review(candidate: Attempt, baseline: Attempt) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -19,7 +18,9 @@ def content(state: State) -> bool:
     if state.parts.advice and not advice_on(state.best):
         state.say("stage", "review")
         try:
-            checks = _checks_of_all(state, state.best)
+            with state.parts.views.open(state.best.patch) as view:
+                ask = _ask(state, state.best)
+                checks = tuple(critic.check(view, ask) for critic in state.parts.advice)
         except CriticError as error:
             state.say("note", str(error))
             checks = tuple(Check(critic.name, gate=False, notes=(str(error),)) for critic in state.parts.advice)
@@ -46,11 +47,6 @@ def with_advice(state: State, attempt: Attempt) -> Attempt:
     return replace(attempt, checks=(*attempt.checks, *(one for one in results if isinstance(one, Check))))
 
 
-def _checks_of_all(state: State, attempt: Attempt) -> tuple[Check, ...]:
-    with state.parts.views.open(attempt.patch) as view:
-        return tuple(critic.check(view, _ask(state, attempt)) for critic in state.parts.advice)
-
-
 def _compared(state: State, attempt: Attempt) -> tuple[Check | Verdict, ...]:
     """Run the advisers on `attempt`.
 
@@ -68,13 +64,9 @@ def _compared(state: State, attempt: Attempt) -> tuple[Check | Verdict, ...]:
                 results.append(critic.check(view, ask))
                 continue
             rival_views = rival_views or [stack.enter_context(state.parts.views.open(rival.patch)) for rival in rivals]
-            results.append(critic.compare(view, ask, _with_checks(critic.name, rival_views, rivals)))
+            checks = (rival.check(critic.name) or Check(critic.name) for rival in rivals)
+            results.append(critic.compare(view, ask, list(zip(rival_views, checks, strict=True))))
     return tuple(results)
-
-
-def _with_checks(critic: str, views: Sequence[View], rivals: Sequence[Attempt]) -> list[tuple[View, Check]]:
-    """Pair each view with the check of `critic` on the attempt in it."""
-    return [(view, rival.check(critic) or Check(critic)) for view, rival in zip(views, rivals, strict=True)]
 
 
 def _ask(state: State, attempt: Attempt) -> Ask:

@@ -265,15 +265,10 @@ class _Conclusion:
         if not tried.checks:
             return tried.verdict.reason
         if why := judge.worse(tried, self.state.baseline, self.state.flaky):
-            return "; ".join((why, *self._doubted_repairs()))
+            last_repair = next((one.verdict.reason for one in self.state.attempts[:1:-1]), "")
+            return f"{why}; a repair of it is only {last_repair}" if last_repair.startswith(PLAUSIBLE) else why
         helps = judge.publishable(tried, self.state.baseline, self.state.flaky, self.state.parts.scope)
         return tried.verdict.reason.removeprefix(f"{PLAUSIBLE}: ") if helps else ""
-
-    def _doubted_repairs(self) -> Iterator[str]:
-        """Yield why the last repair of the patch that was found is not taken, if it may be wrong."""
-        reasons = [attempt.verdict.reason for attempt in self.state.attempts[2:]]
-        if reasons and reasons[-1].startswith(PLAUSIBLE):
-            yield f"a repair of it is only {reasons[-1]}"
 
     def _evidence(self, tried: Attempt, *, measured: bool) -> Evidence:
         """Return the evidence; where a test file could not be collected without the code, name its tests instead.

@@ -41,7 +41,8 @@ def smallest(state: State, whole: Attempt) -> tuple[Attempt, tuple[PatchPiece, .
     finer = tuple(line for piece in kept for line in _lines(piece))
     if len(finer) > len(kept):
         kept = _fewest(finer, search.holds)
-    return search.best, tuple(_left_out(whole.patch, search.best.patch, before))
+    part = {path: search.best.patch.files.get(path, before[path]) for path in whole.patch.files}
+    return search.best, tuple(pieces(whole.patch, part))
 
 
 def pieces(patch: Patch, before: Mapping[str, bytes | None]) -> Iterator[PatchPiece]:
@@ -51,12 +52,6 @@ def pieces(patch: Patch, before: Mapping[str, bytes | None]) -> Iterator[PatchPi
         yield from (PatchPiece(path, hunk) for hunk in hunks)
         if not hunks and before[path] != data:
             yield PatchPiece(path, None, data)
-
-
-def _left_out(whole: Patch, part: Patch, before: Mapping[str, bytes | None]) -> Iterator[PatchPiece]:
-    """Yield what `whole` changes beside `part`."""
-    base = {path: part.files.get(path, before[path]) for path in whole.files}
-    return pieces(whole, base)
 
 
 def _lines(piece: PatchPiece) -> Iterator[PatchPiece]:
@@ -110,14 +105,11 @@ class _Search:
         self.judged += 1
         self.state.say("stage", f"a smaller part: {counted(len(part), 'piece')}")
         attempt = proved_once(self.state, Attempt(len(self.state.attempts), patch))
-        if not attempt.verdict or not self._as_good(attempt):
+        known, remaining = (identities(judge.remarks(one)).keys() for one in (self.whole, attempt))
+        if not attempt.verdict or not remaining <= known or not failing(attempt) <= failing(self.whole):
             return False
         self.best = attempt
         return True
-
-    def _as_good(self, part: Attempt) -> bool:
-        known, left = (identities(judge.remarks(one)).keys() for one in (self.whole, part))
-        return left <= known and failing(part) <= failing(self.whole)
 
     def _files(self, part: Sequence[PatchPiece]) -> dict[str, bytes | None]:
         files: dict[str, bytes | None] = {piece.path: piece.data for piece in part if piece.hunk is None}

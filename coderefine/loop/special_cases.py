@@ -87,15 +87,11 @@ class SpecialCases:
             parts = (views, self.place, self.interpreter, self.config)
             files = files_of(failing)
             with open_pool(*parts, patch=patch, workers=1, files=files) as pool:
-                names = [name for name in pool.tests if _one_of(name, failing)]
+                # A file or class that could not be collected is in `failing` itself: all of its tests count.
+                names = [name for name in pool.tests if any(f"{name}::".startswith(f"{one}::") for one in failing)]
                 return judged(pool.nearby(names, SECONDS, start))
         except (RunnerError, WorkspaceError) as error:
             return Verdict(ok=True, reason=f"{UNSAID}: {error}")
-
-
-def _one_of(name: str, failing: list[str]) -> bool:
-    """Return whether test `name` failed, or is in a file that could not be collected."""
-    return any(name == one or name.startswith(f"{one}::") for one in failing)
 
 
 def judged(found: Nearby) -> Verdict:

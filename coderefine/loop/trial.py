@@ -141,7 +141,12 @@ def _refused_by(state: State, number: int, patch: Patch, asked: tuple[str, ...] 
     Other tests are assumed to end as in the best attempt; tests lost by chance are excused.
     """
     ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=KILLED)
-    attempt = confined(state, ask, lambda ask: _run(state, number, patch, ask))
+
+    def run(ask: Ask) -> Attempt:
+        checks = critique(state.parts.views, state.parts.critics, patch, ask, before=state.best.checks)
+        return Attempt(number, patch, checks, cost=Cost(test_runs=1))
+
+    attempt = confined(state, ask, run)
     attempt = replace(attempt, verdict=_weighed(state, attempt))
     if attempt.verdict:
         return None
@@ -161,11 +166,6 @@ def _likely_failing(state: State) -> tuple[str, ...]:
     broken = (judge.lost(attempt, state.baseline, state.flaky) for attempt in state.attempts[1:])
     wanted = dict.fromkeys((*suite.failing, *chain.from_iterable(broken)))
     return tuple(name for name in wanted if name not in state.absent)
-
-
-def _run(state: State, number: int, patch: Patch, ask: Ask) -> Attempt:
-    checks = critique(state.parts.views, state.parts.critics, patch, ask, before=state.best.checks)
-    return Attempt(number, patch, checks, cost=Cost(test_runs=1))
 
 
 def _judged(state: State, number: int, patch: Patch) -> Attempt:

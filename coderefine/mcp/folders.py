@@ -97,18 +97,16 @@ def find_run(folders: Sequence[Path], name: str, *, written: bool = False) -> Jo
     `written`: the newest that wrote something. Raises JournalError if there is none.
     """
     repositories = list(_repositories(folders))
-    found = _named(repositories, name) if name else _newest(repositories, folders, written=written)
+    if name and repositories:  # the run is in the first repository that has one of that name
+        having = (one for one in repositories if any(f.startswith(name) or f.endswith(name) for f in run_names(one)))
+        found: Journal | None = Journal.load(next(having, repositories[0]), name)
+    else:
+        found = _newest(repositories, folders, written=written)
     if found is None:
         raise JournalError(f"no run {'wrote anything' if written else 'is recorded'} in {_listed(folders)}")
     if not _about(found.meta, folders):
         raise JournalError(f"run {found.run} is about files outside of what may be touched: {_listed(folders)}")
     return found
-
-
-def _named(repositories: Sequence[Repository], name: str) -> Journal | None:
-    """Return the run of that name, from the first repository that has one. Raises JournalError where it fits none."""
-    having = [one for one in repositories if any(run.startswith(name) or run.endswith(name) for run in run_names(one))]
-    return Journal.load((having or repositories)[0], name) if repositories else None
 
 
 def _newest(repositories: Sequence[Repository], folders: Sequence[Path], *, written: bool) -> Journal | None:

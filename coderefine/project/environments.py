@@ -65,15 +65,12 @@ def _beside(folder: Path) -> Iterator[PythonCandidate]:
         yield from _pointed(folder / name, name)
     yield from _pdm_note(folder)
     for kind in (".tox", ".nox"):
-        for python in sorted(folder.glob(f"{kind}/*/bin/python"), key=_newest, reverse=True):
-            yield PythonCandidate(python, f"{kind[1:]} {python.parent.parent.name}")
+        found = (path.parents[1] for path in folder.glob(f"{kind}/*/bin/python"))
+        for environment in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True):
+            yield PythonCandidate(environment / "bin/python", f"{kind[1:]} {environment.name}")
     for name in (".conda", "env", ".env", "envs/default"):
         if (folder / name / "conda-meta").is_dir() or (folder / name / "pyvenv.cfg").is_file():
             yield from _in(folder / name, name)
-
-
-def _newest(python: Path) -> float:
-    return python.parent.parent.stat().st_mtime
 
 
 def _pointed(path: Path, source: str) -> Iterator[PythonCandidate]:

@@ -118,13 +118,12 @@ class Interpreter:
         An environment inside the project counts as importable; the project's own folders, which an editable install
         puts on the path, do not.
         """
-        return frozenset[str]().union(
-            *(names for folder, names in self.importable.items() if self._foreign(folder, top))
-        )
-
-    def _foreign(self, folder: str, top: Path) -> bool:
-        here = Path(folder)
-        return not folder or not here.is_relative_to(top) or here.is_relative_to(self.prefix)
+        found = frozenset[str]()
+        for folder, names in self.importable.items():
+            here = Path(folder)
+            if not folder or not here.is_relative_to(top) or here.is_relative_to(self.prefix):
+                found |= names
+        return found
 
 
 def interpreter(place: Place, config: Choices, environ: Mapping[str, str]) -> Interpreter:
@@ -138,7 +137,8 @@ def interpreter(place: Place, config: Choices, environ: Mapping[str, str]) -> In
         return _configured(place, config.python, environ)
     passed: list[str] = []
     bare: Interpreter | None = None
-    for candidate, answer in _answers(place, environ):
+    for candidate in _own_last(place, environ):
+        answer = probe(candidate.path, environ)
         if not answer.fault:
             found = _found(candidate, answer, passed)
             if found.pytest:
@@ -146,13 +146,9 @@ def interpreter(place: Place, config: Choices, environ: Mapping[str, str]) -> In
             bare = bare or found
         passed.append(f"{candidate.path} ({candidate.source}) {answer.fault or 'has no pytest'}")
     if bare is None or "pytest" in config.gates:
-        raise SurroundingsError(_none(passed))
+        advice = "install it in the project's environment or set `python`"
+        raise SurroundingsError(f"no interpreter has pytest; {advice} (tried: {'; '.join(passed)})")
     return bare
-
-
-def _answers(place: Place, environ: Mapping[str, str]) -> Iterator[tuple[PythonCandidate, ProbeResult]]:
-    for candidate in _own_last(place, environ):
-        yield candidate, probe(candidate.path, environ)
 
 
 def _own_last(place: Place, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
@@ -181,8 +177,3 @@ def _configured(place: Place, name: str, environ: Mapping[str, str]) -> Interpre
 def _found(candidate: PythonCandidate, answer: ProbeResult, passed: list[str]) -> Interpreter:
     known = (candidate.path, answer.version, candidate.source, answer.pytest, answer.prefix)
     return Interpreter(*known, tuple(passed), answer.importable)
-
-
-def _none(passed: list[str]) -> str:
-    tried = "; ".join(passed)
-    return f"no interpreter has pytest; install it in the project's environment or set `python` (tried: {tried})"

@@ -125,8 +125,8 @@ def _root(folder: Path, top: Path | None) -> Path:
 def _scope(paths: Iterable[Path], top: Path) -> tuple[str, ...]:
     """Return `paths` relative to `top`, without repetitions and without those inside another one."""
     names = dict.fromkeys(path.relative_to(top).as_posix() for path in paths)
-    return tuple(name for name in names if not any(_holds(other, name) for other in names if other != name))
-
-
-def _holds(folder: str, name: str) -> bool:
-    return folder == "." or name.startswith(folder + "/")
+    return (
+        (".",)
+        if "." in names
+        else tuple(name for name in names if not any(name.startswith(f"{other}/") for other in names))
+    )

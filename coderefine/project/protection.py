@@ -205,8 +205,8 @@ class Protection:
         return f"is outside the asked scope ({', '.join(self.scope)})"
 
     def _name(self, path: str) -> str | None:
-        why = protected_name(path)
-        return why or ("is a hook" if self.hooks and _holds(self.hooks, path) else None)
+        is_hook = self.hooks and f"{path}/".startswith(f"{self.hooks}/")
+        return protected_name(path) or ("is a hook" if is_hook else None)
 
     def _test(self, path: str) -> str | None:
         return "is a test or test data" if self.is_test(path) else None
@@ -226,7 +226,8 @@ class Protection:
         """Return why a *new* file would be imported instead of the test runner or the standard library, else None."""
         parts = PurePosixPath(_below(path, self.prefix).removeprefix("src/")).parts
         first = parts[0].removesuffix(".py")
-        if not path.endswith(".py") or len(parts) > 2 or _exists(self.top / path, len(parts)):
+        file = self.top / path
+        if not path.endswith(".py") or len(parts) > 2 or (file if len(parts) == 1 else file.parent).exists():
             return None
         if first in RUNNERS:
             return "would shadow the test runner"
@@ -263,16 +264,8 @@ def _plain(path: str) -> bool:
     return not odd and all(part not in ("", ".", "..") for part in path.split("/"))
 
 
-def _exists(path: Path, depth: int) -> bool:
-    return path.exists() if depth == 1 else path.parent.exists()
-
-
 def _like(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _holds(folder: str, path: str) -> bool:
-    return path == folder or path.startswith(folder + "/")
 
 
 def _folded(path: str) -> str:

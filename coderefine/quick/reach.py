@@ -54,14 +54,15 @@ class FunctionDigests:
 
     def run(self, lines: Iterable[int]) -> list[int]:
         """Return the indices of the functions that contain `lines`; -1 is the module level."""
-        return sorted({self._at(line) for line in lines})
+
+        def at(line: int) -> int:
+            return next((number for number, (first, last) in enumerate(self.spans) if first <= line <= last), -1)
+
+        return sorted(set(map(at, lines)))
 
     def digest(self, functions: Iterable[int]) -> str:
         """Return the digest of the module level and of `functions` (indices in `spans`). Raises IndexError."""
         return _digest(self.level, *(self.functions[number] for number in functions if number >= 0))
-
-    def _at(self, line: int) -> int:
-        return next((number for number, (first, last) in enumerate(self.spans) if first <= line <= last), -1)
 
 
 def _outermost(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -60,16 +60,10 @@ class ProgressState:
     @property
     def line(self) -> str:
         """Return the text `proof · tests 12/44 · attempt 2: search … · 2 requests · 3,411 tokens · $0.0021`."""
-        parts = (self.stage, self._progress, self._attempt, self.request, self._spent)
+        progress = f"{self.unit} {self.done}/{self.total}" if self.total is not None else self.unit
+        attempt = f"attempt {self.number}: {self.attempt}" if self.number else ""
+        parts = (self.stage, progress, attempt, self.request, self._spent)
         return " · ".join(part for part in parts if part)
-
-    @property
-    def _progress(self) -> str:
-        return f"{self.unit} {self.done}/{self.total}" if self.total is not None else self.unit
-
-    @property
-    def _attempt(self) -> str:
-        return f"attempt {self.number}: {self.attempt}" if self.number else ""
 
     @property
     def _spent(self) -> str:

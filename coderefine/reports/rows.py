@@ -232,14 +232,13 @@ def cost(spent: Cost) -> str:
 def ending(outcome: Outcome) -> str:
     """Return the last line of a report: clean, or the remaining findings and why the run ended."""
     hard = sum(finding.severity is Severity.HARD for finding in outcome.remaining)
+    if not hard and outcome.stop is Stop.CLEAN:
+        flaky = len(outcome.evidence.flaky)
+        return f"all checks pass, but for {counted(flaky, 'flaky test')}" if flaky else "all checks pass"
     if not hard:
-        return _clean(len(outcome.evidence.flaky)) if outcome.stop is Stop.CLEAN else f"stopped: {_why(outcome)}"
+        return f"stopped: {_why(outcome)}"
     remains = f"{hard} finding{'s' * (hard != 1)} remain{'s' * (hard == 1)}"
     return f"{remains} ({_why(outcome)})"
-
-
-def _clean(flaky: int) -> str:
-    return f"all checks pass, but for {flaky} flaky test{'s' * (flaky > 1)}" if flaky else "all checks pass"
 
 
 def _why(outcome: Outcome) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from urllib.parse import quote
 
@@ -70,11 +71,8 @@ def _driver(rules: Sequence[str]) -> Json:
 def _rule(name: str) -> Json:
     critic, _, code = name.partition("/")
     text = {"text": f"{critic} reports {code}."}
-    return {"id": name, "name": _pascal(name), "shortDescription": text, "fullDescription": text, "help": text}
-
-
-def _pascal(name: str) -> str:
-    return "".join(part[:1].upper() + part[1:] for part in name.replace("/", "-").replace("_", "-").split("-"))
+    pascal = "".join(part[:1].upper() + part[1:] for part in re.split("[-/_]", name))
+    return {"id": name, "name": pascal, "shortDescription": text, "fullDescription": text, "help": text}
 
 
 def _result(finding: Finding, mark: str, fix: list[Json]) -> Json:

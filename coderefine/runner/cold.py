@@ -130,7 +130,8 @@ class _Cold:
             while crashes <= RESTARTS and hangs <= MOST_HANGS:
                 run = processes.enter_context(ProcessRun(start, self._job(results), results, report))
                 hung = run.watch(limits, repeats=self.suspect.repeats if self.suspect else None)
-                if hung == "computing" and self._may_wait:
+                # Only one test that may hang continues in parallel, and only on the unchanged tree.
+                if hung == "computing" and self.suspect is None and not self.view.patch.files:
                     self._check_trust(results, ended=False)
                     self.suspect = processes.enter_context(Suspect(run, limits))
                     results.blame(Failure("may not end", HANG))
@@ -141,11 +142,6 @@ class _Cold:
             else:
                 self.gave_up = f"gave up after {crashes + hangs} crashes: {len(results.left)} tests not run"
             return self.ended if self._ended_after_all(results) else []
-
-    @property
-    def _may_wait(self) -> bool:
-        """Return whether a test that may hang can continue in parallel: only one, and only on the unchanged tree."""
-        return self.suspect is None and not self.view.patch.files
 
     def _finished(self, run: ProcessRun, results: RunResults, hung: str) -> bool:
         """End a process and record how it ended; return whether the check is finished."""

@@ -40,16 +40,10 @@ def _narrow(path: str) -> str:
     Where that folder contains the home folder, return only the file itself, if it exists.
     """
     home, folder = os.path.realpath(Path.home()), str(Path(path).parent)
-    if folder in TEMPORARY or not (f"{home}/".startswith(folder.rstrip("/") + "/")):
-        return _existing(folder)
-    return path if Path(path).exists() else ""
-
-
-def _existing(folder: str) -> str:
-    """Return `folder` or its nearest existing parent; "" if that is HOME or above it."""
-    home = os.path.realpath(Path.home())
-    found = next((path for path in (Path(folder), *Path(folder).parents) if path.is_dir()), Path("/"))
-    return "" if f"{home}/".startswith(str(found).rstrip("/") + "/") else str(found)
+    if folder not in TEMPORARY and f"{home}/".startswith(folder.rstrip("/") + "/"):
+        return path if Path(path).exists() else ""
+    existing = next((one for one in (Path(folder), *Path(folder).parents) if one.is_dir()), Path("/"))
+    return "" if f"{home}/".startswith(str(existing).rstrip("/") + "/") else str(existing)
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:

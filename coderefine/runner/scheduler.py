@@ -76,7 +76,8 @@ class Scheduler:
         """Send `worker` the next run of `task`; restart its servers first if they have ended."""
         hot = not task.slow and all(name in self._state.places for name in task.asked)
         if not hot and task.stage is Stage.REACH:
-            task.stage, task.asked = Stage.ALL, self._everything(task.candidate)
+            every = (*self._state.fit(self._plan.first), *self._then(task.candidate))
+            task.stage, task.asked = Stage.ALL, tuple(dict.fromkeys(every))
         task.limit = self._state.limit(task.asked, hot=hot) * task.factor
         keep_going = self._plan.keep_going and task.stage is Stage.FIRST
         try:
@@ -92,9 +93,6 @@ class Scheduler:
         except RunnerError:
             worker.died()
             self._send(worker, task)
-
-    def _everything(self, candidate: Candidate) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self._state.fit(self._plan.first), *self._then(candidate))))
 
     def _hot_message(self, task: CandidateRun, *, keep_going: bool) -> Mapping[str, object]:
         places = [self._state.places[name] for name in task.asked]
@@ -203,7 +201,9 @@ class Scheduler:
         found = self._state.statuses(answer)
         died = self._died(answer, found) if answer["died"] else ""
         task.statuses.update(found)
-        reason = died or self._bad(found) or self._gone(task, answer, found) or str(answer["result"].get("void", ""))
+        failures = (name for name, status in found.items() if status.bad and name not in self._plan.known)
+        failed = next((f"{name} {found[name].value}" for name in failures), "")
+        reason = died or failed or self._gone(task, answer, found) or str(answer["result"].get("void", ""))
         return Judged(
             task.candidate,
             dict(task.statuses),
@@ -216,10 +216,6 @@ class Scheduler:
             bool(answer["hung"]),
             answer.get("rough", ""),
         )
-
-    def _bad(self, found: Mapping[str, Status]) -> str:
-        bad = (name for name, status in found.items() if status.bad and name not in self._plan.known)
-        return next((f"{name} {found[name].value}" for name in bad), "")
 
     def _gone(self, task: CandidateRun, answer: Message, found: Mapping[str, Status]) -> str:
         """Return a description of a requested test that has no status, "" if there is none.

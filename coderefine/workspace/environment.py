@@ -53,13 +53,10 @@ def relocated(env: Mapping[str, str], place: Place, copy: Path) -> dict[str, str
     """
     root = copy / place.prefix
     front = [path for path in (root / "src", root) if path.is_dir()]
-    given = [_moved(Path(item), place.top, copy) for item in env.get("PYTHONPATH", "").split(os.pathsep) if item]
+    given = [Path(item) for item in env.get("PYTHONPATH", "").split(os.pathsep) if item]
+    given = [copy / path.relative_to(place.top) if path.is_relative_to(place.top) else path for path in given]
     paths = os.pathsep.join(dict.fromkeys(map(str, (SITE, *front, *given))))
     return {**env, "PYTHONPATH": paths, "CODEREFINE_ORIGIN": str(place.top), "CODEREFINE_COPY": str(copy)}
-
-
-def _moved(path: Path, top: Path, copy: Path) -> Path:
-    return copy / path.relative_to(top) if path.is_relative_to(top) else path
 
 
 @contextlib.contextmanager

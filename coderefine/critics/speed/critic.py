@@ -11,7 +11,7 @@ from coderefine.core import Ask, Check, Finding, Listen, Severity, Span, Verdict
 from coderefine.critics.sandboxed import Sandboxed
 from coderefine.critics.source_files import inside
 from coderefine.critics.speed.benchmarks import CommandBenchmark, Hotspot, PytestBenchmarks
-from coderefine.critics.speed.speedup import LOOKS, MeasureOptions, Reading, SpeedComparison, caches, measure
+from coderefine.critics.speed.speedup import LOOKS, MeasureOptions, SpeedComparison, caches, measure
 from coderefine.critics.symbols import definitions, last_line
 from coderefine.errors import CriticError, SurroundingsError
 from coderefine.llm.context import text_of
@@ -52,7 +52,8 @@ class Speed:
             reading = self._box.fitting(lambda _: self._benchmark.read(view, 0, self._seconds(ask)), loosen=True)
         except CriticError as error:
             raise SurroundingsError(f"the start cannot be measured: {error}") from error
-        notes = (f"measured by {self._benchmark}: {_listed(reading)}",)
+        several = f" in {len(reading)} benchmarks" if len(reading) > 1 else ""
+        notes = (f"measured by {self._benchmark}: {sum(reading.values()):.3g} s{several}",)
         return self._result(view, ask, 1.0, notes, began)
 
     def compare(self, view: View, ask: Ask, rivals: Sequence[tuple[View, Check]]) -> Check | Verdict:
@@ -134,8 +135,3 @@ def _against(found: SpeedComparison, target: float, rival: str) -> str:
         counts = f"only {speed.pairs} pairs fitted the time and {LOOKS[0]} are needed"
         return f"{counts}: a shorter benchmark, or more seconds"
     return f"{speed} compared with {rival}: not certainly above {target:g}×"
-
-
-def _listed(reading: Reading) -> str:
-    more = f" in {len(reading)} benchmarks" if len(reading) > 1 else ""
-    return f"{sum(reading.values()):.3g} s{more}"

@@ -109,7 +109,9 @@ class Canary:
         manager = self._session.config.pluginmanager
         files: Dict[int, Tuple[Any, List[str]]] = {}
         for found in internals.implementations(manager.hook):
-            files.setdefault(id(found.plugin), (found.plugin, []))[1].append(_file(found.function))
+            function = getattr(found.function, "__func__", found.function)
+            file = str(getattr(getattr(function, "__code__", None), "co_filename", ""))
+            files.setdefault(id(found.plugin), (found.plugin, []))[1].append(file)
         return [plugin for plugin, names in files.values() if self._is_other(plugin, names)]
 
     def _is_other(self, plugin: Any, files: List[str]) -> bool:
@@ -159,11 +161,6 @@ def _rewritten(config: Any, folder: str) -> Any:
     spec.loader.exec_module(module)
     shutil.rmtree(folder, ignore_errors=True)
     return module
-
-
-def _file(function: Any) -> str:
-    code = getattr(function, "__code__", None) or getattr(getattr(function, "__func__", None), "__code__", None)
-    return str(getattr(code, "co_filename", ""))
 
 
 def names(secret: str, when: str, doubted: Sequence[str], chosen: Sequence[str], most: int = 3) -> Iterator[str]:

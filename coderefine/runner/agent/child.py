@@ -179,7 +179,8 @@ def _listen(pid: int, receive: int, limits: ChildLimits) -> "tuple[bytes, bool]"
         if ready:
             chunk = os.read(receive, 1 << 16)
             data += chunk
-            if not chunk or _complete(data):
+            # 16 bytes of the nonce, 8 of the length, then as many bytes
+            if not chunk or (len(data) >= 24 and len(data) >= 24 + int.from_bytes(data[16:24], "big")):
                 return data, False
             continue
         if _dead(pid):
@@ -204,10 +205,6 @@ class _ChildClock:
             self._moved, self._cpu = now, cpu
         idle = cpu > 0.0 and now - self._moved > max(self._limit, IDLE)
         return cpu > self._limit or idle or now - self._began > max(self._limit * PATIENCE, IDLE)
-
-
-def _complete(data: bytes) -> bool:
-    return len(data) >= 24 and len(data) >= 24 + int.from_bytes(data[16:24], "big")
 
 
 def _dead(pid: int) -> bool:

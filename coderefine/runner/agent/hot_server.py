@@ -334,7 +334,8 @@ class HotServer:
 
     def _examples(self, edits: "Dict[str, CodeEdit]", seconds: float) -> Dict[str, List[str]]:
         """Return a code for each docstring example of the edited modules, by key of `edits`; {} if there is none."""
-        if not any(self._has_example(path) for edit in edits.values() for path in edit.paths):
+        paths = (path for edit in edits.values() for path in edit.paths)
+        if not any(b">>>" in (self._tree.original(path).data or b"") for path in paths):
             return {}
         from . import docstring_examples  # takes time: it loads pdb
 
@@ -352,9 +353,6 @@ class HotServer:
             ended = child.fork(work, self._limits._replace(cpu=seconds))
             found[number] = json.loads(ended.extra) if ended.ok else docstring_examples.broken(tests)
         return found
-
-    def _has_example(self, path: str) -> bool:
-        return b">>>" in (self._tree.original(path).data or b"")
 
     def _watched(self, message: Message) -> "List[Tuple[types.FunctionType, str]]":
         """Return the functions to watch, with the names of their units."""
