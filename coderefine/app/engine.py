@@ -183,9 +183,9 @@ def loop_parts(
 ) -> Parts:
     """Assemble everything that the loop needs; parameters as in `open_loop` and `gates`."""
     from coderefine.app.hook_cache import unaffected_by
-    from coderefine.loop.behaviour import Behaviour, RecordedBehaviour
+    from coderefine.loop.behaviour import Behaviour
     from coderefine.loop.fast_proof import FastProof, none_same
-    from coderefine.loop.special_cases import RecordedGuard, SpecialCases
+    from coderefine.loop.special_cases import SpecialCases
     from coderefine.loop.state import Parts, forget
     from coderefine.loop.strength import Strength
     from coderefine.runner.equivalence import Equivalence
@@ -193,7 +193,6 @@ def loop_parts(
     place, config, protection = project.place, project.config, project.protection
     where = (place, project.interpreter, config)
     earlier = _earlier_attempts(journal, under) if journal else ()
-    behaviour, special = Behaviour(*where), SpecialCases(*where)
     equivalence = Equivalence(*where)
 
     def original(path: str) -> bytes | None:
@@ -216,9 +215,10 @@ def loop_parts(
         modules=project.interpreter.modules(place.top),
         limits=config.limits,
         strength=Strength(*where, _pools(cluster)),
-        behaviour=(RecordedBehaviour(behaviour, earlier) if earlier else behaviour) if project.task.keeps else None,
+        behaviour=Behaviour(*where) if project.task.keeps else None,
         equivalence=equivalence,
-        special=RecordedGuard(special, earlier) if earlier else special,
+        special=SpecialCases(*where).check,
+        earlier=earlier,
         listen=project.listen,
         record=journal.attempt if journal else forget,
         outside=originals.outside,

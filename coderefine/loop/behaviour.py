@@ -6,12 +6,11 @@ passes all tests and changes `fibonacci(-1)`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from coderefine.config import Config
-from coderefine.core import Attempt, Case, Patch, Verdict, Views
+from coderefine.core import Case, Patch, Verdict, Views
 from coderefine.core.plurals import counted
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
@@ -30,35 +29,6 @@ Answers = Mapping[str, Codes]
 """The results of two runs of each call, by call."""
 
 
-class BehaviourChecker(Protocol):
-    """Checks that patches preserve the behaviour of the code."""
-
-    def check(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
-        """Return a negative verdict if a call that returned a value has another result with the patch.
-
-        The verdict's `reason` describes what was compared, or why nothing was. `cases`: the baseline's tests, by id.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedBehaviour:
-    """Wraps `checker` and returns recorded verdicts on attempts; a second one might differ by timing and chance."""
-
-    checker: BehaviourChecker
-    attempts: Sequence[Attempt]
-
-    def check(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
-        """Return the recorded verdict on the patch; a positive one gets the reason of a new comparison."""
-        known = next((one for one in self.attempts if dict(one.patch.files) == dict(patch.files)), None)
-        if known is None:
-            return self.checker.check(views, patch, cases)
-        if not known.verdict:
-            return known.verdict
-        now = self.checker.check(views, patch, cases)
-        return Verdict(ok=True, reason=now.reason if now else "")
-
-
 @dataclass(slots=True)
 class Behaviour:
     """Compares patched versions of one project with the baseline.
@@ -72,7 +42,10 @@ class Behaviour:
     _start: Answers | None = field(default=None, init=False)
 
     def check(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
-        """Return whether the patch preserves behaviour; see BehaviourChecker.check."""
+        """Return a negative verdict if a call that returned a value has another result with the patch.
+
+        The verdict's `reason` describes what was compared, or why nothing was. `cases`: the baseline's tests, by id.
+        """
         usual = sum(case.seconds for case in cases.values())
         if not any(not case.status.bad for case in cases.values()):
             return _unsaid("no test passes at the start, so there are no calls to compare")

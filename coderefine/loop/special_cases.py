@@ -7,13 +7,12 @@ only if it adds constants where there were none (judge/new_constants.py); a repa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from coderefine import judge
 from coderefine.config import Config
-from coderefine.core import Attempt, Case, Patch, Verdict, Views
+from coderefine.core import Case, Patch, Verdict, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Codes, Nearby
@@ -36,35 +35,8 @@ KNOWS = "knows the tests' inputs"
 UNSAID = "not compared on other calls than the tests' own"
 
 
-class Guard(Protocol):
-    """Refuses patches that special-case the tests' inputs."""
-
-    def check(
-        self, views: Views, patch: Patch, originals: Mapping[str, bytes | None], cases: Mapping[str, Case]
-    ) -> Verdict:
-        """Return a negative verdict if the patch special-cases the tests' own calls.
-
-        The verdict's `reason` describes what was compared, or why nothing was. `originals`: contents of the touched
-        files at the baseline; `cases`: the baseline's tests, by id.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedGuard:
-    """Wraps `guard` and returns recorded verdicts on attempts, because timing may change a second one."""
-
-    guard: Guard
-    attempts: Sequence[Attempt]
-
-    def check(
-        self, views: Views, patch: Patch, originals: Mapping[str, bytes | None], cases: Mapping[str, Case]
-    ) -> Verdict:
-        """Return the recorded verdict, else that of `guard`; see Guard.check."""
-        known = next((one for one in self.attempts if dict(one.patch.files) == dict(patch.files)), None)
-        if known is None:
-            return self.guard.check(views, patch, originals, cases)
-        return known.verdict if known.verdict.reason.startswith(KNOWS) else Verdict(ok=True)
+Guard = Callable[[Views, Patch, Mapping[str, "bytes | None"], Mapping[str, Case]], Verdict]
+"""`SpecialCases.check`, or what replaces it in a test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +50,11 @@ class SpecialCases:
     def check(
         self, views: Views, patch: Patch, originals: Mapping[str, bytes | None], cases: Mapping[str, Case]
     ) -> Verdict:
-        """Return a negative verdict if the patch special-cases the tests' own calls; see Guard.check."""
+        """Return a negative verdict if the patch special-cases the tests' own calls.
+
+        The verdict's `reason` describes what was compared, or why nothing was. `originals`: contents of the touched
+        files at the baseline; `cases`: the baseline's tests, by id.
+        """
         failing = [name for name, case in cases.items() if case.status.bad]
         if not failing or not judge.new_constants(judge.changes(patch, originals)):
             return Verdict(ok=True)

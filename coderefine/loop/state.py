@@ -39,7 +39,7 @@ from coderefine.core import (
     Views,
 )
 from coderefine.judge.weakened_tests import Helpers, no_helpers
-from coderefine.loop.behaviour import BehaviourChecker
+from coderefine.loop.behaviour import Behaviour
 from coderefine.loop.fast_proof import WHOLE, ChosenTests, Selector
 from coderefine.loop.flaky import Confirmation
 from coderefine.loop.special_cases import Guard
@@ -96,6 +96,8 @@ class Parts:
     neither the user nor the project configures them.
     `given`: the first patch is given. It is tried even if nothing is left to repair, and the others build on it.
     `spread`: other machines run all tests, except those of a proof.
+    `earlier`: attempts of the run that is resumed or replayed. Comparisons are not made twice for the same patch,
+    because timing may change their verdict.
     """
 
     views: Views
@@ -109,7 +111,7 @@ class Parts:
     modules: frozenset[str] = frozenset()
     helpers: Helpers = no_helpers
     strength: Strength | None = None
-    behaviour: BehaviourChecker | None = None
+    behaviour: Behaviour | None = None
     special: Guard | None = None
     equivalence: Equivalence | None = None
     listen: Listen = _quiet
@@ -123,6 +125,7 @@ class Parts:
     default: frozenset[str] = frozenset()
     given: bool = False
     spread: bool = False
+    earlier: Sequence[Attempt] = ()
 
 
 @dataclass(slots=True)
@@ -225,6 +228,10 @@ class State:
         """Store how the tests are isolated from the user's tree, for the report."""
         confined = next((check.confined for check in checks if check.confined), ())
         self.isolation = ", ".join(dict.fromkeys((*view.isolation.split(", "), *confined)))
+
+    def earlier(self, patch: Patch) -> Attempt | None:
+        """Return the attempt of the resumed or replayed run with the same content; None if there is none."""
+        return next((one for one in self.parts.earlier if dict(one.patch.files) == dict(patch.files)), None)
 
     def originals(self, patch: Patch) -> Mapping[str, bytes | None]:
         return {path: self.parts.original(path) for path in patch.files}

@@ -9,9 +9,11 @@ from coderefine import judge
 from coderefine.core import KEEPING, Ask, Attempt, Cost, Patch, Verdict
 from coderefine.errors import CriticError
 from coderefine.loop.advice import with_advice
+from coderefine.loop.behaviour import Behaviour
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.proof import examined, excuse
+from coderefine.loop.special_cases import KNOWS
 from coderefine.loop.state import LINTERS, SEED, State, advice_on, failing, tests
 from coderefine.runner.suspect import KILLED
 
@@ -53,9 +55,10 @@ def _general(state: State, attempt: Attempt) -> Attempt:
     repaired = failing(state.best) - failing(attempt)
     if guard is None or not attempt.verdict or not repaired:
         return attempt
-    originals = state.originals(attempt.patch)
+    if known := state.earlier(attempt.patch):
+        return attempt.refused(known.verdict.reason) if known.verdict.reason.startswith(KNOWS) else attempt
     cases = {name: case for name, case in state.baseline.cases.items() if name in repaired}
-    verdict = guard.check(state.parts.views, attempt.patch, originals, cases)
+    verdict = guard(state.parts.views, attempt.patch, state.originals(attempt.patch), cases)
     return attempt if verdict else attempt.refused(verdict.reason)
 
 
@@ -67,9 +70,18 @@ def _kept(state: State, attempt: Attempt) -> Attempt:
     if behaviour is None or not attempt.verdict:
         return attempt
     state.say("stage", "behaviour")
-    verdict = behaviour.check(state.parts.views, attempt.patch, state.baseline.cases)
+    verdict = _preserved(state, attempt.patch, behaviour)
     state.held[attempt.number] = verdict.reason
     return attempt if verdict else attempt.refused(verdict.reason)
+
+
+def _preserved(state: State, patch: Patch, behaviour: Behaviour) -> Verdict:
+    """Return whether `patch` preserves behaviour; a replay decides as the recorded run did."""
+    known = state.earlier(patch)
+    if known and not known.verdict:
+        return known.verdict
+    now = behaviour.check(state.parts.views, patch, state.baseline.cases)
+    return Verdict(ok=True, reason=now.reason if now else "") if known else now
 
 
 def _equal(state: State, attempt: Attempt) -> Attempt:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.config import Config
-from coderefine.core import Case, Patch, Status, Verdict, Views
+from coderefine.core import Case, Patch, Status, Verdict
 from coderefine.loop.special_cases import LEAST, SpecialCases, judged
 from coderefine.project import interpreter, locate
 from coderefine.runner.candidates import Nearby
@@ -178,19 +178,11 @@ def test_unsteady_answers_say_nothing() -> None:
     assert judged(Nearby(found.around, {**found.own, "f": ("a", "b")}, found.other, found.within, {}))
 
 
-class Refusing:
-    """A guard that takes every patch for one that knows the tests' inputs."""
-
-    def check(
-        self, views: Views, patch: Patch, originals: Mapping[str, bytes | None], cases: Mapping[str, Case]
-    ) -> Verdict:
-        return Verdict(ok=False, reason="knows the tests' inputs")
-
-
 def test_only_patches_that_repair_tests_are_looked_at(tmp_path: Path) -> None:
     red = "def total(items):\n    return sum(items[1:])\n"
     test = "from shop import total\n\n\ndef test_all():\n    assert total([1, 2]) == 3\n"
     top = make_repo(tmp_path / "shop", {"shop.py": "import os\n\n\n" + red, "test_shop.py": test})
     tidy, right = {"shop.py": red}, {"shop.py": red.replace("[1:]", "")}
-    outcome = run(top, Script([tidy, right]), special=Refusing()).outcome
+    refusing = Verdict(ok=False, reason="knows the tests' inputs")
+    outcome = run(top, Script([tidy, right]), special=lambda *_: refusing).outcome
     assert [bool(attempt.verdict) for attempt in outcome.attempts] == [True, True, False]
