@@ -94,7 +94,10 @@ def prove(
 
 
 def _read(source: PatchSource, repository: Repository, request: Request, cwd: Path) -> GivenPatch:
-    """Read the patch; one that is to be written is read as a diff and applied to the tree of its destination."""
+    """Read the patch that `source` names: uncommitted changes, a diff, or commits.
+
+    Commits that are to be written to another place are read as a diff, which is applied to the tree of that place.
+    """
     destination = request.destination
     if source.patch is None:
         if not (destination.elsewhere or destination.commit):

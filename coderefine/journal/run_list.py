@@ -157,7 +157,7 @@ def _tracked(journal: Journal, start: str) -> Mapping[str, bytes | None]:
 def _written_over(journal: Journal) -> Mapping[str, bytes | None]:
     """Return the files that the run's own publication replaced, with their recorded content before git's filters.
 
-    Only for publications as `files`: commits are proved without uncommitted work.
+    None for a publication as a commit: its files had no uncommitted changes, so git has their content.
     """
     publication = journal.last_published()
     if publication is None or publication.how != "files":

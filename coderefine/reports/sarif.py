@@ -110,9 +110,9 @@ def _fix(report: RunReport) -> list[Json]:
 
 
 def _replacement(hunk: Hunk) -> Json:
-    """Return an edit of whole lines.
+    """Return an edit of whole lines, as a `replacement` object of SARIF.
 
-    Its range ends in column 1 of the next line; for a last line without a line end, at its end.
+    The range ends in column 1 of the line after the last one; if that has no line end, behind its last character.
     """
     end = {"endLine": hunk.last + 1, "endColumn": 1}
     if hunk.old and not hunk.old[-1].endswith(b"\n"):

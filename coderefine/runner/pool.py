@@ -253,8 +253,8 @@ class Pool:
     def _observe_failing(self, failing: Sequence[str], until: float) -> None:
         """Observe failing tests in one process; if it crashes, observe those without a result one by one.
 
-        In several processes each one would execute what is done once in a process, which clears these lines of no
-        suspicion.
+        Some lines run only for the first test of a process, for example those that fill a cache. In one process only
+        that test counts as having executed them; in several processes every test would, and they would look suspicious.
         """
         places = self._without_deadly(self._known(one_of_each(failing)))
         chosen = self._known(to_watch([self.tests[place] for place in places], self._state.seconds))

@@ -86,7 +86,7 @@ class RunResults:
 
     @property
     def complete(self) -> bool:
-        """Return whether every chosen test has a result; quick, because the last one mostly has none."""
+        """Return whether every chosen test has a result. Look at the last one first: it has none until the end."""
         return all(name in self.cases for name in reversed(self.chosen or ()))
 
     @property

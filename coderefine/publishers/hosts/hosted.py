@@ -1,4 +1,4 @@
-"""Repositories on GitHub and GitLab: find them by a query, and ask there for the merge of a branch."""
+"""Repositories on GitHub and GitLab: find them by a query, and open a pull or merge request for a branch."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ class DirectCalls:
     def settled(self, numbers: Iterable[int], results: bytes, known: Container[int]) -> bool:
         """Return whether the `results` of direct calls are enough to reject the candidate.
 
-        They are if a test outside `known` failed, and if pytest's protocol confirmed earlier failures of all tests that
-        failed.
+        They are if a test outside `known` failed, and if each test that failed is either not called directly, or its
+        function failed before, too, and pytest's protocol confirmed that.
         """
         bad = [number for number in numbers if results[number] in BAD]
         return any(number not in known for number in bad) and all(self._proved(number) for number in bad)

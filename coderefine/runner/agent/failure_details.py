@@ -113,7 +113,7 @@ def headline(
 
 
 def _asserted(lines: List[str]) -> str:
-    """Return the message of an assertion, and the comparison."""
+    """Return the message of an assertion, with the comparison in parentheses."""
     compared = next((line for line in lines if line.startswith("assert ")), "")
     message = lines[0] if lines[0].startswith("assert ") else "AssertionError: " + lines[0]
     return message if compared in ("", lines[0]) else "%s (%s)" % (message, compared)

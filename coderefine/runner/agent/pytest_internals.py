@@ -35,7 +35,7 @@ _HOME = os.path.dirname(os.path.abspath(str(pytest.__file__ or ""))).rpartition(
 
 
 def owner_of(plugin: Any) -> str:
-    """Return the name of the module that a plugin is, or whose class it is an object of."""
+    """Return the name of a plugin's module: of the plugin itself if it is a module, else of its class."""
     return (getattr(plugin, "__name__", "") or "") if isinstance(plugin, type(sys)) else type(plugin).__module__
 
 
