@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
@@ -34,6 +33,6 @@ def test_the_picture_in_the_readme_is_the_contract() -> None:
 
 
 def test_no_two_classes_have_one_name() -> None:
-    trees = (ast.parse(path.read_text("utf-8")) for path in (TOP / "coderefine").rglob("*.py"))
-    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    texts = (path.read_text("utf-8") for path in (TOP / "coderefine").rglob("*.py"))
+    names = Counter(name for text in texts for name in re.findall(r"^ *class (\w+)[(:]", text, re.MULTILINE))
     assert [name for name, count in names.items() if count > 1] == []

@@ -90,6 +90,7 @@ def test_a_reviewed_run_is_replayed_without_a_request(green: Path) -> None:
     assert "5.0 of 5, given by scripted" in said.out
 
 
+@pytest.mark.thorough
 def test_a_commit_says_what_the_review_made_of_it(green: Path) -> None:
     with LlmServer(script) as server:
         said = coderefine("fix", "--commit", "--model", "scripted", "--base-url", server.url, cwd=green)

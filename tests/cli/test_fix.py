@@ -101,6 +101,7 @@ class TestDelivery:
         assert said.code == 2
         assert "exclude each other" in said.lines[0]
 
+    @pytest.mark.thorough
     def test_a_tree_that_moves_meanwhile_is_not_written_and_the_patch_is_kept(self, tmp_path: Path) -> None:
         slow = TESTS + "\n\ndef test_moves():\n    import time\n\n    time.sleep(1.5)\n"
         top = make_repo(tmp_path / "moving", {"order.py": LINT, "test_order.py": slow})
@@ -258,6 +259,7 @@ def test_findings_of_unconfigured_lint_stay_out_of_the_repair_of_a_test(tmp_path
     assert len(git(top, "diff", "--name-only").split()) == 13
 
 
+@pytest.mark.thorough
 def test_four_complex_functions_do_not_delay_the_repair_of_a_test(tmp_path: Path) -> None:
     branches = "".join(f"    if x == {number}:\n        return x\n" for number in range(12))
     parts = {f"part{number}.py": f"def part(x):\n{branches}    return None\n" for number in range(4)}

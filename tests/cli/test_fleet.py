@@ -173,6 +173,7 @@ def test_each_repository_of_a_query_gets_one_pull_request(hosted: tuple[Path, Pa
     assert [one[1:] for one in fake.log if one[0] == "POST"] == [("/repos/o/r/pulls", 429), ("/repos/o/r/pulls", 201)]
 
 
+@pytest.mark.thorough
 def test_each_project_of_a_group_gets_one_merge_request(hosted: tuple[Path, Path]) -> None:
     remote, work = hosted
     with gitlab_fake.served(gitlab_fake.Fake([])) as fake:

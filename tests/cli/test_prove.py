@@ -338,6 +338,7 @@ def test_a_patch_that_is_there_already_is_named(top: Path) -> None:
     assert "fix.patch is there already: `coderefine prove` judges uncommitted changes" in refused(top, "../fix.patch")
 
 
+@pytest.mark.thorough
 def test_a_new_program_is_judged_and_written_as_one(top: Path) -> None:
     asking = "import os\n\n\ndef test_limit_can_be_started():\n    assert os.access('limit', os.X_OK)\n"
     patched(top, {"order.py": GREEN, "test_limit.py": asking, "limit": "#!/bin/sh\necho 100\n"})

@@ -174,6 +174,7 @@ def drafting(seen: Seen) -> str:
     return f"```python\n{DRAFT}```" if "You write pytest tests" in seen.prompt else new(RIGHT)
 
 
+@pytest.mark.thorough
 def test_a_draft_is_kept_in_the_tree_when_asked_for(pkg: Make) -> None:
     top = pkg({"pkg/__init__.py": ""})
     keep = ("--keep-draft", "tests/test_roman.py", "--max-requests", "3")

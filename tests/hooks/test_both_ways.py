@@ -203,6 +203,7 @@ def test_a_test_that_was_red_before_and_fails_elsewhere_is_not_held_against_the_
     assert judged(top) == 0
 
 
+@pytest.mark.thorough
 def test_two_commits_at_once_in_one_tree(tmp_path: Path) -> None:
     """git itself lets only one through; the other says so, and what it would have committed stays."""
     top = make_repo(tmp_path / "one", FILES)

@@ -73,6 +73,7 @@ def test_a_broken_change_is_refused_and_its_repair_lies_unstaged_in_the_tree(rep
     assert (repo / "pkg/a.py").read_text() == FILES["pkg/a.py"]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("searching")
 def test_after_commit_a_a_repair_does_not_leave_nothing_of_the_change(repo: Path) -> None:
     """Git forgets the index of a refused `commit -a`: only the tree holds the change then."""

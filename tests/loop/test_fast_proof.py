@@ -52,6 +52,7 @@ def test_the_tests_that_import_what_is_patched_prove_it(tmp_path: Path) -> None:
     assert outcome.evidence.proved_by == "proved by 3 of 4 tests (--fast-proof): those that can reach the patch"
 
 
+@pytest.mark.thorough
 def test_without_the_setting_all_tests_run(tmp_path: Path) -> None:
     evidence = prove(tmp_path, RIGHT, fast=False).outcome.evidence
     assert (evidence.kept, evidence.ran, evidence.proved_by, evidence.notes) == (3, None, "", ())

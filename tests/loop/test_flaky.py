@@ -132,6 +132,7 @@ def test_a_sure_failure_costs_few_runs() -> None:
     assert critic.runs == [2, 1, 1, 1, 1]
 
 
+@pytest.mark.thorough
 def test_a_right_patch_is_not_refused_for_a_test_that_fails_by_chance_in_the_proof(tmp_path: Path) -> None:
     """In the proof alone, and there one time in four; it is an honest test's timing, say.
 

@@ -212,7 +212,7 @@ def test_limits_are_checked_before_they_are_spent(shop: Path, limits: Limits, st
     assert len(outcome.attempts) - 1 <= 2
 
 
-@pytest.mark.parametrize(("suite", "kept"), [(20.0, 25.0), (400.0, 150.0)])
+@pytest.mark.parametrize(("suite", "kept"), every(2, [(20.0, 25.0), (400.0, 150.0)]))
 def test_proposers_end_early_enough_for_the_proof(shop: Path, suite: float, kept: float) -> None:
     script = Script([{"shop.py": RIGHT}])
     run(shop, script, limits=Limits(seconds=600.0), lasting=suite)

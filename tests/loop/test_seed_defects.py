@@ -99,6 +99,7 @@ def test_1_every_prompt_can_be_filled_in_and_a_missing_field_is_not_hidden(name:
             render(name)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("policy", every(4, ["coderefine", "retry", "warming", "self-refine"]))
 def test_2_success_ends_the_run_and_is_what_is_returned(policy: str, tmp_path: Path) -> None:
     with laid(tmp_path / "shop", [edit(RIGHT), wrong(1)], policy=policy) as table:
@@ -180,6 +181,7 @@ def test_8_what_changes_besides_what_was_asked_is_pointed_out(tmp_path: Path) ->
         assert table.refined().evidence.notes == ()
 
 
+@pytest.mark.thorough
 def test_9_a_run_is_a_value_that_leaves_nothing_behind(tmp_path: Path) -> None:
     environment = dict(os.environ)
     runs = []

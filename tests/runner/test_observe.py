@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from coderefine.config import Config
 from coderefine.core import Status
 from coderefine.project import interpreter, locate
@@ -79,6 +81,7 @@ def test_what_was_watched_counts_although_the_time_ends_in_a_slow_test(tmp_path:
     assert coverage[NEAR]["m.py"] >= {2, 4}
 
 
+@pytest.mark.thorough
 def test_passing_tests_count_although_another_is_slow_to_watch(tmp_path: Path) -> None:
     """The whole process was killed: with no passing test to compare with, a line of 1,265 suspicious ones was 728th."""
     slow = "\n\ndef test_slow():\n    for n in range(10**8):\n        f(n)\n"

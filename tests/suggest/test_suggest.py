@@ -151,7 +151,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top
 
 
-@pytest.mark.parametrize(("branch", "conclusion", "code"), [("good", "success", 0), ("bad", "failure", 1)])
+@pytest.mark.parametrize(("branch", "conclusion", "code"), every(2, [("bad", "failure", 1), ("good", "success", 0)]))
 def test_the_verdict_on_the_pull_request_is_a_check(
     branch: str, conclusion: str, code: int, judged: Path, tmp_path: Path
 ) -> None:
@@ -271,6 +271,7 @@ def test_a_pull_request_without_python_has_a_report_all_the_same(format_: str, p
     json.loads(said.out)
 
 
+@pytest.mark.thorough
 def test_only_style_is_nothing_to_post(pull: Fake) -> None:
     write(pull.top, {"order.py": f"import os\n\n{GREEN}"})
     git(pull.top, "commit", "-qam", "style")
