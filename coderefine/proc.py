@@ -12,12 +12,12 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO
 
 from coderefine import sensitive
+from coderefine.core.views import Finished
 from coderefine.errors import ProcessError
 
 KEEP = 2_000_000
@@ -54,28 +54,6 @@ class _Live:
 
 
 _LIVE = _Live()
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """A finished process. `returncode`: negative for a signal; output is cut to `KEEP` bytes per stream."""
-
-    argv: tuple[str, ...]
-    returncode: int
-    stdout: bytes
-    stderr: bytes
-    seconds: float
-    timed_out: bool = False
-
-    @property
-    def text(self) -> str:
-        return self.stdout.decode("utf-8", "replace")
-
-    @property
-    def complaint(self) -> str:
-        """Return the last line of stderr (or stdout), for messages; the exit code if there is no output."""
-        text = (self.stderr.strip() or self.stdout.strip()).decode("utf-8", "replace")
-        return text.splitlines()[-1] if text else f"exit {self.returncode}"
 
 
 def processors() -> int:
@@ -163,7 +141,7 @@ def run(
     stdin: bytes = b"",
     pass_fds: Iterable[int] = (),
     keep: int | None = KEEP,
-) -> Result:
+) -> Finished:
     """Run `argv` to its end, or kill its process group after `timeout` seconds. Raises ProcessError.
 
     Output streams are cut to `keep` bytes each; None keeps everything (for content, not for logs). If the process has
@@ -179,7 +157,7 @@ def run(
         for thread in (*readers, *feeder):
             thread.join(GRACE * 4)
     out, err = (reader.value for reader in readers)
-    return Result(tuple(argv), child.returncode, out, err, time.monotonic() - began, timed_out)
+    return Finished(tuple(argv), child.returncode, out, err, time.monotonic() - began, timed_out)
 
 
 def is_stopped() -> bool:

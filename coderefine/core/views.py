@@ -13,21 +13,26 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Finished(Protocol):
-    """A child process that has ended, with its output, limited in size."""
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A process that has ended. `returncode`: negative for a signal; the output may be cut, see `proc.run`."""
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    timed_out: bool = False
 
     @property
-    def returncode(self) -> int: ...
+    def text(self) -> str:
+        return self.stdout.decode("utf-8", "replace")
+
     @property
-    def stdout(self) -> bytes: ...
-    @property
-    def stderr(self) -> bytes: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def timed_out(self) -> bool: ...
+    def complaint(self) -> str:
+        """Return the last line of stderr (or stdout), for messages; the exit code if there is no output."""
+        text = (self.stderr.strip() or self.stdout.strip()).decode("utf-8", "replace")
+        return text.splitlines()[-1] if text else f"exit {self.returncode}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from coderefine import proc
+from coderefine.core import Finished
 from coderefine.errors import GitError, ProcessError
 
 KEPT = (
@@ -68,7 +69,7 @@ def run(
     timeout: float = 120.0,
     plain: bool = False,
     hold: tuple[int, ...] = (),
-) -> proc.Result:
+) -> Finished:
     """Run `git args` in `cwd` to its end, with complete output. Raises GitError if it cannot start or times out.
 
     `hold`: open files (locks) that the process inherits and keeps open, even if it outlives us.
@@ -93,7 +94,7 @@ def run(
     return result
 
 
-def complaint(result: proc.Result, where: Path) -> GitError:
+def complaint(result: Finished, where: Path) -> GitError:
     """Return the error of a git command as one line that says what to do."""
     output = result.stderr.decode("utf-8", "replace").strip() or result.text.strip()
     last = _last_line(output) or f"exit {result.returncode}"

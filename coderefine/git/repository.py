@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coderefine import temporary
+from coderefine.core.views import Finished
 from coderefine.errors import GitError, PublishError
 from coderefine.git import process
-from coderefine.proc import Result
 
 ABSENT = "0" * 40
 OURS = {
@@ -89,7 +89,7 @@ class Repository:
 
     def run(
         self, *args: str, stdin: bytes = b"", env: Mapping[str, str] | None = None, cwd: Path | None = None
-    ) -> Result:
+    ) -> Finished:
         """Run `git args`, whatever its exit code."""
         return process.run(args, cwd=cwd or self.top, env=env, stdin=stdin)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from coderefine import proc
-from coderefine.core import Entry, View
+from coderefine.core import Entry, Finished, View
 from coderefine.errors import SandboxError
 from coderefine.sandbox.permissions import MOST_SHARE, PROCESSES, TIGHT, Bounds, machine_memory
 
@@ -127,7 +127,7 @@ def run(
     env: Mapping[str, str] | None = None,
     timeout: float = 600.0,
     stdin: bytes = b"",
-) -> tuple[proc.Result, Report]:
+) -> tuple[Finished, Report]:
     """Run `argv` in `view` under `bounds` to its end. Raises ProcessError, SandboxError; see `start`."""
     with report_pipe() as (reading, writing):
         line = command(view.entry, argv, bounds, cwd=str(view.top / cwd), pipe=writing, strict=strict)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from coderefine import proc
-from coderefine.core import Entry, Patch, View, Views
+from coderefine.core import Entry, Finished, Patch, View, Views
 from coderefine.errors import WorkspaceError, refused
 from coderefine.project import Place
 from coderefine.temporary import remove
@@ -98,7 +98,7 @@ class PrivateView:
         timeout: float = 600.0,
         stdin: bytes = b"",
         pass_fds: Iterable[int] = (),
-    ) -> proc.Result:
+    ) -> Finished:
         wrapped = self.inside.argv(argv, self.top / cwd) if self.inside else argv
         where = "/" if self.inside else self.top / cwd
         return proc.run(wrapped, cwd=where, env=self.env(env), timeout=timeout, stdin=stdin, pass_fds=pass_fds)

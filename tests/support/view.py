@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from coderefine import proc
-from coderefine.core import Entry, Patch
+from coderefine.core import Entry, Finished, Patch
 
 
 class DirectView:
@@ -39,5 +39,5 @@ class DirectView:
         timeout: float = 600.0,
         stdin: bytes = b"",
         pass_fds: Iterable[int] = (),
-    ) -> proc.Result:
+    ) -> Finished:
         return proc.run(argv, cwd=self.top / cwd, env=self.env(env), timeout=timeout, stdin=stdin, pass_fds=pass_fds)
