@@ -8,8 +8,11 @@ import os
 import threading
 import tokenize
 import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 BOM = b"\xef\xbb\xbf"
 
 LONGEST = 255
@@ -97,3 +100,33 @@ def first_line(node: ast.stmt) -> int:
     """Return the first line of a statement, including decorators."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return decorators[0].lineno if decorators else node.lineno
+
+
+def definitions(tree: ast.AST | None, prefix: str = "") -> Iterator[tuple[str, Definition]]:
+    """Yield the functions and classes in `tree` with their qualified names (`Cart.total`), outer before inner."""
+    for child in blocks(tree) if tree else ():
+        if isinstance(child, Definition):
+            yield prefix + child.name, child
+            yield from definitions(child, f"{prefix}{child.name}.")
+        else:
+            yield from definitions(child, prefix)
+
+
+def blocks(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements (and handlers, cases) directly below `node`, in order."""
+    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+        children = getattr(node, name, None)
+        if isinstance(children, list):
+            yield from (child for child in children if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case))
+
+
+def owners(tree: ast.AST | None) -> Mapping[int, str]:
+    """Return line -> qualified name of the innermost function or class on it, decorators included."""
+    found: dict[int, str] = {}
+    for name, node in definitions(tree):  # inner definitions come later and overwrite outer ones
+        found.update(dict.fromkeys(range(first_line(node), last_line(node) + 1), name))
+    return found
+
+
+def last_line(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno

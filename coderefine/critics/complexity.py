@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from coderefine.bounds import bound, decisions, formula, surely_maintainable, surely_simple
-from coderefine.critics.symbols import Definition, Function, blocks, definitions, last_line, rows
-from coderefine.source import first_line, syntax
+from coderefine.critics.symbols import rows
+from coderefine.source import Definition, Function, blocks, definitions, first_line, last_line, syntax
 
 ONE_TOKEN = re.compile(r"[rRuUbB]{0,2}(\"\"\"|''')((?!\1)[^\\])*\1", re.DOTALL)
 """A triple-quoted string that is certainly one token."""

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from coderefine.core import Ask, Check, Finding, Listen, Severity, Span, View
 from coderefine.critics.source_files import sources
-from coderefine.critics.symbols import Function, definitions, last_line
-from coderefine.source import syntax
+from coderefine.source import Function, definitions, last_line, syntax
 
 if TYPE_CHECKING:
     from coderefine.config import Config

@@ -13,7 +13,6 @@ from coderefine.config import Config, Criterion
 from coderefine.core import FIX, Ask, Check, Finding, Read, Severity, Span, Task, View
 from coderefine.core.plurals import counted
 from coderefine.critics.source_files import inside, python_files
-from coderefine.critics.symbols import Symbols
 from coderefine.errors import CriticError, ReplyError, TooLongError
 from coderefine.llm.client import Client
 from coderefine.llm.context import given_files, text_of
@@ -24,6 +23,7 @@ from coderefine.llm.normalize import fenced, mark
 from coderefine.llm.prompts import render, task_text
 from coderefine.llm.structured import ask_json, record
 from coderefine.project import Place, Protection
+from coderefine.source import owners, syntax
 
 MOST, LEAST = 30_000, 3_000
 """Characters of code that one review reads; files beyond them are left out, and a note says so. Fewer when the model
@@ -150,7 +150,7 @@ def _described(criterion: Criterion) -> str:
 
 def _findings(found: Opinion, texts: Mapping[str, str]) -> Iterator[Finding]:
     for remark in found.remarks:
-        symbol = Symbols.of(texts[remark.path]).at(remark.line)
+        symbol = owners(syntax(texts[remark.path])).get(remark.line, "")
         yield Finding(
             "review",
             remark.criterion.name,

@@ -12,10 +12,10 @@ from typing import TypeVar
 
 from coderefine.core import Ask, Check, Finding, Look, Read, Severity, Span, Task, View, WrappedTests
 from coderefine.critics.source_files import inside, weighed
-from coderefine.critics.symbols import Definition, definitions, last_line, without_docstrings
+from coderefine.critics.symbols import without_docstrings
 from coderefine.errors import CriticError
 from coderefine.llm.context import text_of
-from coderefine.source import syntax
+from coderefine.source import Definition, definitions, last_line, syntax
 
 STUB = "write this function: as it stands it says what is wanted and does nothing"
 NO_PROOF = "no test of yours judges what is written: nothing is proved but that the gates are content"

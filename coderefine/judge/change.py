@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
 
 from coderefine.core import Patch
-from coderefine.source import decode, syntax
+from coderefine.source import Function, decode, definitions, owners, syntax
 
 PYTHON = (".py", ".pyi")
 TREES = 256
 """Number of cached syntax trees: a lint fix touches dozens of files, and each is parsed again at every attempt."""
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,27 +93,13 @@ def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
 @lru_cache(maxsize=TREES)
 def functions(tree: ast.Module | None) -> Mapping[str, Function]:
     """Return the functions by qualified name; of two with the same name, the last."""
-    return {name: node for name, node in _definitions(tree, "") if isinstance(node, Function)}
+    return {name: node for name, node in definitions(tree) if isinstance(node, Function)}
 
 
 @lru_cache(maxsize=TREES)
 def scopes(tree: ast.Module | None) -> Mapping[int, str]:
-    """Return line -> qualified name of the innermost function or class on it."""
-    found: dict[int, str] = {}
-    for name, node in _definitions(tree, ""):  # outer definitions come first, so inner ones overwrite them
-        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-        found.update(dict.fromkeys(range(first, (node.end_lineno or first) + 1), name))
-    return found
-
-
-def _definitions(node: ast.AST | None, prefix: str) -> Iterator[tuple[str, Function | ast.ClassDef]]:
-    for child in ast.iter_child_nodes(node) if node else ():
-        inner = prefix
-        if isinstance(child, Function | ast.ClassDef):
-            yield prefix + child.name, child
-            inner = f"{prefix}{child.name}."
-        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
-            yield from _definitions(child, inner)
+    """Return line -> qualified name of the innermost function or class on it; cached, see `owners`."""
+    return owners(tree)
 
 
 def normal(path: str, data: bytes | None) -> bytes:

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from coderefine.core import Attempt, Case, Status
-from coderefine.judge.change import PYTHON, Function, parse
+from coderefine.judge.change import PYTHON, parse
 from coderefine.judge.score import gone
+from coderefine.source import Function
 
 ASSERTING = re.compile(r"_*assert([A-Z_]|$)|raises$|warns$|approx$")
 IGNORED = frozenset({"returns", "annotation", "type_comment", "type_params", "ctx"})

@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, ItemsView, Iterator, KeysView,
 from types import MappingProxyType
 from typing import Any
 
-from coderefine.judge.change import Function, name_set, nodes
+from coderefine.judge.change import name_set, nodes
+from coderefine.source import Function
 
 SMALL, LONG, HIGH, STEPS = 10**9, 400, 40, 4000
 """Maxima: absolute value of a number, items of a collection, exponent, and steps of one evaluation."""

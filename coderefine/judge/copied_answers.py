@@ -22,12 +22,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from coderefine.judge.change import TREES, Change, Function, functions, nodes, scopes
+from coderefine.judge.change import TREES, Change, functions, nodes, scopes
 from coderefine.judge.constant_folding import Names, NotLiteralError, constants, fold
 from coderefine.judge.fixed_answers import FixedAnswer, branches
 from coderefine.judge.name_resolution import last, positional_defaults
 from coderefine.judge.removed_behavior import work
 from coderefine.judge.test_literals import TRIVIAL, Key, TestCase, key, key_of
+from coderefine.source import Function
 
 BASE_CASES = 3
 HALF = 0.5

@@ -9,9 +9,10 @@ from functools import cache
 from itertools import groupby
 
 from coderefine.core import EMPTY, Attempt, Coverage, Evidence, Executed, Finding, Span, Status
-from coderefine.judge.change import PYTHON, Function, parse
+from coderefine.judge.change import PYTHON, parse
 from coderefine.judge.diff import opcodes
 from coderefine.judge.score import PASSING, TESTS, collected, flipped, gone, lost
+from coderefine.source import Function, first_line
 
 NAMED = 20
 """Maximum number of tests that are named for each patched line."""
@@ -122,17 +123,12 @@ def _spans(tree: ast.Module) -> Mapping[int, range]:
         if isinstance(node, ast.Module | ast.ClassDef | Function) and ast.get_docstring(node):
             skipped.add(id(node.body[0]))
         if isinstance(node, ast.stmt) and not isinstance(node, ast.Global | ast.Nonlocal) and id(node) not in skipped:
-            span = range(_first(node), _last(node) + 1)
+            span = range(first_line(node), _last(node) + 1)
             found.update(dict.fromkeys(span, span))
         elif isinstance(node, ast.excepthandler | ast.match_case):
             line = node.lineno if isinstance(node, ast.excepthandler) else node.pattern.lineno
             found[line] = range(line, line + 1)
     return found
-
-
-def _first(node: ast.stmt) -> int:
-    decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(int(decorator.lineno) for decorator in decorators)])
 
 
 def _last(node: ast.stmt) -> int:
@@ -141,7 +137,7 @@ def _last(node: ast.stmt) -> int:
     if not body:
         return node.end_lineno or node.lineno
     first: ast.stmt | ast.match_case = body[0]
-    inner = first.pattern.lineno if isinstance(first, ast.match_case) else _first(first)
+    inner = first.pattern.lineno if isinstance(first, ast.match_case) else first_line(first)
     return max(node.lineno, inner - 1)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice, product
 
-from coderefine.judge.change import Function
 from coderefine.judge.constant_folding import NotLiteralError
 from coderefine.judge.test_literals import Key, key
+from coderefine.source import Function
 
 Inputs = tuple[tuple[str, Key], ...]
 """A conjunction of checks: pairs (dump of an expression, literal that it must equal)."""

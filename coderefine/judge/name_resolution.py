@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from coderefine.judge.change import TREES, Function, name_set, nodes
+from coderefine.judge.change import TREES, name_set, nodes
 from coderefine.judge.constant_folding import NONE, Names, NotLiteralError, constants, fold
+from coderefine.source import Function
 
 OWN, ANY = "<own>", "<any>"
 """First parts of names that the file itself binds, and of attributes of unknown values."""

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import filterfalse
 
-from coderefine.judge.change import TREES, Change, Function
+from coderefine.judge.change import TREES, Change
 from coderefine.judge.constant_folding import NotLiteralError
 from coderefine.judge.test_literals import TRIVIAL, key
+from coderefine.source import Function
 
 DISPLAYS = ast.Dict | ast.List | ast.Tuple | ast.Set
 ORDERINGS = ast.Lt | ast.LtE | ast.Gt | ast.GtE

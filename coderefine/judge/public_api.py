@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from coderefine.core import Finding
-from coderefine.judge.change import Change, Function
+from coderefine.judge.change import Change
 from coderefine.judge.name_resolution import text
+from coderefine.source import Function
 
 TOP = re.compile(r"^(?:async\s+def|def|class)\s+([A-Za-z]\w*)", re.MULTILINE)
 RENAMES = re.compile(r"F401|F811|N8\d\d|A00\d|ARG\d+")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from coderefine.judge.change import Change, Function, functions, nodes
+from coderefine.judge.change import Change, functions, nodes
 from coderefine.judge.name_resolution import last
+from coderefine.source import Function
 
 BROAD = frozenset(("Exception", "BaseException"))
 SHARE, LEAST = 0.5, 10

@@ -7,9 +7,10 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from coderefine.judge.change import Function, name_set, parse
+from coderefine.judge.change import name_set, parse
 from coderefine.judge.constant_folding import NotLiteralError, fold
 from coderefine.judge.name_resolution import last
+from coderefine.source import Function
 
 Key = str
 """A literal as text; equal values have equal keys (5 and 5.0, [1] and (1,))."""

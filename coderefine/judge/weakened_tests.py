@@ -7,7 +7,8 @@ import doctest
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from coderefine.judge.change import Change, Function
+from coderefine.judge.change import Change
+from coderefine.source import Function
 
 Helpers = Callable[[str, "bytes | None"], frozenset[str]]
 """Returns the qualified names of assertion helpers in a file, given its path and bytes (Protection.helpers)."""

@@ -21,9 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coderefine.import_graph import walk
-from coderefine.source import syntax
+from coderefine.source import Function, syntax
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 NAMED = re.compile(r"_*assert(_|[A-Z]|$)")
 ASSERTS = re.compile(r"_*assert([A-Z_]|$)|fail$|fail_")
 RAISES = re.compile(r"raises|assertRaises(Regex)?|assert_raises\w*")

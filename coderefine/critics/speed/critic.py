@@ -12,11 +12,10 @@ from coderefine.critics.sandboxed import Sandboxed
 from coderefine.critics.source_files import inside
 from coderefine.critics.speed.benchmarks import CommandBenchmark, Hotspot, PytestBenchmarks
 from coderefine.critics.speed.speedup import LOOKS, MeasureOptions, SpeedComparison, caches, measure
-from coderefine.critics.symbols import definitions, last_line
 from coderefine.errors import CriticError, SurroundingsError
 from coderefine.llm.context import text_of
 from coderefine.project import Interpreter, Place, Protection
-from coderefine.source import first_line, syntax
+from coderefine.source import definitions, first_line, last_line, syntax
 
 SPOTS, SHARE = 3, 0.05
 """How many functions are named, and the share of the time below which none is."""
