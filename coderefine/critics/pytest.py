@@ -109,11 +109,11 @@ class Pytest:
 def _denied(check: Check, view: View, config: Config) -> Iterator[str]:
     """Yield a sentence for each resource that a failing test needs but the view lacks: network, secret variables."""
     failures = [case.failure for case in check.cases.values() if case.failure and case.status.bad]
-    texts = [one.text for one in failures]
     if "network off" in view.isolation and any(one.wants_network for one in failures):
         yield "a failing test wants the network, which is off: `--network` (network = true) lets tests use it"
+    text = "\n".join(one.text for one in failures)
     for name in sorted(proc.withheld(os.environ, config.pass_env) - {config.api_key_env}):
-        if any(re.search(rf"\b{re.escape(name)}\b", text) for text in texts):
+        if re.search(rf"\b{re.escape(name)}\b", text):
             yield f'a failing test wants {name}, kept from tests as a secret: pass-env = ["{name}"] lets them see it'
 
 
