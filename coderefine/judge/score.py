@@ -6,6 +6,7 @@ get worse (publishable.py).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -21,6 +22,7 @@ BEST = 5.0
 PASSING = (Status.PASSED, Status.XFAILED, Status.XPASSED)
 UNFOUND = ("ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "NotImplementedError")
 """Exceptions that mean that something is not implemented yet."""
+UNIMPORTED = re.compile(r"(?:cannot import name|No module named) '([\w.]+)'")
 BEFORE = ("silent", "lost", "asked", "blocked", "bad")
 """Fields of the score with priority over the line at which a test fails."""
 LABELS = {
@@ -119,17 +121,17 @@ def weigh(
         return Verdict(ok=False, reason=f"breaks {listed(broken)}")
     new, old = (score(item, baseline, scope=scope, flaky=flaky, originals=originals) for item in (candidate, best))
     level = all(getattr(new, name) == getattr(old, name) for name in BEFORE)
-    moved = _moved(candidate, best) if level else None
+    moved = _moved(candidate, best, baseline) if level else None
     return _compared(new, old, candidate, best) if moved is None else moved
 
 
-def _moved(candidate: Attempt, best: Attempt) -> Verdict | None:
+def _moved(candidate: Attempt, best: Attempt, baseline: Attempt) -> Verdict | None:
     """Return a verdict if the same tests fail as in `best`, but further on; None if that does not decide.
 
     A test that now fails at a later line has made progress. The verdict is positive if this is so for all tests that
     fail at another line than before, and negative if all of them fail earlier.
     """
-    now, was = _depths(candidate), _depths(best)
+    now, was = _depths(candidate, baseline), _depths(best, baseline)
     if now.keys() != was.keys():
         return None
     later = tuple(id for id in now if now[id] > was[id])
@@ -139,17 +141,27 @@ def _moved(candidate: Attempt, best: Attempt) -> Verdict | None:
     return Verdict(ok=False, reason=f"fails earlier: {listed(earlier)}") if earlier and not later else None
 
 
-def _depths(attempt: Attempt) -> dict[str, tuple[int, bool]]:
-    return {id: _depth(case) for id, case in attempt.cases.items() if case.status.bad}
+def _depths(attempt: Attempt, baseline: Attempt) -> dict[str, tuple[int, bool, bool]]:
+    return {id: _depth(case, baseline.cases.get(id)) for id, case in attempt.cases.items() if case.status.bad}
 
 
-def _depth(case: Case) -> tuple[int, bool]:
-    """Return how far a failing test got: the failing line, and whether the names used there exist."""
+def _depth(case: Case, before: Case | None) -> tuple[int, bool, bool]:
+    """Return how far a failing test got: the failing line; whether its names exist; whether another import fails.
+
+    Another one than at the baseline (`before`): the names of one import statement are looked up one after the other.
+    """
     failure = case.failure
     frames = failure.frames if failure else ()
     lines = [frame.line for frame in frames if frame.path == case.path]
     unfound = failure is not None and failure.exception.rpartition(".")[2] in UNFOUND
-    return (lines[0] if lines else 0, not unfound)
+    name = _unimported(case)
+    return (lines[0] if lines else 0, not unfound, bool(name) and name != _unimported(before))
+
+
+def _unimported(case: Case | None) -> str:
+    """Return the name or module that could not be imported; "" if the failure is another one."""
+    found = UNIMPORTED.search(case.failure.message) if case and case.failure else None
+    return found[1] if found else ""
 
 
 def _compared(new: Score, old: Score, candidate: Attempt, best: Attempt) -> Verdict:

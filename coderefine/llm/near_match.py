@@ -56,10 +56,14 @@ def _indented(new: Sequence[str], kept: dict[str, str]) -> list[str]:
     filled = _filled(new)
     inner = new[filled[0] : filled[-1] + 1] if filled else ()
     pairs = [(_indent(line), _indent(real)) for line, real in kept.items()]
-    written = min((_indent(new[number]) for number in filled), key=len, default="")
-    if written == min((real for _, real in pairs), key=len):
+    if all(map(str.__eq__, _levels(inner), _levels(list(kept.values())))):
         pairs = []  # only SEARCH had another indentation
     return [kept.get(line, line) if line in kept or not line.strip() else _moved(line, pairs) for line in inner]
+
+
+def _levels(lines: Sequence[str]) -> list[str]:
+    """Return the two lowest of the different indentations."""
+    return sorted({_indent(line) for line in lines if line.strip()}, key=len)[:2]
 
 
 def _moved(line: str, pairs: Sequence[tuple[str, str]]) -> str:

@@ -96,6 +96,24 @@ def test_a_name_that_is_found_now_is_progress() -> None:
     assert not weigh(failing_at(7, "AttributeError"), failing_at(7), start)
 
 
+def lacking(name: str, number: int = 1) -> Attempt:
+    """An attempt in which the test module lacks `name` of the module that it imports in its first line."""
+    message = f"cannot import name '{name}' from 'app.core' (app/core.py)"
+    failure = Failure(message, "ImportError", frames=(Frame("t.py", 1, "<module>"),))
+    one = attempt({"t.py": "error", "u::c": P}, number=number)
+    cases = {**one.cases, "t.py": Case("t.py", Status.ERROR, path="t.py", failure=failure)}
+    return replace(one, checks=(replace(one.checks[0], cases=cases), *one.checks[1:]))
+
+
+def test_the_first_of_two_missing_names_of_an_import_is_progress() -> None:
+    start = lacking("parse", number=0)
+    verdict = weigh(lacking("render"), start, start)
+    assert verdict
+    assert verdict.reason == "the failure has moved on: t.py"
+    assert not weigh(lacking("parse"), start, start)
+    assert not weigh(lacking("parse", number=2), lacking("render"), start)
+
+
 def test_flaky_tests_count_neither_way() -> None:
     start = attempt({"a": F, "b": P}, number=0)
     assert not weigh(attempt({"a": P, "b": P}), start, start, flaky=frozenset({"a"}))

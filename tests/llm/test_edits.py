@@ -115,6 +115,20 @@ def test_a_replacement_written_in_another_indentation_is_moved_with_its_search()
     assert edit(block(search, new), {"cart.py": CART}) == {"cart.py": wanted}
 
 
+def test_a_function_written_with_two_blanks_is_indented_as_the_file_is() -> None:
+    text = b"def f(a):\n    b = a\n    return b\n"
+    search, new = "def f( a ):\n  b=a\n  return b\n", "def f(a):\n  b = a\n  if not b:\n    b = 1\n  return b\n"
+    edited = edit(block(search, new, "f.py"), {"f.py": text})["f.py"]
+    assert edited.decode().splitlines()[:3] == ["def f(a):", "    b = a", "    if not b:"]
+    compile(edited, "f.py", "exec")
+
+
+def test_a_replacement_in_the_indentation_of_the_file_stays_where_only_its_search_has_another() -> None:
+    text = b"def f(a):\n    b = a\n    return b\n"
+    edited = edit(block("def f(a):\n  b = a\n", "def f(a):\n    b = a + 1\n", "f.py"), {"f.py": text})
+    assert edited == {"f.py": text.replace(b"b = a", b"b = a + 1")}
+
+
 def test_blank_lines_left_out_of_a_search_do_no_harm() -> None:
     text = b"def f():\n    a = 1\n\n    b = 2\n    return a\n"
     edited = edit(block("    a = 1\n    b = 2\n", "    a = 1\n    b = 3\n", "f.py"), {"f.py": text})
