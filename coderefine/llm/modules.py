@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import PurePosixPath
 
 from coderefine.source import first_line, syntax
@@ -138,6 +138,10 @@ class ModuleIndex:
     prefix: str = "."
     listing: Callable[[str], Sequence[str]] = lambda _: ()
     _known: dict[str, ProjectModule | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Read each file once; `find` asks for many paths, most of which do not exist, again and again."""
+        self.read = cache(self.read)
 
     def module(self, path: str) -> ProjectModule | None:
         if path not in self._known:

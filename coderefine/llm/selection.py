@@ -6,6 +6,7 @@ import ast
 import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from operator import itemgetter
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -112,6 +113,7 @@ class Selection:
         """Create a selection of `most` characters. `ask` traces the failing tests (None: no result)."""
         self._project = project
         self._tree = tree
+        self._is_code = cache(tree.is_code)
         self._ask = ask
         self._most = most
         self._left = most
@@ -160,7 +162,7 @@ class Selection:
 
     def _code(self, path: str) -> ProjectModule | None:
         """Return the module at `path` if it is the project's own code, which may be shown and edited, else None."""
-        return self._project.module(path) if self._tree.is_code(path) else None
+        return self._project.module(path) if self._is_code(path) else None
 
     def _named(self) -> dict[str, str]:
         """Return the files that the task names, and the complete files that the model requested."""
@@ -211,7 +213,7 @@ class Selection:
     def _definition(self, name: str, path: str) -> Definition | None:
         """Return the definition of `name` as seen from the file `path`, if it is the project's own code."""
         found = self._project.locate(name, path)
-        return found if isinstance(found, Definition) and self._tree.is_code(found.path) else None
+        return found if isinstance(found, Definition) and self._is_code(found.path) else None
 
     def _items(self, places: Iterable[tuple[str, int]]) -> dict[Definition, None]:
         """Return the definitions around `places`, in their order."""
@@ -283,7 +285,7 @@ class Selection:
         module = self._project.module(thing.place) if thing.place else None
         if (module is None or only_exports(module)) and (sibling := self._sibling(thing.place)):
             self._add_lines(sibling, signature_lines(sibling, STYLE // 2, _alike(sibling, thing)))
-        if module is None or not self._tree.is_code(thing.place):
+        if module is None or not self._is_code(thing.place):
             return
         for item in _belonging(module, thing.near):
             self._take(item, ENOUGH)

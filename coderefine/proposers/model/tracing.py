@@ -12,8 +12,9 @@ from coderefine.errors import CriticError, RunnerError
 from coderefine.llm.selection import Trace
 from coderefine.project import Interpreter, Place
 from coderefine.proposers.search.localise import Suspects, suspects, test_sources
-from coderefine.proposers.search.syntax import Module
+from coderefine.proposers.search.syntax import Function, Module
 from coderefine.runner.cold import is_deadly, run_tests
+from coderefine.source import first_line
 
 Tracer = Callable[[Patch, Sequence[Case], Sequence[str]], Check]
 """Returns the executed lines of tests on the patched tree.
@@ -92,7 +93,8 @@ def traced(
     coverage = check.coverage or {}
     modules = {path: module for path, module in _modules(_paths(coverage, failing), read).items() if usable(path)}
     tests = _modules({case.path for case in failing}, read)
-    coverage = {test: _in_functions(modules, lines) for test, lines in coverage.items()}
+    inside = {path: _lines_in_functions(module) for path, module in modules.items()}
+    coverage = {test: _in_functions(inside, lines) for test, lines in coverage.items()}
     found = suspects(modules, coverage, failing, test_sources(failing, tests), tests=tests, steps=check.steps)
     weights = _weights(modules, found)
     if not weights:
@@ -106,13 +108,16 @@ def _failing(cases: Mapping[str, Case]) -> list[Case]:
     return [case for case in _apart(bad) if not is_deadly(case)][:FAILING]
 
 
-def _in_functions(modules: Mapping[str, Module], by_path: Mapping[str, frozenset[int]]) -> Mapping[str, frozenset[int]]:
+def _in_functions(
+    inside: Mapping[str, frozenset[int]], by_path: Mapping[str, frozenset[int]]
+) -> Mapping[str, frozenset[int]]:
     """Leave out what ran because a test was the first to import a module: it says nothing about that test."""
-    kept: dict[str, frozenset[int]] = {}
-    for path in by_path.keys() & modules.keys():
-        stmts = ((line, modules[path].by_line.get(line)) for line in by_path[path])
-        kept[path] = frozenset(line for line, stmt in stmts if stmt is not None and modules[path].function(stmt))
-    return kept
+    return {path: by_path[path] & inside[path] for path in by_path.keys() & inside.keys()}
+
+
+def _lines_in_functions(module: Module) -> frozenset[int]:
+    functions = (stmt for stmt in module.statements if isinstance(stmt, Function))
+    return frozenset(line for one in functions for line in range(first_line(one.body[0]), (one.end_lineno or 0) + 1))
 
 
 def _paths(coverage: Coverage, failing: Sequence[Case]) -> set[str]:

@@ -194,6 +194,9 @@ class Tracer(Watch):
     """
 
     def start(self) -> None:
+        self._foreign: Set[types.CodeType] = set()
+        """Functions that are never recorded: most calls in the process, so these must cost little."""
+        self._line_numbers: Dict[types.CodeType, FrozenSet[int]] = {}
         self._unseen: Dict[types.CodeType, Set[int]] = {}
         self._idle: Dict[types.CodeType, int] = {}
         self._testing_now = False
@@ -225,15 +228,21 @@ class Tracer(Watch):
 
     def _entered(self, frame: types.FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002
         code = frame.f_code
-        place = self._known[code] if code in self._known else self._key(code)
+        if code in self._foreign:
+            return None
+        place = self._key(code)
         if place is None:
+            if not self._tests(code.co_filename):
+                self._foreign.add(code)
             return self._test_step if self._of_test(code) else None
         if self._entries:
             self._hit(place, code.co_firstlineno)
         if not self._lines:
             return None
         if code not in self._unseen:
-            self._unseen[code] = _lines_of(code)
+            if code not in self._line_numbers:
+                self._line_numbers[code] = _lines_of(code)
+            self._unseen[code] = set(self._line_numbers[code])
             self._idle[code] = 0
         return self._step if self._unseen[code] or code is self._module else None
 
@@ -258,23 +267,27 @@ class Tracer(Watch):
             self._unseen[code] = {UNKNOWN}
             self._idle[code] = 0
         unseen = self._unseen[code]
-        place = (code.co_filename, code.co_firstlineno, code.co_name)
-        if line in unseen or (place, line) not in self._hits:
+        if line in unseen:
             unseen.discard(line)
-            self._hit(place, line)
+            self._hit(key(code), line)
             return
-        if UNKNOWN in unseen and self._step_by_step is not None and not self._ignoring:
-            self._step_by_step.now.add((place, line))
+        if UNKNOWN in unseen:
+            place = key(code)
+            if (place, line) not in self._hits:
+                self._hit(place, line)
+                return
+            if self._step_by_step is not None and not self._ignoring:
+                self._step_by_step.now.add((place, line))
         self._idle[code] += 1
         if self._idle[code] > IDLE:
             unseen.clear()
 
 
-def _lines_of(code: types.CodeType) -> Set[int]:
+def _lines_of(code: types.CodeType) -> FrozenSet[int]:
     """Return the lines of a function that have instructions; {UNKNOWN} on Python 3.9, which lacks `co_lines`."""
     if not hasattr(code, "co_lines"):
-        return {UNKNOWN}
-    return {line for _, _, line in code.co_lines() if line}
+        return frozenset((UNKNOWN,))
+    return frozenset(line for _, _, line in code.co_lines() if line)
 
 
 open_watch: Type[Watch] = Monitor if hasattr(sys, "monitoring") else Tracer
@@ -431,7 +444,7 @@ class LineRecorder:
         steps = self._watch.steps
         self.steps = packed((STEPPED,), [hits], [], self._paths.top, steps) if steps else None
         self._watch.steps = {}
-        self._watch.begin()
+        self._watch.pause()
         found: Dict[str, Set[int]] = {}
         for (path, _, _), line in hits:
             found.setdefault(self._paths.relative(path), set()).add(line)
