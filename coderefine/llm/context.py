@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from operator import attrgetter
 from pathlib import Path, PurePosixPath
 
 from coderefine.core import Case, Finding, Task
@@ -107,7 +106,7 @@ def gather(
     things = find_missing(failed, project)
     share = room * (WIDER if wide else 1.0)
     detailed = leading(findings, witness, wide=wide)
-    results = [*map(attrgetter("note"), things), describe(findings, witness, int(MOST * share), wide=wide)]
+    results = [*_notes(things, repository), describe(findings, witness, int(MOST * share), wide=wide)]
     left = int(LONGEST * room) - sum(map(len, results))
     most = min(int((USERS if things else TESTS) * share), left - int((PLACE if things else FUNCTIONS) * room))
     tests = _tests(detailed, cases, repository, things, most)
@@ -141,6 +140,12 @@ def text_of(data: bytes | None) -> str | None:
     """Decode `data` to text with LF line ends; None if it is not text."""
     source = decode(data) if data is not None else None
     return source.text if source else None
+
+
+def _notes(things: Sequence[MissingSymbol], repository: SourceTree) -> list[str]:
+    """Describe missing symbols; fixtures and helpers of tests belong to files that no patch may change."""
+    fixed = {thing.place for thing in things if thing.place and not repository.is_code(thing.place)}
+    return [thing.note + f"; {thing.place} may not be edited" * (thing.place in fixed) for thing in things]
 
 
 def _test_file(finding: Finding, case: Case | None) -> str:

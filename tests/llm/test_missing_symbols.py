@@ -13,7 +13,7 @@ from tests.bench.testfirst.cases import CASES, Case
 from tests.bench.testfirst.run import uses
 
 
-def shown(case: Case, message: str, test: str = "") -> Context:
+def shown(case: Case, message: str, test: str = "", protected: str = "") -> Context:
     """The context for a failure with that message: of the whole test module, or of one test."""
 
     def listing(folder: str) -> list[str]:
@@ -23,7 +23,13 @@ def shown(case: Case, message: str, test: str = "") -> Context:
     failed = Result(symbol, Status.ERROR, 0.1, "tests/test_it.py", 1, Failure(message, message.partition(":")[0]))
     finding = Finding("pytest", "failed", "tests/test_it.py", message, symbol=symbol)
     tree = SourceTree(
-        Path("/x"), ".", case.files.get, lambda path: path.startswith("tests/"), lambda _: True, (), listing
+        Path("/x"),
+        ".",
+        case.files.get,
+        lambda path: path.startswith("tests/"),
+        lambda path: path != protected,
+        (),
+        listing,
     )
     return gather((finding,), {symbol: failed}, tree)
 
@@ -94,3 +100,14 @@ def test_an_error_that_the_test_expects_is_not_taken_for_something_missing() -> 
 def test_a_missing_fixture_is_named_with_the_file_of_the_others() -> None:
     evidence = shown(named("fixture"), "fixture 'full_cart' not found", "test_full").evidence
     assert "no fixture is called full_cart; others are in shop_plugin.py" in evidence
+
+
+def test_of_a_place_that_no_patch_may_change_the_request_says_so() -> None:
+    """Else a model would edit it, and be refused, where only its user can add the fixture."""
+    plugin = "shop_plugin.py"
+    evidence = shown(named("fixture"), "fixture 'full_cart' not found", "test_full", plugin).evidence
+    assert "others are in shop_plugin.py; shop_plugin.py may not be edited" in evidence
+    assert (
+        "may not be edited"
+        not in shown(named("method"), "'Cart' object has no attribute 'remove'", "test_remove").evidence
+    )

@@ -3,7 +3,8 @@
     python -m tests.bench.testfirst.run [--only NAME] [--show]
 
 For each case: whether the request has every line of the tests that uses what is missing, whether it names the file
-where that belongs (and shows it where it exists), and the request's characters. Nothing is sent.
+where that belongs (and shows it where it exists, or says that it may not be edited), and the request's characters.
+Nothing is sent.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def judged(case: Case, said: str) -> tuple[bool, bool, int]:
     request = said[said.find("You repair Python code.") :]
     request = request[: request.rfind("nothing that passes breaks.") + 27]
     lines = all(line in request for line in uses(case))
-    shown = case.place not in case.files or f"=== file {case.place} " in request
+    marks = (f"=== file {case.place} ", f"{case.place} may not be edited")
+    shown = case.place not in case.files or any(mark in request for mark in marks)
     return lines, shown and case.place in request, len(request)
 
 
