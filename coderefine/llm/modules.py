@@ -187,8 +187,11 @@ class ModuleIndex:
         inside = self.locate(imported.name, file, depth - 1) if file and file != path else None
         return inside or self.find(join_dotted(imported.module, imported.name), path)
 
-    def reachable(self, path: str) -> Sequence[str]:
-        """Return the project's files that the module at `path` imports, directly or indirectly, nearest first."""
+    def reachable(self, path: str) -> Iterator[str]:
+        """Yield the project's files that the module at `path` imports, directly or indirectly, nearest first.
+
+        Each is parsed when the next one is asked for.
+        """
         seen = [path]
         for current in seen:
             module = self.module(current)
@@ -197,7 +200,7 @@ class ModuleIndex:
                     file = self.find(dotted, current)
                     if file and file not in seen:
                         seen.append(file)
-        return seen[1:]
+                        yield file
 
 
 def span(node: ast.stmt) -> range:

@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from operator import itemgetter
+from itertools import chain
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Protocol
@@ -136,9 +136,8 @@ class Selection:
         `pointed`: lines of tracebacks, the most relevant first. `remarked`: lines of other gates' findings. `tests`:
         excerpts of test files. `things`: missing symbols.
         """
-        reached = list(dict.fromkeys(path for test in tests for path in self._project.reachable(test)))
-        near = [*map(itemgetter(0), (*pointed, *remarked)), *reached]
-        if not things and (small := self._small(near)):
+        near = [path for path, _ in (*pointed, *remarked)]
+        if not things and (small := self._small(chain(near, self._reached(tests)))):
             self._complete = small
             return self._left - sum(len(self._without_licence(path)) for path in small)
         self.trace = self._ask()
@@ -146,11 +145,11 @@ class Selection:
         self._add_requested()
         self._add_places(things, names)
         self._add_suspicious(self.trace or Trace(), pointed)
-        self._add_unreadable(near)
+        self._add_unreadable(near if self.trace else chain(near, self._reached(tests)))
         most = ENOUGH if self._spent else LIMIT
         self._add_all(self._items(remarked), most)
         if not things and not self.trace:
-            self._add_all(self._tested(reached, names), most)
+            self._add_all(self._tested(self._reached(tests), names), most)
         return self._left
 
     def texts(self, most: int) -> dict[str, str]:
@@ -171,12 +170,26 @@ class Selection:
         most = min(ASKED, self._most)
         return {path: cut(text, most) for path, text in sorted(texts.items()) if text is not None}
 
+    def _reached(self, tests: Iterable[str]) -> Iterator[str]:
+        """Yield the files that the test files import, directly or indirectly, each once; parsing them takes time."""
+        seen: set[str] = set()
+        for path in (path for test in tests for path in self._project.reachable(test)):
+            if path not in seen:
+                seen.add(path)
+                yield path
+
     def _small(self, paths: Iterable[str]) -> list[str]:
         """Return `paths` and files requested by the model if all can be shown completely, else no files."""
-        wanted = sorted({*paths, *(path for path, _ in self._tree.needed)})
-        modules = {path: module for path in wanted if (module := self._code(path))}
-        found = [path for path, module in modules.items() if not only_exports(module)]
-        return found if sum(len(modules[path].text) for path in found) <= min(SMALL, self._most) else []
+        left = min(SMALL, self._most)
+        found: list[str] = []
+        for path in chain((path for path, _ in self._tree.needed), paths):
+            module = self._code(path)
+            if module and path not in found and not only_exports(module):
+                found.append(path)
+                left -= len(module.text)
+            if left < 0:
+                return []
+        return sorted(found)
 
     def _excerpts(self) -> dict[str, str]:
         """Return the selected parts of each file; short files completely if no trace is known."""
