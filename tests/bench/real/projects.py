@@ -168,6 +168,15 @@ PROJECTS = (
     Project("glom", "25.12.0", "development", "glom", ("pytest==8.4.2", "pyyaml")),
     Project("toolz", "1.0.0", "development", "toolz", ("pytest==8.4.2",)),
     Project("pyrsistent", "0.20.0", "development", "pyrsistent", ("pytest==8.4.2", "hypothesis")),
+    # Numbers as words, and logging.
+    Project("num2words", "0.5.14", "development", "num2words", ("pytest==9.1.0", "delegator.py")),
+    Project(
+        "structlog",
+        "26.1.0",
+        "development",
+        "src/structlog",
+        ("pytest==9.1.0", "pytest-asyncio", "simplejson", "time-machine"),
+    ),
     # Put aside: deep recursion, 1,900 tests, unittest classes, asyncio, console scripts run as processes.
     Project("pyparsing", "3.3.3", "held-out", "pyparsing", ("pytest==9.1.0", "railroad-diagrams", "jinja2")),
     Project("parso", "0.8.7", "held-out", "parso", ("pytest==8.4.2",)),
