@@ -91,7 +91,7 @@ class _Finder:
         yield from self._unimportable()
         yield from self._attributes()
         yield from self._parameters()
-        for (name,) in self._matches(UNDEFINED):
+        for (name,) in self._matches(UNDEFINED) if self._innermost else ():
             yield MissingSymbol((name,), self._innermost, note=f"{name} is not defined")
         for (name,) in self._matches(FIXTURE):
             place = self._fixture_module()

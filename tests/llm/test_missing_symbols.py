@@ -102,6 +102,13 @@ def test_a_missing_fixture_is_named_with_the_file_of_the_others() -> None:
     assert "no fixture is called full_cart; others are in shop_plugin.py" in evidence
 
 
+def test_a_name_that_the_test_itself_does_not_define_is_not_taken_for_work_to_be_done() -> None:
+    """`reveal_type` of tests that only mypy can run: no patch defines it, and all that use it would be shown."""
+    context = shown(named("method"), "NameError: name 'remove' is not defined", "test_remove")
+    assert "is not defined" not in context.evidence.replace("NameError: name 'remove' is not defined", "")
+    assert "test_unknown" not in context.tests
+
+
 def test_of_a_place_that_no_patch_may_change_the_request_says_so() -> None:
     """Else a model would edit it, and be refused, where only its user can add the fixture."""
     plugin = "shop_plugin.py"
