@@ -188,12 +188,13 @@ def loop_parts(
     from coderefine.loop.special_cases import SpecialCases
     from coderefine.loop.state import Parts, forget
     from coderefine.loop.strength import Strength
+    from coderefine.proposers.refactorings.inlining import Inlining
     from coderefine.runner.equivalence import Equivalence
 
     place, config, protection = project.place, project.config, project.protection
     where = (place, project.interpreter, config)
     earlier = _earlier_attempts(journal, under) if journal else ()
-    equivalence = Equivalence(*where)
+    equivalence = Equivalence(*where, Inlining(place, protection))
 
     def original(path: str) -> bytes | None:
         return under[path] if path in under else originals[path]

@@ -6,10 +6,14 @@ The proof of a *unit* (an outermost function or method, or a module's own code) 
 2. The tests execute every changed line of it, and all results are equal: those of the tests' calls, recorded in place
    (arguments → result or exception, and the arguments afterwards), and those of calls near them, which are repeated.
    For a module's own code: its attributes, and those of its classes, have equal values.
+3. Its new functions only hold statements that were moved there: with these put back where they are called (`Restore`),
+   both versions compile to the same code, and nothing that the tests run has another result.
 
 Whatever is neither proved nor refuted is *unknown*. A patch with it may be offered, but never written.
 
-The first proof needs no test: the instructions are all that runs, so that no test could show a difference.
+The first and the third proof need no test: the instructions are all that runs, so that no test could show a
+difference. A function that is called adds only its frame, and the end of its variables when it returns: what may depend
+on these is left to the tests.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ import ast
 import re
 import time
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -27,7 +31,7 @@ from itertools import accumulate, chain, count, takewhile, zip_longest
 from pathlib import PurePosixPath
 
 from coderefine.config import Config
-from coderefine.core import Case, Patch, Views
+from coderefine.core import Case, Patch, View, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.agent.code_diff import same, same_but_for_names
@@ -50,8 +54,12 @@ DEFINITIONS = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 UNKNOWN, ENDLESS = "?", "~"
 """Code of a value that cannot be encoded (agent/unit_trace.py); prefix of that of a call that does not end."""
 RUNS = ("old", "old again", "new", "new again")
+MOVED = "compiles to the same code with its new functions put back"
 READS_DOCSTRINGS = re.compile(r"__doc__|getdoc|docopt|doctest|yacc|click|typer|fire|>>>")
 Text = bytes | None
+Restore = Callable[[View, Mapping[str, tuple[str, str]]], Mapping[str, str]]
+"""Returns the new texts with moved statements put back (path -> text), from the texts before and after, and the view
+before; without the files that have none."""
 Unit = tuple[str, str]
 """Path, and qualified name of an outermost function or method; "" for the module's own code."""
 
@@ -82,6 +90,7 @@ class Equivalence:
     place: Place
     interpreter: Interpreter
     config: Config
+    restore: Restore = field(default=lambda _view, _texts: {})
     _known: list[tuple[Mapping[str, Text], Mapping[str, Text], Compared]] = field(default_factory=list, init=False)
     _before: tuple[Mapping[str, Text], frozenset[Unit], _Chosen, Watched] | None = field(default=None, init=False)
     """The last watched tree, the units and the tests that were watched, and what they did."""
@@ -126,18 +135,33 @@ class Equivalence:
             if old == before.files and new == after.files:
                 return found
         began, spent = time.monotonic(), self._spent
-        edits = {}
-        for path, data in after.files.items():
-            was = before.files[path] if path in before.files else originals.get(path)
-            if was != data:
-                edits[path] = FileEdit.between(was, data)
+        texts = {path: (before.files.get(path, originals.get(path)), data) for path, data in after.files.items()}
+        edits = {path: FileEdit.between(*pair) for path, pair in texts.items() if pair[0] != pair[1]}
+        moved = self._moved(views, before, edits, texts)
         try:
-            found = self._compared(views, before, after, cases, edits, until=began + self.left(within))
+            found = self._compared(views, before, after, cases, edits, moved=moved, until=began + self.left(within))
         finally:
             self._last = self._spent - spent, time.monotonic() - began
             self._waited += self._last[1]
         self._known = [*self._known[-20:], (before.files, after.files, found)]
         return found
+
+    def _moved(
+        self, views: Views, before: Patch, edits: Mapping[str, FileEdit], texts: Mapping[str, tuple[Text, Text]]
+    ) -> frozenset[Unit]:
+        """Return the units in which statements were only moved into new functions, and these functions."""
+        pairs = {path: (_text(texts[path][0]), _text(texts[path][1])) for path, edit in edits.items() if edit.added}
+        if not pairs:
+            return frozenset()
+        with views.open(before) as view:
+            found = self.restore(view, pairs)
+        moved: set[Unit] = set()
+        for path, text in found.items():
+            left = FileEdit.of_texts(pairs[path][0], text)
+            # A class with a new method must also be seen as it is when it is loaded: what is inherited is elsewhere.
+            known = {""} if any("." in name for name in edits[path].added) else set()
+            moved |= {(path, name) for name in edits[path].changed - left.changed - known if left.new}
+        return frozenset(moved)
 
     def _compared(
         self,
@@ -147,25 +171,24 @@ class Equivalence:
         cases: Mapping[str, Case],
         edits: Mapping[str, FileEdit],
         *,
+        moved: frozenset[Unit],
         until: float,
     ) -> Compared:
-        changed = sorted((path, unit) for path, edit in edits.items() for unit in edit.changed)
-        equal = {(path, name): "compiles to the same code" for path, edit in edits.items() for name in edit.same}
-        different: dict[Unit, str] = {}
-        unknown: dict[Unit, str] = {}
+        changed, equal = _changed(edits), _same(edits)
         if not changed:
             return Compared(equal)
         try:
             chosen, old, new = self._watched(views, before, after, cases, edits, until=until)
         except (_NotComparedError, RunnerError, WorkspaceError) as error:
             why = str(error) if time.monotonic() < until else "the time for comparisons is used up"
-            return Compared(equal, {}, dict.fromkeys(changed, f"not compared: {why}"))
+            equal |= dict.fromkeys(moved, MOVED)
+            return Compared(equal, {}, {one: f"not compared: {why}" for one in changed if one not in moved})
+        reasons: dict[bool | None, dict[Unit, str]] = {True: equal, False: {}, None: {}}
         for path, name in changed:
             verdict, why = _judged(path, name, edits[path], old, new)
-            {True: equal, False: different, None: unknown}[verdict][path, name] = (
-                f"{name or path}: {why}{chosen.remark}"
-            )
-        return Compared(equal, different, unknown)
+            verdict, why = (True, MOVED) if verdict is None and (path, name) in moved else (verdict, why)
+            reasons[verdict][path, name] = f"{name or path}: {why}{chosen.remark}"
+        return Compared(reasons[True], reasons[False], reasons[None])
 
     def _watched(
         self,
@@ -238,6 +261,15 @@ class Equivalence:
                 some = [units[name]] if name in units and name else units.values()
                 functions = {one for unit in some for one in unit.functions(path)}
                 yield {test for test, entered in self._entered.items() if not functions.isdisjoint(entered)}
+
+
+def _changed(edits: Mapping[str, FileEdit]) -> list[Unit]:
+    return sorted((path, unit) for path, edit in edits.items() for unit in edit.changed)
+
+
+def _same(edits: Mapping[str, FileEdit]) -> dict[Unit, str]:
+    """Return why the units whose text changed, but not their code, are equal."""
+    return {(path, name): "compiles to the same code" for path, edit in edits.items() for name in edit.same}
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,12 +350,22 @@ class FileEdit:
     at_import: bool = False
     """Whether every changed line of the module's own code certainly runs when it is imported."""
 
+    @property
+    def added(self) -> frozenset[str]:
+        """Return the names of the new functions."""
+        return frozenset(self.new.keys() - self.old.keys())
+
     @classmethod
     def between(cls, before: Text, after: Text) -> FileEdit:
-        """Compare two texts; one that cannot be compiled here is a change of the module's own code."""
-        old, new = _text(before), _text(after)
+        """Compare the contents of a file; those that cannot be compiled here are a change of the module's own code."""
+        return cls.of_texts(_text(before), _text(after))
+
+    @classmethod
+    def of_texts(cls, old: str, new: str) -> FileEdit:
+        """Compare the texts of a file. Docstrings count like other constants if something in it may read them."""
+        reads = bool(READS_DOCSTRINGS.search(old) or READS_DOCSTRINGS.search(new))
         try:
-            was, now = _units(old), _units(new)
+            was, now = _units(old, documented=reads), _units(new, documented=reads)
         except (SyntaxError, ValueError, RecursionError):
             return cls({}, {}, frozenset({""}), frozenset(), frozenset(), frozenset())
         alike = {name for name in was.keys() & now.keys() if _alike(was[name].flat, now[name].flat, whole=bool(name))}
@@ -350,14 +392,13 @@ def _text(data: Text) -> str:
 
 
 @lru_cache(maxsize=64)
-def _units(text: str) -> Mapping[str, UnitCode]:
+def _units(text: str, *, documented: bool = False) -> Mapping[str, UnitCode]:
     """Return the module's own code ("") and all outermost functions and methods, by qualified name.
 
-    Of several with one name (a property and its setter), the second is `NAME#2`. Docstrings are left out, unless
-    something in the file may read them: then they are like other constants.
+    Of several with one name (a property and its setter), the second is `NAME#2`. `documented`: with docstrings.
     """
     tree = ast.parse(text)
-    if not READS_DOCSTRINGS.search(text):
+    if not documented:
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 _clear_docstring(node)

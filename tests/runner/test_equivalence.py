@@ -200,3 +200,43 @@ def test_lines_that_stay_in_their_function_did_not_change() -> None:
     edit = FileEdit.between(before.encode(), after.encode())
     assert edit.not_executed("f", frozenset(range(4, 30)), frozenset({26})) == frozenset()
     assert edit.not_executed("f", frozenset(range(4, 30)), frozenset()) == {26}
+
+
+UNTESTED = """def triple(x):
+    if x > 1:
+        return x + x + x
+    return x
+
+
+def double(x):
+    if x < 0:
+        return x - 1
+    return {0}
+"""
+MOVED = UNTESTED.replace("def triple", "def _three(x):\n    return x + x + x\n\n\ndef triple").replace(
+    "        return x + x + x", "        return _three(x)"
+)
+
+
+@pytest.mark.parametrize(
+    ("result", "equal"), [pytest.param("x + x", True, id="moved"), pytest.param("x * 3", False, id="and-changed")]
+)
+def test_statements_that_only_moved_need_no_test(tmp_path: Path, result: str, equal: bool) -> None:
+    tests = "from m import double\n\n\ndef test_double():\n    assert double(0) == 0\n"
+    top = make_repo(tmp_path / "p", {"m.py": UNTESTED.format("x + x"), "test_m.py": tests})
+    place, config = locate([top], top), Config(python=sys.executable)
+
+    def restore(_view: object, texts: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+        return {path: UNTESTED.format(result) for path in texts}
+
+    with open_views(place) as views:
+        found = Equivalence(place, interpreter(place, config, {}), config, restore).compare(
+            views,
+            Patch(),
+            Patch({"m.py": MOVED.format(result).encode()}, "test", ""),
+            {"test_m.py::test_double": Case("test_m.py::test_double", Status.PASSED, 0.01)},
+            {"m.py": UNTESTED.format("x + x").encode()},
+        )
+    assert ("m.py", "triple") in found.equal, found
+    assert set(found.different) == (set() if equal else {("m.py", "double")}), found
+    assert not found.unknown

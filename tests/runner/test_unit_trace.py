@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import cast
 
-from coderefine.runner.agent.unit_trace import UnitTrace
+from coderefine.runner.agent.unit_trace import UnitTrace, module_values
 
 
 def halves(numbers: Iterable[int]) -> Iterator[int]:
@@ -44,3 +44,31 @@ def test_a_caught_exception_is_no_result_where_all_lines_were_seen_before() -> N
     assert not any(code.startswith("!") for codes in trace.results["guarded"].values() for code in codes)
     start = guarded.__code__.co_firstlineno
     assert trace.lines["guarded"] == {start + 1, start + 2, start + 3, start + 4}
+
+
+class Base:
+    def _add(self) -> int:
+        return 1
+
+
+def test_a_new_method_that_hides_an_inherited_one_is_another_value_of_its_class() -> None:
+    """The base class may be one of another package, of which only its loaded form is known."""
+
+    def values(body: dict[str, object]) -> dict[str, str]:
+        return module_values({"Cart": type("Cart", (Base,), {"__module__": "m", **body})}, "m")
+
+    def added(_self: object) -> int:
+        return 2
+
+    assert values({"_sum": added})["Cart"] == values({})["Cart"]
+    assert values({"_add": added})["Cart"] != values({})["Cart"]
+
+
+def test_a_new_method_that_a_subclass_overrides_is_another_value_of_its_class() -> None:
+    def values(body: dict[str, object]) -> dict[str, str]:
+        cart = type("Cart", (), {"__module__": "m", **body})
+        basket = type("Basket", (type("Middle", (cart,), {}),), {"_add": None})
+        return module_values({"Cart": cart}, "m") if basket else {}
+
+    assert values({"_sum": None})["Cart"] == values({})["Cart"]
+    assert values({"_add": None})["Cart"] != values({})["Cart"]

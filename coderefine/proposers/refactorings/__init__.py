@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 NAME = "simplify"
 RULE = "CC"
 PRIVATE = re.compile(r"\b_[A-Za-z]\w*")
-MOST_FILES = 3_000
-"""Files whose private names are read."""
 
 
 class ComplexityChanges:
@@ -91,9 +89,11 @@ class ComplexityChanges:
 
     def _taken(self, view: View) -> frozenset[str]:
         """Return the private names of the whole project: a new method must not be overridden, nor override one."""
+        from coderefine.proposers.refactorings.files import python_files
+
         if self._private is None:
-            names = sorted((view.host_path / self._place.prefix).rglob("*.py"))[:MOST_FILES]
-            self._private = frozenset(name for file in names if file.is_file() for name in _private_names(file))
+            names = python_files(view.host_path / self._place.prefix) or ()
+            self._private = frozenset(name for file in names for name in _private_names(file))
         return self._private
 
     def _formatted(self, view: View, path: str, before: str, after: str) -> str:

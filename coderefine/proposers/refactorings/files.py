@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 
 import libcst as cst
 
@@ -14,6 +17,8 @@ from coderefine.proposers.refactorings.sequence import Draft
 from coderefine.proposers.refactorings.trees import Unit
 
 WIDEST = 120
+MOST_FILES = 3_000
+"""Python files of a project that are read for the names in them."""
 ACCESSORS = ("getter", "setter", "deleter")
 LEAST_PRIVATE, MOST_DOCUMENTED = 3, 1.0
 """Private functions of a module from which its style is known; share with docstrings for a new one to get one."""
@@ -44,7 +49,7 @@ def placed(text: str, symbol: str, taken: frozenset[str], line: int = 0) -> Plac
     alone = _dedented(lines[rows.start : rows.stop], margin) if lines[rows.start].startswith(margin) else None
     if alone is None or indented(alone, len(classes), indent) != lines[rows.start : rows.stop]:
         return "it is indented in an unusual way"
-    unit = Unit(alone, *_belongs(function, classes), taken, indent, _width(lines), _documents(tree))
+    unit = Unit(alone, *belongs(function, classes), taken, indent, _width(lines), _documents(tree))
     return Placed(unit, rows, len(classes))
 
 
@@ -91,7 +96,7 @@ def _first_row(node: ast.stmt) -> int:
     return min([node.lineno, *(one.lineno for one in marks)]) - 1
 
 
-def _belongs(function: Function, classes: Sequence[ast.ClassDef]) -> tuple[str, str, str]:
+def belongs(function: Function, classes: Sequence[ast.ClassDef]) -> tuple[str, str, str]:
     """Return the first parameter of a method, the decorator of its kind, and its class."""
     marks = {getattr(one, "id", "") for one in function.decorator_list}
     arguments = [*function.args.posonlyargs, *function.args.args]
@@ -176,3 +181,18 @@ def _above(text: str, place: Placed, lines: Sequence[str]) -> int:
 def identifiers(text: str) -> frozenset[str]:
     """Return every word of a text that could be a name."""
     return frozenset(re.findall(r"[A-Za-z_]\w*", text))
+
+
+def python_files(top: Path) -> list[Path] | None:
+    """Return the Python files below a folder, without those of virtual environments; None if there are too many."""
+    found = list(islice(_python_files(top), MOST_FILES + 1))
+    return found if len(found) <= MOST_FILES else None
+
+
+def _python_files(top: Path) -> Iterator[Path]:
+    for folder, inner, names in os.walk(top):
+        inner[:] = sorted(one for one in inner if not one.startswith("."))
+        if "pyvenv.cfg" in names:
+            inner.clear()
+        else:
+            yield from filter(Path.is_file, (Path(folder, name) for name in sorted(names) if name.endswith(".py")))

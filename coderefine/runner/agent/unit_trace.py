@@ -144,9 +144,21 @@ def module_values(names: Dict[str, Any], module: str) -> Dict[str, str]:
             if value.__module__ == module:
                 inner = module_values(dict(vars(value)), module)
                 found.update({"%s.%s" % (name, one): code for one, code in inner.items()})
-                found[name] = "class of " + " ".join(base.__name__ for base in value.__mro__)
+                found[name] = "class of %s overriding %s" % (
+                    " ".join(base.__name__ for base in value.__mro__),
+                    _overridden(value),
+                )
         elif isinstance(value, (types.FunctionType, staticmethod, classmethod, property)):
             found[name] = type(value).__name__
         elif not isinstance(value, types.ModuleType):
             found[name] = _code(value)
     return found
+
+
+def _overridden(value: type) -> List[str]:
+    """Return the attributes of a class that a base class has too, and those that a subclass has: wherever they are."""
+    bases = value.__mro__[1:]
+    below: List[type] = list(type.__subclasses__(value))
+    for one in below:
+        below.extend(type.__subclasses__(one))
+    return sorted(name for name in vars(value) if any(name in vars(one) for one in (*bases, *below)))

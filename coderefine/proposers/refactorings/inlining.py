@@ -1,0 +1,326 @@
+"""Put new functions back where they are called: if the file then compiles as before, they are moved statements.
+
+Each step is guessed and then checked: extracting the statements that were put back (`examined`, `extracted`) must give
+the function and its call again. So the data flow has the same say as for a draft, and a wrong guess proves nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined
+from coderefine.proposers.refactorings.extraction import extracted
+from coderefine.proposers.refactorings.files import belongs, python_files
+from coderefine.proposers.refactorings.flow import Function, called, own_nodes, uses
+from coderefine.proposers.refactorings.trees import Unit
+from coderefine.source import syntax
+
+if TYPE_CHECKING:
+    from coderefine.core import View
+    from coderefine.project import Place, Protection
+
+HELD = re.compile(r".*(open|temp|lock|connect|acquire|session|pool|executor|socket|mmap|redirect)", re.IGNORECASE)
+"""Functions whose result may do something when it is destroyed: close a file, remove a folder."""
+FINALIZED = re.compile(r"\b(__del__|weakref)\b")
+"""In a project with such a word, this may hold for every object that it makes."""
+ANY = re.compile("")
+SEES_FRAMES = re.compile(
+    r"\b(_getframe|currentframe|getouterframes|extract_stack|format_stack|print_stack|settrace|setprofile)\b"
+    r"|inspect\.stack\b|stacklevel\s*=\s*(?!1\b|2\b)|def __getattribute__"
+)
+"""What may depend on how many calls are above it. With `stacklevel=2` it is the calling file, which stays the same."""
+PRIVATE, OF_CLASS = re.compile(r"\b_[A-Za-z]\w*"), re.compile(r"\b_*[A-Z]\w*\.[A-Za-z_]\w*")
+TRANSPARENT = frozenset(
+    """property cached_property staticmethod classmethod setter getter deleter abstractmethod overload override final
+    contextmanager asynccontextmanager wraps lru_cache cache total_ordering singledispatch register""".split()
+)
+"""Decorators for which it makes no difference how a function is divided; others may read its code."""
+CLASS = re.compile(r"_*[A-Z]")
+MARK = ast.Expr(ast.Constant(b"put back"))
+"""Stands before statements that were put back: also to keep an `if` apart from the `else` above it."""
+Classes = tuple[ast.ClassDef, ...]
+
+
+@dataclass(frozen=True)
+class _Definition:
+    """A function that is directly in the module or in classes. `home`: the list of statements that it is in."""
+
+    node: Function
+    classes: Classes
+    home: list[ast.stmt]
+
+    @property
+    def name(self) -> str:
+        return ".".join((*(one.name for one in self.classes), self.node.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The text of a file with new functions put back; these functions, and the methods that pass their receiver on.
+
+    `methods`: as CLASS.METHOD. `holds`: whether a variable of a new function may hold the last reference to an object.
+    """
+
+    text: str
+    names: frozenset[str]
+    methods: frozenset[str]
+    holds: bool
+
+    def is_unknown_to(self, codes: Collection[str]) -> bool:
+        """Return whether no file of the project, with these texts, can notice the new functions."""
+        words = {word for code in codes for kind in (PRIVATE, OF_CLASS) for word in kind.findall(code)}
+        noticed = self.holds and any(map(FINALIZED.search, codes))
+        return words.isdisjoint(self.names | self.methods) and not noticed
+
+
+class Inlining:
+    """Returns files with their new functions put back, where the project's other files allow it.
+
+    They must not know the names of the new functions, nor call a method that has a new one with objects of other
+    classes; and nothing in the project, other than tests, may look at the calls above it.
+    """
+
+    def __init__(self, place: Place, protection: Protection) -> None:
+        self._place, self._protection = place, protection
+
+    def __call__(self, view: View, texts: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+        """Return the text by path, for those of `texts` (before and after) that have such functions."""
+        every = {path: found for path, pair in texts.items() if (found := restored(*pair))}
+        codes = self._codes(view) if every else {}
+        if any(self._sees_frames(path, code) for path, code in codes.items()):
+            return {}
+        return {path: one.text for path, one in every.items() if codes and one.is_unknown_to(codes.values())}
+
+    def _codes(self, view: View) -> dict[str, str]:
+        """Return the text of each Python file of the project by path; {} if there are too many."""
+        files = python_files(view.host_path / self._place.prefix) or ()
+        read = ((file.relative_to(view.host_path).as_posix(), file.read_bytes()) for file in files)
+        return {path: data.decode("utf-8", "replace") for path, data in read}
+
+    def _sees_frames(self, path: str, code: str) -> bool:
+        return bool(SEES_FRAMES.search(code)) and not self._protection.is_test(path)
+
+
+def restored(before: str, after: str) -> Restored | None:
+    """Return the file `after` with the new functions put back that are plain extractions; None if there are none."""
+    old, new = syntax(before), syntax(after)
+    if old is None or new is None:
+        return None
+    known = {one.name for one in _definitions(old.body, ())}
+    fresh = {one.name for one in _definitions(new.body, ()) if _is_new(one.node, before, after)} - known
+    names, methods, holds = set(), set(), False
+    while done := next(_steps(new, fresh), None):
+        caller, helper, function = done
+        caller.home[caller.home.index(caller.node)] = function
+        helper.home.remove(helper.node)
+        names.add(helper.node.name)
+        methods |= {f"{helper.classes[-1].name}.{caller.node.name}"} if helper.classes else set()
+        holds = holds or _destroys_early(helper.node, ANY)
+    return Restored(ast.unparse(new), frozenset(names), frozenset(methods), holds) if names else None
+
+
+def _definitions(body: list[ast.stmt], classes: Classes) -> Iterator[_Definition]:
+    for node in body:
+        if isinstance(node, Function):
+            yield _Definition(node, classes, body)
+        elif isinstance(node, ast.ClassDef):
+            yield from _definitions(node.body, (*classes, node))
+
+
+def _is_new(node: Function, before: str, after: str) -> bool:
+    """Return whether nothing but one place of the file can know a function: its private name occurs nowhere else."""
+    word = re.compile(rf"\b{re.escape(node.name)}\b")
+    private = node.name.startswith("_") and not node.name.startswith("__")
+    return private and len(word.findall(after)) == 2 and not word.search(before)
+
+
+def _steps(tree: ast.Module, fresh: AbstractSet[str]) -> Iterator[tuple[_Definition, _Definition, Function]]:
+    """Yield functions that call one of `fresh`, that one, and the function with its statements put back."""
+    every = list(_definitions(tree.body, ()))
+    # What was moved last is put back first: it may hold the call of another new function.
+    for caller in sorted(every, key=lambda one: one.name in fresh):
+        for helper in (one for one in every if one.name in fresh):
+            if _may_call(tree, caller, helper) and all(map(_is_transparent, caller.node.decorator_list)):
+                yield from ((caller, helper, one) for one in _put_back(caller, helper))
+
+
+def _may_call(tree: ast.Module, caller: _Definition, helper: _Definition) -> bool:
+    """Return whether the caller calls the helper, which is a method of its class, or above it in the module."""
+    calls = any(called(node) == helper.node.name for node in ast.walk(caller.node))
+    if not calls or _destroys_early(helper.node, HELD):
+        return False
+    if helper.classes:
+        return helper.classes == caller.classes and bool(CLASS.match(helper.classes[-1].name))
+    top: ast.stmt = caller.classes[0] if caller.classes else caller.node
+    return tree.body.index(helper.node) < tree.body.index(top)
+
+
+def _is_transparent(mark: ast.expr) -> bool:
+    mark = mark.func if isinstance(mark, ast.Call) else mark
+    return (mark.attr if isinstance(mark, ast.Attribute) else getattr(mark, "id", "")) in TRANSPARENT
+
+
+def _put_back(caller: _Definition, helper: _Definition) -> Iterator[Function]:
+    """Yield the caller with the statements of the helper, where extracting them gives both functions again."""
+    for body, first, count in _places(caller.node, helper.node.name):
+        kept = body[first : first + count]
+        for guess in _guesses(kept, helper.node):
+            body[first : first + count] = copy.deepcopy([MARK, *guess])
+            function = _normal(caller.node)
+            body[first : first + len(guess) + 1] = kept
+            if isinstance(function, Function) and _is_extraction(function, len(guess), caller, helper):
+                yield _Unmarked().visit(function)
+
+
+def _places(node: ast.AST, name: str) -> Iterator[tuple[list[ast.stmt], int, int]]:
+    """Yield the suite, the position and the number of the statements that call the function `name`."""
+    for part in ast.walk(node):
+        suites: Iterator[object] = (getattr(part, branch, None) for branch in ("body", "orelse", "finalbody"))
+        for suite in (one for one in suites if isinstance(one, list)):
+            for first, statement in enumerate(suite):
+                if called(_call(statement)) == name:
+                    result = isinstance(statement, ast.Assign) and _is_result(statement, suite[first + 1 : first + 2])
+                    yield suite, first, 1 + result
+
+
+def _call(node: ast.AST | None) -> ast.AST:
+    """Return the call that a statement makes, without `await` and `yield from`; anything else if it makes none."""
+    match node:
+        case ast.Expr(value=value) | ast.Assign(value=value) | ast.Return(value=value) | ast.If(test=value):
+            return _call(value)
+        case ast.Await(value=value) | ast.YieldFrom(value=value):
+            return _call(value)
+    return node or ast.Pass()
+
+
+def _is_result(node: ast.Assign, following: Sequence[ast.stmt]) -> bool:
+    """Return whether the statement after the call returns its result unless that is None."""
+    match node, following:
+        case ast.Assign(targets=[ast.Name(id=name)]), [ast.If(test=test, body=[ast.Return(value=value)], orelse=[])]:
+            return ast.unparse(test) == f"{name} is not None" and getattr(value, "id", "") == name
+    return False
+
+
+def _guesses(kept: Sequence[ast.stmt], helper: Function) -> Iterator[list[ast.stmt]]:
+    """Yield what the statements `kept`, which call the helper, may have been before."""
+    body = list(helper.body)
+    if ast.get_docstring(helper) is not None:
+        yield from _guesses(kept, ast.FunctionDef(helper.name, helper.args, body[1:], [], None))
+    match kept[0]:
+        case ast.Return():
+            yield body
+        case ast.If(body=[leave], orelse=[]):
+            yield _left(body, ast.Constant(value=True), leave)
+        case ast.Assign(targets=[ast.Name() | ast.Tuple() as target]) if len(kept) == 1:
+            yield from _with_results(body, target)
+        case ast.Assign() | ast.Expr():
+            yield _left(body, ast.Constant(value=None) if len(kept) == 2 else None, ast.Continue())
+
+
+def _left(body: Sequence[ast.stmt], value: ast.expr | None, leave: ast.stmt) -> list[ast.stmt]:
+    """Return `body` with another statement for each `return VALUE`; without the return at its end."""
+    *others, last = body
+    kept = others if isinstance(last, ast.Return) and others else body
+    leaver = _Leaver(value, leave)
+    return [leaver.visit(copy.deepcopy(one)) for one in kept]
+
+
+def _with_results(body: Sequence[ast.stmt], target: ast.expr) -> Iterator[list[ast.stmt]]:
+    """Yield `body` with its results in the variables of `target` in place of returning them."""
+    *others, last = body
+    if not isinstance(last, ast.Return) or last.value is None:
+        return
+    results = copy.deepcopy(last.value)
+    yield _left(body, results, ast.Continue())
+    yield list(others)
+    if ast.unparse(target) != ast.unparse(results):
+        assigned = ast.Assign([copy.deepcopy(target)], results, lineno=0)
+        yield [*others, assigned]
+        yield [*_left([*others, ast.Pass()], copy.deepcopy(target), ast.Continue())[:-1], assigned]
+
+
+class _Leaver(ast.NodeTransformer):
+    """Replaces each `return VALUE` of a function by another statement."""
+
+    def __init__(self, value: ast.expr | None, leave: ast.stmt) -> None:
+        self._value, self._leave = _shown(value), leave
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        return copy.deepcopy(self._leave) if _shown(node.value) == self._value else node
+
+
+def _shown(value: ast.expr | None) -> str:
+    return ast.unparse(value) if value is not None else ""
+
+
+def _normal(node: ast.stmt) -> ast.stmt | None:
+    """Return a statement as it is after writing and reading it; None if it cannot be written."""
+    try:
+        tree = syntax(ast.unparse(ast.fix_missing_locations(copy.deepcopy(node))))
+    except (ValueError, RecursionError):
+        return None
+    return tree.body[0] if tree is not None and tree.body else None
+
+
+def _is_extraction(function: Function, count: int, caller: _Definition, helper: _Definition) -> bool:
+    """Return whether the caller and the helper come of extracting the `count` statements after the mark."""
+    unit = Unit(ast.unparse(function), *belongs(function, caller.classes))
+    for suite in unit.suites:
+        for at, statement in enumerate(suite.statements, 1):
+            if _is_mark(statement) and suite.cut(at, at + count) is not None:
+                found = examined(StatementBlock(unit, suite, at, at + count))
+                return isinstance(found, Extraction) and _written(found, helper) == _dumps((caller.node, helper.node))
+    return False
+
+
+class _Unmarked(ast.NodeTransformer):
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        return None if _is_mark(node) else node
+
+
+def _is_mark(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and ast.dump(node) == ast.dump(MARK)
+
+
+def _written(found: Extraction, helper: _Definition) -> list[str]:
+    """Return the syntax of both functions after an extraction; [] if it must not be relied on."""
+    if found.method != bool(helper.classes):
+        return []
+    text, added = extracted(found, helper.node.name)
+    return _dumps((_Unmarked().visit(ast.parse(text).body[0]), ast.parse(added.text).body[0]))
+
+
+def _dumps(body: Iterable[ast.stmt]) -> list[str]:
+    return list(map(_dump, body))
+
+
+def _dump(node: ast.stmt) -> str:
+    """Return the syntax of a statement; of a function, without its docstring."""
+    found = _normal(node) or node
+    if isinstance(found, Function) and ast.get_docstring(found) is not None:
+        found.body = found.body[1:]
+    return ast.dump(found)
+
+
+def _destroys_early(function: Function, made: re.Pattern[str]) -> bool:
+    """Return whether the end of a new function may destroy what only a variable of it refers to, and `made` matches."""
+    nodes = list(own_nodes(function.body))
+    returned = {name for node in nodes if isinstance(node, ast.Return) for name in uses([node.value]).reads}
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
+                if name not in returned and made.match(called(call)):
+                    return True
+    return False

@@ -1,0 +1,189 @@
+"""New functions are put back where they are called only if extracting their statements gives them again."""
+
+from __future__ import annotations
+
+import ast
+import random
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from coderefine.config import Config
+from coderefine.project import Protection, locate
+from coderefine.proposers.refactorings.blocks import extractions
+from coderefine.proposers.refactorings.inlining import Inlining, restored
+from coderefine.proposers.refactorings.trees import Unit
+from coderefine.runner.equivalence import FileEdit
+from coderefine.workspace import open_views
+from tests.proposers.refactorings.test_extraction import Program, after, behaviour
+from tests.support.repo import make_repo
+
+SEEDS = (0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(1, 8)))
+
+
+def left(before: str, new: str) -> frozenset[str]:
+    """Return the units that are not as before with the new functions put back."""
+    found = restored(before, new)
+    return FileEdit.of_texts(before, found.text if found else new).changed
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_extraction_is_put_back(seed: int) -> None:
+    count = 0
+    for number in range(seed * 8, seed * 8 + 8):
+        text = Program(number).text()
+        for found in extractions(Unit(text), 100):
+            assert left(text, after(found)) == frozenset(), after(found)
+            count += 1
+    assert count > 5
+
+
+class Changed(ast.NodeTransformer):
+    """Changes one name, constant, comparison or statement of a program."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def of(self, text: str) -> str:
+        tree = ast.parse(text)
+        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Constant | ast.Compare | ast.If)]
+        node = self.random.choice(nodes)
+        match node:
+            case ast.Name():
+                node.id = self.random.choice("abcd")
+            case ast.Constant():
+                node.value = self.random.choice((0, 1, 2, None, True))
+            case ast.Compare():
+                node.ops = [self.random.choice((ast.Lt(), ast.GtE(), ast.Eq()))]
+            case ast.If():
+                node.body, node.orelse = [*node.orelse, ast.Pass()], node.body
+        return ast.unparse(tree)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_was_changed_and_behaves_otherwise_is_never_put_back(seed: int) -> None:
+    refused = 0
+    for number in range(seed * 8, seed * 8 + 8):
+        text = Program(number).text()
+        before = behaviour(text)
+        for found in extractions(Unit(text), 100):
+            for change in range(3):
+                new = Changed(number + change).of(after(found))
+                if left(text, new):
+                    refused += 1
+                else:
+                    assert behaviour(new) == before, new
+    assert refused > 10
+
+
+BEFORE = """def total(rows, log):
+    found = 0
+    for row in rows:
+        if row > 1:
+            found += row
+        elif row < 0:
+            log.append(row)
+    seen = len(rows)
+    return found, seen
+"""
+MOVED = """def _add(rows, log):
+    found = 0
+    for row in rows:
+        if row > 1:
+            found += row
+        elif row < 0:
+            log.append(row)
+    return found
+
+
+def total(rows, log):
+    found = _add(rows, log)
+    seen = len(rows)
+    return found, seen
+"""
+
+
+def test_moved_statements_are_put_back() -> None:
+    assert left(BEFORE, MOVED) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("_add(rows, log)\n", "_add(log, rows)\n", id="arguments-in-another-order"),
+        pytest.param("_add(rows, log):", "_add(rows, log=()):", id="a-default"),
+        pytest.param("def _add", "@cached\ndef _add", id="a-decorator-of-the-new-function"),
+        pytest.param("row > 1", "row > 2", id="another-constant"),
+        pytest.param("            log.append(row)\n", "            log.append(0)\n", id="another-statement"),
+        pytest.param("    return found\n", "    return row\n", id="another-result"),
+        pytest.param("_add", "add", id="a-public-name"),
+        pytest.param("def total", "ADD = _add\n\n\ndef total", id="a-name-that-is-used-elsewhere"),
+        pytest.param("    found = 0\n    for", "    found = 0\n    log = []\n    for", id="a-name-bound-anew"),
+    ],
+)
+def test_what_is_not_only_moved_is_refused(old: str, new: str) -> None:
+    assert old in MOVED
+    assert "total" in left(BEFORE, MOVED.replace(old, new))
+
+
+def test_a_decorator_that_may_read_the_code_of_its_function_is_refused() -> None:
+    before, new = (text.replace("def total", "@{0}\ndef total") for text in (BEFORE, MOVED))
+    assert "total" in left(before.format("compiled"), new.format("compiled"))
+    assert not left(before.format("staticmethod"), new.format("staticmethod"))
+
+
+def test_a_function_below_its_caller_is_refused() -> None:
+    """The module may call the caller while it is imported."""
+    helper, _, caller = MOVED.partition("\n\n\n")
+    assert "total" in left(BEFORE, f"{caller}\n\nprint(total([], []))\n\n\n{helper}\n")
+
+
+def test_a_folder_that_is_removed_when_the_new_function_ends_is_refused() -> None:
+    before = "def f(a):\n    if a:\n        folder = TemporaryDirectory()\n        a = folder.name\n    return a\n"
+    new = "def _g(a):\n    if a:\n        folder = TemporaryDirectory()\n        a = folder.name\n    return a\n\n\n"
+    new += "def f(a):\n    a = _g(a)\n    return a\n"
+    assert left(before, new)
+    assert not left(before.replace("TemporaryDirectory", "Folder"), new.replace("TemporaryDirectory", "Folder"))
+
+
+METHOD = """class Cart:
+    def total(self, rows):
+        for row in rows:
+            if row > 1:
+                self.found += row
+        return self.found
+"""
+MOVED_METHOD = """class Cart:
+    def total(self, rows):
+        self._add(rows)
+        return self.found
+
+    def _add(self, rows):
+        for row in rows:
+            if row > 1:
+                self.found += row
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "proved"),
+    [
+        pytest.param({}, True, id="nothing-knows-it"),
+        pytest.param({"b.py": "class Basket:\n    total = Cart.total\n"}, False, id="called-with-another-class"),
+        pytest.param({"b.py": "class Basket(Cart):\n    def _add(self):\n        pass\n"}, False, id="overridden"),
+        pytest.param({"b.py": "import sys\n\n\ndef caller():\n    return sys._getframe(2)\n"}, False, id="frames"),
+        pytest.param({"tests/test_b.py": "import sys\n\nCALLER = sys._getframe()\n"}, True, id="frames-in-tests"),
+        pytest.param(
+            {"b.py": "import warnings\nwarnings.warn('a', stacklevel=3)\n"}, False, id="a-warning-of-a-caller"
+        ),
+        pytest.param({"b.py": "import warnings\nwarnings.warn('a', stacklevel=2)\n"}, True, id="a-warning-of-the-file"),
+    ],
+)
+def test_what_other_files_may_notice_is_refused(tmp_path: Path, files: Mapping[str, str], proved: bool) -> None:
+    top = make_repo(tmp_path / "p", {"m.py": METHOD, **files})
+    place, config = locate([top], top), Config(python=sys.executable)
+    with open_views(place) as views, views.open() as view:
+        found = Inlining(place, Protection.of(place, config))(view, {"m.py": (METHOD, MOVED_METHOD)})
+    assert bool(found) is proved
