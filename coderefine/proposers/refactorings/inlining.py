@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 HELD = re.compile(r".*(open|temp|lock|connect|acquire|session|pool|executor|socket|mmap|redirect)", re.IGNORECASE)
 """Functions whose result may do something when it is destroyed: close a file, remove a folder."""
-FINALIZED = re.compile(r"\b(__del__|weakref)\b")
+FINALIZED = re.compile(r"def __del__|\bimport weakref|\bfrom weakref\b|\bweakref\.")
 """In a project with such a word, this may hold for every object that it makes."""
 ANY = re.compile("")
 SEES_FRAMES = re.compile(
@@ -61,6 +61,15 @@ class _Definition:
 
 
 @dataclass(frozen=True, slots=True)
+class _Project:
+    """By what a project may notice new functions: its private names and CLASS.METHOD, frames, and finalizers."""
+
+    words: AbstractSet[str]
+    sees_frames: bool
+    finalized: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Restored:
     """The text of a file with new functions put back; these functions, and the methods that pass their receiver on.
 
@@ -72,11 +81,10 @@ class Restored:
     methods: frozenset[str]
     holds: bool
 
-    def is_unknown_to(self, codes: Collection[str]) -> bool:
-        """Return whether no file of the project, with these texts, can notice the new functions."""
-        words = {word for code in codes for kind in (PRIVATE, OF_CLASS) for word in kind.findall(code)}
-        noticed = self.holds and any(map(FINALIZED.search, codes))
-        return words.isdisjoint(self.names | self.methods) and not noticed
+    def is_unnoticed(self, project: _Project) -> bool:
+        if project.sees_frames or (project.finalized and self.holds):
+            return False
+        return project.words.isdisjoint(self.names | self.methods)
 
 
 class Inlining:
@@ -92,19 +100,19 @@ class Inlining:
     def __call__(self, view: View, texts: Mapping[str, tuple[str, str]]) -> dict[str, str]:
         """Return the text by path, for those of `texts` (before and after) that have such functions."""
         every = {path: found for path, pair in texts.items() if (found := restored(*pair))}
-        codes = self._codes(view) if every else {}
-        if any(self._sees_frames(path, code) for path, code in codes.items()):
-            return {}
-        return {path: one.text for path, one in every.items() if codes and one.is_unknown_to(codes.values())}
+        project = self._project(view) if every else None
+        return {path: one.text for path, one in every.items() if project is not None and one.is_unnoticed(project)}
 
-    def _codes(self, view: View) -> dict[str, str]:
-        """Return the text of each Python file of the project by path; {} if there are too many."""
-        files = python_files(view.host_path / self._place.prefix) or ()
-        read = ((file.relative_to(view.host_path).as_posix(), file.read_bytes()) for file in files)
-        return {path: data.decode("utf-8", "replace") for path, data in read}
-
-    def _sees_frames(self, path: str, code: str) -> bool:
-        return bool(SEES_FRAMES.search(code)) and not self._protection.is_test(path)
+    def _project(self, view: View) -> _Project | None:
+        """Read the project's Python files; None if there are too many."""
+        files = python_files(view.host_path / self._place.prefix)
+        if files is None:
+            return None
+        read = [(file.relative_to(view.host_path).as_posix(), file.read_bytes()) for file in files]
+        every = [data.decode("utf-8", "replace") for _, data in read]
+        program = [text for text, (path, _) in zip(every, read, strict=True) if not self._protection.is_test(path)]
+        words = {word for text in every for kind in (PRIVATE, OF_CLASS) for word in kind.findall(text)}
+        return _Project(words, any(map(SEES_FRAMES.search, program)), any(map(FINALIZED.search, program)))
 
 
 def restored(before: str, after: str) -> Restored | None:
@@ -170,7 +178,7 @@ def _put_back(caller: _Definition, helper: _Definition) -> Iterator[Function]:
     """Yield the caller with the statements of the helper, where extracting them gives both functions again."""
     for body, first, count in _places(caller.node, helper.node.name):
         kept = body[first : first + count]
-        for guess in _guesses(kept, helper.node):
+        for guess in filter(None, _guesses(kept, helper.node)):
             body[first : first + count] = copy.deepcopy([MARK, *guess])
             function = _normal(caller.node)
             body[first : first + len(guess) + 1] = kept
@@ -210,6 +218,8 @@ def _is_result(node: ast.Assign, following: Sequence[ast.stmt]) -> bool:
 def _guesses(kept: Sequence[ast.stmt], helper: Function) -> Iterator[list[ast.stmt]]:
     """Yield what the statements `kept`, which call the helper, may have been before."""
     body = list(helper.body)
+    if not body:
+        return
     if ast.get_docstring(helper) is not None:
         yield from _guesses(kept, ast.FunctionDef(helper.name, helper.args, body[1:], [], None))
     match kept[0]:

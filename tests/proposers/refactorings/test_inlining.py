@@ -148,6 +148,12 @@ def test_a_folder_that_is_removed_when_the_new_function_ends_is_refused() -> Non
     assert not left(before.replace("TemporaryDirectory", "Folder"), new.replace("TemporaryDirectory", "Folder"))
 
 
+def test_a_function_whose_new_one_only_returns_is_no_crash() -> None:
+    assert "f" in left(
+        "def f(a):\n    return a\n", 'def _g(a):\n    """Add."""\n\n\ndef f(a):\n    _g(a)\n    return a\n'
+    )
+
+
 METHOD = """class Cart:
     def total(self, rows):
         for row in rows:
