@@ -72,3 +72,11 @@ def test_a_new_method_that_a_subclass_overrides_is_another_value_of_its_class() 
 
     assert values({"_sum": None})["Cart"] == values({})["Cart"]
     assert values({"_add": None})["Cart"] != values({})["Cart"]
+
+
+def test_a_class_with_itself_as_an_attribute_has_values() -> None:
+    """One such class was the end of every comparison: the tests "could not be watched" (html5lib)."""
+    cart = type("Cart", (), {"__module__": "m", "size": 1})
+    cart.kind = cart  # type: ignore[attr-defined]
+    values = module_values({"Cart": cart}, "m")
+    assert values["Cart.size"] == module_values({"size": 1}, "m")["size"]

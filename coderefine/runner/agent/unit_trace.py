@@ -134,15 +134,18 @@ def _code(value: Any) -> str:
         return UNKNOWN
 
 
-def module_values(names: Dict[str, Any], module: str) -> Dict[str, str]:
-    """Return the codes of a module's attributes, and of those of its classes, other than functions and modules."""
+def module_values(names: Dict[str, Any], module: str, around: "Tuple[type, ...]" = ()) -> Dict[str, str]:
+    """Return the codes of a module's attributes, and of those of its classes, other than functions and modules.
+
+    `around`: the classes with these `names`; an attribute of a class may be that class.
+    """
     found = {}
     for name, value in list(names.items()):
         if name.startswith("__") and name != "__all__":
             continue
         if isinstance(value, type):
-            if value.__module__ == module:
-                inner = module_values(dict(vars(value)), module)
+            if value.__module__ == module and value not in around:
+                inner = module_values(dict(vars(value)), module, (*around, value))
                 found.update({"%s.%s" % (name, one): code for one, code in inner.items()})
                 found[name] = "class of %s overriding %s" % (
                     " ".join(base.__name__ for base in value.__mro__),
