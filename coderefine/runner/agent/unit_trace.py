@@ -144,17 +144,21 @@ def module_values(names: Dict[str, Any], module: str, around: "Tuple[type, ...]"
         if name.startswith("__") and name != "__all__":
             continue
         if isinstance(value, type):
-            if value.__module__ == module and value not in around:
-                inner = module_values(dict(vars(value)), module, (*around, value))
-                found.update({"%s.%s" % (name, one): code for one, code in inner.items()})
-                found[name] = "class of %s overriding %s" % (
-                    " ".join(base.__name__ for base in value.__mro__),
-                    _overridden(value),
-                )
+            if value.__module__ == module and not any(value is one for one in around):
+                found.update(_class_values(name, value, (*around, value)))
         elif isinstance(value, (types.FunctionType, staticmethod, classmethod, property)):
             found[name] = type(value).__name__
         elif not isinstance(value, types.ModuleType):
             found[name] = _code(value)
+    return found
+
+
+def _class_values(name: str, value: type, around: "Tuple[type, ...]") -> Dict[str, str]:
+    """Return the codes of a class's attributes, and what it inherits from and overrides."""
+    inner = module_values(dict(vars(value)), value.__module__, around)
+    found = {"%s.%s" % (name, one): code for one, code in inner.items()}
+    bases = " ".join(base.__name__ for base in value.__mro__)
+    found[name] = "class of %s overriding %s" % (bases, _overridden(value))
     return found
 
 
