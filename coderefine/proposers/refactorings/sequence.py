@@ -54,11 +54,10 @@ def shortened(unit: Unit, limit: int, ends: float = math.inf) -> Draft | None:
     """
     drafts = [Draft(_with_short_decisions(unit, limit))]
     for _ in range(MOST_FUNCTIONS + 1):
-        done = [draft for draft in drafts if draft.unit.complexity <= limit]
+        done = [draft for draft in drafts if draft.unit.complexity <= limit and _is_readable(unit, draft)]
         if done:
-            best = min(done, key=lambda draft: draft.flaws)
-            return best if _is_readable(unit, best) else None
-        drafts = _next(drafts, limit, ends)
+            return min(done, key=lambda draft: draft.flaws)
+        drafts = _next([draft for draft in drafts if draft.unit.complexity > limit], limit, ends)
     return None
 
 
@@ -69,12 +68,16 @@ def _with_short_decisions(unit: Unit, limit: int) -> Unit:
 
 
 def _next(drafts: list[Draft], limit: int, ends: float) -> list[Draft]:
-    """Return the best drafts with one more new function; all that are within the limit, if there are any."""
+    """Return the best drafts with one more new function, and all that are within the limit.
+
+    One that is within the limit may not read well; several small functions may read better than a large one.
+    """
     steps = ((step, draft) for draft in drafts for step in _steps(draft, limit))
     in_time = takewhile(lambda _: time.monotonic() < ends, steps)
     following = _unlike([step.applied(draft) for step, draft in in_time])
     fitting = [draft for draft in following if draft.unit.complexity <= limit]
-    return fitting or sorted(following, key=lambda draft: draft.unit.complexity + draft.flaws)[:WIDTH]
+    others = [draft for draft in following if draft.unit.complexity > limit]
+    return fitting + sorted(others, key=lambda draft: draft.unit.complexity + draft.flaws)[:WIDTH]
 
 
 def _is_readable(unit: Unit, draft: Draft) -> bool:

@@ -156,6 +156,44 @@ def test_a_new_function_is_annotated_and_documented_as_its_module_is() -> None:
     ]
 
 
+MERGED = """
+def merge(self, curr, next):
+    ctext, cnum, ntext, nnum = curr + next
+    if next[1] == 100 or next[1] == 1000:
+        lst = list(next)
+        lst[0] = 'et' + lst[0]
+        next = tuple(lst)
+
+    if cnum == 1:
+        if nnum < 10**6 or self.ordflag:
+            return next
+        ctext = 'en'
+
+    if nnum > cnum:
+        if nnum >= 10**6:
+            ntext += 'er'
+            ntext = ntext.strip()
+        val = cnum * nnum
+    else:
+        if cnum > 100 and nnum < 100:
+            ntext = 'og ' + ntext
+            ntext = ntext.strip()
+        if nnum < 10 < cnum < 100:
+            ctext, ntext = ntext, ctext + 'og'
+        if cnum >= 10**6:
+            ctext += ' '
+        val = cnum + nnum
+    return ctext + ntext, val
+"""
+
+
+def test_two_small_functions_are_found_where_one_large_enough_function_reads_badly() -> None:
+    """The search ended with the first drafts within the limit, although none of them read well."""
+    draft = shortened(Unit(MERGED.lstrip("\n"), "self", "", "Numbers"), 9)
+    assert draft is not None
+    assert [one.name for one in draft.added] == ["_adjust_ntext", "_adjust_next"]
+
+
 def test_a_draft_is_not_looked_for_after_the_end_of_the_run() -> None:
     unit = Unit(TYPED.lstrip("\n"))
     assert shortened(unit, unit.complexity - 2, ends=time.monotonic() + 60) is not None
