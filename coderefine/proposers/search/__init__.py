@@ -360,15 +360,16 @@ class Search(Searcher):
         imported = self._imported(situation, views, pool, failing, coverage)
         entered = _run_through({**coverage, **imported}, failing)
         files = self._without_protected(entered, self._files(situation, entered | self._neighbours(entered)))
+        editable = frozenset(entered & files.keys())
         return Observation(
             failing,
             coverage,
             files,
-            frozenset(entered & files.keys()),
+            editable,
             self._files(situation, {case.path for case in failing}),
             imported,
             pool.steps,
-            {path: self._protection.helpers(path, files[path]) for path in entered & files.keys()},
+            {path: self._protection.helpers(path, files[path]) for path in editable},
         )
 
     def _observed(

@@ -34,6 +34,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from coderefine.config import load
 from coderefine.core import Ask, Attempt, Patch, Situation
@@ -58,6 +59,7 @@ from tests.support.repo import git, make_repo
 ROWS = Path(tempfile.gettempdir()) / "coderefine-bench-confidence.jsonl"
 SHOWN = 4
 """Groups of a row that are compared with the original, until one of them is right."""
+S = TypeVar("S", bound=Search)
 Right = Callable[[str], bool]
 """Whether a text of the faulty file is as good as the original."""
 
@@ -93,7 +95,7 @@ def wanted(args: argparse.Namespace, source: str, name: str) -> bool:
     return args.half in ("", half(name)) and (source, name, args.seed) not in {row.key for row in rows()}
 
 
-def searched(top: Path, seconds: float) -> tuple[Search, int, float]:
+def searched(top: Path, seconds: float, kind: type[S]) -> tuple[S, int, float]:
     """One search on the tree at `top`, as the program runs it; the failing tests and the seconds it took."""
     place = locate([top], top)
     config = replace(load(place.root, {}, {}), search_time=seconds)
@@ -102,7 +104,7 @@ def searched(top: Path, seconds: float) -> tuple[Search, int, float]:
     with open_views(place) as views:
         with views.open() as view:
             check = critic.check(view, Ask(rich=True, seed=0, timeout=300))
-        search = Search(place, python, config, Protection.of(place, config))
+        search = kind(place, python, config, Protection.of(place, config))
         base = Attempt(0, Patch(), (check,))
         began = time.monotonic()
         if check.failing:
@@ -181,7 +183,7 @@ def written_row(name: str, case: Written, args: argparse.Namespace) -> Row:
             total = fewer_tests(top, case, random.Random(f"{args.seed} {name}"))
         git(top, "add", "-A")
         git(top, "commit", "-qm", "Change")
-        search, failing, seconds = searched(top, args.search)
+        search, failing, seconds = searched(top, args.search, Search)
         found = (
             described(search.chosen.sets[0], f"{case.name}.py", case.right, right_of(case))
             if search.chosen.sets
@@ -266,7 +268,7 @@ def injected_row(top: Path, package: Package, fault: Fault, args: argparse.Names
             return
         settings = (top / "pyproject.toml").read_text("utf-8")
         with changed(top / "pyproject.toml", deselecting(settings, gone)):
-            search, left, seconds = searched(top, args.search)
+            search, left, seconds = searched(top, args.search, Search)
 
     def right(text: str) -> bool:
         if ast.dump(ast.parse(text)) == ast.dump(ast.parse(original)):
@@ -371,7 +373,7 @@ def real_row(project: Project, slip: Slip, seed: int) -> Row:
         return same_in_package(project.top, path, original, text, timeout=limit, python=project.python).equal
 
     put_slip(project, slip)
-    search, failing, seconds = searched(project.top, 30.0)
+    search, failing, seconds = searched(project.top, 30.0, Search)
     restore(project)
     commit(project)
     found = described(search.chosen.sets[0], path, original, right) if search.chosen.sets else []

@@ -11,25 +11,20 @@ candidate that is not among the first MOST counts as MOST.
 
 from __future__ import annotations
 
-import ast
 import gzip
 import math
-import os
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
 
-from coderefine.config import load
-from coderefine.core import Ask, Attempt, Case, Patch, Situation, Views
-from coderefine.critics.pytest import Pytest
+from coderefine.core import Case, Situation, Views
 from coderefine.errors import RunnerError
-from coderefine.project import Protection, interpreter, locate
-from coderefine.proposers.search import Search
+from coderefine.proposers.search import ALONE, Search
 from coderefine.proposers.search.enumeration import Code, Enumeration, essence
 from coderefine.proposers.search.observation import Observation, ranked
 from coderefine.proposers.search.validate import Clock
 from coderefine.runner.cold_pool import AnyPool
-from coderefine.workspace import open_views
+from tests.bench.confidence.gather import searched
 from tests.bench.real.__main__ import name
 from tests.bench.real.options import arguments
 from tests.bench.real.projects import CACHE, Project, chosen, locked, restore
@@ -63,29 +58,19 @@ class Rank:
 
 
 def traced(project: Project, slip: Slip) -> Observation | None:
-    kept = CACHE / "observations" / f"{slip.id}.pickle.gz"
-    if not kept.exists():
-        kept.parent.mkdir(exist_ok=True)
+    if not stored(slip).exists():
+        stored(slip).parent.mkdir(exist_ok=True)
         with locked(project):
             faulty(project, slip)
-            kept.write_bytes(gzip.compress(pickle.dumps(_traced(project.top))))
+            search, _, _ = searched(project.top, ALONE, Tracing)
+            stored(slip).write_bytes(gzip.compress(pickle.dumps(search.seen)))
             restore(project)
-    found: Observation | None = pickle.loads(gzip.decompress(kept.read_bytes()))
+    found: Observation | None = pickle.loads(gzip.decompress(stored(slip).read_bytes()))
     return found
 
 
-def _traced(top: Path) -> Observation | None:
-    place = locate([top], top)
-    config = load(place.root, {}, {})
-    python = interpreter(place, config, dict(os.environ))
-    critic = Pytest(place, python, config, lambda _: None)
-    with open_views(place) as views:
-        with views.open() as view:
-            check = critic.check(view, Ask(rich=True, seed=0, timeout=600))
-        search = Tracing(place, python, config, Protection.of(place, config))
-        base = Attempt(0, Patch(), (check,))
-        next(search.propose(Situation(base, base, (base,), check.findings, (".",)), views), None)
-    return search.seen
+def stored(slip: Slip) -> Path:
+    return CACHE / "observations" / f"{slip.id}.pickle.gz"
 
 
 def rank(project: Project, slip: Slip, seen: Observation | None) -> Rank:
@@ -93,7 +78,10 @@ def rank(project: Project, slip: Slip, seen: Observation | None) -> Rank:
         return Rank(slip, 0, 0)
     sites, _ = ranked(seen)
     path, line = slip.fault.path, slip.fault.line
-    place = next((at for at, one in enumerate(sites, 1) if one.module.path == path and _holds(one.stmt, line)), 0)
+    faulty_ones = (
+        at for at, one in enumerate(sites, 1) if one.module.path == path and one.module.by_line.get(line) is one.stmt
+    )
+    place = next(faulty_ones, 0)
     original = _compiled((project.pristine / path).read_text("utf-8"))
     better: list[str] = []
     for number, proposed in zip(range(1, MOST + 1), Enumeration(sites), strict=False):
@@ -105,14 +93,6 @@ def rank(project: Project, slip: Slip, seen: Observation | None) -> Rank:
             old = module.text[part.start : part.end]
             better.append(f"{scored.score:.2f} {scored.operator.name} {scored.place} {old!r:.40} -> {part.text!r:.60}")
     return Rank(slip, place, 0, tuple(better))
-
-
-def _holds(stmt: ast.stmt, line: int) -> bool:
-    """Return whether the statement, or the header of a compound one, contains the line."""
-    body = getattr(stmt, "body", None)
-    end = body[0].lineno - 1 if body and body[0].lineno > stmt.lineno else stmt.end_lineno or stmt.lineno
-    first = min([stmt.lineno, *(one.lineno for one in getattr(stmt, "decorator_list", ()))])
-    return bool(first <= line <= max(end, stmt.lineno))
 
 
 def _compiled(text: str) -> Code | None:
@@ -138,7 +118,7 @@ def main() -> None:
     for project in chosen(given.only, given.half):
         mine = []
         for slip in accepted(project, given.slips, given.seed):
-            if given.report and not (CACHE / "observations" / f"{slip.id}.pickle.gz").exists():
+            if given.report and not stored(slip).exists():
                 continue
             mine.append(rank(project, slip, traced(project, slip)))
             if given.half == "development":
