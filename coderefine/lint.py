@@ -142,13 +142,6 @@ def settings(root: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def is_configured(place: Place) -> bool:
-    """Return whether the project uses ruff: it has settings for it, or names it for pre-commit."""
-    folders = (folder for folder in (place.root, *place.root.parents) if folder.is_relative_to(place.top))
-    hooks = place.top / ".pre-commit-config.yaml"
-    return any(map(settings, folders)) or (hooks.is_file() and b"ruff" in hooks.read_bytes())
-
-
 def apply(text: str, edits: Sequence[TextEdit]) -> str | None:
     """Apply `edits` to `text`; return None if they overlap or are outside the text."""
     starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from coderefine.app.project import Project
 from coderefine.core import EMPTY, FIX, Ask, Attempt, Check, Critic, Event, Patch, Proposer, Views
 from coderefine.errors import SandboxError
-from coderefine.lint import is_configured
 
 if TYPE_CHECKING:
     from coderefine.cluster.client import Cluster
@@ -228,7 +227,7 @@ def loop_parts(
         task=project.task,
         accept_plausible=config.accept == "plausible",
         fast=fast if config.fast_proof else None,
-        default=_unconfigured(project),
+        default=frozenset({"ruff", "radon"} - config.asked),
         spread=_proves_here(project, cluster),
     )
 
@@ -243,12 +242,6 @@ def _pools(cluster: Cluster | None) -> Callable[..., AbstractContextManager[AnyP
 def _proves_here(project: Project, cluster: Cluster | None) -> bool:
     """Return whether all tests run on workers, except those of a proof."""
     return cluster is not None and project.config.proof == "local"
-
-
-def _unconfigured(project: Project) -> frozenset[str]:
-    """Return the gates that run only because they are on by default."""
-    found = {"ruff", "radon"} - project.config.asked
-    return frozenset(found - {"ruff"} if is_configured(project.place) else found)
 
 
 def _earlier_attempts(journal: Journal, under: Contents) -> tuple[Attempt, ...]:

@@ -153,19 +153,16 @@ def _test_runs(state: State) -> End | None:
 
 
 def _only_default_gates(state: State) -> End | None:
-    """Return a reason to stop if all remaining findings are of gates that nothing but the default enables.
-
-    See `State.aside`.
-    """
+    """Return a reason to stop if all remaining findings are of gates that were set aside; see `State.aside`."""
     left = "" if state.wanted else _left_aside(state)
     return (Stop.NO_PROGRESS, left) if left else None
 
 
 def _left_aside(state: State) -> str:
-    """Return a text on the findings of gates that nobody configured (see `State.aside`); "" if there are none."""
+    """Return a text on the findings of gates that were set aside (see `State.aside`); "" if there are none."""
     counts = Counter(finding.critic for finding in state.left(state.best))
     left = " and ".join(f"{counts[name]} of {name}" for name in sorted(state.aside) if counts[name])
-    why = "left for another run, because tests failed and the project does not configure this gate"
+    why = "left for another run, because tests failed and these are many"
     return f"{why}: {left}; `fix` again tries them" if left else ""
 
 

@@ -52,8 +52,8 @@ MEASURING, RESERVED = 5.0, 0.25
 SEED = 0
 """Hash seed of the baseline."""
 MANY, MANY_FUNCTIONS = 20, 3
-"""Number of findings, and of functions over radon's limit, above which the project does not use a gate, unless it is
-configured. To make a function simpler takes minutes."""
+"""Number of findings, and of functions over radon's limit, above which a gate waits until no test fails. To judge that
+many patches takes many runs of the tests."""
 LINTERS = frozenset({"autofix", "rewrite"})
 """Origins of patches that only fix lint and repair no test."""
 
@@ -93,7 +93,7 @@ class Parts:
     `task`: decides when an attempt is good enough although advisers have findings left, and what may not be changed.
     `accept_plausible`: apply the first plausible repair; otherwise it is only offered.
     `fast`: selects the tests of a proof (None: all of them). `default`: gates that are on by default only;
-    neither the user nor the project configures them.
+    the user did not ask for them.
     `given`: the first patch is given. It is tried even if nothing is left to repair, and the others build on it.
     `spread`: other machines run all tests, except those of a proof.
     `earlier`: attempts of the run that is resumed or replayed. Comparisons are not made twice for the same patch,
@@ -254,8 +254,8 @@ class State:
     def aside(self) -> frozenset[str]:
         """Return gates whose findings are reported, but not repaired.
 
-        Nobody asked for these gates, they have many findings, and tests fail, whose repair should not be mixed with
-        changes all over the project.
+        The user did not ask for these gates, they have many findings (so the project does not enforce them, even if it
+        configures them), and tests fail, whose repair should not be mixed with changes all over the project.
         """
         if not failing(self.baseline):
             return frozenset()
