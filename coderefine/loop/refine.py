@@ -69,12 +69,13 @@ def begin(state: State, checks: tuple[Check, ...], ask: Ask) -> None:
     state.best = Attempt(0, Patch(), checks, cost=Cost(test_runs=1))
     suite = tests(state.best)
     if suite and suite.failing and (state.parts.proposers or state.parts.given):
-        state.say("stage", f"failing tests once more, watched ({len(suite.failing)})")
+        state.say("stage", f"running the failing tests again, traced ({len(suite.failing)})")
         critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
         again = rerun_failing(state.parts.views, critic, suite, ask)
         state.flaky, state.freedom = state.flaky | again.flaky, again.freedom
         state.trace, state.follow = again.trace, again.followed
         state.steady, state.absent = again.steady, again.absent
+        state.say("stage", "choosing the next step")  # the reruns are over, and a proposer may begin without an event
     state.keep(state.best)
     if state.parts.proposers and not state.parts.given:
         announce(state)

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 SILENT = 10.0
 """Seconds without news after which a log gets a line."""
 STAGES = ("stage", "critic")
+CHOOSING, WAITING = "choosing the next step", "waiting for the model"
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressState:
-    """The state that a progress line shows; `after` returns the next one."""
+    """The state that a progress line shows; `after` returns the next one.
+
+    `request`: the last request to a model, until something else begins; while it is set the model is waited for.
+    """
 
     stage: str = ""
     unit: str = ""
@@ -48,9 +52,9 @@ class ProgressState:
         if event.kind == "attempt":
             return replace(_idle(now), attempt=event.text, number=event.done)
         if event.kind == "verdict":
-            return replace(_idle(now), stage="choosing the next step")
-        if event.kind == "request":
-            return replace(now, request=event.text)
+            return replace(_idle(now), stage=CHOOSING)
+        if event.kind in ("request", "critic"):
+            return replace(now, request=event.text if event.kind == "request" else "")
         return now
 
     def time(self, seconds: float) -> str:
@@ -62,7 +66,8 @@ class ProgressState:
         """Return the text `proof · tests 12/44 · attempt 2: search … · 2 requests · 3,411 tokens · $0.0021`."""
         progress = f"{self.unit} {self.done}/{self.total}" if self.total is not None else self.unit
         attempt = f"attempt {self.number}: {self.attempt}" if self.number else ""
-        parts = (self.stage, progress, attempt, self.request, self._spent)
+        current = (WAITING, "") if self.request else (self.stage, progress)
+        parts = (*current, attempt, self.request, self._spent)
         return " · ".join(part for part in parts if part)
 
     @property

@@ -100,9 +100,9 @@ def test_the_scene_after_each_event() -> None:
         "checks · tests 44/44",
         "choosing the next step",
         "attempt 1: search: `>` → `>=`",
-        "attempt 1: search: `>` → `>=` · gpt, 812 tokens",
-        "attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
-        "attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
+        "waiting for the model · attempt 1: search: `>` → `>=` · gpt, 812 tokens",
+        "waiting for the model · attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
+        "waiting for the model · attempt 1: search: `>` → `>=` · gpt, 812 tokens · 3,411 tokens · $0.0021",
         "choosing the next step · 3,411 tokens · $0.0021",
     ]
 
@@ -125,6 +125,16 @@ def test_a_stage_does_not_show_the_attempt_before_it() -> None:
     for event in (Event("attempt", "a", 1), Event("verdict", "no", 1), Event("stage", "search")):
         scene = scene.after(event)
     assert scene.line == "search"
+
+
+def test_a_slow_model_was_waited_for_under_the_name_of_the_stage_before() -> None:
+    scene = ProgressState()
+    for event in (Event("stage", "running the failing tests again (2)"), Event("tests", done=2, total=2)):
+        scene = scene.after(event)
+    asked = scene.after(Event("request", "edit · gpt"))
+    assert asked.line == "waiting for the model · edit · gpt"
+    assert asked.after(Event("critic", "radon")).line == "running the failing tests again (2) · tests 2/2"
+    assert asked.after(Event("stage", "proof")).line == "proof"
 
 
 def test_the_tests_of_the_last_attempt_stood_beside_the_next_one() -> None:
