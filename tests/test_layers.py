@@ -10,6 +10,8 @@ from pathlib import Path
 
 import tomlkit
 
+from coderefine import __version__
+
 TOP = Path(__file__).parents[1]
 
 
@@ -30,6 +32,19 @@ def test_the_picture_in_the_readme_is_the_contract() -> None:
     shown = [set(layer.split(" | ")) for layer in " ".join(picture[1].split()).split(" → ")]
     assert shown[-1] <= layers[-1]
     assert [*shown[:-1], layers[-1]] == [layer - {"lint"} for layer in layers]
+
+
+def test_each_file_that_the_guide_names_exists() -> None:
+    guide = (TOP / "CONTRIBUTING.md").read_text("utf-8")
+    named = set(re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+\.py)?|(?:[a-z_]+/)+[a-z_]+)`", guide))
+    assert len(named) > 30
+    assert [path for path in sorted(named) if not any((top / path).exists() for top in (TOP, TOP / "coderefine"))] == []
+
+
+def test_the_newest_release_in_the_changelog_is_this_version() -> None:
+    first, newest = re.findall(r"^## (.*)$", (TOP / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)[:2]
+    assert first == "Unreleased"
+    assert re.fullmatch(rf"{re.escape(__version__)} - \d{{4}}-\d\d-\d\d", newest)
 
 
 def test_no_two_classes_have_one_name() -> None:
