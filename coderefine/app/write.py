@@ -111,7 +111,7 @@ def _existing_test(path: str, place: Place) -> str:
 
 
 def _importing(place: Place, wanted: Sequence[str], protection: Protection) -> tuple[str, ...]:
-    """Return the test files that import the files `wanted`, without drafts that nobody has reviewed."""
+    """Return the test files that import the files `wanted`, without unreviewed drafts."""
     files = {*python_files(place.top), *(path for path in wanted if path.endswith(".py"))}
     found = affected(place.top, files, wanted, protection.is_test)
     return tuple(path for path in found if not is_draft(place.top / path))

@@ -131,7 +131,7 @@ PROOF = (
         "--fast-proof/--no-fast-proof",
         default=None,
         help="Prove with the tests that can reach the patch instead of all (default: no). The hook and suggest never "
-        "do, because nobody reviews what they publish.",
+        "do, because what they publish is not reviewed.",
     ),
 )
 DESTINATION = (

@@ -49,7 +49,7 @@ SHOWN = 3
 def connect(address: str) -> Iterator[Any]:
     """Yield a client of the scheduler at `address`: tcp://…, tls://…, a scheduler file, or local[:N].
 
-    Raises UsageError without Dask, SurroundingsError if nobody answers.
+    Raises UsageError without Dask, SurroundingsError if no scheduler answers.
     """
     distributed = _dask(address)
     for name in ("distributed", "asyncio"):

@@ -84,7 +84,7 @@ class Workers:
         self.answered.clear()
 
     def alive(self) -> list[str]:
-        """Return the workers that are heard of and not left out. Raises LostError."""
+        """Return the workers that the scheduler still reaches and that are not left out. Raises LostError."""
         now = time.monotonic()
         if now - self.looked > pause(len(self.beats)):
             try:

@@ -149,13 +149,13 @@ def load(
     written = _from_file(root / "pyproject.toml")
     base = typed(task.settings, f"task {task.name}")
     base["protect"] = (*base.get("protect", ()), *task.given)
-    told = {name: value for name, value in (flags or {}).items() if value is not None}
+    from_flags = {name: value for name, value in (flags or {}).items() if value is not None}
     given = {**written, **_from_environ(environ)}
-    for source in (given, told):
+    for source in (given, from_flags):
         if "criteria" in source:
             source["criteria"] = chosen(source["criteria"], written.get("criteria", ()))
-    given |= {"models": (), **told} if "model" in told else told
-    together = _together(base, given, gates_given="gates" in told)
+    given |= {"models": (), **from_flags} if "model" in from_flags else from_flags
+    together = _together(base, given, gates_given="gates" in from_flags)
     alone = "max_cost" in given and not {"max_tokens", "max_requests"} & given.keys()
     asked = {*given.get("gates", ()), *map(SETTINGS_OF_GATES.get, given)} - {None}
     config = replace(Config(), **together, cost_alone=alone, asked=frozenset(asked))
@@ -179,8 +179,8 @@ def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_given:
 
 def task_name(root: Path, environ: Mapping[str, str], flags: Mapping[str, object]) -> str:
     """Return the name of the task, which `load` needs first because the task has settings."""
-    told = flags.get("task") or environ.get("CODEREFINE_TASK") or _from_file(root / "pyproject.toml").get("task")
-    return str(told or FIX.name)
+    name = flags.get("task") or environ.get("CODEREFINE_TASK") or _from_file(root / "pyproject.toml").get("task")
+    return str(name or FIX.name)
 
 
 def typed(table: Mapping[str, object], where: str, besides: Iterable[str] = ()) -> dict[str, Any]:
@@ -331,7 +331,7 @@ def _typed(name: str, value: object, where: str) -> object:
     if key in TABLES:
         return TABLES[key](value, where)
     if key == "criteria" and isinstance(value, dict):
-        return tuple(criterion(str(item), told, where) for item, told in value.items())
+        return tuple(criterion(str(item), text, where) for item, text in value.items())
     if "tuple" in str(kind):
         return _strings(name, value, where)
     if kind in WORDS:

@@ -67,17 +67,17 @@ def read_diff(repository: Repository, text: bytes, name: str, *, on_head: bool =
     return replace(found, summary=summary)
 
 
-def _refusal(name: str, said: str, *, there: bool) -> str:
-    """Return why `git apply` refuses a diff, from what it said; `there`: the reverse of the diff applies."""
+def _refusal(name: str, output: str, *, there: bool) -> str:
+    """Return why `git apply` refuses a diff, from its `output`; `there`: the reverse of the diff applies."""
     if there:
         return (
             f"{name} is there already: `coderefine prove` judges uncommitted changes, `coderefine prove HEAD` a commit"
         )
-    if "No valid patches" in said or "unrecognized input" in said:
+    if "No valid patches" in output or "unrecognized input" in output:
         return f"{name} holds no patch: a unified diff or a mail of `git format-patch` is needed"
-    if "without full index line" in said or "binary patch" in said:
+    if "without full index line" in output or "binary patch" in output:
         return f"{name} leaves out the content of a binary file: make it with `git diff --binary`"
-    first = next(iter(said.splitlines()), "git refused it").removeprefix("error: ")
+    first = next(iter(output.splitlines()), "git refused it").removeprefix("error: ")
     return f"{name} does not apply: {first}"
 
 

@@ -115,7 +115,7 @@ class Tools:
         folder: str = "",
         max_chars: MaxChars = DEFAULT,
     ) -> Annotated[CallToolResult, PatchVerdict]:
-        """Judge a patch that somebody made, you for example: does it help, and does nothing get worse.
+        """Judge a given patch, yours for example: does it help, and does nothing get worse.
 
         patch: a diff, the path of one, a commit, a range A..B or a branch; default: all uncommitted changes, or what is
         staged. folder: which repository, where several are open. Nothing is written.

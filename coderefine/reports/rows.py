@@ -52,8 +52,8 @@ def summary(check: Check) -> str:
         return f"{check.critic} {score}, {counted(len(check.findings), 'remark')}"
     hard = sum(finding.severity is Severity.HARD for finding in check.findings)
     soft = len(check.findings) - hard
-    said = ", ".join(_statuses(check)) if check.cases else str(hard)
-    return f"{check.critic} {said}" + (f" (+{soft} soft)" if soft and not check.cases else "")
+    counts = ", ".join(_statuses(check)) if check.cases else str(hard)
+    return f"{check.critic} {counts}" + (f" (+{soft} soft)" if soft and not check.cases else "")
 
 
 def _statuses(check: Check) -> Iterator[str]:
@@ -145,8 +145,8 @@ def shown_patch(outcome: Outcome) -> Patch:
 
 def _refused(outcome: Outcome) -> Iterator[Row]:
     """Yield rows with the number of refused attempts and the most frequent reasons."""
-    said = (attempt.verdict.reason for attempt in outcome.attempts if attempt.number and not attempt.verdict)
-    reasons = Counter(reason for reason in said if not reason.startswith(PLAUSIBLE))
+    refusals = (attempt.verdict.reason for attempt in outcome.attempts if attempt.number and not attempt.verdict)
+    reasons = Counter(reason for reason in refusals if not reason.startswith(PLAUSIBLE))
     if reasons:
         shown = "; ".join(f"{first_line(reason)}{f' (×{n})' if n > 1 else ''}" for reason, n in reasons.most_common(2))
         total = reasons.total()

@@ -59,8 +59,8 @@ def _new_function(found: Extraction, name: str, body: list[cst.BaseStatement]) -
     assert isinstance(shell_function, cst.FunctionDef), "written above"
     body = _with_result(found, body)
     if unit.documented:
-        said = " ".join(name.strip("_").split("_")).capitalize()
-        body = [_statement(f'"""{said}."""'), *body]
+        summary = " ".join(name.strip("_").split("_")).capitalize()
+        body = [_statement(f'"""{summary}."""'), *body]
     whole = shell_function.with_changes(body=cst.IndentedBlock(body))
     return NewFunction(name, shell.with_changes(body=[whole], default_indent=unit.indent).code, found.method)
 

@@ -67,7 +67,7 @@ class Trigrams:
             self._totals[context] += 1
 
     def without(self, words: Sequence[str]) -> Trigrams:
-        """Return the model without a statement that it has learnt: a faulty one must not speak for itself."""
+        """Return the model without a statement that it has learnt: a faulty one must not raise its own probability."""
         rest = Trigrams()
         rest._counts, rest._totals, rest._kinds = self._counts, self._totals, self._kinds
         for context, gram in _grams(words):

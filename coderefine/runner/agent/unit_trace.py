@@ -24,7 +24,7 @@ MOST_LINES = 100_000
 ENCODING = 2.0
 """CPU seconds for encoding the arguments and results of all functions; each may use the same share."""
 UNKNOWN, CLOSED = "?", "closed"
-"""Codes of a value that cannot be encoded, and of a generator that nobody needs: when it is closed is chance."""
+"""Codes of a value that cannot be encoded, and of a generator that is no longer used: when it is closed is chance."""
 UNTOLD = {TimeOverError: UNKNOWN, GeneratorExit: CLOSED}
 RESUMED = 0x20 | 0x80 | 0x200
 """Code flags of generators, coroutines and asynchronous generators, whose frames are entered more than once."""

@@ -14,7 +14,7 @@ from coderefine.proposers.search.value_kinds import METHODS, RESULTS, dotted
 
 HOLES = (ast.Call, ast.Assign, ast.AnnAssign, ast.Return, ast.keyword, ast.Tuple, ast.List, ast.BinOp, ast.IfExp)
 """Parents of a None that may stand for a missing call."""
-TOLD, ORIGIN = 1.5, 4.0
+ANY_NONE, THIS_NONE = 1.5, 4.0
 """Bonus for replacing a bound or returned None: if tests fail because some value is None; because this one is."""
 MOST_PATHS, MOST_NESTED, MOST_TEXTS = 10, 14, 12
 OF_TEXT = (
@@ -55,7 +55,7 @@ def _none_bonus(site: Site, parent: ast.AST | None) -> float:
         return 0.0
     known = site.module.index.attributes.get(_wanted_of(site, parent), {})
     asked = {name for names in known.values() for name in names}
-    return ORIGIN if asked & set(site.hints.lacking) else TOLD
+    return THIS_NONE if asked & set(site.hints.lacking) else ANY_NONE
 
 
 def _parent(site: Site, node: ast.AST) -> ast.AST | None:
