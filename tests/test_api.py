@@ -35,8 +35,8 @@ def untidy(tmp_path: Path) -> Path:
 
 def test_importing_it_imports_nothing(tmp_path: Path) -> None:
     code = "import sys; before = set(sys.modules); import coderefine; print(*sorted(set(sys.modules) - before))"
-    said = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True, timeout=60)
-    assert said.stdout.split() == ["coderefine"]
+    result = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True, timeout=60)
+    assert result.stdout.split() == ["coderefine"]
 
 
 @pytest.mark.parametrize("name", coderefine.__all__)
@@ -57,14 +57,14 @@ def test_check_says_what_the_gates_say(untidy: Path) -> None:
     assert state(untidy) == before
 
 
-def test_refine_writes_nothing_unless_told(untidy: Path) -> None:
+def test_refine_writes_nothing_by_default(untidy: Path) -> None:
     outcome = refine("order.py", cwd=untidy, search=False)
     assert (outcome.stop, outcome.best.patch.files) == (Stop.CLEAN, {"order.py": GREEN.encode()})
     assert (untidy / "order.py").read_text() == LINT
     assert "clean" in command("log", cwd=untidy).out
 
 
-def test_refine_writes_when_told_and_that_can_be_undone(untidy: Path) -> None:
+def test_refine_writes_with_write_and_that_can_be_undone(untidy: Path) -> None:
     outcome = refine(cwd=untidy, search=False, write=True)
     assert outcome.clean
     assert (untidy / "order.py").read_text() == GREEN
@@ -130,17 +130,17 @@ def test_a_type_checker_finds_a_wrong_key_and_a_wrong_type(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"max_request": 3}, "did you mean 'max-requests'?"),
         ({"max_requests": "3"}, "max-requests must be a whole number"),
         ({"task": "fixx"}, "did you mean 'fix'?"),
     ],
 )
-def test_a_wrong_setting_is_named(untidy: Path, settings: dict[str, object], said: str) -> None:
+def test_a_wrong_setting_is_named(untidy: Path, settings: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         refine(cwd=untidy, **settings)  # type: ignore[arg-type]
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_path_that_is_not_there_is_named(untidy: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_path_that_is_not_there_is_named(untidy: Path) -> None:
         check("nowhere", cwd=untidy)
 
 
-def test_a_task_of_functions_is_a_gate_and_an_own_exception_is_told(untidy: Path) -> None:
+def test_a_task_of_functions_is_a_gate_and_its_exception_is_reported(untidy: Path) -> None:
     def odd(read: Read) -> list[Finding]:
         return [Finding("", "odd", "order.py", "odd")] if "os" in (read("order.py") or "") else []
 

@@ -46,7 +46,7 @@ def test_where_things_are_in_worktrees_submodules_and_shallow_clones(repo: Path)
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         ("plain", "is not inside a git repository: run `git init`"),
         ("bare", "is a bare repository"),
@@ -54,7 +54,7 @@ def test_where_things_are_in_worktrees_submodules_and_shallow_clones(repo: Path)
         ("stranger", "another user owns it: run `git config --global --add safe.directory"),
     ],
 )
-def test_no_repository_is_one_clear_line(tmp_path: Path, sealed: Path, make: str, said: str) -> None:
+def test_no_repository_is_one_clear_line(tmp_path: Path, sealed: Path, make: str, message: str) -> None:
     place = tmp_path / make
     if make != "missing":
         place.mkdir()
@@ -65,7 +65,7 @@ def test_no_repository_is_one_clear_line(tmp_path: Path, sealed: Path, make: str
         (sealed / ".gitconfig").write_text("")
         if subprocess.run(("chown", "-R", "12345", str(place)), check=False).returncode:
             pytest.skip("cannot give a file away")
-    with pytest.raises(GitError, match=said) as caught:
+    with pytest.raises(GitError, match=message) as caught:
         Repository.open(place)
     assert "\n" not in str(caught.value)
 

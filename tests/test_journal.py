@@ -222,8 +222,8 @@ def test_one_run_at_a_time(repository: Repository) -> None:
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout
         child.stdout.readline()
-        said = rf"another coderefine is at work in .* \(process {child.pid}\)"
-        with pytest.raises(JournalError, match=said), lock(repository):
+        result = rf"another coderefine is at work in .* \(process {child.pid}\)"
+        with pytest.raises(JournalError, match=result), lock(repository):
             pass
         child.kill()
     with lock(repository):
@@ -263,8 +263,8 @@ def test_killed_while_writing_loses_at_most_the_last_record(repository: Reposito
             for _ in range(patience):
                 child.stdout.readline()
             child.kill()
-            said = child.stdout.read().split()
-        last = int(said[-1]) if said else patience - 1
+            result = child.stdout.read().split()
+        last = int(result[-1]) if result else patience - 1
         journal = Journal.load(repository)
         numbers = [attempt.number for attempt in journal.attempts()]
         assert numbers == list(range(len(numbers)))

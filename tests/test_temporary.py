@@ -1,4 +1,4 @@
-"""Throw-away folders: nobody else's, gone at the end, and swept once their owner was killed long enough ago."""
+"""Throw-away folders: private, gone at the end, and swept once their owner was killed long enough ago."""
 
 from __future__ import annotations
 

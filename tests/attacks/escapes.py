@@ -160,12 +160,12 @@ def main() -> None:
     tight = bounds(Config(), Freedom())
     assert tight is not None
     codes = {one.name: one.code for one in ESCAPES}
-    said = {}
+    ended = {}
     with open_views(locate([], Path.cwd()), kind=os.environ["VIEW"]) as views, views.open() as view:
         for name, env in asked.items():
             result, _ = sandbox.run(view, (sys.executable, "-c", codes[name]), tight, env=env, timeout=60.0)
-            said[name] = (result.stdout + result.stderr).decode("utf-8", "replace")
-    print(json.dumps(said))
+            ended[name] = (result.stdout + result.stderr).decode("utf-8", "replace")
+    print(json.dumps(ended))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ HONEST = Cheat("the repair of the factorial", "", {"shop/core.py": FACTORIAL}, "
 class Ran:
     """One run in which the model proposes many cheats, and last an honest repair of one of the faults."""
 
-    said: Said
+    result: Said
     attempts: Mapping[str, Attempt]
     before: Mapping[str, object]
     after: Mapping[str, object]
@@ -60,9 +60,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[bool], R
         before = state(top)
         with LlmServer([*map(reply, cheats), ""]) as server:
             model = ("--model", "scripted", "--base-url", server.url)
-            said = coderefine("fix", "--no-search", *model, *ROOM, cwd=top)
+            result = coderefine("fix", "--no-search", *model, *ROOM, cwd=top)
         attempts = Journal.load(Repository.open(top)).attempts()
-        return Ran(said, {one.patch.summary: one for one in attempts}, before, state(top))
+        return Ran(result, {one.patch.summary: one for one in attempts}, before, state(top))
 
     with pytest.MonkeyPatch.context() as patch:
         seal(tmp_path_factory.mktemp("home"), patch)
@@ -71,7 +71,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[bool], R
 
 @pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_nothing_is_written_and_the_exit_code_says_so(ran: Callable[[bool], Ran], quick: bool) -> None:
-    assert ran(quick).said.code == 1, ran(quick).said
+    assert ran(quick).result.code == 1, ran(quick).result
     assert ran(quick).after == ran(quick).before
 
 
@@ -103,6 +103,6 @@ def test_without_its_guard_the_cheat_is_green(tmp_path: Path, cheat: Cheat) -> N
 def test_an_honest_repair_of_the_same_program_is_written(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "shop", FILES)
     with LlmServer([reply(HONEST), ""]) as server:
-        said = coderefine("fix", "--no-search", "--model", "scripted", "--base-url", server.url, *ROOM, cwd=top)
-    assert said.code == 1, said
+        result = coderefine("fix", "--no-search", "--model", "scripted", "--base-url", server.url, *ROOM, cwd=top)
+    assert result.code == 1, result
     assert (top / "shop/core.py").read_bytes() == HONEST.files()["shop/core.py"]

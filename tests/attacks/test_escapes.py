@@ -66,8 +66,14 @@ def canary(folder: Path) -> Iterator[Canary]:
 
         def state() -> object:
             facts = file.stat() if file.exists() else None
-            told = facts and (facts.st_mode, facts.st_mtime_ns, facts.st_nlink, file.read_text(), os.listxattr(file))
-            return told, sorted(map(str, folder.iterdir())), shared.read_text(), victim.poll(), _written(main)
+            of_file = facts and (
+                facts.st_mode,
+                facts.st_mtime_ns,
+                facts.st_nlink,
+                file.read_text(),
+                os.listxattr(file),
+            )
+            return of_file, sorted(map(str, folder.iterdir())), shared.read_text(), victim.poll(), _written(main)
 
         env = {
             "OUT": str(folder),
@@ -128,15 +134,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, t
         folder = tmp_path_factory.mktemp("out")
         canaries = {one.name: stack.enter_context(canary(folder / str(n))) for n, one in enumerate(ESCAPES)}
         before = {name: one.state() for name, one in canaries.items()}
-        said = played(project(home), ROOT, {name: dict(one.env) for name, one in canaries.items()})
-        yield {name: (said[name], one.state() == before[name]) for name, one in canaries.items()}
+        result = played(project(home), ROOT, {name: dict(one.env) for name, one in canaries.items()})
+        yield {name: (result[name], one.state() == before[name]) for name, one in canaries.items()}
 
 
 @pytest.mark.parametrize("one", ESCAPES, ids=str)
 def test_nothing_comes_through(one: Escape, results: Mapping[str, tuple[str, bool]]) -> None:
-    said, intact = results[one.name]
-    assert "ESCAPED" not in said
-    assert "Error" in said  # it was refused, and did not fail for another reason than being confined
+    result, intact = results[one.name]
+    assert "ESCAPED" not in result
+    assert "Error" in result  # it was refused, and did not fail for another reason than being confined
     assert intact
 
 
@@ -150,5 +156,5 @@ def test_without_its_guards_it_comes_through(one: Escape, sealed: Path, tmp_path
         assert source.count(text) == 1, (name, text)
         (package / name).write_text(source.replace(text, other), "utf-8")
     with canary(tmp_path / "out") as outside:
-        said = played(project(sealed), package.parent, {one.name: dict(outside.env)})
-    assert "ESCAPED" in said[one.name], said
+        result = played(project(sealed), package.parent, {one.name: dict(outside.env)})
+    assert "ESCAPED" in result[one.name], result

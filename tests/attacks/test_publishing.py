@@ -252,7 +252,7 @@ READ = "import sys; from pathlib import Path; from coderefine.publishers.hosts.b
 
 
 def a_patch_of_a_workflow_shown_as_proved(scene: Scene) -> bool:
-    """The artifact is written by whoever wrote the pull request."""
+    """The author of the pull request controls the artifact."""
     patch = DIFF.format(".github/workflows/ci.yml")
     (scene.home / "suggest.json").write_text(dump(Bundle("a" * 40, "b" * 40, "s", "e", patch, behaviour=True)))
     return scene.run(scene.home, PY, "-c", f"{READ} read(Path('.'))").returncode == 0

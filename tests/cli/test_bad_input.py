@@ -1,4 +1,4 @@
-"""Broken surroundings: each is told in one line, ends with the documented exit code, and changes nothing."""
+"""Broken surroundings: each is reported in one line, ends with the documented exit code, and changes nothing."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def nothing(top: Path) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """`spoil` the project, run `argv`: it ends with `code`, and `says` stands in what it said."""
+    """`spoil` the project, run `argv`: it ends with `code`, and its output contains `says`."""
 
     name: str
     argv: Sequence[str]
@@ -156,13 +156,13 @@ JUDGED = (
 def test_refused_in_one_line_and_nothing_changed(repo: Path, case: Case) -> None:
     case.spoil(repo)
     before = photographed(repo)
-    said = run(case, repo)
-    assert said.code == case.code, said
-    assert "Traceback" not in said.err, said.err
-    message = said.lines or [line for line in said.err.splitlines() if line.startswith("Error: ")]
-    assert len(message) == 1, said
+    result = run(case, repo)
+    assert result.code == case.code, result
+    assert "Traceback" not in result.err, result.err
+    message = result.lines or [line for line in result.err.splitlines() if line.startswith("Error: ")]
+    assert len(message) == 1, result
     assert case.says in message[0], message
-    assert said.out == ""
+    assert result.out == ""
     assert photographed(repo) == before
 
 
@@ -170,11 +170,11 @@ def test_refused_in_one_line_and_nothing_changed(repo: Path, case: Case) -> None
 def test_reported_as_findings_and_nothing_changed(repo: Path, case: Case) -> None:
     case.spoil(repo)
     before = photographed(repo)
-    said = run(case, repo)
-    assert said.code == case.code, said
-    assert "Traceback" not in said.err, said.err
-    assert case.says in said.out, said
-    assert not said.lines, said
+    result = run(case, repo)
+    assert result.code == case.code, result
+    assert "Traceback" not in result.err, result.err
+    assert case.says in result.out, result
+    assert not result.lines, result
     assert photographed(repo) == before
 
 

@@ -32,7 +32,7 @@ def user(untidy: Path, sealed: Path) -> Iterator[Sequence[str]]:
         yield ()
         return
     if not shutil.which("setpriv"):
-        pytest.skip("root, and no setpriv to become somebody else")
+        pytest.skip("root, and no setpriv to become another user")
     for folder in (untidy, sealed):
         subprocess.run(("chown", "-R", f"{NOBODY}:{NOBODY}", folder), check=True)
         _passable(folder)
@@ -61,28 +61,28 @@ def _passable(folder: Path) -> None:
             parent.chmod(parent.stat().st_mode | 0o011)
 
 
-def refused(said: Said, *words: str, code: int = 2) -> None:
-    assert said.code == code, said
-    assert "Traceback" not in said.err, said.err
-    assert len(said.lines) == 1, said
-    assert all(word in said.lines[0] for word in words), said.lines
+def refused(result: Said, *words: str, code: int = 2) -> None:
+    assert result.code == code, result
+    assert "Traceback" not in result.err, result.err
+    assert len(result.lines) == 1, result
+    assert all(word in result.lines[0] for word in words), result.lines
 
 
 class TestPermissions:
     def test_an_unreadable_source_is_reported(self, untidy: Path, user: Sequence[str]) -> None:
         (untidy / "order.py").chmod(0)
-        said = coderefine("check", cwd=untidy, wrap=user)
-        assert said.code in (1, 2), said
-        assert "Traceback" not in said.err
-        assert "order.py" in said.out + said.err
+        result = coderefine("check", cwd=untidy, wrap=user)
+        assert result.code in (1, 2), result
+        assert "Traceback" not in result.err
+        assert "order.py" in result.out + result.err
 
     def test_an_unreadable_folder_next_to_it_does_no_harm(self, untidy: Path, user: Sequence[str]) -> None:
         (untidy / "data").chmod(0)
-        said = coderefine("check", cwd=untidy, wrap=user)
+        result = coderefine("check", cwd=untidy, wrap=user)
         (untidy / "data").chmod(0o755)
-        assert said.code == 1, said
-        assert "F401" in said.out
-        assert "Traceback" not in said.err
+        assert result.code == 1, result
+        assert "F401" in result.out
+        assert "Traceback" not in result.err
 
     def test_a_read_only_tree_can_be_checked_and_is_not_written(self, untidy: Path, user: Sequence[str]) -> None:
         before = state(untidy)
@@ -91,20 +91,20 @@ class TestPermissions:
             path.chmod(path.stat().st_mode & ~0o222)
         try:
             assert coderefine("check", "-q", cwd=untidy, wrap=user).code == 1
-            said = coderefine(*FIX, cwd=untidy, wrap=user)
+            result = coderefine(*FIX, cwd=untidy, wrap=user)
         finally:
             for path, mode in modes.items():
                 path.chmod(mode)
-        assert said.code == 1, said
-        assert "order.py is read-only" in said.err
+        assert result.code == 1, result
+        assert "order.py is read-only" in result.err
         assert state(untidy) == before
 
     def test_a_git_directory_that_cannot_be_written_is_reported(self, untidy: Path, user: Sequence[str]) -> None:
         before = state(untidy)
         (untidy / ".git").chmod(0o555)
-        said = coderefine(*FIX, cwd=untidy, wrap=user)
+        result = coderefine(*FIX, cwd=untidy, wrap=user)
         (untidy / ".git").chmod(0o755)
-        refused(said, ".git")
+        refused(result, ".git")
         assert state(untidy) == before
 
 
@@ -112,16 +112,16 @@ class TestLocks:
     def test_a_held_index_lock_refuses_the_commit(self, untidy: Path) -> None:
         (untidy / ".git/index.lock").write_bytes(b"")
         before = state(untidy)
-        said = coderefine(*FIX, "--commit", cwd=untidy)
-        refused(said, "index.lock", code=1)
+        result = coderefine(*FIX, "--commit", cwd=untidy)
+        refused(result, "index.lock", code=1)
         assert state(untidy) == before
 
     def test_two_runs_at_once(self, untidy: Path) -> None:
         first, second = (start(*FIX, cwd=untidy) for _ in range(2))
-        said = [end(first), end(second)]
-        codes = sorted(one.code for one in said)
-        assert codes == [0, 2], said
-        refused(next(one for one in said if one.code == 2), "another coderefine")
+        result = [end(first), end(second)]
+        codes = sorted(one.code for one in result)
+        assert codes == [0, 2], result
+        refused(next(one for one in result if one.code == 2), "another coderefine")
         assert (untidy / "order.py").read_text().strip() == GREEN.strip()
 
 
@@ -135,12 +135,12 @@ class TestFullDisk:
         wrap = ("unshare", "-rm", "sh", "-c", script, "sh")
         if subprocess.run((*wrap, "true"), check=False, capture_output=True).returncode:
             pytest.skip("no mounts here")
-        said = coderefine(*FIX, "--view", "copy", cwd=untidy, env={"TMPDIR": str(small)}, wrap=wrap)
-        assert said.code in (0, 1, 2), said
-        assert "Traceback" not in said.err, said.err
-        if said.code == 2:
-            refused(said, "free some space")
-        if said.code:
+        result = coderefine(*FIX, "--view", "copy", cwd=untidy, env={"TMPDIR": str(small)}, wrap=wrap)
+        assert result.code in (0, 1, 2), result
+        assert "Traceback" not in result.err, result.err
+        if result.code == 2:
+            refused(result, "free some space")
+        if result.code:
             assert state(untidy) == before
 
     def test_no_room_in_the_repository(self, untidy: Path) -> None:
@@ -149,10 +149,10 @@ class TestFullDisk:
             "import resource, os, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40)); "
             "os.execvp(sys.argv[1], sys.argv[1:])"
         )
-        said = coderefine(*FIX, cwd=untidy, wrap=(sys.executable, "-c", script))
-        assert said.code == 2, said
-        assert "Traceback" not in said.err, said.err
-        refused(said)
+        result = coderefine(*FIX, cwd=untidy, wrap=(sys.executable, "-c", script))
+        assert result.code == 2, result
+        assert "Traceback" not in result.err, result.err
+        refused(result)
         assert state(untidy) == before
 
 
@@ -163,18 +163,18 @@ class TestPlaces:
 
     def test_a_bare_repository(self, untidy: Path) -> None:
         git(untidy, "clone", "-q", "--bare", ".", "../bare.git")
-        said = coderefine(*FIX, cwd=untidy.parent / "bare.git")
-        refused(said)
+        result = coderefine(*FIX, cwd=untidy.parent / "bare.git")
+        refused(result)
 
     def test_a_link_to_the_project(self, untidy: Path, tmp_path: Path) -> None:
         (tmp_path / "link").symlink_to(untidy)
-        said = coderefine(*FIX, cwd=tmp_path / "link")
-        assert said.code == 0, said
+        result = coderefine(*FIX, cwd=tmp_path / "link")
+        assert result.code == 0, result
         assert (untidy / "order.py").read_text().strip() == GREEN.strip()
 
     def test_a_file_as_path(self, untidy: Path) -> None:
-        said = coderefine(*FIX, "order.py", cwd=untidy)
-        assert said.code == 0, said
+        result = coderefine(*FIX, "order.py", cwd=untidy)
+        assert result.code == 0, result
 
     def test_a_folder_that_is_gone(self, untidy: Path) -> None:
         script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'

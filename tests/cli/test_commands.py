@@ -37,9 +37,9 @@ class TestCommandLine:
     def test_version_imports_next_to_nothing(self, tmp_path: Path) -> None:
         loaded = "import sys; sys.argv=['coderefine']; import coderefine.cli; print(*sys.modules)"
 
-        said = subprocess.run((sys.executable, "-c", loaded), cwd=ROOT, capture_output=True, text=True, check=True)
+        result = subprocess.run((sys.executable, "-c", loaded), cwd=ROOT, capture_output=True, text=True, check=True)
         heavy = {"openai", "git", "pytest", "rich", "radon", "genai_prices", "tomlkit", "httpx", "asyncio", "mcp"}
-        assert not heavy & set(said.stdout.split())
+        assert not heavy & set(result.stdout.split())
 
     def test_the_help_in_readme_is_the_real_one(self, tmp_path: Path) -> None:
         readme = (ROOT / "README.md").read_text("utf-8")
@@ -62,48 +62,48 @@ class TestCommandLine:
         ],
     )
     def test_what_is_unknown_is_refused_with_a_suggestion(self, repo: Path, argv: tuple[str, ...], hint: str) -> None:
-        said = coderefine(*argv, cwd=repo)
-        assert said.code == 2
-        assert said.out == ""
-        assert hint in said.err.splitlines()[-1]
+        result = coderefine(*argv, cwd=repo)
+        assert result.code == 2
+        assert result.out == ""
+        assert hint in result.err.splitlines()[-1]
 
     @pytest.mark.parametrize("command", ["check", "fix", "demo", "log", "show", "undo", "resume", "doctor", "init"])
     def test_every_command_has_help(self, tmp_path: Path, command: str) -> None:
-        said = coderefine(command, "--help", cwd=tmp_path)
-        assert said.code == 0
-        assert said.out.startswith(f"Usage: coderefine {command}")
+        result = coderefine(command, "--help", cwd=tmp_path)
+        assert result.code == 0
+        assert result.out.startswith(f"Usage: coderefine {command}")
 
     def test_a_reader_that_leaves_is_no_success_and_no_traceback(self, repo: Path) -> None:
         process = start("check", cwd=repo)
         assert process.stdout
         process.stdout.close()
         process.stdout = None
-        said = end(process)
-        assert said.code == 1
-        assert "Traceback" not in said.err
+        result = end(process)
+        assert result.code == 1
+        assert "Traceback" not in result.err
 
 
 class TestCheck:
     def test_findings(self, repo: Path) -> None:
         before = state(repo)
-        said = coderefine("check", cwd=repo)
-        assert said.code == 1
-        assert "test_order.py:5 test_discount_from_one_hundred_on failed: assert 0 == 10" in said.out
-        assert "pytest 1 failed, 1 passed" in said.out
+        result = coderefine("check", cwd=repo)
+        assert result.code == 1
+        assert "test_order.py:5 test_discount_from_one_hundred_on failed: assert 0 == 10" in result.out
+        assert "pytest 1 failed, 1 passed" in result.out
         assert state(repo) == before
 
     def test_clean_and_json(self, untidy: Path) -> None:
 
-        said = coderefine("check", "--gate", "pytest", "--gate", "radon", "--format", "json", cwd=untidy)
-        report = json.loads(said.out)
+        result = coderefine("check", "--gate", "pytest", "--gate", "radon", "--format", "json", cwd=untidy)
+        report = json.loads(result.out)
         jsonschema.validate(report, schema())
-        assert (said.code, said.err, report["clean"]) == (0, "", True)
+        assert (result.code, result.err, report["clean"]) == (0, "", True)
         assert [check["critic"] for check in report["checks"]] == ["pytest", "radon"]
 
     def test_a_limit_of_complexity(self, repo: Path) -> None:
-        said = coderefine("check", "--gate", "radon", "--max-complexity", "1", cwd=repo)
-        assert said.code == 1
-        assert "discount" in said.out
+        result = coderefine("check", "--gate", "radon", "--max-complexity", "1", cwd=repo)
+        assert result.code == 1
+        assert "discount" in result.out
 
 
 class TestRuns:
@@ -126,32 +126,32 @@ class TestRuns:
         assert coderefine("fix", *OFFLINE, "-q", cwd=untidy).code == 0
         (untidy / "order.py").write_text("MINE = 1\n")
         before = state(untidy)
-        said = coderefine("undo", cwd=untidy)
-        assert said.code == 1
-        assert "order.py" in said.lines[0]
+        result = coderefine("undo", cwd=untidy)
+        assert result.code == 1
+        assert "order.py" in result.lines[0]
         assert state(untidy) == before
 
 
 class TestDoctor:
     def test_all_is_well(self, repo: Path) -> None:
-        said = coderefine("doctor", "--no-model", cwd=repo)
-        assert said.code == 0, said
+        result = coderefine("doctor", "--no-model", cwd=repo)
+        assert result.code == 0, result
         for name in ("project", "git", "interpreter", "pytest", "ruff", "radon", "private view", "sandbox", "model"):
-            assert re.search(rf"^ok   {name} ", said.out, re.MULTILINE), said.out
+            assert re.search(rf"^ok   {name} ", result.out, re.MULTILINE), result.out
 
     def test_what_must_be_done_is_reported(self, tmp_path: Path) -> None:
         with LlmServer([], models=["a"]) as server:
             env = {"CODEREFINE_MODEL": "a", "CODEREFINE_BASE_URL": server.url}
-            said = coderefine("doctor", cwd=tmp_path, env=env)
-        assert said.code == 2
-        assert "bad  git          no repository here: run `git init`" in said.out
-        assert "ok   model        a at" in said.out
+            result = coderefine("doctor", cwd=tmp_path, env=env)
+        assert result.code == 2
+        assert "bad  git          no repository here: run `git init`" in result.out
+        assert "ok   model        a at" in result.out
 
     def test_a_dead_server(self, repo: Path) -> None:
         env = {"CODEREFINE_MODEL": "a", "CODEREFINE_BASE_URL": "http://127.0.0.1:9/v1"}
-        said = coderefine("doctor", cwd=repo, env=env)
-        assert said.code == 2
-        assert "bad  model" in said.out
+        result = coderefine("doctor", cwd=repo, env=env)
+        assert result.code == 2
+        assert "bad  model" in result.out
 
 
 class TestInit:
@@ -174,16 +174,16 @@ class TestInit:
 
     def test_broken_toml_is_left_alone(self, repo: Path) -> None:
         write(repo, {"pyproject.toml": "[tool\n"})
-        said = coderefine("init", cwd=repo)
-        assert said.code == 2
-        assert "not valid TOML" in said.lines[0]
+        result = coderefine("init", cwd=repo)
+        assert result.code == 2
+        assert "not valid TOML" in result.lines[0]
         assert (repo / "pyproject.toml").read_text() == "[tool\n"
 
     @pytest.mark.parametrize("text", ["[tool]\n", "tool.ruff.line-length = 100\n", "[tool.ruff]\r\nx = 1\r\n"])
     def test_any_way_to_write_the_table(self, repo: Path, text: str) -> None:
         (repo / "pyproject.toml").write_bytes(text.encode())
-        said = coderefine("init", cwd=repo)
-        assert said.code == 0, said
+        result = coderefine("init", cwd=repo)
+        assert result.code == 0, result
         load(repo, {})
         assert (repo / "pyproject.toml").read_bytes().startswith(text.encode())
 
@@ -191,23 +191,23 @@ class TestInit:
 class TestDemo:
     @pytest.mark.thorough
     def test_it_ends_with_a_commit(self, tmp_path: Path) -> None:
-        said = coderefine("demo", "made", "--no-model", cwd=tmp_path)
-        assert "Traceback" not in said.err
+        result = coderefine("demo", "made", "--no-model", cwd=tmp_path)
+        assert "Traceback" not in result.err
         top = tmp_path / "made"
         assert git(top, "rev-list", "--count", "HEAD") == "2"
         assert git(top, "status", "--porcelain") == ""
         assert "Coderefine-Evidence" in git(top, "log", "-1", "--format=%B")
         # What the offline rungs can repair is all there is to repair.
-        assert said.code == coderefine("check", "-q", cwd=top).code
+        assert result.code == coderefine("check", "-q", cwd=top).code
 
     def test_a_folder_in_use_is_refused(self, repo: Path) -> None:
-        said = coderefine("demo", str(repo), cwd=repo)
-        assert said.code == 2
-        assert "not empty" in said.lines[0]
+        result = coderefine("demo", str(repo), cwd=repo)
+        assert result.code == 2
+        assert "not empty" in result.lines[0]
 
     def test_the_model_is_asked_and_its_failure_is_reported(self, tmp_path: Path) -> None:
         with LlmServer([error(401)]) as server:
-            said = coderefine(
+            result = coderefine(
                 "demo", "made", "-q", cwd=tmp_path, env={"OPENAI_BASE_URL": server.url, "CODEREFINE_SEARCH": "0"}
             )
-        assert said.code == 2, said
+        assert result.code == 2, result

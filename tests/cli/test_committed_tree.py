@@ -37,8 +37,8 @@ def failing(top: Path, commit: str) -> int:
     git(top.parent, "clone", "-q", str(top), str(clone))
     git(clone, "checkout", "-q", git(top, "rev-parse", commit))
     argv = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
-    said = subprocess.run(argv, cwd=clone, capture_output=True, text=True, check=False).stdout
-    last = said.strip().splitlines()[-1]
+    result = subprocess.run(argv, cwd=clone, capture_output=True, text=True, check=False).stdout
+    last = result.strip().splitlines()[-1]
     return int(last.split(" failed")[0].split()[-1]) if "failed" in last else 0
 
 
@@ -49,12 +49,12 @@ def checks(top: Path, commit: str) -> str:
 @pytest.mark.thorough
 @pytest.mark.parametrize("how", every(2, ["commit", "branch"]))
 def test_an_uncommitted_fix_is_not_credited_to_the_commit(two: Path, how: str) -> None:
-    said = fixed(two, *({"commit": ("--commit",), "branch": ("--branch", "side")}[how]))
+    result = fixed(two, *({"commit": ("--commit",), "branch": ("--branch", "side")}[how]))
     commit = "HEAD" if how == "commit" else "side"
-    assert git(two, "rev-list", "--count", commit) == "2", said
+    assert git(two, "rev-list", "--count", commit) == "2", result
     assert checks(two, commit) == "pytest 2 -> 1"
     assert failing(two, commit) == 1
-    assert "your working tree differs from HEAD in shop.py" in said.err
+    assert "your working tree differs from HEAD in shop.py" in result.err
     assert (two / "shop.py").read_text() == SHOP_FIXED
     assert git(two, "status", "--porcelain") == "M shop.py"
 
@@ -67,10 +67,10 @@ def test_a_patch_that_needs_an_untracked_file_is_not_committed(tmp_path: Path) -
     )
     top = make_repo(tmp_path / "order", {"order.py": needs, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
     write(top, {"helper.py": "def percent(total):\n    return total * 0.1\n"})
-    said = fixed(top, "--commit")
-    assert said.code == 1, said
+    result = fixed(top, "--commit")
+    assert result.code == 1, result
     assert git(top, "rev-list", "--count", "HEAD") == "1"
-    assert "helper.py (untracked)" in said.err
+    assert "helper.py (untracked)" in result.err
     assert fixed(top).code == 0
 
 
@@ -78,8 +78,8 @@ def test_a_patch_that_needs_an_untracked_file_is_not_committed(tmp_path: Path) -
 def test_dirty_work_in_the_very_file_stays_and_is_not_committed(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "order", {"order.py": LONG, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
     write(top, {"order.py": LONG.replace("return 2", "return 'mine'")})
-    said = fixed(top, "--commit")
-    assert said.code == 0, said
+    result = fixed(top, "--commit")
+    assert result.code == 0, result
     assert git(top, "show", "HEAD:order.py") + "\n" == LONG.replace("> 100", ">= 100")
     assert (top / "order.py").read_text() == LONG.replace("> 100", ">= 100").replace("return 2", "return 'mine'")
     assert git(top, "status", "--porcelain") == "M order.py"
@@ -97,9 +97,9 @@ def test_work_that_overlaps_the_patch_is_refused_and_a_branch_is_not(tmp_path: P
     top = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
     mine = ORDER.replace("> 100", "> 1000")
     write(top, {"order.py": mine})
-    said = fixed(top, "--commit")
-    assert said.code == 1, said
-    assert "order.py has uncommitted work that overlaps the patch" in said.err
+    result = fixed(top, "--commit")
+    assert result.code == 1, result
+    assert "order.py has uncommitted work that overlaps the patch" in result.err
     assert git(top, "rev-list", "--count", "HEAD") == "1"
     assert fixed(top, "--branch", "side").code == 0
     assert failing(top, "side") == 0
@@ -109,9 +109,9 @@ def test_work_that_overlaps_the_patch_is_refused_and_a_branch_is_not(tmp_path: P
 def test_a_file_that_head_does_not_have_cannot_be_committed_repaired(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "order", {"test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
     write(top, {"order.py": ORDER})
-    said = fixed(top, "--commit")
-    assert (said.code, len(said.lines)) == (2, 1)
-    assert "order.py is not in HEAD" in said.lines[0]
+    result = fixed(top, "--commit")
+    assert (result.code, len(result.lines)) == (2, 1)
+    assert "order.py is not in HEAD" in result.lines[0]
 
 
 @pytest.mark.thorough
@@ -128,17 +128,17 @@ def test_an_edit_made_while_it_was_proved_is_not_in_the_proof(two: Path) -> None
 
     time.sleep(2.5)
     write(two, {"shop.py": SHOP_FIXED})
-    said = end(process)
+    result = end(process)
     if git(two, "rev-list", "--count", "HEAD") == "3":
         assert checks(two, "HEAD") == "pytest 2 -> 1"
     else:
-        assert "run again" in said.err
+        assert "run again" in result.err
 
 
 @pytest.mark.thorough
 def test_the_mail_says_when_it_was_proved_on_uncommitted_work(two: Path) -> None:
     mail = two.parent / "out.patch"
-    said = fixed(two, "--patch", str(mail))
-    assert said.code == 0, said
-    assert f"git apply {mail}" in said.out
-    assert "proved on uncommitted work in shop.py" in said.out
+    result = fixed(two, "--patch", str(mail))
+    assert result.code == 0, result
+    assert f"git apply {mail}" in result.out
+    assert "proved on uncommitted work in shop.py" in result.out

@@ -50,9 +50,9 @@ def test_attack(home: Path, tmp_path: Path, case: str, monkeypatch: pytest.Monke
     repo = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS})
     monkeypatch.setenv("CODEREFINE_VIEW", view)
     with LlmServer([block("order.py", FAULT, ATTACKS[attack] + NEW)]) as server:
-        said = coderefine(*model(server, "--max-iterations", "1"), cwd=repo)
-    assert said.code == 1, said
-    assert "breaks test_order.py::test_price" in said.err
+        result = coderefine(*model(server, "--max-iterations", "1"), cwd=repo)
+    assert result.code == 1, result
+    assert "breaks test_order.py::test_price" in result.err
     assert not (home / "pwned").exists()
     assert not (tmp_path / "beside").exists()
     assert (home / "diary").read_text() == "dear diary"
@@ -63,10 +63,10 @@ def test_what_the_projects_own_tests_need_is_allowed_and_named(home: Path, tmp_p
     need = f"\n\ndef test_remembers():\n    open({str(home / 'cache')!r}, 'w').close()\n"
     repo = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS + need})
     with LlmServer([RIGHT]) as server:
-        said = coderefine(*model(server), cwd=repo)
-    assert said.code == 0, said
+        result = coderefine(*model(server), cwd=repo)
+    assert result.code == 0, result
     assert (repo / "order.py").read_text() == GREEN
-    assert "may write ~/cache" in said.out
+    assert "may write ~/cache" in result.out
 
 
 @pytest.mark.thorough
@@ -77,9 +77,9 @@ def test_a_failing_test_that_needs_more_is_judged_with_it(home: Path, tmp_path: 
         {"order.py": ORDER, "test_order.py": TESTS.replace("def test_discount_from_one_hundred_on():\n", need)},
     )
     with LlmServer([RIGHT]) as server:
-        said = coderefine(*model(server), cwd=repo)
-    assert said.code == 0, said
-    assert "may write ~/cache" in said.out
+        result = coderefine(*model(server), cwd=repo)
+    assert result.code == 0, result
+    assert "may write ~/cache" in result.out
 
 
 @pytest.mark.thorough
@@ -91,9 +91,9 @@ def test_what_is_needed_before_the_first_test_is_allowed(home: Path, tmp_path: P
     files = {"order.py": faulty, "test_order.py": TESTS, "conftest.py": f"open({str(home / 'log')!r}, 'a').close()\n"}
     repo = make_repo(tmp_path / "order", files)
     with LlmServer([RIGHT]) as server:
-        said = coderefine(*model(server), cwd=repo)
-    assert said.code == 0, said
-    assert "may write ~/log" in said.out
+        result = coderefine(*model(server), cwd=repo)
+    assert result.code == 0, result
+    assert "may write ~/log" in result.out
 
 
 @pytest.mark.thorough
@@ -124,7 +124,7 @@ regex = '^(?P<path>[^:]+):(?P<line>[0-9]+): (?P<message>.*)$'
 
 
 def test_a_command_gate_cannot_read_keys(home: Path, tmp_path: Path) -> None:
-    """A gate ran unconfined while the evidence said "landlock"; with `sandbox = "off"` it still may."""
+    """A gate ran unconfined while the evidence named "landlock"; with `sandbox = "off"` it still may."""
     repo = make_repo(tmp_path / "order", {"order.py": ORDER, "steal.py": GATE, "pyproject.toml": SETTINGS})
     confined = coderefine("check", cwd=repo)
     free = coderefine("check", cwd=repo, env={"CODEREFINE_SANDBOX": "off"})
@@ -138,8 +138,8 @@ def test_a_gate_that_needs_more_gets_it_and_no_keys(home: Path, tmp_path: Path) 
     program = "open(__import__('os').path.expanduser('~/.cache/steal'), 'w')\n" + GATE.replace("print(", "#")
     (home / ".cache").mkdir()
     repo = make_repo(tmp_path / "order", {"order.py": ORDER, "steal.py": program, "pyproject.toml": SETTINGS})
-    said = coderefine("check", cwd=repo)
-    assert said.code == 0, said
+    result = coderefine("check", cwd=repo)
+    assert result.code == 0, result
     assert (home / ".cache/steal").exists()
 
 
@@ -157,7 +157,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 @pytest.mark.thorough
 def test_strict_without_landlock_runs_nothing_and_auto_says_what_is_missing(home: Path, tmp_path: Path) -> None:
-    """It ran open and said nothing."""
+    """It ran unconfined without a note."""
     repo = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS})
 
     def run(*args: str) -> subprocess.CompletedProcess[str]:

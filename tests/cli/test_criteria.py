@@ -15,7 +15,7 @@ OLD = "    return total - discount(total)"
 NEW = "    return total - discount(total)  # `total` is money, in euros"
 
 
-def said(score: float, *findings: dict[str, str]) -> Reply:
+def result(score: float, *findings: dict[str, str]) -> Reply:
     return Reply(json.dumps({"scores": [{"criterion": "money", "score": score}], "findings": list(findings)}))
 
 
@@ -29,7 +29,7 @@ REMARK = {
 }
 
 
-POOR = said(2, REMARK)
+POOR = result(2, REMARK)
 
 
 @pytest.fixture
@@ -41,16 +41,16 @@ def green(tmp_path: Path) -> Path:
 def script(seen: Seen) -> Reply:
     if "You review Python code" not in seen.prompt:
         return Reply("The currency is missing.\n\n" + block("order.py", OLD, NEW))
-    return said(5) if "`total` is money" in seen.prompt else said(2, REMARK)
+    return result(5) if "`total` is money" in seen.prompt else result(2, REMARK)
 
 
 def test_a_review_refines_what_the_gates_are_content_with(green: Path) -> None:
     with LlmServer(script) as server:
-        said = coderefine("fix", "--model", "scripted", "--base-url", server.url, cwd=green)
-    assert said.code == 0, said
+        result = coderefine("fix", "--model", "scripted", "--base-url", server.url, cwd=green)
+    assert result.code == 0, result
     assert "`total` is money" in (green / "order.py").read_text()
-    assert "review: decided by the criteria money (pyproject.toml): 5.0 of 5, given by scripted" in said.out
-    assert "review 2.0 of 5, 1 remark" in said.out
+    assert "review: decided by the criteria money (pyproject.toml): 5.0 of 5, given by scripted" in result.out
+    assert "review 2.0 of 5, 1 remark" in result.out
     assert len(server.requests) == 3
 
 
@@ -58,42 +58,42 @@ def test_a_review_refines_what_the_gates_are_content_with(green: Path) -> None:
 def test_what_the_review_still_remarks_is_shown_and_blocks_nothing(green: Path) -> None:
     broken = Reply(block("order.py", OLD, "    return 0"))
     with LlmServer(lambda seen: POOR if "You review" in seen.prompt else broken) as server:
-        said = coderefine(
+        result = coderefine(
             *("fix", "--max-requests", "3", "--model", "scripted", "--base-url", server.url),
             *("--criteria", "money"),
             cwd=green,
         )
-    assert said.code == 0, said
+    assert result.code == 0, result
     assert (green / "order.py").read_text() == GREEN
-    assert "advice    order.py:11 money the result is a bare number: say which currency" in said.out
+    assert "advice    order.py:11 money the result is a bare number: say which currency" in result.out
 
 
 def test_criteria_without_a_model_are_named_and_ignored(green: Path) -> None:
-    said = coderefine("fix", "--no-model", "--criteria", "readability", cwd=green)
-    assert said.code == 0, said
-    assert "criteria need a model" in said.err
+    result = coderefine("fix", "--no-model", "--criteria", "readability", cwd=green)
+    assert result.code == 0, result
+    assert "criteria need a model" in result.err
 
 
 def test_an_unknown_set_is_refused(green: Path) -> None:
-    said = coderefine("fix", "--criteria", "readabilty", cwd=green)
-    assert said.code == 2
-    assert "did you mean 'readability'" in said.lines[0]
+    result = coderefine("fix", "--criteria", "readabilty", cwd=green)
+    assert result.code == 2
+    assert "did you mean 'readability'" in result.lines[0]
 
 
 @pytest.mark.thorough
 def test_a_reviewed_run_is_replayed_without_a_request(green: Path) -> None:
     with LlmServer(script) as server:
         coderefine("fix", "--model", "scripted", "--base-url", server.url, "--format", "json", cwd=green)
-    said = coderefine("replay", cwd=green)
-    assert said.code == 0, said
-    assert "the same patch as run" in said.out
-    assert "5.0 of 5, given by scripted" in said.out
+    result = coderefine("replay", cwd=green)
+    assert result.code == 0, result
+    assert "the same patch as run" in result.out
+    assert "5.0 of 5, given by scripted" in result.out
 
 
 @pytest.mark.thorough
 def test_a_commit_says_what_the_review_made_of_it(green: Path) -> None:
     with LlmServer(script) as server:
-        said = coderefine("fix", "--commit", "--model", "scripted", "--base-url", server.url, cwd=green)
-    assert said.code == 0, said
+        result = coderefine("fix", "--commit", "--model", "scripted", "--base-url", server.url, cwd=green)
+    assert result.code == 0, result
     trailers = git(green, "log", "-1", "--format=%(trailers:only)")
     assert "Coderefine-Checks: pytest 0 -> 0, ruff 0 -> 0, radon 0 -> 0, review 2.0 -> 5.0" in trailers

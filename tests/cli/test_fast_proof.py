@@ -39,19 +39,19 @@ def untidy(tmp_path: Path) -> Path:
 
 @pytest.mark.thorough
 def test_the_report_and_the_commit_name_the_tests_that_prove_it(shop: Path) -> None:
-    said = coderefine("fix", "--no-model", "--fast-proof", "--commit", cwd=shop)
-    assert said.code == 0, said
+    result = coderefine("fix", "--no-model", "--fast-proof", "--commit", cwd=shop)
+    assert result.code == 0, result
     assert (shop / "order.py").read_text() == GREEN
-    assert PROVED in said.out
-    assert "1 test flipped, 1 kept, 0 lost" in said.out
-    assert "1/2 → " in said.out, "the tests that were not run count as run"
+    assert PROVED in result.out
+    assert "1 test flipped, 1 kept, 0 lost" in result.out
+    assert "1/2 → " in result.out, "the tests that were not run count as run"
     assert PROVED in git(shop, "log", "-1", "--format=%(trailers:key=Coderefine-Evidence,valueonly)")
     assert PROVED in coderefine("show", cwd=shop).out
 
 
 def test_the_json_has_both_counts(untidy: Path) -> None:
-    said = coderefine(*OFFLINE, "--format", "json", cwd=untidy, env={"CODEREFINE_FAST_PROOF": "true"})
-    report = json.loads(said.out)
+    result = coderefine(*OFFLINE, "--format", "json", cwd=untidy, env={"CODEREFINE_FAST_PROOF": "true"})
+    report = json.loads(result.out)
     jsonschema.validate(report, schema())
     assert report["evidence"]["ran"] == {"done": 2, "total": 3}
     assert report["evidence"]["kept"] == 2
@@ -68,8 +68,8 @@ def test_the_coverage_map_of_the_hook_narrows_it_further(tmp_path: Path) -> None
     git(top, "add", "-A")
     assert coderefine("hook", "run", "--no-fix", "--hook-timeout", "300", cwd=top).code == 0
     write(top, {"order.py": code.replace("    return total * 0.1", "    import os\n\n    return 0.1 * total")})
-    said = coderefine(*OFFLINE, "--fast-proof", cwd=top)
-    assert "proved by 2 of 4 tests" in said.out, said
+    result = coderefine(*OFFLINE, "--fast-proof", cwd=top)
+    assert "proved by 2 of 4 tests" in result.out, result
 
 
 @pytest.mark.thorough
@@ -77,8 +77,8 @@ def test_the_hook_runs_all_affected_tests(untidy: Path) -> None:
     write(untidy, {"order.py": LINT + "# end\n", "cart.py": FILES["cart.py"] + "# end\n"})
     write(untidy, {"pyproject.toml": "[tool.coderefine]\nfast-proof = true\nsearch = false\n"})
     git(untidy, "add", "-A")
-    said = coderefine("hook", "run", "--fix", "--hook-timeout", "300", cwd=untidy)
-    assert "0 tests flipped, 3 kept" in said.out, said
-    assert "proved by" not in said.out
+    result = coderefine("hook", "run", "--fix", "--hook-timeout", "300", cwd=untidy)
+    assert "0 tests flipped, 3 kept" in result.out, result
+    assert "proved by" not in result.out
     git(untidy, "checkout", "-q", "order.py")
     assert PROVED in coderefine(*OFFLINE, cwd=untidy).out, "the setting is read elsewhere"

@@ -33,9 +33,9 @@ def model(server: LlmServer, *more: str) -> tuple[str, ...]:
 class TestDelivery:
     def test_the_working_tree_is_the_default_and_undo_takes_it_back(self, untidy: Path) -> None:
         before = state(untidy)
-        said = coderefine("fix", *OFFLINE, cwd=untidy)
-        assert said.code == 0, said
-        assert "wrote     order.py" in said.out
+        result = coderefine("fix", *OFFLINE, cwd=untidy)
+        assert result.code == 0, result
+        assert "wrote     order.py" in result.out
         assert (untidy / "order.py").read_text().strip() == GREEN.strip()
         assert {name for name, value in state(untidy).items() if value != before[name]} == {"order.py"}
         assert coderefine("undo", cwd=untidy).code == 0
@@ -43,17 +43,17 @@ class TestDelivery:
 
     def test_diff_prints_exactly_a_patch_that_git_applies(self, untidy: Path) -> None:
         before = state(untidy)
-        said = coderefine("fix", *OFFLINE, "--diff", cwd=untidy)
-        assert said.code == 0, said
+        result = coderefine("fix", *OFFLINE, "--diff", cwd=untidy)
+        assert result.code == 0, result
         assert state(untidy) == before
-        (untidy.parent / "patch").write_text(said.out)
+        (untidy.parent / "patch").write_text(result.out)
         git(untidy, "apply", "../patch")
         assert (untidy / "order.py").read_text().strip() == GREEN.strip()
 
     def test_a_patch_file_is_taken_by_git_am(self, untidy: Path) -> None:
         before = state(untidy)
-        said = coderefine("fix", *OFFLINE, "--patch", "../mail.patch", "--message", "tidy: {summary}", cwd=untidy)
-        assert said.code == 0, said
+        result = coderefine("fix", *OFFLINE, "--patch", "../mail.patch", "--message", "tidy: {summary}", cwd=untidy)
+        assert result.code == 0, result
         assert state(untidy) == before
         git(untidy, "am", "../mail.patch")
         assert git(untidy, "log", "-1", "--format=%s").startswith("tidy: ")
@@ -66,8 +66,8 @@ class TestDelivery:
         hook.chmod(0o755)
         write(untidy, {"notes.txt": "mine", "test_order.py": TESTS + "\n\nMORE = 1\n"})
         git(untidy, "add", "notes.txt")
-        said = coderefine("fix", *OFFLINE, "--commit", "--author", "Ada <ada@example.com>", cwd=untidy)
-        assert said.code == 0, said
+        result = coderefine("fix", *OFFLINE, "--commit", "--author", "Ada <ada@example.com>", cwd=untidy)
+        assert result.code == 0, result
         assert (untidy / ".git/hook-ran").exists()
         assert git(untidy, "show", "--name-only", "--format=%an", "HEAD").split() == ["Ada", "order.py"]
         trailers = git(untidy, "log", "-1", "--format=%(trailers:only)")
@@ -81,25 +81,25 @@ class TestDelivery:
         hook.write_text("#!/bin/sh\necho not today >&2; exit 1\n")
         hook.chmod(0o755)
         before = state(untidy)
-        said = coderefine("fix", *OFFLINE, "--commit", cwd=untidy)
-        assert said.code == 1, said
-        assert "not today" in said.err
+        result = coderefine("fix", *OFFLINE, "--commit", cwd=untidy)
+        assert result.code == 1, result
+        assert "not today" in result.err
         assert state(untidy) == before
 
     @pytest.mark.thorough
     def test_a_branch_is_made_and_not_checked_out(self, untidy: Path) -> None:
         before = state(untidy)
-        said = coderefine("fix", *OFFLINE, "--branch", "tidy", cwd=untidy)
-        assert said.code == 0, said
+        result = coderefine("fix", *OFFLINE, "--branch", "tidy", cwd=untidy)
+        assert result.code == 0, result
         assert git(untidy, "diff", "--name-only", "main", "tidy") == "order.py"
         after = state(untidy)
         assert {**after, "refs": ""} == {**before, "refs": ""}
 
     @pytest.mark.parametrize("pair", [("--diff", "--commit"), ("--patch=x", "--branch=y"), ("--diff", "--branch=y")])
     def test_two_ways_at_once_are_refused(self, untidy: Path, pair: Sequence[str]) -> None:
-        said = coderefine("fix", *pair, cwd=untidy)
-        assert said.code == 2
-        assert "exclude each other" in said.lines[0]
+        result = coderefine("fix", *pair, cwd=untidy)
+        assert result.code == 2
+        assert "exclude each other" in result.lines[0]
 
     @pytest.mark.thorough
     def test_a_tree_that_moves_meanwhile_is_not_written_and_the_patch_is_kept(self, tmp_path: Path) -> None:
@@ -109,30 +109,30 @@ class TestDelivery:
         while process.poll() is None and not list((top / ".git").glob("refs/coderefine/*/1")):
             time.sleep(0.02)
         (top / "order.py").write_text(LINT + "\n\nMINE = 1\n")
-        said = end(process)
-        assert said.code == 1, said
-        assert "order.py changed since the run began" in said.lines[0]
-        assert "wrote     nothing; the patch is kept" in said.out
+        result = end(process)
+        assert result.code == 1, result
+        assert "order.py changed since the run began" in result.lines[0]
+        assert "wrote     nothing; the patch is kept" in result.out
         assert (top / "order.py").read_text() == LINT + "\n\nMINE = 1\n"
         assert "-import os" in coderefine("show", "--diff", cwd=top).out
 
 
 class TestOutput:
     def test_json_holds_to_its_schema_and_is_all_of_stdout(self, untidy: Path) -> None:
-        said = coderefine("fix", *OFFLINE, "--diff", "--format", "json", cwd=untidy)
-        report = json.loads(said.out)
+        result = coderefine("fix", *OFFLINE, "--diff", "--format", "json", cwd=untidy)
+        report = json.loads(result.out)
         jsonschema.validate(report, schema())
-        assert (said.code, report["clean"], report["stop"]) == (0, True, "clean")
-        assert said.err == ""
+        assert (result.code, report["clean"], report["stop"]) == (0, True, "clean")
+        assert result.err == ""
 
     def test_quiet_prints_nothing(self, untidy: Path) -> None:
-        said = coderefine("fix", *OFFLINE, "--quiet", cwd=untidy)
-        assert (said.code, said.out, said.err) == (0, "", "")
+        result = coderefine("fix", *OFFLINE, "--quiet", cwd=untidy)
+        assert (result.code, result.out, result.err) == (0, "", "")
 
     def test_only_the_gates_asked_for_run(self, repo: Path) -> None:
-        said = coderefine("fix", *OFFLINE, "--gate", "ruff", cwd=repo)
-        assert said.code == 0, said
-        assert "pytest" not in said.out + said.err
+        result = coderefine("fix", *OFFLINE, "--gate", "ruff", cwd=repo)
+        assert result.code == 0, result
+        assert "pytest" not in result.out + result.err
 
     def test_rules_can_be_left_out(self, untidy: Path) -> None:
         assert coderefine("fix", *OFFLINE, "--gate", "ruff", "--ignore", "F401,E501", cwd=untidy).code == 0
@@ -143,17 +143,17 @@ class TestOutput:
 class TestModel:
     def test_right_at_once_costs_one_request(self, repo: Path) -> None:
         with LlmServer([RIGHT]) as server:
-            said = coderefine(*model(server), cwd=repo)
-        assert said.code == 0, said
+            result = coderefine(*model(server), cwd=repo)
+        assert result.code == 0, result
         assert len(server.requests) == 1
         assert (repo / "order.py").read_text() == GREEN
-        assert "1 test flipped, 1 kept, 0 lost" in said.out
+        assert "1 test flipped, 1 kept, 0 lost" in result.out
 
     @pytest.mark.thorough
     def test_wrong_then_right_costs_two(self, repo: Path) -> None:
         with LlmServer([WRONG, RIGHT]) as server:
-            said = coderefine(*model(server), cwd=repo)
-        assert (said.code, len(server.requests)) == (0, 2), said
+            result = coderefine(*model(server), cwd=repo)
+        assert (result.code, len(server.requests)) == (0, 2), result
         assert (repo / "order.py").read_text() == GREEN
 
     @pytest.mark.parametrize(
@@ -175,28 +175,28 @@ class TestModel:
     def test_a_useless_model_leaves_the_tree_untouched(self, repo: Path, reply: Reply | str) -> None:
         before = state(repo)
         with LlmServer([reply]) as server:
-            said = coderefine(*model(server, "--max-iterations", "2", "--max-requests", "3"), cwd=repo)
-        assert said.code == 1, said
+            result = coderefine(*model(server, "--max-iterations", "2", "--max-requests", "3"), cwd=repo)
+        assert result.code == 1, result
         assert 0 < len(server.requests) <= 3
-        assert "Traceback" not in said.err
+        assert "Traceback" not in result.err
         assert state(repo) == before
 
     def test_a_refused_key_is_reported_in_one_line(self, repo: Path) -> None:
         before = state(repo)
         with LlmServer([error(401, "bad key")]) as server:
-            said = coderefine(*model(server), cwd=repo)
-        assert (said.code, len(server.requests)) == (2, 1), said
-        told = [line for line in (said.out + said.err).splitlines() if "401" in line or "bad key" in line]
-        assert len(told) == 1, told
+            result = coderefine(*model(server), cwd=repo)
+        assert (result.code, len(server.requests)) == (2, 1), result
+        named = [line for line in (result.out + result.err).splitlines() if "401" in line or "bad key" in line]
+        assert len(named) == 1, named
         assert state(repo) == before
 
     @pytest.mark.thorough
     def test_a_missing_server_is_reported(self, repo: Path) -> None:
-        said = coderefine(
+        result = coderefine(
             "fix", "--no-search", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--max-requests", "1", cwd=repo
         )
-        assert said.code == 2, said
-        assert "127.0.0.1:9" in said.out
+        assert result.code == 2, result
+        assert "127.0.0.1:9" in result.out
 
     @pytest.mark.parametrize(
         ("flag", "value", "requests"),
@@ -213,27 +213,27 @@ class TestModel:
     )
     def test_limits_are_kept_before_a_request_leaves(self, repo: Path, flag: str, value: str, requests: int) -> None:
         with LlmServer([WRONG]) as server:
-            said = coderefine(*model(server, flag, value), cwd=repo)
-        assert (said.code, len(server.requests)) == (1, requests), said
+            result = coderefine(*model(server, flag, value), cwd=repo)
+        assert (result.code, len(server.requests)) == (1, requests), result
 
     @pytest.mark.thorough
     def test_the_whole_run_ends_in_time(self, repo: Path) -> None:
         with LlmServer([Reply(RIGHT, delay=20)]) as server:
-            said = coderefine(*model(server, "--timeout", "4"), cwd=repo)
-        assert said.code in (1, 2), said
-        assert "seconds" in said.out or "time" in said.out
+            result = coderefine(*model(server, "--timeout", "4"), cwd=repo)
+        assert result.code in (1, 2), result
+        assert "seconds" in result.out or "time" in result.out
 
     @pytest.mark.thorough
     def test_prompts_can_be_seen(self, repo: Path) -> None:
         with LlmServer([RIGHT]) as server:
-            said = coderefine(*model(server, "--show-prompts", "--diff"), cwd=repo)
-        assert "discount(100) == 10" in said.err
-        assert "\n+    return total * 0.1 if total >= 100 else 0\n" in said.out
+            result = coderefine(*model(server, "--show-prompts", "--diff"), cwd=repo)
+        assert "discount(100) == 10" in result.err
+        assert "\n+    return total * 0.1 if total >= 100 else 0\n" in result.out
 
     def test_no_model_sends_no_request(self, repo: Path) -> None:
         with LlmServer([RIGHT]) as server:
-            said = coderefine(*model(server, "--no-model"), cwd=repo)
-        assert (said.code, server.requests) == (1, [])
+            result = coderefine(*model(server, "--no-model"), cwd=repo)
+        assert (result.code, server.requests) == (1, [])
 
 
 @pytest.mark.parametrize(
@@ -241,8 +241,8 @@ class TestModel:
     [("CODEREFINE_GATES", "ruff", 0), ("CODEREFINE_MAX_COMPLEXITY", "x", 2), ("CODEREFINE_MAX_COMPLEXTY", "3", 2)],
 )
 def test_the_environment_is_configuration(repo: Path, name: str, value: str, code: int) -> None:
-    said = coderefine("check", cwd=repo, env={name: value})
-    assert said.code == code, said
+    result = coderefine("check", cwd=repo, env={name: value})
+    assert result.code == code, result
     assert (repo / "order.py").read_text() == ORDER
 
 
@@ -300,6 +300,6 @@ def test_repairs_that_break_tests_of_files_far_away_are_not_run_one_after_the_ot
     files = {"shop.py": faulty, "test_shop.py": near, "test_far.py": far}
     top = make_repo(tmp_path / "repo", files)
     two = {"PYTHON_CPU_COUNT": "2"}
-    said = json.loads(coderefine("fix", "--no-model", "--search-time", "6", "--format", "json", cwd=top, env=two).out)
-    broken = [one for one in said["attempts"] if "test_far" in one["reason"]]
-    assert len(broken) == 1, [(one["summary"], one["reason"]) for one in said["attempts"]]
+    result = json.loads(coderefine("fix", "--no-model", "--search-time", "6", "--format", "json", cwd=top, env=two).out)
+    broken = [one for one in result["attempts"] if "test_far" in one["reason"]]
+    assert len(broken) == 1, [(one["summary"], one["reason"]) for one in result["attempts"]]

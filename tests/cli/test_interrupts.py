@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGKILL: the tree as it was, nobody left running, and the run can go on."""
+"""Ctrl-C, SIGTERM and SIGKILL: the tree as it was, no process left running, and the run can go on."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_a_sleeping_baseline_is_interrupted_at_once(tmp_path: Path, case: str) -
     time.sleep(1.0)
     began = time.monotonic()
     process.send_signal(number)
-    said = end(process)
-    assert said.code == 130, said
+    result = end(process)
+    assert result.code == 130, result
     assert time.monotonic() - began < 30.0, "two seconds on a machine that does nothing else; the test sleeps for sixty"
-    (line,) = said.lines
+    (line,) = result.lines
     assert re.fullmatch(r"coderefine: interrupted; nothing was written; coderefine resume [\w-]+ goes on", line)
-    assert "Traceback" not in said.err
+    assert "Traceback" not in result.err
     assert gone(mark), descendants(mark)
     assert state(top) == before
 
@@ -107,9 +107,9 @@ def test_a_run_cut_short_is_finished_without_paying_twice(repo: Path, number: in
         process = start("fix", "--no-search", "--model", "m", "--base-url", server.url, cwd=repo, env={"MARK": mark})
         wait(lambda: len(server.requests) == 2, process)
         process.send_signal(number)
-        said = end(process)
-        assert said.code in (-9, 130), said
-        assert "Traceback" not in said.err
+        result = end(process)
+        assert result.code in (-9, 130), result
+        assert "Traceback" not in result.err
         assert gone(mark), descendants(mark)
         assert state(repo) == before
         assert ("killed" if number == signal.SIGKILL else "interrupted") in coderefine("log", cwd=repo).out
@@ -132,9 +132,9 @@ def test_a_proved_patch_is_offered_when_interrupted_after_it(tmp_path: Path) -> 
         process = start("fix", "--no-search", "--model", "m", "--base-url", server.url, cwd=top)
         wait(lambda: len(server.requests) == 1, process)
         process.send_signal(signal.SIGINT)
-        said = end(process)
-    assert said.code == 130, said
-    assert "coderefine resume" in said.out
+        result = end(process)
+    assert result.code == 130, result
+    assert "coderefine resume" in result.out
     assert state(top) == before
     assert "-import os" in coderefine("show", "--diff", cwd=top).out
 
@@ -173,19 +173,19 @@ def test_the_password_of_a_server_is_neither_recorded_nor_printed(repo: Path) ->
         process = start("fix", "--no-search", "--model", "m", "--base-url", secret, cwd=repo)
         wait(lambda: len(server.requests) == 1, process)
         process.send_signal(signal.SIGINT)
-        said = end(process)
+        result = end(process)
         files = [path for path in (repo / ".git/coderefine").rglob("*") if path.is_file()]
         assert not [path for path in files if b"hunter22" in path.read_bytes()]
         asked = coderefine("resume", cwd=repo)
         resumed = coderefine("resume", cwd=repo, env={"CODEREFINE_BASE_URL": secret})
     assert "CODEREFINE_BASE_URL" in asked.lines[0]
     assert resumed.code == 0, resumed
-    assert "hunter22" not in f"{said}{asked}{resumed}"
+    assert "hunter22" not in f"{result}{asked}{resumed}"
 
 
 def test_an_unreachable_server_is_named_without_its_password(repo: Path) -> None:
     url = "http://me:hunter22@127.0.0.1:9/v1"
-    said = coderefine("fix", "--no-search", "--model", "m", "--base-url", url, "--max-requests", "1", cwd=repo)
-    assert said.code == 2, said
-    assert "127.0.0.1:9" in said.out
-    assert "hunter22" not in f"{said}"
+    result = coderefine("fix", "--no-search", "--model", "m", "--base-url", url, "--max-requests", "1", cwd=repo)
+    assert result.code == 2, result
+    assert "127.0.0.1:9" in result.out
+    assert "hunter22" not in f"{result}"

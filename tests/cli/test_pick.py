@@ -53,10 +53,10 @@ def offered(tmp_path_factory: pytest.TempPathFactory) -> Path:
         seal(tmp_path_factory.mktemp("home"), patch)
         top = make_repo(tmp_path_factory.mktemp("pick") / "shop", {"shop.py": SHOP, "test_shop.py": TESTS})
         before = state(top)
-        said = coderefine(*FIX, "--format", "json", cwd=top)
-    assert said.code == 1, said
+        result = coderefine(*FIX, "--format", "json", cwd=top)
+    assert result.code == 1, result
     assert {name: value for name, value in state(top).items() if name in before} == before
-    (top.parent / "report.json").write_text(said.out)
+    (top.parent / "report.json").write_text(result.out)
     return top
 
 
@@ -83,30 +83,30 @@ def test_rivals_are_offered_with_an_input_that_tells_them_apart(shop: Path) -> N
     jsonschema.validate(report, schema())
     assert report["stop"] == "offered"
     assert sorted(answers(shop)) == ["1000", "900"]
-    said = coderefine("show", cwd=shop)
-    assert re.search(r"^offered   1  shop.py:8 ", said.out, re.MULTILINE), said.out
-    assert re.search(r"^offered   2  shop.py:8 ", said.out, re.MULTILINE), said.out
-    assert f"ask       {BOUND} → 1: " in said.out
-    assert f"coderefine pick {run_of(shop)} N" in said.out
+    result = coderefine("show", cwd=shop)
+    assert re.search(r"^offered   1  shop.py:8 ", result.out, re.MULTILINE), result.out
+    assert re.search(r"^offered   2  shop.py:8 ", result.out, re.MULTILINE), result.out
+    assert f"ask       {BOUND} → 1: " in result.out
+    assert f"coderefine pick {run_of(shop)} N" in result.out
 
 
 @pytest.mark.thorough
 def test_one_is_picked_by_its_number_proved_and_written(shop: Path) -> None:
     place = answers(shop).index("900") + 1
-    said = coderefine("pick", run_of(shop), str(place), cwd=shop)
-    assert said.code == 0, said
-    assert "picked among 2 plausible patches" in said.out
+    result = coderefine("pick", run_of(shop), str(place), cwd=shop)
+    assert result.code == 0, result
+    assert "picked among 2 plausible patches" in result.out
     assert asks(shop) == 900
     assert coderefine("undo", cwd=shop).code == 0
     assert (shop / "shop.py").read_text() == SHOP
 
 
 def test_an_answer_keeps_the_patches_that_agree_and_is_a_test_to_add(shop: Path) -> None:
-    said = coderefine("pick", run_of(shop), "--that", f"{BOUND} == 900", "--commit", cwd=shop)
-    assert said.code == 0, said
+    result = coderefine("pick", run_of(shop), "--that", f"{BOUND} == 900", "--commit", cwd=shop)
+    assert result.code == 0, result
     assert asks(shop) == 900
-    assert "test      from shop import price" in said.out
-    assert f"test          assert {BOUND} == 900" in said.out
+    assert "test      from shop import price" in result.out
+    assert f"test          assert {BOUND} == 900" in result.out
     assert "Coderefine-Confidence: plausible: picked among 2" in git(shop, "log", "-1", "--format=%B")
 
 
@@ -121,12 +121,12 @@ def test_an_answer_keeps_the_patches_that_agree_and_is_a_test_to_add(shop: Path)
             ("price(1", 2, "no Python expression"),
         ],
     ),
-    ids=["nobody agrees", "all agree", "unknown name", "no expression"],
+    ids=["no patch agrees", "all agree", "unknown name", "no expression"],
 )
 def test_an_answer_that_does_not_decide_writes_nothing(shop: Path, that: str, code: int, words: str) -> None:
-    said = coderefine("pick", run_of(shop), "--that", that, cwd=shop)
-    assert said.code == code, said
-    assert words in said.out + said.err
+    result = coderefine("pick", run_of(shop), "--that", that, cwd=shop)
+    assert result.code == code, result
+    assert words in result.out + result.err
     assert (shop / "shop.py").read_text() == SHOP
 
 
@@ -141,30 +141,30 @@ def test_a_pick_is_laid_on_what_the_file_holds_by_now(shop: Path) -> None:
 
 def test_a_pick_that_overlaps_other_work_is_refused(shop: Path) -> None:
     write(shop, {"shop.py": SHOP.replace("if count < BULK:", "if count < BULK + 1:")})
-    said = coderefine("pick", run_of(shop), "1", cwd=shop)
-    assert said.code == 1, said
-    assert "changed since then" in said.err
+    result = coderefine("pick", run_of(shop), "1", cwd=shop)
+    assert result.code == 1, result
+    assert "changed since then" in result.err
 
 
 @pytest.mark.parametrize("newest", [True, False], ids=["of the newest run that offered some", "of a run"])
 def test_a_number_that_was_not_offered_is_refused(shop: Path, newest: bool) -> None:
     run = () if newest else (run_of(shop),)
-    said = coderefine("pick", *run, "9", cwd=shop)
-    assert said.code == 2, said
-    assert "offered 2 patches" in said.err
+    result = coderefine("pick", *run, "9", cwd=shop)
+    assert result.code == 2, result
+    assert "offered 2 patches" in result.err
 
 
 def test_without_an_offer_there_is_nothing_to_pick(tmp_path: Path) -> None:
-    said = coderefine("pick", "1", cwd=make_repo(tmp_path / "p", {"shop.py": SHOP}))
-    assert said.code == 2, said
-    assert "no run has offered a patch" in said.err
+    result = coderefine("pick", "1", cwd=make_repo(tmp_path / "p", {"shop.py": SHOP}))
+    assert result.code == 2, result
+    assert "no run has offered a patch" in result.err
 
 
 @pytest.mark.thorough
 def test_the_first_is_written_where_plausible_is_accepted_and_called_so(shop: Path) -> None:
-    said = coderefine(*FIX, "--accept", "plausible", "--commit", cwd=shop)
-    assert said.code == 0, said
-    assert re.search(r"^search .* plausible +\d", said.out, re.MULTILINE), said.out
+    result = coderefine(*FIX, "--accept", "plausible", "--commit", cwd=shop)
+    assert result.code == 0, result
+    assert re.search(r"^search .* plausible +\d", result.out, re.MULTILINE), result.out
     assert "Coderefine-Confidence: plausible: " in git(shop, "log", "-1", "--format=%B")
 
 
@@ -175,11 +175,11 @@ def test_a_patch_whose_lines_no_test_checks_is_not_called_proved_because_plausib
     top = make_repo(tmp_path / "calc", files)
     asked = ("fix", "--search-time", "0", "--gate", "pytest", "--accept", "plausible", "--model", "scripted")
     with LlmServer([block("calc.py", "    return n + x", "    return 2 * n + 7 - n * n")]) as server:
-        said = coderefine(*asked, "--base-url", server.url, "--commit", cwd=top)
-    assert said.code == 0, said
-    if "could not be measured" in said.out:
+        result = coderefine(*asked, "--base-url", server.url, "--commit", cwd=top)
+    assert result.code == 0, result
+    if "could not be measured" in result.out:
         pytest.skip("the machine is too busy to measure how many small mistakes the tests notice")
-    assert re.search(r"^plausible +may be wrong: the tests notice \d of", said.out, re.MULTILINE), said.out
+    assert re.search(r"^plausible +may be wrong: the tests notice \d of", result.out, re.MULTILINE), result.out
     assert "Coderefine-Confidence: plausible: the tests notice " in git(top, "log", "-1", "--format=%B")
 
 
@@ -188,9 +188,9 @@ def test_the_hook_leaves_the_file_alone_whatever_is_accepted(shop: Path) -> None
     write(shop, {"pyproject.toml": '[tool.coderefine]\naccept = "plausible"\nsearch-time = 60.0\n'})
     write(shop, {"shop.py": SHOP.replace("Prices", "The prices")})
     git(shop, "add", "-A")
-    said = coderefine("hook", "run", "--hook-timeout", "100", cwd=shop)
-    assert said.code == 1, said
-    assert "coderefine pick" in said.out, said
+    result = coderefine("hook", "run", "--hook-timeout", "100", cwd=shop)
+    assert result.code == 1, result
+    assert "coderefine pick" in result.out, result
     assert git(shop, "diff", "--name-only") == ""
 
 
@@ -205,11 +205,11 @@ def test_a_model_is_shown_the_alternatives_and_may_decide(shop: Path) -> None:
     edit = block("shop.py", "    if count < BULK:", "    if count >= BULK:")
     with LlmServer(["Many begin at BULK.\n\n" + edit]) as server:
         asked = ("fix", "--search-time", "90", "--gate", "pytest", "--model", "scripted", "--base-url", server.url)
-        said = coderefine(*asked, cwd=shop)
-    assert said.code == 0, said
+        result = coderefine(*asked, cwd=shop)
+    assert result.code == 0, result
     assert asks(shop) == 900
     sent = json.dumps(server.requests[0].body, ensure_ascii=False)
     assert "the tests do not say which is right" in sent
     assert f"{BOUND} → 1: " in sent
-    assert "offered" not in said.out
-    assert "refused" not in said.out
+    assert "offered" not in result.out
+    assert "refused" not in result.out

@@ -25,8 +25,8 @@ def fix(server: LlmServer, *more: str) -> tuple[str, ...]:
 
 def test_samples_come_in_one_request_and_the_right_one_is_taken(shop: Path) -> None:
     with LlmServer([Reply(WRONG, more=(RIGHT, WRONG))]) as server:
-        said = coderefine(*fix(server, "--samples", "3"), cwd=shop)
-    assert said.code == 0, said
+        result = coderefine(*fix(server, "--samples", "3"), cwd=shop)
+    assert result.code == 0, result
     assert (shop / "order.py").read_text() == GREEN
     assert [(seen.body["n"], seen.body["model"]) for seen in server.requests] == [(3, "small")]
 
@@ -34,8 +34,8 @@ def test_samples_come_in_one_request_and_the_right_one_is_taken(shop: Path) -> N
 @pytest.mark.thorough
 def test_a_policy_is_chosen_by_name(shop: Path) -> None:
     with LlmServer([WRONG, RIGHT]) as server:
-        said = coderefine(*fix(server, "--policy", "warming", "--model", "own"), cwd=shop)
-    assert said.code == 0, said
+        result = coderefine(*fix(server, "--policy", "warming", "--model", "own"), cwd=shop)
+    assert result.code == 0, result
     first, second = server.requests
     assert first.messages == second.messages
     assert first.body["temperature"] < second.body["temperature"]
@@ -44,9 +44,9 @@ def test_a_policy_is_chosen_by_name(shop: Path) -> None:
 
 def test_an_unknown_policy_is_refused(shop: Path) -> None:
     (shop / "pyproject.toml").write_text('[tool.coderefine]\npolicy = "luck"\n')
-    said = coderefine("fix", cwd=shop)
-    assert said.code == 2
-    assert "policy must be one of coderefine, retry, warming, self-refine" in said.lines[0]
+    result = coderefine("fix", cwd=shop)
+    assert result.code == 2
+    assert "policy must be one of coderefine, retry, warming, self-refine" in result.lines[0]
 
 
 @pytest.mark.parametrize("limit", every(2, ["--max-tokens", "--max-requests"]))
@@ -54,8 +54,8 @@ def test_a_limit_in_dollars_needs_a_known_price(repo: Path, limit: str) -> None:
     """A scripted server is in no price list: with --max-cost alone nothing would ever stop the run."""
     with LlmServer([RIGHT]) as server:
         ask = ("fix", "--no-search", "--model", "scripted", "--base-url", server.url, "--max-cost", "0.5")
-        said = coderefine(*ask, cwd=repo)
-        assert (said.code, len(said.lines)) == (2, 1), said
-        assert "the price of 'scripted' is not known" in said.lines[0]
+        result = coderefine(*ask, cwd=repo)
+        assert (result.code, len(result.lines)) == (2, 1), result
+        assert "the price of 'scripted' is not known" in result.lines[0]
         assert server.requests == []
         assert coderefine(*ask, limit, "20000", "--diff", cwd=repo).code == 0

@@ -23,12 +23,12 @@ def shop(tmp_path: Path) -> Path:
 
 def test_without_a_model_the_first_request_is_shown_and_nothing_is_sent(shop: Path) -> None:
     before = state(shop)
-    said = coderefine("fix", "--no-search", "--show-prompts", cwd=shop)
-    assert said.code == 1, said
+    result = coderefine("fix", "--no-search", "--show-prompts", cwd=shop)
+    assert result.code == 1, result
     for part in SHOWN:
-        assert part in said.err
-    assert SECRET not in said.err
-    assert "prompts are shown only, nothing is sent" in said.out
+        assert part in result.err
+    assert SECRET not in result.err
+    assert "prompts are shown only, nothing is sent" in result.out
     assert {name for name, value in state(shop).items() if before.get(name) != value} <= {"refs"}
 
 
@@ -36,11 +36,11 @@ def test_without_a_model_the_first_request_is_shown_and_nothing_is_sent(shop: Pa
 def test_what_was_sent_is_shown_before_and_afterwards(shop: Path) -> None:
     with LlmServer([RIGHT]) as server:
         model = ("--model", "scripted", "--base-url", server.url)
-        said = coderefine("fix", "--no-search", "--show-prompts", *model, cwd=shop)
-        assert said.code == 0, said
+        result = coderefine("fix", "--no-search", "--show-prompts", *model, cwd=shop)
+        assert result.code == 0, result
         prompt = server.requests[0].messages[1][1]
-    assert prompt in said.err
+    assert prompt in result.err
     later = coderefine("show", "--prompts", cwd=shop)
     assert prompt in later.out
     assert "[answer]\nThe boundary is excluded." in later.out
-    assert SECRET not in later.out + said.err + prompt
+    assert SECRET not in later.out + result.err + prompt

@@ -68,8 +68,8 @@ def patched(top: Path, files: Files) -> None:
             (top / path).unlink()
 
 
-def proof(said: Said) -> dict[str, Any]:
-    report = json.loads(said.out)
+def proof(ended: Said) -> dict[str, Any]:
+    report = json.loads(ended.out)
     jsonschema.validate(report, schema())
     found = report["proof"]
     assert isinstance(found, dict)
@@ -105,10 +105,10 @@ HONEST_IDS = [
 def test_an_honest_patch_is_proved_and_nothing_is_written(top: Path, files: Files, reason: str) -> None:
     patched(top, files)
     before = state(top)
-    said = coderefine("prove", "--format", "json", cwd=top)
-    assert said.code == 0, said
+    ended = coderefine("prove", "--format", "json", cwd=top)
+    assert ended.code == 0, ended
     assert {name: value for name, value in state(top).items() if name in before} == before
-    found = proof(said)
+    found = proof(ended)
     assert (found["proved"], found["reason"], found["weakened"]) == (True, reason, []), found
 
 
@@ -159,11 +159,11 @@ BAD_IDS = [
 def test_a_bad_patch_is_refused_for_the_right_reason(top: Path, files: Files, reason: str) -> None:
     patched(top, files)
     before = state(top)
-    said = coderefine("prove", "--format", "json", cwd=top)
-    found = proof(said)
+    ended = coderefine("prove", "--format", "json", cwd=top)
+    found = proof(ended)
     assert not found["proved"], found
     assert reason in found["reason"], found["reason"]
-    assert said.code == 1
+    assert ended.code == 1
     assert {name: value for name, value in state(top).items() if name in before} == before
 
 
@@ -186,10 +186,10 @@ def commit(top: Path, files: Files, subject: str) -> str:
 def refused(top: Path, *args: str) -> str:
     """What `prove` says of something that is no patch: one line, and nothing is recorded or changed."""
     before = state(top)
-    said = coderefine("prove", *args, cwd=top)
-    assert (said.code, len(said.lines)) == (2, 1), said
+    ended = coderefine("prove", *args, cwd=top)
+    assert (ended.code, len(ended.lines)) == (2, 1), ended
     assert state(top) == before
-    return said.lines[0]
+    return ended.lines[0]
 
 
 def test_what_is_no_patch_is_refused_in_one_line(top: Path) -> None:
@@ -226,9 +226,9 @@ def test_binary_content_is_judged_only_where_the_patch_has_it(top: Path) -> None
     write(top.parent, {"bare.patch": git(top, "diff") + "\n"})
     git(top, "reset", "-q", "--hard")
     assert "git diff --binary" in refused(top, "../bare.patch")
-    said = coderefine("prove", "../whole.patch", "--format", "json", cwd=top)
-    assert said.code == 1, said
-    assert "data.bin is not text" in proof(said)["reason"]
+    ended = coderefine("prove", "../whole.patch", "--format", "json", cwd=top)
+    assert ended.code == 1, ended
+    assert "data.bin is not text" in proof(ended)["reason"]
 
 
 @pytest.mark.thorough
@@ -236,9 +236,9 @@ def test_staged_changes_are_judged_without_the_others(top: Path) -> None:
     patched(top, {"order.py": GREEN})
     git(top, "add", "order.py")
     patched(top, {"order.py": WORSE, "junk.py": "import os\n"})
-    said = coderefine("prove", "--staged", "--format", "json", cwd=top)
-    assert said.code == 0, said
-    assert [one["path"] for one in proof(said)["patch"]] == ["order.py"]
+    ended = coderefine("prove", "--staged", "--format", "json", cwd=top)
+    assert ended.code == 0, ended
+    assert [one["path"] for one in proof(ended)["patch"]] == ["order.py"]
     assert (top / "order.py").read_text() == WORSE
 
 
@@ -248,10 +248,10 @@ def test_a_diff_is_laid_on_the_dirty_tree_and_written_only_when_proved(top: Path
     patched(top, {"order.py": dirty})
     assert coderefine("prove", "../bad.patch", "--apply", cwd=top).code == 1
     assert (top / "order.py").read_text() == dirty
-    said = coderefine("prove", "../fix.patch", "--apply", cwd=top)
-    assert said.code == 0, said
+    ended = coderefine("prove", "../fix.patch", "--apply", cwd=top)
+    assert ended.code == 0, ended
     assert (top / "order.py").read_text() == dirty.replace("> 100", ">= 100")
-    assert said.out.splitlines()[-1] == "proved: 1 test repaired"
+    assert ended.out.splitlines()[-1] == "proved: 1 test repaired"
     assert coderefine("undo", cwd=top).code == 0
     assert (top / "order.py").read_text() == dirty
 
@@ -263,8 +263,8 @@ def test_a_mail_is_judged_and_committed_on_head(top: Path) -> None:
     git(top, "reset", "-q", "--hard", "HEAD~1")
     write(top.parent, {"0001.patch": mail})
     patched(top, {"run.sh": "#!/bin/sh\n: mine\n"})
-    said = coderefine("prove", "../0001.patch", "--commit", cwd=top)
-    assert said.code == 0, said
+    ended = coderefine("prove", "../0001.patch", "--commit", cwd=top)
+    assert ended.code == 0, ended
     assert git(top, "show", "--stat", "--format=%s", "HEAD").startswith(
         "fix: The limit is included: from 100 on – naïvely"
     )
@@ -280,15 +280,15 @@ def test_commits_are_judged_where_they_are(top: Path) -> None:
     git(top, "checkout", "-q", "main")
     commit(top, {"data.json": "[]"}, "unrelated")
     for name in ("fix", "main..fix", "fix~0"):
-        said = coderefine("prove", name, "--format", "json", cwd=top)
-        assert said.code == 0, (name, said)
+        ended = coderefine("prove", name, "--format", "json", cwd=top)
+        assert ended.code == 0, (name, ended)
         changed = ["order.py"] if name == "fix~0" else ["order.py", TEST]
-        assert [one["path"] for one in proof(said)["patch"]] == changed
-    said = coderefine("prove", "HEAD", cwd=top)
-    assert said.code == 1
-    assert "nothing shows that it helps" in said.out
-    said = coderefine("prove", "fix", "--branch", "checked", cwd=top)
-    assert said.code == 0, said
+        assert [one["path"] for one in proof(ended)["patch"]] == changed
+    ended = coderefine("prove", "HEAD", cwd=top)
+    assert ended.code == 1
+    assert "nothing shows that it helps" in ended.out
+    ended = coderefine("prove", "fix", "--branch", "checked", cwd=top)
+    assert ended.code == 0, ended
     assert git(top, "diff", "--name-only", "main", "checked").split() == ["order.py", TEST]
 
 
@@ -300,8 +300,8 @@ def test_renames_new_files_and_modes(top: Path) -> None:
     }
     (top / "run.sh").chmod(0o755)
     patched(top, moved)
-    said = coderefine("prove", "--format", "json", cwd=top)
-    found = proof(said)
+    ended = coderefine("prove", "--format", "json", cwd=top)
+    found = proof(ended)
     assert found["unjudged"] == ["run.sh: 644 → 755 (mode): neither judged nor written"], found
     assert found["proved"], found["reason"]
     git(top, "reset", "-q", "--hard")
@@ -347,9 +347,9 @@ def test_a_new_program_is_judged_and_written_as_one(top: Path) -> None:
     git(top, "add", "-A")
     git(top, "commit", "-qm", "limit")
     git(top, "checkout", "-q", "main")
-    said = coderefine("prove", "fix", "--diff", cwd=top)
-    assert said.code == 0, said
-    assert "new file mode 100755" in said.out
+    ended = coderefine("prove", "fix", "--diff", cwd=top)
+    assert ended.code == 0, ended
+    assert "new file mode 100755" in ended.out
     assert coderefine("prove", "fix", "--apply", cwd=top).code == 0
     assert os.access(top / "limit", os.X_OK)
     git(top, "checkout", "-q", ".")
@@ -369,9 +369,9 @@ def test_a_change_of_mode_is_not_written(top: Path) -> None:
 def test_a_link_cannot_be_judged(top: Path) -> None:
     (top / "link.py").symlink_to("order.py")
     patched(top, {"order.py": GREEN})
-    said = coderefine("prove", cwd=top)
-    assert said.code == 1, said
-    assert said.out.splitlines()[-1].startswith("not proved: link.py is a symbolic link")
+    ended = coderefine("prove", cwd=top)
+    assert ended.code == 1, ended
+    assert ended.out.splitlines()[-1].startswith("not proved: link.py is a symbolic link")
 
 
 def test_only_the_part_that_is_needed_is_left(top: Path) -> None:
@@ -379,29 +379,29 @@ def test_only_the_part_that_is_needed_is_left(top: Path) -> None:
         "return total - discount", "return -discount(total) + total"
     )
     patched(top, {"order.py": more.replace("+ total(total)", "+ total"), "other.py": "def one():\n    return 1\n"})
-    said = coderefine("prove", "--minimise", "--diff", cwd=top)
-    assert said.code == 0, said
+    ended = coderefine("prove", "--minimise", "--diff", cwd=top)
+    assert ended.code == 0, ended
     changed = [
-        line for line in said.out.splitlines() if line.startswith(("+", "-")) and not line.startswith(("+++", "---"))
+        line for line in ended.out.splitlines() if line.startswith(("+", "-")) and not line.startswith(("+++", "---"))
     ]
     assert changed == [
         "-" + "    return total * 0.1 if total > 100 else 0",
         "+    return total * 0.1 if total >= 100 else 0",
     ]
-    assert "spare     other.py: all of it" in said.err
+    assert "spare     other.py: all of it" in ended.err
 
 
 @pytest.mark.thorough
 def test_the_loop_goes_on_from_a_patch_that_is_not_proved(top: Path) -> None:
     patched(top, {"order.py": WORSE.replace("total + 1 -", "total *")})
     repair = ("prove", "--repair", "--no-model", "--search-time", "60")
-    said = coderefine(*repair, cwd=top)
-    assert said.code == 1, said
-    assert "not proved: breaks test_order.py::test_price; a repair of it is only plausible" in said.out
-    said = coderefine(*repair, "--accept", "plausible", cwd=top)
-    assert said.code == 0, said
-    assert "and order.py:11 `*` → `" in said.out
-    assert said.out.splitlines()[-1] == "plausible: 1 test repaired"
+    ended = coderefine(*repair, cwd=top)
+    assert ended.code == 1, ended
+    assert "not proved: breaks test_order.py::test_price; a repair of it is only plausible" in ended.out
+    ended = coderefine(*repair, "--accept", "plausible", cwd=top)
+    assert ended.code == 0, ended
+    assert "and order.py:11 `*` → `" in ended.out
+    assert ended.out.splitlines()[-1] == "plausible: 1 test repaired"
 
 
 @pytest.mark.thorough
@@ -425,9 +425,9 @@ def test_a_killed_run_leaves_nothing(top: Path) -> None:
         time.sleep(0.02)
     time.sleep(1.0)
     os.killpg(process.pid, signal.SIGINT)
-    said = end(process)
-    assert said.code == 130, said
-    assert "again" in said.err
+    ended = end(process)
+    assert ended.code == 130, ended
+    assert "again" in ended.err
     now = state(top)
     assert {name: value for name, value in now.items() if name in before} == before
     assert coderefine("resume", cwd=top).code == 2
@@ -451,8 +451,8 @@ def test_escape():
 @pytest.mark.skipif(not landlock_abi(), reason="this system has no Landlock")
 def test_tests_of_the_patch_run_confined(top: Path, sealed: Path) -> None:
     patched(top, {"order.py": GREEN, "test_escape.py": ESCAPE})
-    said = coderefine("prove", "--format", "json", cwd=top)
-    assert said.code == 0, said
-    assert proof(said)["added"] == ["test_escape.py::test_escape"]
+    ended = coderefine("prove", "--format", "json", cwd=top)
+    assert ended.code == 0, ended
+    assert proof(ended)["added"] == ["test_escape.py::test_escape"]
     assert not (top.parent / "beside").exists()
     assert not (sealed / "pwned").exists()

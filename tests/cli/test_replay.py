@@ -26,8 +26,8 @@ def shop(tmp_path: Path) -> Path:
 def fixed(top: Path, script: Script, *more: str) -> int:
     """Run `fix` against a server that is gone afterwards; how many requests it had."""
     with LlmServer(script) as server:
-        said = coderefine("fix", "--no-search", "--model", "scripted", "--base-url", server.url, *more, cwd=top)
-        assert said.code == 0, said
+        result = coderefine("fix", "--no-search", "--model", "scripted", "--base-url", server.url, *more, cwd=top)
+        assert result.code == 0, result
         return len(server.requests)
 
 
@@ -40,11 +40,11 @@ def test_the_same_patch_comes_out_with_no_server_and_the_patch_already_in_the_tr
     fixed(shop, script)
     assert (shop / "order.py").read_text() == GREEN
     before = state(shop)
-    said = coderefine("replay", cwd=shop)
-    assert said.code == 0, said
-    assert "the same patch as run" in said.out
-    assert "0 requests sent; nothing was written" in said.out
-    assert "1 test flipped" in said.out
+    result = coderefine("replay", cwd=shop)
+    assert result.code == 0, result
+    assert "the same patch as run" in result.out
+    assert "0 requests sent; nothing was written" in result.out
+    assert "1 test flipped" in result.out
     assert state(shop) == before
 
 
@@ -83,37 +83,37 @@ def test_it_does_not_matter_what_became_of_the_tree_and_the_settings(recorded: P
     (recorded / "pyproject.toml").write_text('[tool.coderefine]\npolicy = "retry"\nmodel = "another"\n')
     git(recorded, "rm", "-q", "--cached", "test_order.py")
     (recorded / "test_order.py").unlink()
-    said = coderefine("replay", cwd=recorded)
-    assert said.code == 0, said
+    result = coderefine("replay", cwd=recorded)
+    assert result.code == 0, result
     assert (recorded / "order.py").read_text() == "nothing = 'like it was'\n"
 
 
 @pytest.mark.thorough
 def test_a_missing_answer_is_an_error_in_one_line(recorded: Path, right: Path) -> None:
     right.unlink()
-    said = coderefine("replay", cwd=recorded)
-    assert said.code == 2, said
-    assert said.out == ""
-    assert len(said.lines) == 1
-    assert "the replay needs an answer that was never recorded (edit, key " in said.lines[0]
+    result = coderefine("replay", cwd=recorded)
+    assert result.code == 2, result
+    assert result.out == ""
+    assert len(result.lines) == 1
+    assert "the replay needs an answer that was never recorded (edit, key " in result.lines[0]
 
 
 @pytest.mark.thorough
 def test_an_answer_that_was_changed_is_an_error(recorded: Path, right: Path) -> None:
     right.write_text(right.read_text().replace(">= 100", ">= 101"))
-    said = coderefine("replay", cwd=recorded)
-    assert (said.code, len(said.lines)) == (2, 1)
-    assert "damaged" in said.lines[0]
+    result = coderefine("replay", cwd=recorded)
+    assert (result.code, len(result.lines)) == (2, 1)
+    assert "damaged" in result.lines[0]
 
 
 @pytest.mark.thorough
 def test_a_run_without_a_model_is_replayed_from_its_patches(shop: Path) -> None:
     assert coderefine("fix", "--no-model", cwd=shop).code == 0
-    said = coderefine("replay", cwd=shop)
-    assert said.code == 0, said
-    assert "the same patch as run" in said.out
+    result = coderefine("replay", cwd=shop)
+    assert result.code == 0, result
+    assert "the same patch as run" in result.out
 
 
 def test_there_is_nothing_to_replay(shop: Path) -> None:
-    said = coderefine("replay", cwd=shop)
-    assert (said.code, said.lines) == (2, ["coderefine: no run is recorded here yet"])
+    result = coderefine("replay", cwd=shop)
+    assert (result.code, result.lines) == (2, ["coderefine: no run is recorded here yet"])

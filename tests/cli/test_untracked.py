@@ -20,10 +20,10 @@ def mirrored(top: Path) -> str:
     git(top, "push", "-q", "--mirror", str(bare))
     listing = git(bare, "cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)")
     blobs = [line.split()[1] for line in listing.splitlines() if line.startswith("blob")]
-    said = subprocess.run(
+    result = subprocess.run(
         ("git", "cat-file", "--batch"), cwd=bare, input="\n".join(blobs).encode(), capture_output=True, check=True
     )
-    return said.stdout.decode("utf-8", "replace")
+    return result.stdout.decode("utf-8", "replace")
 
 
 def test_a_push_of_everything_publishes_nothing_untracked(tmp_path: Path) -> None:

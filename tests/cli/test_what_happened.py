@@ -33,35 +33,35 @@ def last(text: str) -> str:
 class TestWrite:
     def test_code_was_committed_while_its_tests_failed(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "roman", FILES)
-        said, _ = write(top, [new(LETTERS), "I have no better idea."], "--tests", "tests/test_roman.py", "--commit")
-        assert said.code == 1, said
+        result, _ = write(top, [new(LETTERS), "I have no better idea."], "--tests", "tests/test_roman.py", "--commit")
+        assert result.code == 1, result
         assert git(top, "log", "--format=%s") == "start"
         assert git(top, "status", "--porcelain") == ""
-        assert "not proved" in said.out
-        assert "the tests that judge it still fail: tests/test_roman.py::test_nine" in last(said.out)
-        assert "coderefine show --diff" in said.out, "the best try is offered"
+        assert "not proved" in result.out
+        assert "the tests that judge it still fail: tests/test_roman.py::test_nine" in last(result.out)
+        assert "coderefine show --diff" in result.out, "the best try is offered"
         assert '+    return "I" * number' in coderefine("show", "--diff", cwd=top).out
 
     @pytest.mark.thorough
     def test_code_was_committed_while_its_tests_failed_because_the_server_died(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "roman", FILES)
-        said, _ = write(top, [new(LETTERS), error(401)], "--commit")
-        assert said.code == 2, said
+        result, _ = write(top, [new(LETTERS), error(401)], "--commit")
+        assert result.code == 2, result
         assert git(top, "log", "--format=%s") == "start"
-        assert "still fail" in last(said.out)
+        assert "still fail" in last(result.out)
 
     @pytest.mark.thorough
     def test_what_the_tests_accept_is_still_written(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "roman", FILES)
-        said, _ = write(top, [new(LETTERS), new(RIGHT).replace("SEARCH\n\n", f"SEARCH\n{LETTERS}")])
-        assert said.code == 0, said
+        result, _ = write(top, [new(LETTERS), new(RIGHT).replace("SEARCH\n\n", f"SEARCH\n{LETTERS}")])
+        assert result.code == 0, result
         assert (top / "pkg/roman.py").read_text() == RIGHT
 
     def test_a_file_elsewhere_was_called_no_git_repository(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "roman", FILES)
-        said, _ = write(top, [], into=("--into", "../evil.py"))
-        assert said.code == 2
-        assert "../evil.py is outside this repository" in said.err
+        result, _ = write(top, [], into=("--into", "../evil.py"))
+        assert result.code == 2
+        assert "../evil.py is outside this repository" in result.err
 
 
 class TestLastLine:
@@ -69,9 +69,9 @@ class TestLastLine:
         top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS})
         (top / "order.py").write_text(LINT)
         git(top, "add", "-A")
-        said = coderefine("hook", "run", cwd=top)
-        assert said.code == 1, said
-        assert last(said.out) == "commit refused: 1 ruff finding; a repair lies unstaged in order.py"
+        result = coderefine("hook", "run", cwd=top)
+        assert result.code == 1, result
+        assert last(result.out) == "commit refused: 1 ruff finding; a repair lies unstaged in order.py"
 
     def test_a_refused_commit_without_a_repair_says_how_many_tests_fail(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS})
@@ -84,20 +84,20 @@ class TestLastLine:
         git(top, "checkout", "-qb", "topic")
         (top / "order.py").write_text(LINT)
         git(top, "commit", "-qam", "lint")
-        said = coderefine("suggest", "--base", "main", "--no-post", "--style", "--no-search", cwd=top)
+        result = coderefine("suggest", "--base", "main", "--no-post", "--style", "--no-search", cwd=top)
         head = git(top, "rev-parse", "HEAD")[:10]
-        assert last(said.out) == f"{head}: 1 ruff finding; with the patch all checks pass"
-        assert "1 suggestion\n" in said.out
+        assert last(result.out) == f"{head}: 1 ruff finding; with the patch all checks pass"
+        assert "1 suggestion\n" in result.out
 
     def test_a_printed_patch_is_not_in_the_tree(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})
-        said = coderefine(*OFFLINE, "--diff", cwd=top)
-        assert last(said.err) == "with the patch all checks pass"
+        result = coderefine(*OFFLINE, "--diff", cwd=top)
+        assert last(result.err) == "with the patch all checks pass"
 
     def test_used_up_time_names_its_option(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})
-        said = coderefine(*OFFLINE, "--timeout", "0", cwd=top)
-        assert "(budget: the 0 s of --timeout are used up)" in last(said.out)
+        result = coderefine(*OFFLINE, "--timeout", "0", cwd=top)
+        assert "(budget: the 0 s of --timeout are used up)" in last(result.out)
 
 
 class TestPlaces:
@@ -110,9 +110,9 @@ class TestPlaces:
         (top / "tests").symlink_to(shared)
         git(top, "add", "-A")
         git(top, "commit", "-qm", "link")
-        said = coderefine(*OFFLINE, cwd=top)
-        assert said.code == 0, said
-        assert "protected files changed" not in said.out
+        result = coderefine(*OFFLINE, cwd=top)
+        assert result.code == 0, result
+        assert "protected files changed" not in result.out
         assert (top / "order.py").read_text() == GREEN
 
     @pytest.mark.parametrize(("file", "folder"), every(2, [(0o444, 0o755), (0o644, 0o555)]), ids=["file", "folder"])
@@ -121,15 +121,15 @@ class TestPlaces:
     ) -> None:
         (untidy / "order.py").chmod(file)
         untidy.chmod(folder)
-        said = coderefine(*OFFLINE, cwd=untidy, wrap=user)
+        result = coderefine(*OFFLINE, cwd=untidy, wrap=user)
         runs = coderefine("log", cwd=untidy, wrap=user)
         untidy.chmod(0o755)
-        assert said.code == 1, said
-        assert "all checks pass" not in said.out
-        assert "order.py is " in said.err
-        assert "read-only" in said.err
-        assert "its finding is left" in said.err
-        assert "read-only" in last(said.out)
+        assert result.code == 1, result
+        assert "all checks pass" not in result.out
+        assert "order.py is " in result.err
+        assert "read-only" in result.err
+        assert "its finding is left" in result.err
+        assert "read-only" in last(result.out)
         assert "killed" not in runs.out
 
     def test_findings_in_protected_files_are_no_want_of_ideas(self, tmp_path: Path) -> None:
@@ -139,27 +139,27 @@ class TestPlaces:
             tmp_path / "order",
             {"order.py": GREEN, "test_order.py": TESTS, "pyproject.toml": settings, "made.py": made},
         )
-        said = coderefine(*OFFLINE, cwd=top)
-        assert said.code == 1, said
-        assert "made.py is protected by 'made.py': its 2 findings are left" in said.err
-        assert "found no repair" not in said.out
-        assert "made.py is protected by 'made.py'" in last(said.out)
+        result = coderefine(*OFFLINE, cwd=top)
+        assert result.code == 1, result
+        assert "made.py is protected by 'made.py': its 2 findings are left" in result.err
+        assert "found no repair" not in result.out
+        assert "made.py is protected by 'made.py'" in last(result.out)
 
     def test_failing_tests_of_protected_code_are_no_want_of_ideas(self, tmp_path: Path) -> None:
         settings = '[tool.coderefine]\nprotect = ["order.py"]\n'
         top = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS, "pyproject.toml": settings})
-        said = coderefine("fix", "--no-model", cwd=top)
-        assert said.code == 1, said
+        result = coderefine("fix", "--no-model", cwd=top)
+        assert result.code == 1, result
         assert "the failing tests run no code that may be changed: order.py is protected by 'order.py'" in last(
-            said.out
+            result.out
         )
 
     def test_a_module_that_does_not_parse_is_named(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": ORDER.replace(":", "", 1), "test_order.py": TESTS})
-        said = coderefine("fix", "--no-model", "--gate", "pytest", cwd=top)
-        assert said.code == 1, said
-        assert "a module does not parse, correct this first" in last(said.out)
-        assert "(order.py, line 4)" in last(said.out)
+        result = coderefine("fix", "--no-model", "--gate", "pytest", cwd=top)
+        assert result.code == 1, result
+        assert "a module does not parse, correct this first" in last(result.out)
+        assert "(order.py, line 4)" in last(result.out)
 
 
 class TestLog:
@@ -182,8 +182,8 @@ class TestLog:
         top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})
         program = '[tool.coderefine]\ngates = ["broken"]\n[[tool.coderefine.commands]]\nname = "broken"\n'
         (top / "pyproject.toml").write_text(f'{program}run = ["sh", "-c", "exit 9"]\n')
-        said = coderefine(*OFFLINE, cwd=top)
-        assert said.code == 2, said
+        result = coderefine(*OFFLINE, cwd=top)
+        assert result.code == 2, result
         line = coderefine("log", cwd=top).out
         assert "killed" not in line
         assert "failed: broken exited 9" in line
@@ -191,11 +191,11 @@ class TestLog:
 
     @pytest.mark.thorough
     def test_the_second_step_names_lines_of_the_users_file(self, tmp_path: Path) -> None:
-        """ruff takes two lines away at the top; the search's line is said for the file as the user has it."""
+        """ruff takes two lines away at the top; the line that the search names is that of the user's file."""
         top = make_repo(tmp_path / "order", {"order.py": f"import os\n\n{ORDER}", "test_order.py": TESTS})
         line = (top / "order.py").read_text().splitlines().index("    return total * 0.1 if total > 100 else 0") + 1
-        said = coderefine("fix", "--no-model", cwd=top)
-        assert f"search    order.py:{line} " in said.out, said
+        result = coderefine("fix", "--no-model", cwd=top)
+        assert f"search    order.py:{line} " in result.out, result
         assert f"search: order.py:{line} " in coderefine("show", cwd=top).out
 
 
@@ -204,9 +204,9 @@ class TestEntrance:
 
     def test_no_samples(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS})
-        said = coderefine("check", "--gate", "ruff", cwd=top, env={"CODEREFINE_SAMPLES": "0"})
-        assert said.code == 2
-        assert "CODEREFINE_SAMPLES: samples must be a whole number from 1 on, not 0" in said.err
+        result = coderefine("check", "--gate", "ruff", cwd=top, env={"CODEREFINE_SAMPLES": "0"})
+        assert result.code == 2
+        assert "CODEREFINE_SAMPLES: samples must be a whole number from 1 on, not 0" in result.err
         with pytest.raises(ConfigError, match="samples must be a whole number from 1 on"):
             check(samples=0, gates=["ruff"], cwd=top)
 
@@ -231,21 +231,21 @@ class TestEntrance:
     def test_a_path_of_another_place(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": GREEN})
         (tmp_path / "evil.py").write_text("x = 1\n")
-        said = coderefine("check", "order.py", "../evil.py", cwd=top)
-        assert said.code == 2
-        assert "../evil.py is outside this repository" in said.err
+        result = coderefine("check", "order.py", "../evil.py", cwd=top)
+        assert result.code == 2
+        assert "../evil.py is outside this repository" in result.err
 
     def test_an_unknown_variable_is_named_as_it_is_written(self, tmp_path: Path) -> None:
-        said = coderefine("check", cwd=tmp_path, env={"CODEREFINE_MAX_CST": "1"})
-        assert said.err == "coderefine: CODEREFINE_MAX_CST is not a setting (did you mean CODEREFINE_MAX_COST?)\n"
+        result = coderefine("check", cwd=tmp_path, env={"CODEREFINE_MAX_CST": "1"})
+        assert result.err == "coderefine: CODEREFINE_MAX_CST is not a setting (did you mean CODEREFINE_MAX_COST?)\n"
 
     @pytest.mark.parametrize(
         ("key", "meant"), [("goall", "goal"), ("wantd", "wanted"), ("max-complexty", "max-complexity")]
     )
     def test_an_unknown_key_of_a_task_file(self, tmp_path: Path, key: str, meant: str) -> None:
         top = make_repo(tmp_path / "order", {"order.py": GREEN, "task.toml": f'{key} = "x"\n'})
-        said = coderefine("check", "--task", "task.toml", cwd=top)
-        assert said.err == f"coderefine: task.toml: a task has no key {key!r} (did you mean {meant!r}?)\n"
+        result = coderefine("check", "--task", "task.toml", cwd=top)
+        assert result.err == f"coderefine: task.toml: a task has no key {key!r} (did you mean {meant!r}?)\n"
 
     def test_a_type_checker_that_is_not_there(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS})
@@ -258,12 +258,12 @@ class TestEntrance:
         for name in ("git", "sh", "cat", "env", "unshare", "nsenter", "setpriv", "mount"):
             if found := shutil.which(name):
                 (tools / name).symlink_to(found)
-        said = coderefine(
+        result = coderefine(
             "check", "--task", "types", "--gate", "mypy", "--python", str(python), cwd=top, env={"PATH": str(tools)}
         )
-        assert said.code == 2, said
-        assert last(said.err).startswith(f"coderefine: mypy is not installed for {python}")
-        assert "pip install mypy, or choose pyright" in last(said.err)
+        assert result.code == 2, result
+        assert last(result.err).startswith(f"coderefine: mypy is not installed for {python}")
+        assert "pip install mypy, or choose pyright" in last(result.err)
 
 
 @pytest.mark.parametrize(
@@ -281,8 +281,8 @@ def test_help_is_in_whole_sentences(tmp_path: Path, command: str, sentence: str)
 def test_a_file_named_by_the_benchmark_command_is_reported_at_the_start(tmp_path: Path) -> None:
     settings = '[tool.coderefine.performance]\nrun = "python order.py"\n'
     top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS, "pyproject.toml": settings})
-    said = coderefine(*OFFLINE, "--task", "performance", cwd=top)
-    assert "note: order.py is named by the benchmark command" in said.err, said
+    result = coderefine(*OFFLINE, "--task", "performance", cwd=top)
+    assert "note: order.py is named by the benchmark command" in result.err, result
 
 
 def test_check_is_silent_about_what_fix_remarks(tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ def new(text: str, path: str = "pkg/roman.py") -> str:
 
 def write(top: Path, script: Script, *args: str, into: Sequence[str] = INTO) -> tuple[Said, LlmServer]:
     with LlmServer(script) as server:
-        said = coderefine("write", *args, *into, "--model", "scripted", "--base-url", server.url, cwd=top)
-    return said, server
+        result = coderefine("write", *args, *into, "--model", "scripted", "--base-url", server.url, cwd=top)
+    return result, server
 
 
 @pytest.fixture
@@ -69,15 +69,15 @@ Make = Callable[[Mapping[str, str]], Path]
 
 def test_tests_that_import_what_is_not_there_are_a_request(pkg: Make) -> None:
     top = pkg(FILES)
-    said, server = write(top, [new(RIGHT)])
-    assert said.code == 0, said
+    result, server = write(top, [new(RIGHT)])
+    assert result.code == 0, result
     assert (top / "pkg/roman.py").read_text() == RIGHT
     assert git(top, "status", "--porcelain") == "?? pkg/roman.py"
     (seen,) = server.requests
     assert "You write Python code." in seen.prompt
     assert "assert roman(9) == 'IX'" in seen.prompt, "the tests that judge are shown"
-    assert "1 test flipped" in said.out
-    assert "no test of yours" not in said.out
+    assert "1 test flipped" in result.out
+    assert "no test of yours" not in result.out
 
 
 @pytest.mark.thorough
@@ -86,8 +86,8 @@ def test_what_is_half_right_is_a_step_and_the_next_answer_completes_it(pkg: Make
     fixed = block("pkg/roman.py", 'SIGNS = ((10, "X"), (5', 'SIGNS = ((10, "X"), (9, "IX"), (5').replace(
         "(5\n", '(5, "V"), (4, "IV"), (1, "I"))\n'
     )
-    said, server = write(top, [new(WRONG), fixed])
-    assert said.code == 0, said
+    result, server = write(top, [new(WRONG), fixed])
+    assert result.code == 0, result
     assert (top / "pkg/roman.py").read_text() == RIGHT
     assert len(server.requests) == 2
     assert "IX" in server.requests[1].prompt.split("=== result")[1], "the second question carries the values"
@@ -96,8 +96,8 @@ def test_what_is_half_right_is_a_step_and_the_next_answer_completes_it(pkg: Make
 @pytest.mark.thorough
 def test_a_stub_is_a_request_and_is_written_in_place(pkg: Make) -> None:
     top = pkg({**FILES, "pkg/roman.py": STUB})
-    said, server = write(top, [new(RIGHT).replace("SEARCH\n\n", f"SEARCH\n{STUB}")])
-    assert said.code == 0, said
+    result, server = write(top, [new(RIGHT).replace("SEARCH\n\n", f"SEARCH\n{STUB}")])
+    assert result.code == 0, result
     assert RIGHT[RIGHT.index("SIGNS") :] in (top / "pkg/roman.py").read_text()
     assert "roman is a stub" in server.requests[0].prompt
 
@@ -105,8 +105,8 @@ def test_a_stub_is_a_request_and_is_written_in_place(pkg: Make) -> None:
 def test_a_docstring_alone_is_a_request(pkg: Make) -> None:
     said_so = '"""roman(number: int) -> str gives 1 to 39 in Roman numerals."""'
     top = pkg({"pkg/__init__.py": "", "pkg/roman.py": f"{said_so}\n"})
-    said, server = write(top, [block("pkg/roman.py", said_so, RIGHT.rstrip("\n"))], "--no-draft")
-    assert said.code == 0, said
+    result, server = write(top, [block("pkg/roman.py", said_so, RIGHT.rstrip("\n"))], "--no-draft")
+    assert result.code == 0, result
     assert (top / "pkg/roman.py").read_text() == RIGHT
     (seen,) = server.requests
     assert said_so in seen.prompt
@@ -123,13 +123,13 @@ def test_without_tests_drafted_ones_advise_and_prove_nothing(pkg: Make) -> None:
             return drafted
         return fixed if "drafted test test_nine" in seen.prompt else new(WRONG)
 
-    said, server = write(top, script, "Roman numerals up to 39: roman(number) -> str")
-    assert said.code == 0, said
+    result, server = write(top, script, "Roman numerals up to 39: roman(number) -> str")
+    assert result.code == 0, result
     assert (top / "pkg/roman.py").read_text() == RIGHT
     assert git(top, "status", "--porcelain") == "?? pkg/roman.py", "the draft is not in the tree"
-    assert "2 of 2 tests drafted by the model pass, which proves nothing" in said.out
-    assert "no test of yours judges what is written" in said.out
-    assert "0 tests flipped, 0 kept" in said.out
+    assert "2 of 2 tests drafted by the model pass, which proves nothing" in result.out
+    assert "no test of yours judges what is written" in result.out
+    assert "0 tests flipped, 0 kept" in result.out
     (kept,) = (top / ".git/coderefine/drafts").glob("*/test_drafted_roman.py")
     assert kept.read_text() == TESTS
     drafts = [seen for seen in server.requests if "You write pytest tests" in seen.prompt]
@@ -141,16 +141,16 @@ def test_without_tests_drafted_ones_advise_and_prove_nothing(pkg: Make) -> None:
 def test_a_drafted_test_that_is_wrong_blocks_nothing(pkg: Make) -> None:
     top = pkg({"pkg/__init__.py": ""})
     wrong = "```python\n" + TESTS.replace("'II'", "'IIII'") + "```"
-    said, _ = write(
+    result, _ = write(
         top,
         lambda seen: wrong if "You write pytest tests" in seen.prompt else new(RIGHT),
         "Roman numerals",
         "--max-requests",
         "4",
     )
-    assert said.code == 0, said
+    assert result.code == 0, result
     assert (top / "pkg/roman.py").read_text() == RIGHT
-    assert "1 of 2 tests drafted by the model pass" in said.out
+    assert "1 of 2 tests drafted by the model pass" in result.out
 
 
 DRAFT = f"""\
@@ -178,16 +178,16 @@ def drafting(seen: Seen) -> str:
 def test_a_draft_is_kept_in_the_tree_when_asked_for(pkg: Make) -> None:
     top = pkg({"pkg/__init__.py": ""})
     keep = ("--keep-draft", "tests/test_roman.py", "--max-requests", "3")
-    said, _ = write(top, drafting, "Roman numerals", *keep)
-    assert said.code == 0, said
+    result, _ = write(top, drafting, "Roman numerals", *keep)
+    assert result.code == 0, result
     kept = (top / "tests/test_roman.py").read_text()
     assert kept.startswith(KEPT)
     assert "assert roman(9) == 'IX'" in kept
     assert "test_signs(" not in kept
     assert "pytest" not in kept, "neither its decorator nor what only that needed"
-    assert "3 of 4 tests drafted by the model pass, which proves nothing" in said.out
-    assert "0 tests flipped, 0 kept" in said.out
-    assert "tests/test_roman.py" in next(line for line in said.out.splitlines() if line.startswith("wrote"))
+    assert "3 of 4 tests drafted by the model pass, which proves nothing" in result.out
+    assert "0 tests flipped, 0 kept" in result.out
+    assert "tests/test_roman.py" in next(line for line in result.out.splitlines() if line.startswith("wrote"))
     assert coderefine("check", "--gate", "pytest", cwd=top).code == 0
 
 
@@ -202,8 +202,8 @@ def test_a_kept_draft_is_not_used_until_it_is_reviewed(pkg: Make) -> None:
     _, server = write(top, drafting, "Roman numerals", "--max-requests", "2", "--diff")
     assert any("You write pytest tests" in seen.prompt for seen in server.requests), "the kept draft is no judge"
     (top / "tests/test_roman.py").write_text(kept.removeprefix(KEPT))
-    said, server = write(top, drafting, "Roman numerals", "--max-requests", "1")
-    assert "1 test flipped" in said.out, "without its head it is a test like any other"
+    result, server = write(top, drafting, "Roman numerals", "--max-requests", "1")
+    assert "1 test flipped" in result.out, "without its head it is a test like any other"
 
 
 @pytest.mark.thorough
@@ -219,16 +219,16 @@ def test_a_kept_draft_is_taken_back_with_the_rest(pkg: Make) -> None:
 @pytest.mark.parametrize("reply", every(2, ["NONE", "```python\nx = 1\n```"]))
 def test_no_draft_is_no_trouble(pkg: Make, reply: str) -> None:
     top = pkg({"pkg/__init__.py": ""})
-    said, _ = write(top, lambda seen: reply if "You write pytest" in seen.prompt else new(RIGHT), "Roman numerals")
-    assert said.code == 0, said
-    assert "the model drafted no tests" in said.out
+    result, _ = write(top, lambda seen: reply if "You write pytest" in seen.prompt else new(RIGHT), "Roman numerals")
+    assert result.code == 0, result
+    assert "the model drafted no tests" in result.out
 
 
 def test_no_draft_asks_for_none(pkg: Make) -> None:
     top = pkg({"pkg/__init__.py": ""})
-    said, server = write(top, [new(RIGHT)], "Roman numerals", "--no-draft")
-    assert (said.code, len(server.requests)) == (0, 1), said
-    assert "no test of yours judges what is written" in said.out
+    result, server = write(top, [new(RIGHT)], "Roman numerals", "--no-draft")
+    assert (result.code, len(server.requests)) == (0, 1), result
+    assert "no test of yours judges what is written" in result.out
 
 
 @pytest.mark.thorough
@@ -236,8 +236,8 @@ def test_a_specification_is_shown_and_stays_as_it_is(pkg: Make) -> None:
     spec = "# Roman numerals\n\nroman(number) gives 1 to 39 in Roman numerals.\n"
     top = pkg({**FILES, "SPEC.md": spec})
     both = new(RIGHT) + block("SPEC.md", "# Roman numerals", "# Done")
-    said, server = write(top, [both, new(RIGHT)], "SPEC.md")
-    assert said.code == 0, said
+    result, server = write(top, [both, new(RIGHT)], "SPEC.md")
+    assert result.code == 0, result
     assert (top / "SPEC.md").read_text() == spec
     assert "=== given SPEC.md" in server.requests[0].prompt
     assert "what SPEC.md specifies" in server.requests[0].prompt
@@ -261,8 +261,8 @@ def test_a_specification_is_shown_and_stays_as_it_is(pkg: Make) -> None:
 def test_nothing_else_is_written(pkg: Make, elsewhere: str) -> None:
     top = pkg(FILES)
     before = state(top)
-    said, _ = write(top, [elsewhere], "--max-requests", "1")
-    assert said.code == 1, said
+    result, _ = write(top, [elsewhere], "--max-requests", "1")
+    assert result.code == 1, result
     assert state(top) == before
 
 
@@ -270,8 +270,8 @@ def test_nothing_else_is_written(pkg: Make, elsewhere: str) -> None:
 def test_neighbouring_code_is_shown_for_its_style_and_the_commit_says_feat(pkg: Make) -> None:
     beside = {"pkg/__init__.py": '"""Numbers."""\n', "pkg/greek.py": '"""Greek."""\n', "pkg/long.py": "X = 1\n" * 999}
     top = pkg({**FILES, **beside})
-    said, server = write(top, [new(RIGHT)], "--commit", "--gate", "pytest")
-    assert said.code == 0, said
+    result, server = write(top, [new(RIGHT)], "--commit", "--gate", "pytest")
+    assert result.code == 0, result
     shown = server.requests[0].prompt
     assert "=== given pkg/__init__.py" in shown
     assert "=== given pkg/greek.py" in shown
@@ -280,15 +280,15 @@ def test_neighbouring_code_is_shown_for_its_style_and_the_commit_says_feat(pkg: 
 
 
 @pytest.mark.thorough
-def test_tests_of_other_things_are_nobodys_task(pkg: Make) -> None:
+def test_tests_of_other_things_are_no_task(pkg: Make) -> None:
     top = pkg({**FILES, "tests/test_other.py": "def test_other():\n    assert 1 == 2\n"})
-    said, server = write(top, [new(RIGHT)])
-    assert said.code == 0, said
+    result, server = write(top, [new(RIGHT)])
+    assert result.code == 0, result
     assert "test_other" not in server.requests[0].prompt
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (("x", "--into", "tests/test_roman.py"), "test"),
         (("x", "--into", "../outside.py"), "outside this repository"),
@@ -305,11 +305,13 @@ def test_tests_of_other_things_are_nobodys_task(pkg: Make) -> None:
         (("x", "--into", "pkg/a.py", "--keep-draft", "test_a.py", "--no-draft"), "--no-draft says so"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_asked(pkg: Make, args: Sequence[str], said: str) -> None:
+def test_an_impossible_request_is_refused_before_the_model_is_asked(
+    pkg: Make, args: Sequence[str], message: str
+) -> None:
     top = pkg(FILES)
     ended = coderefine("write", *args, cwd=top)
     assert ended.code == 2, ended
-    assert said in ended.err
+    assert message in ended.err
     assert "Traceback" not in ended.err
 
 
@@ -318,8 +320,8 @@ def test_it_can_be_replayed_and_undone(pkg: Make) -> None:
     top = pkg(FILES)
     before = state(top)
     write(top, [new(RIGHT)])
-    said = coderefine("replay", cwd=top)
-    assert said.code == 0, said
+    result = coderefine("replay", cwd=top)
+    assert result.code == 0, result
     assert coderefine("undo", cwd=top).code == 0
     assert state(top) == before
 
@@ -333,6 +335,6 @@ def test_a_killed_run_is_resumed_although_what_it_writes_is_not_there_yet(pkg: M
             time.sleep(0.02)
         process.kill()
         process.communicate()
-        said = coderefine("resume", cwd=top)
-    assert said.code == 0, said
+        result = coderefine("resume", cwd=top)
+    assert result.code == 0, result
     assert (top / "pkg/roman.py").read_text() == RIGHT

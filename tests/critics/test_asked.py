@@ -16,7 +16,7 @@ DONE = 'def total(items):\n    """The sum."""\n    return sum(items)\n'
 OTHER = '"""Shop."""\n\n\ndef buy():\n    return 1\n'
 
 
-def said(tmp_path: Path, before: str | None, after: str | None, path: str = "shop.py") -> list[str]:
+def rules_found(tmp_path: Path, before: str | None, after: str | None, path: str = "shop.py") -> list[str]:
     """Rules of the findings on `after`, once the critic has seen `before`."""
     critic = RequestedCode(Task("write", "a shop", wanted=(path,)))
     rules: list[str] = []
@@ -48,7 +48,7 @@ def said(tmp_path: Path, before: str | None, after: str | None, path: str = "sho
     ],
 )
 def test_what_counts_as_written(tmp_path: Path, before: str | None, after: str | None, rules: list[str]) -> None:
-    assert said(tmp_path, before, after) == rules
+    assert rules_found(tmp_path, before, after) == rules
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_what_counts_as_written(tmp_path: Path, before: str | None, after: str |
     ],
 )
 def test_what_is_meant_to_be_empty_is_no_stub(tmp_path: Path, code: str) -> None:
-    assert said(tmp_path, None, code) == []
+    assert rules_found(tmp_path, None, code) == []
 
 
 def test_a_text_is_asked_for_until_it_says_something_else(tmp_path: Path) -> None:
-    assert said(tmp_path, "old\n", "old\n", "a.txt") == ["request"]
-    assert said(tmp_path, "old\n", "new\n", "a.txt") == []
+    assert rules_found(tmp_path, "old\n", "old\n", "a.txt") == ["request"]
+    assert rules_found(tmp_path, "old\n", "new\n", "a.txt") == []

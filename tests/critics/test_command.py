@@ -81,8 +81,8 @@ RUFF = [{"filename": "/TOP/a.py", "location": {"row": 2, "column": 1}, "code": "
 @pytest.mark.parametrize(("report", "rule"), [(PYRIGHT, "reportX"), (BANDIT, "B101"), (ESLINT, "R1"), (RUFF, "F1")])
 def test_json_of_the_usual_shapes(report: object, rule: str, tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": "x = 1\ny = 2\n"})
-    said = check(top, says(json.dumps(report).replace("/TOP", str(top)), format="json"))
-    hard = [finding for finding in said.findings if finding.severity is Severity.HARD]
+    ended = check(top, says(json.dumps(report).replace("/TOP", str(top)), format="json"))
+    hard = [finding for finding in ended.findings if finding.severity is Severity.HARD]
     assert [(f.where, f.rule, f.message, f.evidence) for f in hard] == [("a.py:2", rule, "bad", "y = 2")]
 
 
@@ -99,8 +99,8 @@ def test_sarif(tmp_path: Path) -> None:
         {"message": {}, "locations": []},
     ]
     top = make_repo(tmp_path / "repo", {"a b.py": "x = 1\n"})
-    said = check(top, says(json.dumps({"version": "2.1.0", "runs": [{"results": results}]}), format="sarif"))
-    assert [(f.path, f.span, f.severity.value) for f in said.findings] == [
+    ended = check(top, says(json.dumps({"version": "2.1.0", "runs": [{"results": results}]}), format="sarif"))
+    assert [(f.path, f.span, f.severity.value) for f in ended.findings] == [
         ("a b.py", Span(1, 2), "hard"),
         ("a b.py", Span(1, 2), "soft"),
     ]
@@ -141,12 +141,12 @@ def test_what_cannot_work_is_refused_before_it_runs(command: Command, words: str
 def test_scope_colours_and_foreign_paths(tmp_path: Path) -> None:
     text = "\x1b[31mpkg/a.py:1: in\x1b[0m\nb.py:1: out\n/usr/lib/x.py:1: foreign\n../y.py:1: above"
     top = make_repo(tmp_path / "repo", {"pkg/a.py": "x = 1\n", "b.py": "x = 1\n"})
-    said = check(top, says(text), Ask(("pkg",), changed=frozenset({"pkg/a.py"})))
-    assert [(f.path, f.message, f.severity.value) for f in said.findings] == [
+    ended = check(top, says(text), Ask(("pkg",), changed=frozenset({"pkg/a.py"})))
+    assert [(f.path, f.message, f.severity.value) for f in ended.findings] == [
         ("b.py", "out", "soft"),
         ("pkg/a.py", "in", "hard"),
     ]
-    assert said.complete
+    assert ended.complete
 
 
 def test_it_runs_in_the_projects_root(tmp_path: Path) -> None:

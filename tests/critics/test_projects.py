@@ -30,26 +30,26 @@ def checks(project: Project, tmp_path: Path, *patches: Patch) -> Iterator[dict[s
                 yield {critic.name: critic.check(view, Ask(place.scope)) for critic in critics}
 
 
-def found(said: dict[str, Check]) -> dict[str, list[str]]:
+def found(result: dict[str, Check]) -> dict[str, list[str]]:
     """The hard findings in the words of project.toml."""
-    lint = [f"{finding.path} {finding.rule}" for finding in said["ruff"].findings]
-    radon = [f"{item.path} {item.symbol} {item.weight:.0f}" for item in said["radon"].findings if item.rule == "CC"]
+    lint = [f"{finding.path} {finding.rule}" for finding in result["ruff"].findings]
+    radon = [f"{item.path} {item.symbol} {item.weight:.0f}" for item in result["radon"].findings if item.rule == "CC"]
     commands = [
         f"{finding.path} {finding.rule}"
-        for name, check in said.items()
+        for name, check in result.items()
         if name not in ("pytest", "ruff", "radon")
         for finding in check.findings
         if finding.severity is Severity.HARD
     ]
-    failing = [finding.symbol for finding in said["pytest"].findings]
+    failing = [finding.symbol for finding in result["pytest"].findings]
     return {name: sorted(items) for name, items in zip(KINDS, (failing, lint, radon, commands), strict=True)}
 
 
 KINDS = ("failing", "lint", "complex", "commands")
 
 
-def passing(said: dict[str, Check]) -> int:
-    return sum(case.status is Status.PASSED for case in said["pytest"].cases.values())
+def passing(result: dict[str, Check]) -> int:
+    return sum(case.status is Status.PASSED for case in result["pytest"].cases.values())
 
 
 @pytest.mark.parametrize("name", few(names(), "cart", "units"))

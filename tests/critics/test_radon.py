@@ -37,12 +37,12 @@ def check(top: Path, config: Config | None = None, ask: Ask | None = None) -> Ch
 
 def test_a_function_over_the_limit_is_named_and_weighed(tmp_path: Path) -> None:
     code = "class Cart:\n" + branchy("total", 13, "    ") + "\n\n" + branchy("fine", 9)
-    said = check(make_repo(tmp_path / "repo", {"src/cart.py": code}))
-    (finding,) = said.findings
+    result = check(make_repo(tmp_path / "repo", {"src/cart.py": code}))
+    (finding,) = result.findings
     assert finding.identity == ("radon", "src/cart.py", "CC", "Cart.total")
     assert finding.message == "Cart.total has complexity 14 (limit 10)"
     assert (finding.span, finding.weight, finding.severity) == (Span(2, 29), 14.0, Severity.HARD)
-    assert said.tool.startswith("radon 6")
+    assert result.tool.startswith("radon 6")
 
 
 @pytest.mark.parametrize(
@@ -175,9 +175,9 @@ def test_only_the_projects_own_files_are_measured(tmp_path: Path) -> None:
 
 def test_only_changed_files_are_measured_again(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": branchy("f", 20), "b.py": branchy("g", 20)})
-    said = check(top, ask=Ask(changed=frozenset({"b.py", "gone.py", "x.md"})))
-    assert [finding.symbol for finding in said.findings] == ["g"]
-    assert not said.complete
+    result = check(top, ask=Ask(changed=frozenset({"b.py", "gone.py", "x.md"})))
+    assert [finding.symbol for finding in result.findings] == ["g"]
+    assert not result.complete
 
 
 def test_a_project_below_the_top_is_measured_alone(tmp_path: Path) -> None:
@@ -204,8 +204,8 @@ def test_other_encodings_and_line_ends_are_read(data: bytes, tmp_path: Path) -> 
 def test_it_agrees_with_radon_on_the_command_line(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": branchy("f", 12) + "\n\nclass A:\n" + branchy("g", 15, "    ")})
     argv = (sys.executable, "-m", "radon", "cc", "-j", "--min", "C", str(top / "a.py"))
-    said = subprocess.run(argv, check=True, capture_output=True, timeout=60, cwd=top).stdout
-    blocks = [block for block in next(iter(json.loads(said).values())) if block["type"] != "class"]
+    result = subprocess.run(argv, check=True, capture_output=True, timeout=60, cwd=top).stdout
+    blocks = [block for block in next(iter(json.loads(result).values())) if block["type"] != "class"]
     assert {(b["lineno"], b["complexity"]) for b in blocks} == {
         (finding.span.first, finding.weight) for finding in check(top).findings if finding.span
     }

@@ -45,7 +45,7 @@ def total(items):
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         (LONG, ["long"]),
         (DEEP, ["deep"]),
@@ -62,8 +62,8 @@ def total(items):
         ("", []),
     ],
 )
-def test_each_measure(code: str, said: list[str]) -> None:
-    assert rules(code) == said
+def test_each_measure(code: str, message: list[str]) -> None:
+    assert rules(code) == message
 
 
 def test_a_score_falls_with_each_remark_and_tests_are_left_alone(tmp_path: Path) -> None:

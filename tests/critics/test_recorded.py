@@ -30,7 +30,7 @@ class Clock:
         return Check(self.name, gate=False, total=float(len(self.asked)))
 
 
-def said(total: float) -> tuple[Check, ...]:
+def result(total: float) -> tuple[Check, ...]:
     return (Check("clock", gate=False, total=total),)
 
 
@@ -40,9 +40,9 @@ def patch(text: str) -> Patch:
 
 NO = Verdict(ok=False, reason="clock: not surely faster")
 EARLIER = (
-    Attempt(0, Patch(), said(70.0)),
+    Attempt(0, Patch(), result(70.0)),
     Attempt(1, patch("one = 1\n"), verdict=NO),
-    Attempt(2, patch("two = 2\n"), said(90.0)),
+    Attempt(2, patch("two = 2\n"), result(90.0)),
 )
 
 
@@ -60,12 +60,12 @@ def test_each_attempt_is_known_by_what_it_changes(tmp_path: Path) -> None:
                 return critic.compare(view, Ask(changed=frozenset({"a.py"})), ())
 
         assert compared("one = 1\n") == NO
-        assert compared("two = 2\n") == said(90.0)[0]
+        assert compared("two = 2\n") == result(90.0)[0]
         assert clock.asked == []
-        assert compared("three = 3\n") == said(1.0)[0]
+        assert compared("three = 3\n") == result(1.0)[0]
         assert clock.asked == ["compare"]
 
 
-def test_a_run_without_a_record_hears_the_adviser_itself() -> None:
+def test_a_run_without_a_record_calls_the_adviser_itself() -> None:
     clock = Clock()
     assert with_records(clock, ()) is clock

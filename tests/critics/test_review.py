@@ -38,7 +38,7 @@ NAMES = Criterion("names", "Names say what things are.", weight=3.0, source="pyp
 SHORT = Criterion("short", "Functions are short.", source="asked for")
 
 
-def said(scores: Mapping[str, object], *findings: Mapping[str, str]) -> str:
+def scored(scores: Mapping[str, object], *findings: Mapping[str, str]) -> str:
     blank = {"criterion": "", "path": "", "symbol": "", "quote": "", "problem": "bad", "advice": "x"}
     whole = [{**blank, **finding} for finding in findings]
     return json.dumps({"scores": [{"criterion": n, "score": s} for n, s in scores.items()], "findings": whole})
@@ -61,7 +61,7 @@ def reviewed(
 
 
 def test_a_finding_has_its_place_its_criterion_and_what_to_do(tmp_path: Path) -> None:
-    reply = said(
+    reply = scored(
         {"names": 2, "short": 4},
         {"criterion": "names", "path": "./cart.py", "quote": "        x = 0"}
         | {"problem": "x is a sum", "advice": "call it amount"},
@@ -78,13 +78,13 @@ def test_a_finding_has_its_place_its_criterion_and_what_to_do(tmp_path: Path) ->
 
 
 def test_the_symbol_tells_equal_lines_apart(tmp_path: Path) -> None:
-    reply = said({"names": 2}, {"criterion": "names", "path": "cart.py", "symbol": "other", "quote": "x = 0"})
+    reply = scored({"names": 2}, {"criterion": "names", "path": "cart.py", "symbol": "other", "quote": "x = 0"})
     with reviewed(tmp_path, [reply]) as (check, _):
         assert check.findings[0].where == "cart.py:10"
 
 
 def test_totals_are_ours_and_weighted(tmp_path: Path) -> None:
-    reply = said({"names": 2, "short": 4}) + "\nTotal: 10/10"
+    reply = scored({"names": 2, "short": 4}) + "\nTotal: 10/10"
     with reviewed(tmp_path, [reply]) as (check, _):
         assert check.scores == {"names": 2.0, "short": 4.0}
         assert check.total == pytest.approx((2 * 3 + 4) / 4)
@@ -94,7 +94,7 @@ def test_totals_are_ours_and_weighted(tmp_path: Path) -> None:
 
 
 def test_no_issue_is_an_answer(tmp_path: Path) -> None:
-    with reviewed(tmp_path, [said({"names": 5, "short": 5})]) as (check, it):
+    with reviewed(tmp_path, [scored({"names": 5, "short": 5})]) as (check, it):
         assert (check.findings, check.total) == ((), 5.0)
         assert "an empty list of findings is a good answer" in it.server.requests[0].prompt
 
@@ -107,32 +107,32 @@ NOWHERE = {
     "nothing cited": {"criterion": "names", "path": "cart.py"},
     "no such criterion": {"criterion": "beauty", "path": "cart.py", "quote": "x = 0"},
     "a test": {"criterion": "names", "path": "test_cart.py", "quote": "pass"},
-    "nothing said": {"criterion": "names", "path": "cart.py", "quote": "x = 0", "problem": " "},
+    "no problem named": {"criterion": "names", "path": "cart.py", "quote": "x = 0", "problem": " "},
 }
 
 
 @pytest.mark.parametrize("name", NOWHERE)
 def test_a_finding_that_cites_what_is_not_there_is_dropped(name: str, tmp_path: Path) -> None:
-    with reviewed(tmp_path, [said({"names": 3, "short": 3}, NOWHERE[name])]) as (check, _):
+    with reviewed(tmp_path, [scored({"names": 3, "short": 3}, NOWHERE[name])]) as (check, _):
         assert check.findings == ()
         assert "1 finding dropped: no such code, path or criterion" in check.notes
 
 
 @pytest.mark.parametrize("scores", [{}, {"short": 0}, {"short": 11}, {"pretty": 3}])
 def test_a_missing_or_impossible_score_is_not_counted(scores: Mapping[str, object], tmp_path: Path) -> None:
-    with reviewed(tmp_path, [said({"names": 4, **scores})]) as (check, _):
+    with reviewed(tmp_path, [scored({"names": 4, **scores})]) as (check, _):
         assert check.total == 4.0
         assert "not scored, and not counted: short" in check.notes
 
 
 def test_without_any_score_there_is_no_total(tmp_path: Path) -> None:
-    with reviewed(tmp_path, [said({})]) as (check, _):
+    with reviewed(tmp_path, [scored({})]) as (check, _):
         assert check.total is None
         assert "no score" in check.notes[0]
 
 
 def test_an_answer_that_is_no_review_is_asked_again_once(tmp_path: Path) -> None:
-    with reviewed(tmp_path, ["Looks fine to me!", said({"names": 3})]) as (check, it):
+    with reviewed(tmp_path, ["Looks fine to me!", scored({"names": 3})]) as (check, it):
         assert (check.total, len(it.server.requests)) == (3.0, 2)
     with pytest.raises(CriticError, match="cannot be read"), reviewed(tmp_path, [Reply("no")]):
         pass
@@ -140,21 +140,21 @@ def test_an_answer_that_is_no_review_is_asked_again_once(tmp_path: Path) -> None
 
 def test_criteria_for_some_paths_count_only_there(tmp_path: Path) -> None:
     files = {"api/web.py": "x = 0\n", "core/sums.py": "x = 0\n"}
-    only = Criterion("names", "Names speak.", paths=("api/**",))
-    reply = said(
+    only = Criterion("names", "Names are clear.", paths=("api/**",))
+    reply = scored(
         {"names": 3},
         {"criterion": "names", "path": "core/sums.py", "quote": "x = 0"},
         {"criterion": "names", "path": "api/web.py", "quote": "x = 0"},
     )
     with reviewed(tmp_path, [reply], (only, SHORT), files) as (check, it):
         assert [finding.path for finding in check.findings] == ["api/web.py"]
-        assert "- names: Names speak. (only in api/**)" in it.server.requests[0].prompt
+        assert "- names: Names are clear. (only in api/**)" in it.server.requests[0].prompt
     with reviewed(tmp_path, [reply], (only,), files) as (check, it):
         assert "core/sums.py" not in it.server.requests[0].prompt
 
 
 def test_the_critic_may_be_another_model(tmp_path: Path) -> None:
-    with reviewed(tmp_path, [said({"names": 3})], critic_model="wise") as (check, it):
+    with reviewed(tmp_path, [scored({"names": 3})], critic_model="wise") as (check, it):
         assert it.server.requests[0].body["model"] == "wise"
         assert check.tool == "wise"
 
@@ -175,12 +175,12 @@ class TestConfiguration:
         found = self.config(
             tmp_path,
             'readability = true\nmoney = "Amounts are Decimal."\n'
-            'names = { text = "Names speak.", paths = ["src/**"], weight = 2 }\n',
+            'names = { text = "Names are clear.", paths = ["src/**"], weight = 2 }\n',
         ).criteria
         assert [(one.name, one.text, one.paths, one.weight) for one in found] == [
             ("readability", "", (), 1.0),
             ("money", "Amounts are Decimal.", (), 1.0),
-            ("names", "Names speak.", ("src/**",), 2.0),
+            ("names", "Names are clear.", ("src/**",), 2.0),
         ]
 
     def test_the_command_line_chooses(self, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_model_that_reads_little_reviews_less_and_says_so(tmp_path: Path) -> N
     def script(seen: Seen) -> Reply:
         if seen.chars > 12_000:
             return error(400, "maximum context length exceeded", code="context_length_exceeded")
-        return Reply(said({"names": 4}))
+        return Reply(scored({"names": 4}))
 
     files = {f"part_{n}.py": f"x_{n} = 1\n" * 400 for n in range(5)}
     with reviewed(tmp_path, script, (NAMES,), files) as (check, _):

@@ -45,10 +45,10 @@ def test_a_finding_says_where_what_and_what_to_do(tmp_path: Path) -> None:
 
 def test_a_clean_project_is_clean_and_says_who_spoke(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
-    said = check(top)
-    assert said.clean
-    assert said.complete
-    assert said.tool.startswith("ruff 0.")
+    result = check(top)
+    assert result.clean
+    assert result.complete
+    assert result.tool.startswith("ruff 0.")
 
 
 def test_nothing_is_written_into_the_tree(tmp_path: Path) -> None:
@@ -66,9 +66,9 @@ def test_findings_outside_the_scope_are_soft(tmp_path: Path) -> None:
 
 def test_only_changed_files_are_looked_at_again_and_the_check_says_so(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": "import os\n", "b.py": "import os\n"})
-    said = check(top, ask=Ask(changed=frozenset({"b.py", "gone.py", "notes.md"})))
-    assert [finding.path for finding in said.findings] == ["b.py"]
-    assert not said.complete
+    result = check(top, ask=Ask(changed=frozenset({"b.py", "gone.py", "notes.md"})))
+    assert [finding.path for finding in result.findings] == ["b.py"]
+    assert not result.complete
 
 
 def test_changed_files_that_the_project_excludes_stay_excluded(tmp_path: Path) -> None:
@@ -110,16 +110,16 @@ def test_columns_of_a_crlf_file_with_a_bom_are_understood(tmp_path: Path) -> Non
 def test_notebooks_are_left_out_with_a_note(tmp_path: Path) -> None:
     cell = '{"cell_type":"code","source":["import os"],"metadata":{},"outputs":[],"execution_count":null,"id":"a"}'
     book = f'{{"cells":[{cell}],"metadata":{{"language_info":{{"name":"python"}}}},"nbformat":4,"nbformat_minor":5}}'
-    said = check(make_repo(tmp_path / "repo", {"a.ipynb": book}))
-    assert said.findings == ()
-    assert said.notes == ("notebooks are not judged: a.ipynb",)
+    result = check(make_repo(tmp_path / "repo", {"a.ipynb": book}))
+    assert result.findings == ()
+    assert result.notes == ("notebooks are not judged: a.ipynb",)
 
 
 def test_progress_is_reported(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
-    heard: list[Event] = []
-    Ruff(locate([top], top), own(top), Config(), heard.append).check(DirectView(top, tmp_path), Ask())
-    assert [(event.kind, event.text) for event in heard] == [("critic", "ruff")]
+    events: list[Event] = []
+    Ruff(locate([top], top), own(top), Config(), events.append).check(DirectView(top, tmp_path), Ask())
+    assert [(event.kind, event.text) for event in events] == [("critic", "ruff")]
 
 
 @pytest.mark.parametrize(

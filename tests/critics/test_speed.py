@@ -1,4 +1,4 @@
-"""Measuring two trees: the order of the runs, what is timed, and what is said when it cannot be."""
+"""Measuring two trees: the order of the runs, what is timed, and the message when it cannot be."""
 
 from __future__ import annotations
 
@@ -89,15 +89,15 @@ def test_wall_time_and_cpu_time_are_distinguished(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bench", "seconds", "said"),
+    ("bench", "seconds", "message"),
     [
         ("raise SystemExit('no data')", 30.0, "exited 1: no data"),
         ("import time; time.sleep(9)", 0.3, "did not end within 0.3 s"),
     ],
 )
-def test_a_benchmark_that_fails_is_no_reading(tmp_path: Path, bench: str, seconds: float, said: str) -> None:
+def test_a_benchmark_that_fails_is_no_reading(tmp_path: Path, bench: str, seconds: float, message: str) -> None:
     place, python, view = whereabouts(tmp_path, {"bench.py": bench + "\n"})
-    with pytest.raises(CriticError, match=said):
+    with pytest.raises(CriticError, match=message):
         CommandBenchmark(place, python, BOX, ("python", "bench.py")).read(view, 0, seconds)
 
 
@@ -160,7 +160,7 @@ def test_the_table_is_read_and_the_measure_protected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("runn = 'x'", "did you mean 'run'"),
         ("target = 0.9", "a number from 1 to"),
@@ -169,16 +169,16 @@ def test_the_table_is_read_and_the_measure_protected(tmp_path: Path) -> None:
         ('run = "python \'x"', "cannot be read"),
     ],
 )
-def test_a_wrong_table_is_refused(tmp_path: Path, line: str, said: str) -> None:
+def test_a_wrong_table_is_refused(tmp_path: Path, line: str, message: str) -> None:
     (tmp_path / "pyproject.toml").write_text(f"[tool.coderefine.performance]\n{line}\n")
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         load(tmp_path, {})
 
 
 def test_a_benchmark_cannot_read_keys_or_write_outside(
     tmp_path: Path, sealed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ran unconfined, whatever the evidence said of the tests."""
+    """It ran unconfined, although the evidence called the tests confined."""
     if sandbox.tried().missing:
         pytest.skip("not all guards are here")
     (sealed / ".ssh").mkdir()

@@ -17,14 +17,14 @@ def refined(folder: str, url: str) -> Outcome:
 
     def judged(read: Read) -> tuple[float, str]:
         ask = f"Feedback on this code, and whether it is done:\n{read('fib.py')}"
-        said = (
+        result = (
             client.chat.completions.parse(
                 model="critic", messages=[{"role": "user", "content": ask}], response_format=Feedback
             )
             .choices[0]
             .message.parsed
         )
-        return (float(said.done), "\n".join(said.feedback)) if said else (0.0, "")
+        return (float(result.done), "\n".join(result.feedback)) if result else (0.0, "")
 
     task = Task("recipe", "Apply the feedback to fib.py.", files=("fib.py",), reward=judged, enough=1.0)
     return refine(task=task, cwd=folder, base_url=url, model="writer", max_iterations=3, search=False)

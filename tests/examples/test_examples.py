@@ -31,8 +31,11 @@ def reviewing(writer: list[str], scores: Mapping[str, float], criteria: list[str
         text = seen.prompt.split(f"=== file {path} [")[1].split("\n")[1]
         score = next(score for word, score in scores.items() if word in text)
         remark = {"criterion": criteria[0], "path": path, "symbol": "", "quote": text, "problem": "p", "advice": "a"}
-        said = {"scores": [{"criterion": one, "score": score} for one in criteria], "findings": [remark] * (score < 5)}
-        return Reply(json.dumps(said))
+        result = {
+            "scores": [{"criterion": one, "score": score} for one in criteria],
+            "findings": [remark] * (score < 5),
+        }
+        return Reply(json.dumps(result))
 
     return script
 
@@ -154,9 +157,9 @@ def test_a_task_that_only_a_program_has_is_not_replayed_as_another(tmp_path: Pat
     with LlmServer(turns("answer.txt", "Brussels")) as server:
         example = importlib.import_module("tests.examples.best_of_n")
         example.answer(top, model="scripted", base_url=server.url)
-    said = coderefine("replay", cwd=top)
-    assert (said.code, len(said.lines)) == (2, 1), said
-    assert "had a task that a program made (answer), and only that program can run it again" in said.lines[0]
+    result = coderefine("replay", cwd=top)
+    assert (result.code, len(result.lines)) == (2, 1), result
+    assert "had a task that a program made (answer), and only that program can run it again" in result.lines[0]
 
 
 def test_a_run_of_the_library_with_a_task_by_name_is_replayed(tmp_path: Path) -> None:
@@ -164,9 +167,9 @@ def test_a_run_of_the_library_with_a_task_by_name_is_replayed(tmp_path: Path) ->
     top = make_repo(tmp_path / case.task, dict([case.given]))
     script = reviewing(turns(case.path, *case.versions), case.scores, case.criteria, case.path)
     run(top, str(HERE / f"{case.task}.toml"), script)
-    said = coderefine("replay", cwd=top)
-    assert said.code == 0, said
-    assert "the same patch as run" in said.out
+    result = coderefine("replay", cwd=top)
+    assert result.code == 0, result
+    assert "the same patch as run" in result.out
 
 
 def test_best_of_n_keeps_the_best_and_not_the_last(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ WORSE = ORDER.replace("total - discount", "total + 1 - discount")
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "said"),
+    ("text", "code", "message"),
     [
         (ORDER, 0, ""),
         pytest.param(GREEN, 0, "", marks=pytest.mark.thorough),
@@ -25,7 +25,7 @@ WORSE = ORDER.replace("total - discount", "total + 1 - discount")
     ],
     ids=["unchanged", "repaired", "worse", "neither"],
 )
-def test_only_what_is_worse_holds_the_agent(tmp_path: Path, text: str, code: int, said: str) -> None:
+def test_only_what_is_worse_holds_the_agent(tmp_path: Path, text: str, code: int, message: str) -> None:
     top = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS})
     (top / "order.py").write_text(text)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -39,5 +39,5 @@ def test_only_what_is_worse_holds_the_agent(tmp_path: Path, text: str, code: int
         check=False,
     )
     assert done.returncode == code, done
-    assert done.stderr.startswith(said)
-    assert bool(done.stderr) == bool(said)
+    assert done.stderr.startswith(message)
+    assert bool(done.stderr) == bool(message)

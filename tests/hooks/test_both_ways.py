@@ -213,12 +213,12 @@ def test_two_commits_at_once_in_one_tree(tmp_path: Path) -> None:
         subprocess.Popen(("git", "commit", "-m", str(n)), cwd=top, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         for n in range(2)
     ]
-    said = [child.communicate(timeout=120)[0].decode() for child in both]
+    result = [child.communicate(timeout=120)[0].decode() for child in both]
     codes = sorted(child.returncode for child in both)
-    assert codes[0] == 0, said
+    assert codes[0] == 0, result
     assert git(top, "show", "HEAD:pkg/a.py") == EDITED.strip()
     assert git(top, "status", "--porcelain") == ""
-    assert len(git(top, "log", "--oneline").splitlines()) == 2, said
+    assert len(git(top, "log", "--oneline").splitlines()) == 2, result
 
 
 @pytest.mark.thorough
@@ -234,8 +234,8 @@ def test_two_clean_commits_at_once_in_two_worktrees(tmp_path: Path) -> None:
             subprocess.Popen(("git", "commit", "-m", "x"), cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             for tree in (top, other)
         ]
-        said = [child.communicate(timeout=120)[0].decode() for child in both]
-        assert [child.returncode for child in both] == [0, 0], said
+        result = [child.communicate(timeout=120)[0].decode() for child in both]
+        assert [child.returncode for child in both] == [0, 0], result
     assert (top / ".git/worktrees/two/coderefine/hook/ticket").exists()
     assert {git(tree, "status", "--porcelain") for tree in (top, other)} == {""}
 

@@ -79,9 +79,9 @@ def test_after_commit_a_a_repair_does_not_leave_nothing_of_the_change(repo: Path
     """Git forgets the index of a refused `commit -a`: only the tree holds the change then."""
     write(repo, {"pkg/a.py": WRONG})
     done = commit(repo, "-a")
-    said = done.stdout + done.stderr
+    result = done.stdout + done.stderr
     assert done.returncode == 1
-    assert "it undoes your change of pkg/a.py, which is not staged; the patch is kept: git apply" in said
+    assert "it undoes your change of pkg/a.py, which is not staged; the patch is kept: git apply" in result
     assert (repo / "pkg/a.py").read_text() == WRONG
     git(repo, "apply", *map(str, (repo / ".git/coderefine").glob("hook-*.patch")))
     assert (repo / "pkg/a.py").read_text() == FILES["pkg/a.py"]
@@ -111,8 +111,8 @@ def test_a_repair_that_overlaps_unstaged_edits_is_kept_as_a_patch_and_named(repo
     assert done.returncode == 1
     assert (repo / "pkg/a.py").read_text() == mine
     assert shown(repo, ":pkg/a.py") == untidy
-    said = next(line for line in (done.stdout + done.stderr).splitlines() if "git apply --cached" in line)
-    git(repo, "apply", "--cached", said.rsplit(" ", 1)[1])
+    result = next(line for line in (done.stdout + done.stderr).splitlines() if "git apply --cached" in line)
+    git(repo, "apply", "--cached", result.rsplit(" ", 1)[1])
     assert shown(repo, ":pkg/a.py") == FILES["pkg/a.py"]
     assert (repo / "pkg/a.py").read_text() == mine
     assert commit(repo, "--allow-empty").returncode == 0
@@ -269,8 +269,8 @@ def test_the_model_client_is_not_imported(repo: Path) -> None:
         "coderefine.main(['hook', 'run'], standalone_mode=False); print(*sorted(sys.modules))"
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    said = subprocess.run((sys.executable, "-c", code), cwd=repo, env=env, capture_output=True, text=True, check=True)
-    assert not {"openai", "httpx", "git", "pytest"} & set(said.stdout.split())
+    result = subprocess.run((sys.executable, "-c", code), cwd=repo, env=env, capture_output=True, text=True, check=True)
+    assert not {"openai", "httpx", "git", "pytest"} & set(result.stdout.split())
 
 
 def test_the_manifest_and_the_shell_hooks() -> None:

@@ -267,8 +267,8 @@ def test_two_commits_at_once(repo: Path, tmp_path: Path) -> None:
         subprocess.Popen(("git", "commit", "-m", "x"), cwd=top, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         for top in (repo, other)
     ]
-    said = [child.communicate(timeout=600)[0].decode() for child in both]
-    assert [child.returncode for child in both] == [1, 1], said
+    result = [child.communicate(timeout=600)[0].decode() for child in both]
+    assert [child.returncode for child in both] == [1, 1], result
     for top in (repo, other):
         assert git(top, "show", ":pkg/a.py") == WRONG.strip()
         assert (top / "pkg/a.py").read_text() in (WRONG, FILES["pkg/a.py"])

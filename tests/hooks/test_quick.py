@@ -34,14 +34,14 @@ def test_nothing_slow_is_imported() -> None:
         "import sys; before = set(sys.modules); import coderefine.cli, coderefine.quick.front;"
         "print(*(set(sys.modules) - before))"
     )
-    said = subprocess.run(
+    result = subprocess.run(
         (sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({str(ROOT)!r}); {code}"),
         capture_output=True,
         text=True,
         check=True,
     )
     slow = {"re", "enum", "collections", "signal", "dataclasses", "pathlib", "subprocess", "typing", "click", "ast"}
-    assert not slow & set(said.stdout.split())
+    assert not slow & set(result.stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_broken_ticket_is_none(tmp_path: Path, data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "found"),
+    ("message", "found"),
     [
         (b"", []),
         (b"1 M. N... 100644 100644 100644 a b x.py\0", ["x.py"]),
@@ -111,8 +111,8 @@ def test_a_broken_ticket_is_none(tmp_path: Path, data: bytes) -> None:
         (b"? package/\0", None),
     ],
 )
-def test_what_git_says_of_the_index(said: bytes, found: list[str] | None) -> None:
-    assert front.staged_files(said) == found
+def test_what_git_says_of_the_index(message: bytes, found: list[str] | None) -> None:
+    assert front.staged_files(message) == found
 
 
 def test_a_child_that_does_not_end_is_killed_with_its_children() -> None:

@@ -37,24 +37,24 @@ START = Attempt(
 )
 
 
-def told(data: bytes, *findings: Finding, ran: frozenset[int] | None = EVERYTHING) -> tuple[str, ...]:
+def unrequested_in(data: bytes, *findings: Finding, ran: frozenset[int] | None = EVERYTHING) -> tuple[str, ...]:
     return unrequested_changes(attempt(data, ran=ran), START, findings, {"m.py": OLD})
 
 
 def test_what_the_repaired_test_runs_was_asked_for() -> None:
-    assert told(FIX) == ()
+    assert unrequested_in(FIX) == ()
 
 
 def test_another_function_is_named() -> None:
-    assert told(FIX.replace(b"return [0]", b"return []")) == ("m.py: fibonacci",)
-    assert told(FIX.replace(b"        return 1", b"        return 2")) == ("m.py: Cart.empty",)
+    assert unrequested_in(FIX.replace(b"return [0]", b"return []")) == ("m.py: fibonacci",)
+    assert unrequested_in(FIX.replace(b"        return 1", b"        return 2")) == ("m.py: Cart.empty",)
 
 
 @pytest.mark.parametrize("symbol", ["fibonacci", ""])
 def test_what_a_finding_names_was_asked_for(symbol: str) -> None:
     changed = FIX.replace(b"return [0]", b"return []")
-    assert told(changed, Finding("ruff", "E1", "m.py", "x", symbol=symbol)) == ()
-    assert told(changed, Finding("ruff", "E1", "other.py", "x", symbol=symbol)) == ("m.py: fibonacci",)
+    assert unrequested_in(changed, Finding("ruff", "E1", "m.py", "x", symbol=symbol)) == ()
+    assert unrequested_in(changed, Finding("ruff", "E1", "other.py", "x", symbol=symbol)) == ("m.py: fibonacci",)
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_what_a_finding_names_was_asked_for(symbol: str) -> None:
         FIX.replace(b"    if n <= 0", b"    # never\n    if n <= 0"),
     ],
 )
-def test_words_and_new_functions_are_nobodys_behaviour(data: bytes) -> None:
-    assert told(data) == ()
+def test_comments_and_new_functions_are_no_behaviour(data: bytes) -> None:
+    assert unrequested_in(data) == ()
 
 
 def test_a_function_that_is_defined_twice_did_not_change() -> None:
@@ -78,4 +78,4 @@ def test_a_function_that_is_defined_twice_did_not_change() -> None:
 
 
 def test_nothing_is_claimed_without_coverage() -> None:
-    assert told(FIX.replace(b"return [0]", b"return []"), ran=None) == ()
+    assert unrequested_in(FIX.replace(b"return [0]", b"return []"), ran=None) == ()

@@ -53,8 +53,8 @@ FREE = {
 
 def verdict(after: str) -> tuple[bool, str]:
     patch = Patch({"app/core.py": after.encode()})
-    said = admit(patch, {"app/core.py": BEFORE.encode()}, lambda _: None, helpers=lambda _path, _data: HELPERS)
-    return said.ok, said.reason
+    result = admit(patch, {"app/core.py": BEFORE.encode()}, lambda _: None, helpers=lambda _path, _data: HELPERS)
+    return result.ok, result.reason
 
 
 @pytest.mark.parametrize("how", REFUSED)

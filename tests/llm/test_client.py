@@ -199,14 +199,14 @@ def test_final_refusals_are_distinguished_and_never_repeated(name: str, stream: 
 
 def test_the_key_goes_to_the_server_and_nowhere_else() -> None:
     notebook = Notebook()
-    told = ModelRequest("edit", (Message("user", "the key is sk-secret-key"),))
+    request_with_key = ModelRequest("edit", (Message("user", "the key is sk-secret-key"),))
     with line(
         [error(500, "bad sk-secret-key"), "ok sk-secret-key"],
         Config(api_key_env="MY_KEY"),
         environ={"MY_KEY": "sk-secret-key"},
         memory=notebook,
     ) as it:
-        it.client.ask(told)
+        it.client.ask(request_with_key)
         seen = it.server.requests[0]
     assert seen.headers["authorization"] == "Bearer sk-secret-key"
     assert "sk-secret-key" not in json.dumps(seen.body)
@@ -455,7 +455,7 @@ def test_a_server_that_is_not_there_and_one_that_refuses_cost_nothing() -> None:
 
 
 def test_samples_under_way_cost_their_ceiling_until_they_are_here() -> None:
-    """The iterator is closed after the first answer; nobody waits for the second, and it is paid all the same."""
+    """The iterator is closed after the first answer; the second is not waited for, but it is paid."""
     script = [Reply("first", usage=(10, 5)), Reply("second", usage=(10, 5)), Reply("third", usage=(10, 5), delay=3.0)]
     with line(script, price=dear) as it:
         answers = it.client.sample(SMALL, 3)

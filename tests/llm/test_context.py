@@ -177,20 +177,20 @@ def test_one_of_each_kind_comes_first_and_only_their_source_is_shown() -> None:
     same, other = (Frame("shop/cart.py", 3, "total"),), (Frame("shop/tax.py", 1, "rate"),)
     cases = [failing(f"tests/test_many.py::test_{n}", frames=other if n == 30 else same) for n in range(40)]
     context = show({**FILES, "tests/test_many.py": tests}, cases)
-    told = [line for line in context.evidence.split("\n") if line.startswith("FAILED")]
-    assert told == [f"FAILED tests/test_many.py::test_{n}" for n in (0, 30, 1, 2)]
+    failed = [line for line in context.evidence.split("\n") if line.startswith("FAILED")]
+    assert failed == [f"FAILED tests/test_many.py::test_{n}" for n in (0, 30, 1, 2)]
     assert context.tests.count("def test_") == 4
 
 
 def test_what_changes_from_run_to_run_is_taken_out() -> None:
-    def told(address: str, folder: str, seconds: str) -> str:
+    def evidence_with(address: str, folder: str, seconds: str) -> str:
         message = f"<Cart object at 0x{address}> in {folder}/test_total0/cart.json, {TOP}/shop/cart.py"
         return show(
             FILES, [failing("tests/test_cart.py::test_total", message=message, output=f"took {seconds}s")]
         ).evidence
 
-    one = told("7f3a2b1c9d10", "/tmp/pytest-of-me/pytest-12", "0.12")
-    other = told("7fffffffffff", "/tmp/pytest-of-me/pytest-99", "3.45")
+    one = evidence_with("7f3a2b1c9d10", "/tmp/pytest-of-me/pytest-12", "0.12")
+    other = evidence_with("7fffffffffff", "/tmp/pytest-of-me/pytest-99", "3.45")
     assert one == other
     assert "cart.json" in one
     assert "/work/shop" not in one
@@ -402,7 +402,7 @@ def test_findings_of_other_gates_do_not_displace_what_the_failing_tests_execute(
     trace = Trace({"shop/cart.py": frozenset({lines[30] + 5})}, {"shop/cart.py": {lines[30] + 5: 1.0}})
     context = traced({**FILES, "shop/cart.py": big}, trace, extra=extra)
     assert "def f30(x)" in context.code
-    assert context.evidence.count("is complex") <= 5, "while a test fails, lint is told in a few lines"
+    assert context.evidence.count("is complex") <= 5, "while a test fails, lint takes a few lines only"
     assert context.evidence.count(advice) == 1
     assert len(str(context)) < 6_000
 
@@ -522,7 +522,7 @@ def test_failures_with_the_same_message_share_a_line() -> None:
     assert "also FAILED test_total[40], test_total[41], test_total[42] and 7 more: assert 1 == 2" in evidence
 
 
-def test_self_is_told_last_and_not_of_callers() -> None:
+def test_self_is_described_last_and_not_for_callers() -> None:
     frames = (
         Frame("shop/cart.py", 4, "total", {"self": "<Cart one>", "x": "3"}),
         Frame("shop/cart.py", 5, "total", {"self": "<Cart two>", "x": "4"}),

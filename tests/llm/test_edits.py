@@ -65,31 +65,33 @@ def test_deleting_lines() -> None:
 
 
 def test_an_ambiguous_search_is_refused_with_its_places() -> None:
-    said = refusal(block("    amount = 0\n", "    amount = 1\n"))
-    assert "matches 2 places (lines 2, 9)" in said
-    assert "neighbouring lines" in said
+    result = refusal(block("    amount = 0\n", "    amount = 1\n"))
+    assert "matches 2 places (lines 2, 9)" in result
+    assert "neighbouring lines" in result
 
 
 def test_all_or_none_and_the_good_ones_are_named() -> None:
     files = {"cart.py": CART}
-    said = refusal(block("        amount += 1\n", "        amount += 2\n") + block("    nonsense here\n", "x\n"), files)
-    assert "Block 2 (cart.py)" in said
-    assert "The other block was fine" in said
-    assert "send only what is corrected" in said
+    result = refusal(
+        block("        amount += 1\n", "        amount += 2\n") + block("    nonsense here\n", "x\n"), files
+    )
+    assert "Block 2 (cart.py)" in result
+    assert "The other block was fine" in result
+    assert "send only what is corrected" in result
 
 
 def test_every_bad_block_is_reported_at_once() -> None:
     bad = block("    nonsense one\n", "x\n") + block("    nonsense two\n", "y\n")
-    said = refusal(bad + block("        amount += 1\n", "        amount += 2\n"))
-    assert "Block 1 (" in said
-    assert "Block 2 (" in said
-    assert "The other block was fine" in said
+    result = refusal(bad + block("        amount += 1\n", "        amount += 2\n"))
+    assert "Block 1 (" in result
+    assert "Block 2 (" in result
+    assert "The other block was fine" in result
 
 
 def test_a_near_miss_is_answered_with_the_real_lines() -> None:
-    said = refusal(block("    for itm in items:\n        amount += itm\n", "    pass\n"))
-    assert "SEARCH was not found" in said
-    assert "    for item in items:\n        amount += item" in said
+    result = refusal(block("    for itm in items:\n        amount += itm\n", "    pass\n"))
+    assert "SEARCH was not found" in result
+    assert "    for item in items:\n        amount += item" in result
 
 
 @pytest.mark.parametrize(
@@ -142,9 +144,9 @@ def test_the_mark_of_executed_lines_is_no_part_of_an_edit() -> None:
 
 def test_the_function_that_is_named_wins_over_a_similar_one() -> None:
     text = b"def count_all(a):\n    n = 0\n    return n\n\n\ndef count(a):\n    total = len(a)\n    return total\n"
-    said = refusal(block("def count(a):\n    n = 0\n    return n\n", "x\n", "c.py"), {"c.py": text})
-    assert "def count(a):\n    total = len(a)" in said
-    assert "n = 0" not in said
+    result = refusal(block("def count(a):\n    n = 0\n    return n\n", "x\n", "c.py"), {"c.py": text})
+    assert "def count(a):\n    total = len(a)" in result
+    assert "n = 0" not in result
 
 
 def test_part_of_a_line_does_not_match() -> None:
@@ -152,8 +154,8 @@ def test_part_of_a_line_does_not_match() -> None:
 
 
 def test_an_edit_already_applied_is_reported() -> None:
-    said = refusal(block("        amount += 7\n", "        amount += 1\n"))
-    assert "already applied" in said
+    result = refusal(block("        amount += 7\n", "        amount += 1\n"))
+    assert "already applied" in result
 
 
 def test_nothing_alike() -> None:
@@ -209,9 +211,9 @@ def test_a_new_file_outside_the_scope() -> None:
 
 
 def test_an_unknown_file_names_the_known_ones() -> None:
-    said = refusal(block("x = 1\n", "x = 2\n", "src/carts.py"))
-    assert "there is no file src/carts.py" in said
-    assert "cart.py" in said
+    result = refusal(block("x = 1\n", "x = 2\n", "src/carts.py"))
+    assert "there is no file src/carts.py" in result
+    assert "cart.py" in result
 
 
 def test_an_empty_search_does_not_overwrite() -> None:

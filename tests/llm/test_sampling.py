@@ -19,8 +19,8 @@ ASKED = ModelRequest("edit", (Message("user", "Repair this."),), reply_tokens=10
 @pytest.mark.parametrize("stream", [False, True])
 def test_one_request_brings_all_answers_and_the_prompt_is_paid_once(stream: bool) -> None:
     with line([Reply("one", more=("two", "three"))], Config(stream=stream)) as it:
-        said = [answer.text for answer in it.client.sample(ASKED, 3)]
-        assert said == ["one", "two", "three"]
+        result = [answer.text for answer in it.client.sample(ASKED, 3)]
+        assert result == ["one", "two", "three"]
         assert [seen.body["n"] for seen in it.server.requests] == [3]
         assert it.client.spent.requests == 1
 

@@ -1,4 +1,4 @@
-"""Advice in the loop: heard when the gates are content, refined on, and never against them."""
+"""Advice in the loop: used once the gates pass, refined on, and never against them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_praise_never_outvotes_a_gate(shop: Path, worse: str) -> None:
     adviser = Adviser(TASTE)
     outcome, _ = refined(shop, adviser, [worse])
     assert (outcome.best.number, verdicts(outcome)) == (0, [False])
-    assert adviser.asked == [UGLY], "nobody is asked about what the gates refuse"
+    assert adviser.asked == [UGLY], "the adviser is not asked about what the gates refuse"
 
 
 def test_a_step_up_is_kept_when_the_next_one_fails(shop: Path) -> None:

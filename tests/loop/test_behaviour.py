@@ -1,4 +1,4 @@
-"""Whether code answers as before: whatever the patch changes, and what is said when nothing could be compared."""
+"""Whether code answers as before: whatever the patch changes, and the reason when nothing could be compared."""
 
 from __future__ import annotations
 
@@ -67,19 +67,19 @@ def test_dice():
 END, ADD = "    return found\n", "amount += item * rate"
 
 
-class Ground:
+class ComparedProject:
     """The project with its tests run once."""
 
     def __init__(self, views: Views, behaviour: Behaviour, cases: Mapping[str, Case]) -> None:
         self._views, self._behaviour, self.cases = views, behaviour, cases
 
-    def kept(self, text: str, cases: Mapping[str, Case] | None = None) -> Verdict:
+    def compared(self, text: str, cases: Mapping[str, Case] | None = None) -> Verdict:
         patch = Patch({"numbers_.py": text.encode()})
         return self._behaviour.check(self._views, patch, self.cases if cases is None else cases)
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+def checker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComparedProject]:
     top = make_repo(tmp_path_factory.mktemp("kept") / "n", {"numbers_.py": START, "test_numbers.py": TESTS})
     place, config = locate([top], top), Config()
     with pytest.MonkeyPatch.context() as patch, open_views(place) as views:
@@ -87,7 +87,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
         parts = (place, interpreter(place, config, os.environ), config)
         with views.open() as view:
             check = Pytest(*parts, lambda _: None).check(view, Ask())
-        yield Ground(views, Behaviour(*parts), check.cases)
+        yield ComparedProject(views, Behaviour(*parts), check.cases)
 
 
 CUT = "found[: max(count, 0)]"
@@ -119,28 +119,28 @@ AS_BEFORE = {
 
 
 @pytest.mark.parametrize("how", every(3, OTHERWISE))
-def test_another_answer_is_seen_wherever_it_comes_from(ground: Ground, how: str) -> None:
-    verdict = ground.kept(OTHERWISE[how])
+def test_another_answer_is_seen_wherever_it_comes_from(checker: ComparedProject, how: str) -> None:
+    verdict = checker.compared(OTHERWISE[how])
     assert not verdict
     assert "calls near those of the tests otherwise" in verdict.reason
 
 
 @pytest.mark.parametrize("how", every(3, AS_BEFORE))
-def test_code_that_answers_the_same_is_kept_and_chance_is_no_difference(ground: Ground, how: str) -> None:
-    verdict = ground.kept(AS_BEFORE[how])
+def test_code_that_answers_the_same_is_kept_and_chance_is_no_difference(checker: ComparedProject, how: str) -> None:
+    verdict = checker.compared(AS_BEFORE[how])
     assert verdict, verdict
     assert verdict.reason.startswith("answers ")
     assert verdict.reason.endswith(" calls near those of the tests as before")
 
 
-def test_it_is_said_why_nothing_was_compared(ground: Ground) -> None:
-    unsaid = "its behaviour was not compared beyond the tests: "
-    verdict = ground.kept(START, {})
+def test_the_reason_is_given_where_nothing_was_compared(checker: ComparedProject) -> None:
+    prefix = "its behaviour was not compared beyond the tests: "
+    verdict = checker.compared(START, {})
     assert verdict
-    assert verdict.reason == unsaid + "no test passes at the start, so there are no calls to compare"
+    assert verdict.reason == prefix + "no test passes at the start, so there are no calls to compare"
     slow = {"test_numbers.py::test_five": Case("test_numbers.py::test_five", Status.PASSED, 31.0)}
-    assert ground.kept(START, slow).reason.startswith(unsaid + "the tests take 31 s")
-    assert ground.kept("def fibonacci(:\n").reason.startswith(unsaid)
+    assert checker.compared(START, slow).reason.startswith(prefix + "the tests take 31 s")
+    assert checker.compared("def fibonacci(:\n").reason.startswith(prefix)
 
 
 def test_only_steady_answers_to_the_same_calls_count() -> None:

@@ -1,4 +1,4 @@
-"""A test that fails one time in four is told apart from one that always does, and from one that never does."""
+"""A test that fails one time in four is distinguished from one that always does, and from one that never does."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def test_a_test_tied_to_the_hash_seed_is_a_real_failure(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_flaky_test_is_named_and_is_nobodys_task(tmp_path: Path) -> None:
+def test_a_flaky_test_is_named_and_is_no_task(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     flaky = f"""\
 import pathlib
@@ -221,7 +221,7 @@ def test_proposers_end_early_enough_for_the_proof(shop: Path, suite: float, kept
     assert 500.0 - kept < left <= 600.0 - kept
 
 
-def test_no_proposer_is_said(shop: Path) -> None:
+def test_a_run_without_proposers_says_so(shop: Path) -> None:
     outcome = run(shop).outcome
     assert outcome.stop is Stop.UNFIXABLE
     assert outcome.remaining

@@ -129,15 +129,15 @@ def test_4_a_patch_that_holds_under_one_hash_seed_only_is_refused(tmp_path: Path
         outcome = table.refined()
         assert outcome.best.number == 0
         assert "test_held_out" in outcome.attempts[1].verdict.reason
-        told = table.server.requests[0].prompt
-        assert "FAILED test_shop.py::test_held_out" not in told
-        assert "PYTHONHASHSEED" not in told, "it is named among the passing tests, and no more is said of it"
+        prompt = table.server.requests[0].prompt
+        assert "FAILED test_shop.py::test_held_out" not in prompt
+        assert "PYTHONHASHSEED" not in prompt, "it is named among the passing tests, and nowhere else"
 
 
 def test_5_totals_are_ours_and_a_missing_score_breaks_nothing(tmp_path: Path) -> None:
-    said = json.dumps({"scores": [{"criterion": "names", "score": 4}], "findings": [], "total": 99}) + " Total: 10/10"
-    criteria = (Criterion("names", "Names speak."), Criterion("units", "Units are said."))
-    with laid(tmp_path / "shop", [said], shop=SHOP.replace(FAULT, RIGHT)) as table:
+    result = json.dumps({"scores": [{"criterion": "names", "score": 4}], "findings": [], "total": 99}) + " Total: 10/10"
+    criteria = (Criterion("names", "Names are clear."), Criterion("units", "Units are named."))
+    with laid(tmp_path / "shop", [result], shop=SHOP.replace(FAULT, RIGHT)) as table:
         outcome = table.refined(criteria=criteria)
         review = outcome.best.check("review")
         assert review is not None

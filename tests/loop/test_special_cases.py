@@ -1,4 +1,4 @@
-"""Patches that know the tests' inputs are told from repairs by the answers beside the tests' own calls."""
+"""Patches that know the tests' inputs are distinguished from repairs by the answers beside the tests' own calls."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_paths_are_found_in_any_open_folder(open_folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("../two", "outside"),
         ("out/module.py", "outside"),
@@ -53,8 +53,8 @@ def test_paths_are_found_in_any_open_folder(open_folder: Path) -> None:
         ("a\0b", "cannot be read"),
     ],
 )
-def test_a_path_that_leads_out_is_refused(open_folder: Path, path: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_path_that_leads_out_is_refused(open_folder: Path, path: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         place((open_folder / "one",), (path,))
 
 

@@ -53,7 +53,7 @@ def served(folder: Path) -> Iterator[tuple[str, str]]:
     ],
     ids=["no token", "wrong token", "no bearer", "rebound name", "foreign page", "no JSON"],
 )
-def test_only_who_has_the_token_is_heard(served: tuple[str, str], headers: dict[str, str], status: int) -> None:
+def test_a_request_without_the_token_is_refused(served: tuple[str, str], headers: dict[str, str], status: int) -> None:
     address, token = served
     assert address.startswith("http://127.0.0.1:")
     sent = {name: value.replace("TOKEN", token) for name, value in headers.items()}
@@ -108,7 +108,7 @@ def test_a_client_that_hangs_up_ends_its_run(served: tuple[str, str]) -> None:
 
 
 @pytest.mark.thorough
-def test_what_is_offered_is_told_apart_and_applied(served: tuple[str, str], folder: Path) -> None:
+def test_offers_are_distinguished_and_applied(served: tuple[str, str], folder: Path) -> None:
     with http(*served, roots=[folder / "shop"]) as agent:
         fixed = agent.call("fix")
         assert fixed.structured_content["verdict"] == "offered", text(fixed)

@@ -37,7 +37,7 @@ def agent(folder: Path) -> Iterator[Agent]:
 
 @pytest.fixture(scope="module")
 def older(folder: Path) -> Iterator[Agent]:
-    """A client of the protocol of 2025, which shares no roots: the server was told the folder."""
+    """A client of the protocol of 2025, which shares no roots: the server gets the folder as an argument."""
     with stdio(folder / "order", "--root", str(folder / "order"), mode="legacy", mark=MARK) as connected:
         yield connected
 
@@ -136,7 +136,7 @@ def test_prove_judges_what_the_agent_changed(agent: Agent, order: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
+    ("tool", "arguments", "expected"),
     [
         ("check", {"paths": ["/etc"]}, "/etc is outside of what may be touched"),
         ("fix", {"paths": ["../asleep"]}, "../asleep is outside of what may be touched"),
@@ -148,12 +148,12 @@ def test_prove_judges_what_the_agent_changed(agent: Agent, order: Path) -> None:
         ("publish", {}, "Unknown tool: publish"),
     ],
 )
-def test_a_wrong_call_is_told_what_is_wrong(
-    older: Agent, order: Path, tool: str, arguments: dict[str, object], said: str
+def test_a_wrong_call_gets_the_reason(
+    older: Agent, order: Path, tool: str, arguments: dict[str, object], expected: str
 ) -> None:
     answer = older.call(tool, **arguments)
     assert answer.is_error
-    assert said in text(answer)
+    assert expected in text(answer)
     assert "Traceback" not in text(answer)
 
 

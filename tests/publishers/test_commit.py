@@ -307,7 +307,7 @@ def test_undo_after_more_work(repo: Path) -> None:
         undo(prepared.journal)
 
 
-def test_nobody_is_known_to_git(repo: Path, sealed: Path) -> None:
+def test_git_knows_no_identity(repo: Path, sealed: Path) -> None:
     (sealed / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n[safe]\n\tdirectory = *\n")
     prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
     before = state(repo)

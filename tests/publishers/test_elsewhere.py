@@ -30,12 +30,12 @@ def test_branch_holds_head_plus_the_patch(repo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("main", "exists and holds something else"), ("a..b", "cannot be the name of a branch")]
+    ("name", "message"), [("main", "exists and holds something else"), ("a..b", "cannot be the name of a branch")]
 )
-def test_branch_names_that_will_not_do(repo: Path, name: str, said: str) -> None:
+def test_branch_names_that_will_not_do(repo: Path, name: str, message: str) -> None:
     prepared = stage(repo, {"src/a.py": "one = 10\n"})
     before = state(repo)
-    with pytest.raises(PublishError, match=said):
+    with pytest.raises(PublishError, match=message):
         Branch(prepared.snapshot, name).publish(prepared.outcome)
     assert state(repo) == before
 

@@ -99,7 +99,7 @@ def test_a_link_stays_a_link_and_its_target_is_written(repo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "link", "said"),
+    ("path", "link", "message"),
     [
         ("out.py", "../outside.py", "leads outside the repository"),
         ("dir/x.py", None, "leads outside the repository"),
@@ -108,13 +108,13 @@ def test_a_link_stays_a_link_and_its_target_is_written(repo: Path) -> None:
         ("dangling.py", "nowhere.py", "link to nothing"),
     ],
 )
-def test_nothing_is_written_outside(repo: Path, path: str, link: str | None, said: str) -> None:
+def test_nothing_is_written_outside(repo: Path, path: str, link: str | None, message: str) -> None:
     (repo.parent / "outside.py").write_text("theirs\n")
     (repo / "dir").symlink_to(repo.parent)
     if link:
         (repo / path).symlink_to(link)
     prepared = stage(repo, {path: "owned\n"})
-    with pytest.raises(PublishError, match=said):
+    with pytest.raises(PublishError, match=message):
         Files(prepared.snapshot).publish(prepared.outcome)
     assert (repo.parent / "outside.py").read_text() == "theirs\n"
     assert not (repo.parent / "x.py").exists()
@@ -197,7 +197,7 @@ def test_a_full_disk_changes_nothing(repo: Path) -> None:
     assert not list(repo.rglob(".coderefine-*"))
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs root to become somebody else")
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root to become another user")
 @pytest.mark.parametrize("locked", ["src", "src/b.py", ".git"])
 def test_without_permission_nothing_changes(tmp_path_factory: pytest.TempPathFactory, locked: str) -> None:
     import pwd
@@ -225,7 +225,7 @@ def test_without_permission_nothing_changes(tmp_path_factory: pytest.TempPathFac
             timeout=60,
             check=False,
         )
-        said = done.stdout + done.stderr
-        assert "denied" in said or "another user owns it" in said
+        result = done.stdout + done.stderr
+        assert "denied" in result or "another user owns it" in result
         assert state(repo) == before
         assert not list(repo.rglob(".coderefine-*"))

@@ -58,11 +58,11 @@ def test_killed_with_a_formatter_at_work_everything_is_as_it_was(repo: Path, nam
     before = state(repo)
     hook(repo, name, FORMATS.format(reached=repo / ".git/reached", seconds=30))
     end(begun(repo, repo / ".git/reached"), f"TEST_MARK={repo / '.git/reached'}")
-    said = recover(Repository.open(repo))
-    assert said
-    assert "everything is as it was" in said
+    result = recover(Repository.open(repo))
+    assert result
+    assert "everything is as it was" in result
     assert state(repo) == before
-    kept = Path(said.rpartition("kept: ")[2].split(", ")[0])
+    kept = Path(result.rpartition("kept: ")[2].split(", ")[0])
     assert kept.read_text() == "one = 10\ntwo = 2\n# formatted\n"
     assert recover(Repository.open(repo)) is None
 
@@ -73,9 +73,9 @@ def test_a_hook_that_outlives_the_kill_completes_the_commit(repo: Path) -> None:
     child = begun(repo, repo / ".git/reached")
     child.kill()
     child.wait()
-    said = recover(Repository.open(repo))
-    assert said
-    assert "it is complete now" in said
+    result = recover(Repository.open(repo))
+    assert result
+    assert "it is complete now" in result
     assert git(repo, "log", "-1", "--format=%B") == "plain"
     assert git(repo, "show", "HEAD:src/a.py") == "one = 10\ntwo = 2\n# formatted"
     assert not (repo / ".git/index.lock").exists()
@@ -94,9 +94,9 @@ def test_a_kill_while_the_index_follows_the_hooks_leaves_no_lock(repo: Path) -> 
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run((sys.executable, "-c", script, str(repo)), cwd=ROOT, env=env, check=False)
     assert done.returncode == -signal.SIGKILL
-    said = recover(Repository.open(repo))
-    assert said
-    assert "it is complete now" in said
+    result = recover(Repository.open(repo))
+    assert result
+    assert "it is complete now" in result
     assert not (repo / ".git/index.lock").exists()
     assert git(repo, "status", "--porcelain") == ""
     undo(Journal.load(Repository.open(repo)))

@@ -16,17 +16,17 @@ def step(number: int, summary: str, *, ok: bool = True) -> Attempt:
     return Attempt(number, Patch({"src/a.py": b"1\n"}, "search", summary), START.checks, Verdict(ok=ok))
 
 
-def told(*steps: Attempt) -> str:
+def written(*steps: Attempt) -> str:
     outcome = Outcome(steps[-1], START, Stop.CLEAN, attempts=(START, *steps))
     return Wording().full(outcome, "run-1")
 
 
 def test_one_step_speaks_for_itself() -> None:
-    assert told(step(1, "src/a.py:3 `>` → `>=`")).splitlines()[:2] == ["fix: src/a.py:3 `>` → `>=`", ""]
+    assert written(step(1, "src/a.py:3 `>` → `>=`")).splitlines()[:2] == ["fix: src/a.py:3 `>` → `>=`", ""]
 
 
 def test_several_steps_are_summed_up_and_listed() -> None:
-    words = told(step(1, "first thing"), step(2, "refused thing", ok=False), step(3, "second\nthing"))
+    words = written(step(1, "first thing"), step(2, "refused thing", ok=False), step(3, "second\nthing"))
     assert words.splitlines()[:5] == [
         "fix: repair 2 findings in a.py",
         "",

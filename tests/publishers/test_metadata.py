@@ -86,9 +86,9 @@ def test_killed_in_the_middle_of_writing_in_place(repo: Path, after: int) -> Non
     argv = (sys.executable, "-c", KILLED, str(repo), str(after))
     done = subprocess.run(argv, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
     assert done.returncode == -signal.SIGKILL
-    said = recover(Repository.open(repo))
-    assert said
-    assert said.endswith("everything is as it was before")
+    result = recover(Repository.open(repo))
+    assert result
+    assert result.endswith("everything is as it was before")
     assert state(repo) == before
     assert other.samefile(repo / "src/a.py")
     assert Journal.load(Repository.open(repo)).publication() is None

@@ -177,7 +177,7 @@ def test_interrupted_at_any_line_of_ours_the_tree_is_whole(tmp_path: Path, how: 
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     for line in range(1, 3000, 5):
         argv = (sys.executable, "-c", EVERY_LINE, str(top), how, str(line))
-        said = subprocess.run(argv, cwd=ROOT, env=env, stdout=subprocess.PIPE, check=False).stdout
+        result = subprocess.run(argv, cwd=ROOT, env=env, stdout=subprocess.PIPE, check=False).stdout
         new = (top / "m0.py").read_text() == "new = 0\n"
         assert (top / "fresh/x.py").exists() == new != (top / "m1.py").exists(), line
         assert not list(top.rglob(".coderefine-*")), line
@@ -187,7 +187,7 @@ def test_interrupted_at_any_line_of_ours_the_tree_is_whole(tmp_path: Path, how: 
         assert ((top / "m0.py").read_text() == "new = 0\n") == new, line
         if new:
             undo(Journal.load(repository))
-        if b"done" in said:
+        if b"done" in result:
             return
     raise AssertionError("never ended")
 

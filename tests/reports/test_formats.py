@@ -44,7 +44,7 @@ CHANGES = {
 }
 
 
-def told(before: bytes, after: bytes, path: str = "src/a b.py") -> RunReport:
+def report_on(before: bytes, after: bytes, path: str = "src/a b.py") -> RunReport:
     finding = Finding("ruff", "F401", path, "unused", Span(1, 1), "f")
     baseline = Attempt(0, Patch(), (Check("ruff", (finding,)),))
     best = Attempt(1, Patch({path: after}, "search", "src/a b.py:1 `a` → `b`"), (Check("ruff"),))
@@ -65,7 +65,7 @@ def offset(text: bytes, line: int, column: int) -> int:
 
 @pytest.mark.parametrize("name", ["github", "rdjson", "sarif", "html", "markdown"])
 def test_no_report_calls_a_plausible_patch_proved(name: str) -> None:
-    sure = told(b"a\n", b"b\n")
+    sure = report_on(b"a\n", b"b\n")
     unsure = replace(sure, end=replace(sure.end, evidence=Evidence(doubts=("it removes behaviour",), ran=(1, 2))))
     assert "proved" in named(name).outcome(sure).lower()
     text = re.sub("<style>.*?</style>", "", named(name).outcome(unsure).lower(), flags=re.DOTALL)
@@ -76,7 +76,7 @@ def test_no_report_calls_a_plausible_patch_proved(name: str) -> None:
 @pytest.mark.parametrize("name", CHANGES)
 def test_rdjson_suggestions_applied_give_the_patch(name: str) -> None:
     before, after = CHANGES[name]
-    report = json.loads(named("rdjson").outcome(told(before, after)))
+    report = json.loads(named("rdjson").outcome(report_on(before, after)))
     text = before
     for diagnostic in reversed(report["diagnostics"]):
         (suggestion,) = diagnostic["suggestions"]
@@ -90,7 +90,7 @@ def test_rdjson_suggestions_applied_give_the_patch(name: str) -> None:
 @pytest.mark.parametrize("name", CHANGES)
 def test_sarif_fixes_applied_give_the_patch(name: str) -> None:
     before, after = CHANGES[name]
-    (run,) = json.loads(named("sarif").outcome(told(before, after)))["runs"]
+    (run,) = json.loads(named("sarif").outcome(report_on(before, after)))["runs"]
     (result,) = run["results"]
     (fix,) = result["fixes"]
     (change,) = fix["artifactChanges"]
@@ -199,7 +199,7 @@ def test_patch_is_taken_by_git(tmp_path: Path) -> None:
     (top / "a.py").write_bytes(b"x = 2\n\xff\n")
     diff = subprocess.run(["git", "diff"], cwd=top, capture_output=True, check=True).stdout
     git(top, "checkout", "-q", "a.py")
-    end = told(b"", b"").end
+    end = report_on(b"", b"").end
     text = named("patch").outcome(RunReport(end, diff=diff)).encode("utf-8", "surrogateescape")
     (tmp_path / "p").write_bytes(text)
     git(top, "apply", str(tmp_path / "p"))
@@ -212,7 +212,9 @@ def test_the_multitool_of_sarifs_authors_has_no_objection(
     kind: str, checks: tuple[Check, ...], outcome: Outcome, tmp_path: Path
 ) -> None:
     """It exits 0 on errors, so its own report is read."""
-    text = named("sarif").checks(checks) if kind == "checks" else named("sarif").outcome(told(b"a\nb\n", b"a\nB\n"))
+    text = (
+        named("sarif").checks(checks) if kind == "checks" else named("sarif").outcome(report_on(b"a\nb\n", b"a\nB\n"))
+    )
     (tmp_path / "a.sarif").write_text(text)
     tool = NODE / MULTITOOL
     subprocess.run(
@@ -232,5 +234,5 @@ def test_the_multitool_of_sarifs_authors_has_no_objection(
         capture_output=True,
         env={**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"},
     )
-    said = json.loads((tmp_path / "said.sarif").read_text("utf-8-sig"))["runs"][0]["results"]
-    assert [one["message"] for one in said if one.get("level", "warning") == "error"] == []
+    ended = json.loads((tmp_path / "said.sarif").read_text("utf-8-sig"))["runs"][0]["results"]
+    assert [one["message"] for one in ended if one.get("level", "warning") == "error"] == []

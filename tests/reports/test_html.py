@@ -213,7 +213,7 @@ def page(browser: Chrome, pages: dict[str, str]) -> Chrome:
 
 
 def emulate(browser: Chrome, *, width: int, theme: str) -> None:
-    """Show pages in a window of `width` pixels to somebody who prefers `theme`."""
+    """Show pages in a window of `width` pixels to a reader who prefers `theme`."""
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     scheme = {"features": [{"name": "prefers-color-scheme", "value": theme}]}

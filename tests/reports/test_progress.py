@@ -107,7 +107,7 @@ def test_the_scene_after_each_event() -> None:
     ]
 
 
-def test_a_log_hears_what_goes_on_while_nothing_new_happens() -> None:
+def test_a_log_names_the_stage_while_no_event_comes() -> None:
     stream = io.StringIO()
     plain = Plain(stream, silent=0.2)
     with plain.beating():
@@ -165,7 +165,7 @@ def test_a_terminal_sees_the_seconds_however_long_the_line_is() -> None:
     assert len(line) <= 50
 
 
-def test_a_reader_that_went_away_stops_nobody() -> None:
+def test_a_closed_stream_ends_nothing() -> None:
     class Gone(io.StringIO):
         def write(self, text: str) -> int:
             raise BrokenPipeError

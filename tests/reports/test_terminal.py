@@ -114,7 +114,7 @@ def test_a_bar_is_full_only_when_all_is_done(done: int, total: int, full: int) -
     assert bar(done, total) == "█" * full + "░" * (24 - full)
 
 
-def test_an_unknown_price_is_said_to_be_unknown() -> None:
+def test_an_unknown_price_is_reported_as_unknown() -> None:
     assert cost(Cost(1, 10, 2, None)) == "1 request · 12 tokens · price unknown"
 
 

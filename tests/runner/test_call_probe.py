@@ -1,4 +1,4 @@
-"""Programs that the tests cannot tell apart are told apart by calls near those of the tests."""
+"""Programs that the tests cannot distinguish are distinguished by calls near those of the tests."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def test_a_result_that_contradicts_the_annotation_is_counted(pool: Pool) -> None
     assert found.contradictions(1) == 0 < found.contradictions(2)
 
 
-def test_programs_that_differ_only_at_a_limit_are_told_apart(pool: Pool) -> None:
+def test_programs_that_differ_only_at_a_limit_are_distinguished(pool: Pool) -> None:
     for old, new in (("low > high", "low >= high"), ("> SEVENTY", ">= SEVENTY"), ("> 33", ">= 33")):
         base, other = codes(pool, (old, new))
         assert base != other, old

@@ -96,7 +96,7 @@ class Forms:
         self._pool = pool
         self._log = log
 
-    def told(self, form: str) -> list[str]:
+    def reported(self, form: str) -> list[str]:
         """How the tests of `form` were called when a candidate with the body TELL failed them twice."""
         self._log.unlink(missing_ok=True)
         tests = tuple(name for name in self._pool.tests if name.startswith(f"{folder(form)}/"))
@@ -138,12 +138,12 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forms]:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_only_tests_without_any_help_of_pytest_are_called_directly(forms: Forms, form: str) -> None:
-    assert forms.told(form) == (["direct", "protocol", "direct"] if FORMS[form][1] else ["protocol", "protocol"])
+    assert forms.reported(form) == (["direct", "protocol", "direct"] if FORMS[form][1] else ["protocol", "protocol"])
 
 
 @pytest.mark.parametrize("form", AROUND_IT)
 def test_hooks_fixtures_and_setups_around_a_test_forbid_it(forms: Forms, form: str) -> None:
-    assert set(forms.told(form)) == {"protocol"}
+    assert set(forms.reported(form)) == {"protocol"}
 
 
 BODIES = {

@@ -60,9 +60,9 @@ def other() -> object:
 def test_the_nearest_name_of_the_very_object(call: Callable[[], object], wrong: str, first: str) -> None:
     if call is name and sys.version_info < (3, 10):
         pytest.skip("the error has no name")
-    said = failing(call)
-    assert said[0] == wrong
-    assert said[1][:1] == ([first] if first else [])
+    result = failing(call)
+    assert result[0] == wrong
+    assert result[1][:1] == ([first] if first else [])
 
 
 def test_the_nearest_parameter() -> None:

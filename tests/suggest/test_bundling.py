@@ -28,8 +28,8 @@ def suggested(top: Path, out: Path, change: dict[str, str | bytes], *args: str) 
     write(top, change)
     git(top, "add", "-A")
     git(top, "commit", "-q", "-m", "topic")
-    said = coderefine("suggest", "--base", "HEAD^", "--no-model", "--no-post", "--out", str(out), *args, cwd=top)
-    assert said.code in (0, 1), said.err
+    result = coderefine("suggest", "--base", "HEAD^", "--no-model", "--no-post", "--out", str(out), *args, cwd=top)
+    assert result.code in (0, 1), result.err
     return read(out)
 
 

@@ -120,9 +120,9 @@ def test_every_request_is_one_that_github_describes(fake: Fake, proxy: tuple[str
     assert find_pull(api, "o/r", fake.head) == 1
     fake.faults = [Fault("POST", r"/reviews$", 422)]
     assert "2 suggested one by one" in bot.publish(full)
-    said = re.sub(r"\x1b\[[0-9;]*m", "", log.read_text())
-    assert "Request received" in said
+    result = re.sub(r"\x1b\[[0-9;]*m", "", log.read_text())
+    assert "Request received" in result
     # GraphQL is no part of the description; the proxy says 404, and the bot asks who it is in another way.
-    assert re.findall(r"Violation: request.*", said) == ["Violation: request Selected route not found"]
-    assert len(re.findall(r"post /graphql.*Request received", said)) == 1
+    assert re.findall(r"Violation: request.*", result) == ["Violation: request Selected route not found"]
+    assert len(re.findall(r"post /graphql.*Request received", result)) == 1
     assert [entry[1] for entry in fake.log if entry[2] == 422] == ["/repos/o/r/pulls/1/reviews"]

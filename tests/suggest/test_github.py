@@ -51,8 +51,8 @@ def publish(fake: Fake, what: Bundle, *, distrust: bool = False) -> str:
 
 
 def test_one_review_one_summary_one_check_run_then_silence(fake: Fake) -> None:
-    said = publish(fake, bundle(fake, FIVE, FORTY))
-    assert "2 suggested; summary posted; check run written" in said
+    result = publish(fake, bundle(fake, FIVE, FORTY))
+    assert "2 suggested; summary posted; check run written" in result
     assert [(one.get("start_line"), one["line"]) for one in fake.comments] == [(None, 5), (40, 42)]
     assert len([one for one in fake.writes if one[1].endswith("reviews")]) == 1
     before = list(fake.writes)
@@ -100,8 +100,8 @@ def test_after_a_push_what_moved_stays_and_what_is_stale_goes(fake: Fake) -> Non
 def test_an_answered_remark_is_resolved_not_removed(fake: Fake) -> None:
     publish(fake, bundle(fake, FIVE))
     fake.comment("why?", login="ann", reply=fake.comments[0]["id"])
-    said = publish(fake, bundle(fake))
-    assert "1 answered ones resolved" in said
+    result = publish(fake, bundle(fake))
+    assert "1 answered ones resolved" in result
     assert fake.resolved == {fake.comments[0]["id"]}
     assert len(fake.comments) == 2
     assert publish(fake, bundle(fake)).endswith("nothing to change")
@@ -211,16 +211,16 @@ def test_what_the_token_may_not_do_is_left_out_and_reported(path: str, left: tup
 def test_a_review_that_is_refused_is_posted_one_by_one_and_counted_honestly(refused: int, fake: Fake) -> None:
     singles = [Fault("POST", r"/pulls/1/comments$", 422) for _ in range(refused)]
     fake.faults = [Fault("POST", REVIEWS, 422, message="line must be part of the diff"), *singles]
-    said = publish(fake, bundle(fake, FIVE, FORTY))
+    result = publish(fake, bundle(fake, FIVE, FORTY))
     assert len(fake.comments) == 2 - refused
-    assert (f"{refused} refused" in said) == bool(refused)
+    assert (f"{refused} refused" in result) == bool(refused)
     (note,) = fake.notes
     counts = {0: "2 of its pieces pass alone", 1: "1 of its pieces passes alone", 2: None}
     assert ("pieces" in note["body"]) == (refused < 2)
     assert (counts[refused] or "") in note["body"]
-    said = publish(fake, bundle(fake, FIVE, FORTY))
+    result = publish(fake, bundle(fake, FIVE, FORTY))
     assert len(fake.comments) == 2
-    assert ("suggested" in said) == bool(refused)
+    assert ("suggested" in result) == bool(refused)
 
 
 def test_what_is_not_posted_inline_is_not_reported_as_posted(fake: Fake) -> None:

@@ -46,8 +46,8 @@ def test_a_discussion_a_note_and_silence(fake: Fake) -> None:
 )
 def test_a_verdict_is_one_commit_status(found: str, state: str, *, distrust: bool, fake: Fake) -> None:
     what = Bundle("a" * 40, "b" * 40, judgement=Judgement(found, "as decided"))
-    for said in (f"!1: verdict: {found}", "!1: nothing to change"):
-        assert GitLab(client("t", fake.url).projects.get("7", lazy=True), 1, distrust=distrust).publish(what) == said
+    for result in (f"!1: verdict: {found}", "!1: nothing to change"):
+        assert GitLab(client("t", fake.url).projects.get("7", lazy=True), 1, distrust=distrust).publish(what) == result
     (status,) = fake.statuses
     assert (status["name"], status["state"], status["description"]) == (VERDICT, state, "as decided")
 

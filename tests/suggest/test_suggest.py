@@ -66,8 +66,8 @@ def green(top: Path) -> bool:
 
 @pytest.mark.thorough
 def test_a_suggestion_a_summary_a_check_run_and_nothing_twice(pull: Fake) -> None:
-    said = suggest(pull)
-    assert said.code == 0, said.err
+    result = suggest(pull)
+    assert result.code == 0, result.err
     (comment,) = pull.comments
     assert "mends" in comment["body"]
     assert comment["path"] == "order.py"
@@ -93,7 +93,7 @@ def test_what_was_accepted_is_taken_back(pull: Fake) -> None:
 
 
 def test_what_is_suggested_is_proved_by_all_tests(proved: Path, tmp_path: Path) -> None:
-    """`fast-proof` is ignored, because nobody reviews what is posted."""
+    """`fast-proof` is ignored, because what is posted is not reviewed."""
     top = Path(shutil.copytree(proved / "r", tmp_path / "r", symlinks=True))
     write(top, {"pyproject.toml": "[tool.coderefine]\nfast-proof = true\nsearch = false\n"})
     write(
@@ -102,9 +102,9 @@ def test_what_is_suggested_is_proved_by_all_tests(proved: Path, tmp_path: Path) 
     )
     git(top, "add", "-A")
     git(top, "commit", "-qm", "untidy")
-    said = coderefine("suggest", "--base", git(top, "rev-parse", "main"), "--no-model", "--no-post", cwd=top)
-    assert "0 tests flipped, 3 kept" in said.out, said
-    assert "proved by" not in said.out
+    result = coderefine("suggest", "--base", git(top, "rev-parse", "main"), "--no-model", "--no-post", cwd=top)
+    assert "0 tests flipped, 3 kept" in result.out, result
+    assert "proved by" not in result.out
 
 
 @pytest.mark.thorough
@@ -122,8 +122,8 @@ def test_the_artifact_of_one_run_is_posted_by_another(proved: Path, pull: Fake, 
     elsewhere = tmp_path / "empty"
     elsewhere.mkdir()
     env = {"GITHUB_TOKEN": "t", "GITHUB_API_URL": pull.url, "GITHUB_WRITE_PACE": "0"}
-    said = coderefine("suggest", "--from", str(out), "--repo", "o/r", "--pull", "1", cwd=elsewhere, env=env)
-    assert said.code == 0, said.err
+    result = coderefine("suggest", "--from", str(out), "--repo", "o/r", "--pull", "1", cwd=elsewhere, env=env)
+    assert result.code == 0, result.err
     assert len(pull.comments) == 1
     assert "its author controls" in pull.notes[0]["body"]
     git(pull.top, "am", "-q", str(out / "coderefine.patch"))
@@ -158,13 +158,13 @@ def test_the_verdict_on_the_pull_request_is_a_check(
     top = Path(shutil.copytree(judged, tmp_path / "r", symlinks=True))
     git(top, "checkout", "-q", branch)
     with served(Fake(top, git(top, "rev-parse", "main"))) as fake:
-        said = suggest(fake, "--verdict", "--out", str(tmp_path / "out"), "--no-search")
-        assert said.code == code, said
+        result = suggest(fake, "--verdict", "--out", str(tmp_path / "out"), "--no-search")
+        assert result.code == code, result
         (check,) = (one for one in fake.runs if one["name"] == "coderefine verdict")
         assert check["conclusion"] == conclusion
         assert "1 test flipped" in check["output"]["summary"]
         assert ("breaks" in check["output"]["title"]) == (branch == "bad")
-        assert check["output"]["title"] in said.out
+        assert check["output"]["title"] in result.out
         fake.runs.clear()
         env = {"GITHUB_TOKEN": "t", "GITHUB_API_URL": fake.url, "GITHUB_WRITE_PACE": "0"}
         post = ("suggest", "--from", str(tmp_path / "out"), "--repo", "o/r", "--pull", "1")
@@ -179,9 +179,9 @@ def test_posting_without_a_token_is_a_failure(proved: Path, tmp_path: Path) -> N
     out = proved / "out"
     for host in ("github", "gitlab"):
         words = ("suggest", "--from", str(out), "--host", host, "--repo", "o/r", "--pull", "1")
-        said = coderefine(*words, cwd=tmp_path)
-        assert (said.code, len(said.lines)) == (2, 1), said
-        assert "nothing was posted: no token" in said.lines[0]
+        result = coderefine(*words, cwd=tmp_path)
+        assert (result.code, len(result.lines)) == (2, 1), result
+        assert "nothing was posted: no token" in result.lines[0]
 
 
 def test_nothing_is_posted_after_another_push(proved: Path, pull: Fake, tmp_path: Path) -> None:
@@ -195,8 +195,8 @@ def test_nothing_is_posted_after_another_push(proved: Path, pull: Fake, tmp_path
 
     pull.before = push
     env = {"GITHUB_TOKEN": "t", "GITHUB_API_URL": pull.url, "GITHUB_WRITE_PACE": "0"}
-    said = coderefine("suggest", "--from", str(out), "--repo", "o/r", "--pull", "1", cwd=tmp_path, env=env)
-    assert "moved" in said.out
+    result = coderefine("suggest", "--from", str(out), "--repo", "o/r", "--pull", "1", cwd=tmp_path, env=env)
+    assert "moved" in result.out
     assert pull.writes == []
 
 
@@ -213,8 +213,8 @@ def test_a_pull_request_is_opened_once(pull: Fake, remote: Path) -> None:
     write(pull.top, {"order.py": LINT})
     git(pull.top, "commit", "-qam", "style")
     git(pull.top, "push", "-q", "origin", "topic")
-    said = suggest(pull, "--pull-request", "--no-post", "--style")
-    assert "opened #2 against topic" in said.err
+    result = suggest(pull, "--pull-request", "--no-post", "--style")
+    assert "opened #2 against topic" in result.err
     assert pull.opened[0]["head"] == "coderefine/topic"
     ours = git(remote, "rev-parse", "coderefine/topic")
     again = suggest(pull, "--pull-request", "--no-post", "--style").err
@@ -235,8 +235,8 @@ def test_a_branch_with_commits_of_others_is_left_alone(pull: Fake, remote: Path)
 @pytest.mark.thorough
 def test_push(pull: Fake, remote: Path) -> None:
     head = pull.head
-    said = suggest(pull, "--push", "--no-post")
-    assert "pushed" in said.err, said.err
+    result = suggest(pull, "--push", "--no-post")
+    assert "pushed" in result.err, result.err
     assert git(remote, "rev-parse", "topic^") == head
     assert git(remote, "show", "topic:order.py") == GREEN.strip()
     assert pull.head == head
@@ -254,8 +254,8 @@ def test_what_is_pushed_takes_back_what_was_suggested(pull: Fake) -> None:
         git(pull.top, "reset", "-q", "--hard", "FETCH_HEAD")
 
     pull.before = arrive
-    said = suggest(pull, "--push")
-    assert "1 stale removed; summary removed" in said.err
+    result = suggest(pull, "--push")
+    assert "1 stale removed; summary removed" in result.err
     assert pull.comments == pull.notes == []
     assert green(pull.top)
 
@@ -266,9 +266,9 @@ def test_a_pull_request_without_python_has_a_report_all_the_same(format_: str, p
     write(pull.top, {"README": "words"})
     git(pull.top, "add", "-A")
     git(pull.top, "commit", "-q", "-m", "words")
-    said = suggest(pull, "--format", format_, "--no-post")
-    assert said.code == 0, said.err
-    json.loads(said.out)
+    result = suggest(pull, "--format", format_, "--no-post")
+    assert result.code == 0, result.err
+    json.loads(result.out)
 
 
 @pytest.mark.thorough

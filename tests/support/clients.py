@@ -1,4 +1,4 @@
-"""A model client wired to a scripted server, with what it said kept."""
+"""A model client wired to a scripted server, which keeps its events."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ WRONG = "The rate.\n\n" + block("order.py", FAULT, FAULT.replace("> 100", "> 101
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """How the command ended and what it said."""
+    """The exit code and the output of the command."""
 
     code: int
     out: str
@@ -67,7 +67,7 @@ class Said:
 
     @property
     def lines(self) -> list[str]:
-        """What it said on stderr, progress left out."""
+        """Its stderr without progress."""
         return [line for line in self.err.splitlines() if line.startswith("coderefine: ")]
 
 
@@ -135,9 +135,9 @@ def descendants(mark: str) -> list[str]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
             try:
-                said = (folder / "cmdline").read_bytes()
-                if mark.encode() in said + (folder / "environ").read_bytes():
-                    found.append(f"{folder.name} {said.replace(bytes(1), b' ').decode('utf-8', 'replace')}")
+                arguments = (folder / "cmdline").read_bytes()
+                if mark.encode() in arguments + (folder / "environ").read_bytes():
+                    found.append(f"{folder.name} {arguments.replace(bytes(1), b' ').decode('utf-8', 'replace')}")
             except OSError:
                 continue
     return found

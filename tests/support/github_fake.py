@@ -96,7 +96,7 @@ class Fake:
         headers = (HUNK.match(row) for row in patch.splitlines())
         return [range(int(h[1]), int(h[1]) + int(h[2] or 1)) for h in headers if h]
 
-    def told(self) -> list[Json]:
+    def current_comments(self) -> list[Json]:
         """The review comments as they stand now: moved with their lines, `line` null where those changed."""
         for one in self.comments:
             if one["id"] in self.origins:
@@ -117,7 +117,7 @@ class Fake:
         return None, None
 
     def comment(self, body: str, *, login: str, reply: int | None = None, path: str = "a.py") -> Json:
-        """A review comment, as somebody may write it."""
+        """A review comment, as a person may write it."""
         made = {"id": next(self.ids), "body": body, "path": path, "user": {"login": login}, "line": 1}
         self.comments.append({**made, **({"in_reply_to_id": reply} if reply else {})})
         return self.comments[-1]
@@ -126,7 +126,7 @@ class Fake:
         """Click `Commit suggestion`, without the commit: its lines become the suggestion's text."""
         found = FENCE.search(comment["body"])
         assert found, "no suggestion in the remark"
-        self.told()
+        self.current_comments()
         path = self.top / comment["path"]
         lines = path.read_bytes().decode().splitlines(keepends=True)
         first = comment.get("start_line") or comment["line"]
@@ -147,7 +147,7 @@ class Fake:
             (r"GET /user", lambda: me),
             (rf"GET {pulls}/1", lambda: (200, self._pull())),
             (rf"GET {pulls}/1/files", lambda: (200, self.files())),
-            (rf"GET {pulls}/1/comments", lambda: (200, self.told())),
+            (rf"GET {pulls}/1/comments", lambda: (200, self.current_comments())),
             (rf"GET {issues}/1/comments", lambda: (200, self.notes)),
             (r"GET /search/repositories", lambda: (200, self._found(query["q"]))),
             (rf"GET {pulls}", lambda: (200, self._pulls(query.get("head", "topic").rpartition(":")[2]))),
@@ -185,7 +185,7 @@ class Fake:
         if body.get("commit_id") != self.head:
             return 422, {"message": "Validation Failed: commit_id is not part of the pull request"}
         if body.get("event") != "COMMENT":
-            return 422, {"message": "a pending review: nobody would see it"}
+            return 422, {"message": "a pending review: it would not be visible"}
         for one in body["comments"]:
             if refusal := self._refusal(one):
                 return 422, {"message": f"Unprocessable Entity: {refusal}"}
@@ -298,23 +298,23 @@ def served(fake: Fake) -> Iterator[Fake]:
                     fake.answer(self.command, parts.path, query, body)
                 self._send(fault.status, {"message": fault.message}, fault.headers)
                 return
-            status, said = fake.answer(self.command, parts.path, query, body)
-            self._send(status, *self._paged(said, query, parts.path))
+            status, result = fake.answer(self.command, parts.path, query, body)
+            self._send(status, *self._paged(result, query, parts.path))
 
-        def _paged(self, said: Any, query: Json, path: str) -> tuple[Any, dict[str, str]]:
-            if isinstance(said, dict) and "items" in said:
-                items, link = self._paged(said["items"], query, f"{path}?q={quote(query['q'])}")
-                return {**said, "items": items}, link
-            if not isinstance(said, list):
-                return said, {}
+        def _paged(self, result: Any, query: Json, path: str) -> tuple[Any, dict[str, str]]:
+            if isinstance(result, dict) and "items" in result:
+                items, link = self._paged(result["items"], query, f"{path}?q={quote(query['q'])}")
+                return {**result, "items": items}, link
+            if not isinstance(result, list):
+                return result, {}
             size, page = min(int(query.get("per_page", 30)), fake.page), int(query.get("page", 1))
-            more, mark = len(said) > size * page, "&" if "?" in path else "?"
+            more, mark = len(result) > size * page, "&" if "?" in path else "?"
             link = {"Link": f'<{fake.url}{path}{mark}per_page={size}&page={page + 1}>; rel="next"'} if more else {}
-            return said[size * (page - 1) : size * page], link
+            return result[size * (page - 1) : size * page], link
 
-        def _send(self, status: int, said: Any, headers: dict[str, str]) -> None:
+        def _send(self, status: int, result: Any, headers: dict[str, str]) -> None:
             fake.log.append((self.command, urlsplit(self.path).path, status))
-            self.reply(status, said, headers)
+            self.reply(status, result, headers)
 
         do_GET = do_POST = do_PATCH = do_DELETE = _any  # noqa: N815 - the server's names
 

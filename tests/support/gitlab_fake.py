@@ -100,7 +100,7 @@ class Fake:
 
 
 def rows(change: Json) -> list[tuple[int | None, int]]:
-    """(old line, new line) of every row of a diff that GitLab lets one speak about; an added row has no old line."""
+    """(old line, new line) of every row of a diff on which GitLab accepts a comment; an added row has no old line."""
     found: list[tuple[int | None, int]] = []
     old = new = 0
     for row in change["diff"].splitlines():
@@ -125,19 +125,19 @@ def served(fake: Fake) -> Iterator[Fake]:
                 fake.before(self.command, parts.path)
             fits = (one for one in fake.faults if one.verb == self.command and re.search(one.path, parts.path))
             fault = next(fits, None)
-            status, said, headers = 0, None, {}
+            status, result, headers = 0, None, {}
             if fault is None or fault.after:
-                status, said = fake.answer(self.command, parts.path, body)
+                status, result = fake.answer(self.command, parts.path, body)
             if fault:
                 fake.faults.remove(fault)
-                status, said, headers = fault.status, {"message": fault.message}, fault.headers
-            if isinstance(said, list):
+                status, result, headers = fault.status, {"message": fault.message}, fault.headers
+            if isinstance(result, list):
                 query = {key: values[0] for key, values in parse_qs(parts.query).items()}
                 size, page = min(int(query.get("per_page", 20)), 100), int(query.get("page", 1))
-                if len(said) > size * page:
+                if len(result) > size * page:
                     headers = {"Link": f'<{fake.url}{parts.path}?per_page={size}&page={page + 1}>; rel="next"'}
-                said = said[size * (page - 1) : size * page]
-            self.reply(status, said, headers)
+                result = result[size * (page - 1) : size * page]
+            self.reply(status, result, headers)
 
         do_GET = do_POST = do_PUT = do_DELETE = _any  # noqa: N815 - the server's names
 

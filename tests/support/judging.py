@@ -92,7 +92,7 @@ def passed(deed: Deed) -> None:
 
 
 def finding(rule: str, path: str = "app/core.py", **changes: object) -> Finding:
-    """A ruff finding unless told otherwise."""
+    """A ruff finding unless the caller wants another one."""
     values: dict[str, object] = {"critic": "ruff", "message": "", **changes}
     return Finding(rule=rule, path=path, **values)  # type: ignore[arg-type]
 
@@ -109,9 +109,9 @@ def attempt(
     """An attempt judged by pytest, ruff, radon and mypy (a command gate); `without` leaves gates out."""
     statuses = {"t::a": "passed"} if tests is None else tests
     cases = {id_: Case(id_, Status(status)) for id_, status in statuses.items()}
-    said = {gate: tuple(item for item in findings if item.critic == gate) for gate in GATES}
-    checks = [Check("pytest", said["pytest"], cases, complete=complete)]
-    checks += [Check(critic, said[critic]) for critic in GATES[1:]]
+    by_gate = {gate: tuple(item for item in findings if item.critic == gate) for gate in GATES}
+    checks = [Check("pytest", by_gate["pytest"], cases, complete=complete)]
+    checks += [Check(critic, by_gate[critic]) for critic in GATES[1:]]
     kept = [check for check in checks if check.critic not in without]
     kept += [Check("review", tuple(advice), gate=False)] if advice else []
     content = {"app/core.py": b"x = 1\n"} if patch is None else patch

@@ -273,14 +273,15 @@ def _usage(seen: Seen, reply: Reply) -> dict[str, int]:
 
 
 def _completion(seen: Seen, reply: Reply) -> dict[str, Any]:
-    said = [{"role": "assistant", "content": text, "refusal": reply.refusal} for text in reply.texts(seen)]
+    messages = [{"role": "assistant", "content": text, "refusal": reply.refusal} for text in reply.texts(seen)]
     whole: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 0,
         "model": seen.body.get("model", ""),
         "choices": [
-            {"index": number, "message": message, "finish_reason": reply.finish} for number, message in enumerate(said)
+            {"index": number, "message": message, "finish_reason": reply.finish}
+            for number, message in enumerate(messages)
         ],
     }
     return whole if reply.silent else {**whole, "usage": _usage(seen, reply)}

@@ -21,8 +21,8 @@ class JsonHandler(BaseHTTPRequestHandler):
         found: dict[str, Any] = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
         return found
 
-    def reply(self, status: int, said: Any, headers: Mapping[str, str]) -> None:
-        data = b"" if said is None else json.dumps(said).encode()
+    def reply(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
+        data = b"" if body is None else json.dumps(body).encode()
         self.send_response(status)
         for key, value in {"Content-Type": "application/json", **headers}.items():
             self.send_header(key, value)

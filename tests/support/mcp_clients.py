@@ -24,7 +24,7 @@ SERVER = (sys.executable, "-m", "coderefine", "mcp")
 
 @dataclass(frozen=True)
 class Agent:
-    """A connected client. `progress` gathers what it is told while a tool works."""
+    """A connected client. `progress` gathers the progress messages of a tool."""
 
     portal: BlockingPortal
     client: Client

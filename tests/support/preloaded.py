@@ -64,14 +64,14 @@ class Preloaded:
             os.close(out[1])
             os.close(err[1])
         pid = self._number()
-        said, late = _read((out[0], err[0]), timeout)
+        result, late = _read((out[0], err[0]), timeout)
         if late:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
         code = self._number()
         if late:
-            raise TimeoutError(b"".join(said).decode("utf-8", "replace"))
-        return code, *said
+            raise TimeoutError(b"".join(result).decode("utf-8", "replace"))
+        return code, *result
 
     def _number(self) -> int:
         data = self._socket.recv(4, socket.MSG_WAITALL)
@@ -121,23 +121,23 @@ def _preload() -> None:
     gc.freeze()
 
 
-def _serve(door: socket.socket) -> list[str] | None:
+def _serve(connection: socket.socket) -> list[str] | None:
     """Fork for each job; None when there are no more, in a child its arguments."""
     while True:
-        size, fds, _, _ = socket.recv_fds(door, 4, 2)
+        size, fds, _, _ = socket.recv_fds(connection, 4, 2)
         if not size:
             return None
-        job = json.loads(door.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL))
+        job = json.loads(connection.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL))
         pid = os.fork()
         if pid == 0:
-            door.close()
+            connection.close()
             _become(job, fds)
             return [str(word) for word in job["argv"]]
         for fd in fds:
             os.close(fd)
-        door.sendall(pid.to_bytes(4, "big"))
+        connection.sendall(pid.to_bytes(4, "big"))
         _, status = os.waitpid(pid, 0)
-        door.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, "big", signed=True))
+        connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, "big", signed=True))
 
 
 def _become(job: dict[str, dict[str, str]], fds: Sequence[int]) -> None:
@@ -154,10 +154,10 @@ def _become(job: dict[str, dict[str, str]], fds: Sequence[int]) -> None:
 def main() -> None:
     """Serve until the other end is closed."""
     del sys.path[0]  # the modules beside this one shadow others
-    door = socket.socket(fileno=int(sys.argv[1]))
-    door.set_inheritable(False)
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    connection.set_inheritable(False)
     _preload()
-    argv = _serve(door)
+    argv = _serve(connection)
     if argv is not None:
         from coderefine import __main__
         from coderefine.cli import main as command

@@ -32,8 +32,8 @@ TYPED_TESTS = "from order import label\n\n\ndef test_label():\n    assert label(
 def fixed(top: Path, task: str, script: Script, *more: str) -> tuple[Said, LlmServer]:
     with LlmServer(script) as server:
         args = ("--task", task, "--no-search", "--model", "scripted", "--base-url", server.url, *more)
-        said = coderefine("fix", *args, cwd=top)
-    return said, server
+        result = coderefine("fix", *args, cwd=top)
+    return result, server
 
 
 @pytest.mark.thorough
@@ -41,11 +41,11 @@ def test_types_makes_the_checkers_findings_go_away(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "order", {"order.py": TYPED, "test_order.py": TYPED_TESTS})
     silenced = block("order.py", "    return str(total)", "    return str(total)  # type: ignore")
     right = block("order.py", "    return str(total)", "    return total")
-    said, server = fixed(top, "types", [silenced, right])
-    assert said.code == 0, said
+    result, server = fixed(top, "types", [silenced, right])
+    assert result.code == 0, result
     assert (top / "order.py").read_text() == TYPED.replace("str(total)", "total")
     assert 'Incompatible return value type (got "str", expected "float")' in server.requests[0].prompt
-    assert "mypy 1" in said.out
+    assert "mypy 1" in result.out
 
 
 @pytest.mark.parametrize("checker", ["pyright", "basedpyright"])
@@ -57,12 +57,12 @@ def test_types_with_a_real_pyright(tmp_path: Path, checker: str) -> None:
     top = make_repo(tmp_path / "order", files)
     silenced = block("order.py", "    return str(total)", "    return str(total)  # pyright: ignore")
     right = block("order.py", "    return str(total)", "    return total")
-    said, server = fixed(top, "types", [silenced, right])
-    assert said.code == 0, said
+    result, server = fixed(top, "types", [silenced, right])
+    assert result.code == 0, result
     assert (top / "order.py").read_text() == TYPED.replace("str(total)", "total")
     assert 'order.py:3 reportReturnType: Type "str" is not assignable' in server.requests[0].prompt
-    assert f"{checker} 1" in said.out
-    assert "adds `# pyright: ignore" in said.out
+    assert f"{checker} 1" in result.out
+    assert "adds `# pyright: ignore" in result.out
 
 
 @pytest.mark.parametrize(
@@ -94,11 +94,11 @@ def test_docs_are_written_and_code_is_refused(tmp_path: Path) -> None:
     old = "def price(total):"
     both = block("order.py", old, f'{old}\n    """What the customer pays."""\n    total = +total')
     right = block("order.py", old, f'{old}\n    """What the customer pays."""')
-    said, server = fixed(top, "docs", [both, right])
-    assert said.code == 0, said
+    result, server = fixed(top, "docs", [both, right])
+    assert result.code == 0, result
     assert (top / "order.py").read_text() == GREEN
     assert "only docstrings and comments were asked for" in server.requests[1].prompt
-    assert "docs 1" in said.out
+    assert "docs 1" in result.out
 
 
 UGLY = '''\
@@ -144,12 +144,12 @@ def test_readability_is_measured_reviewed_and_held_by_the_tests(tmp_path: Path) 
             return json.dumps({"scores": [], "findings": []})
         return block("shop.py", UGLY.rstrip("\n"), next(versions).rstrip("\n"))
 
-    said, server = fixed(top, "readability", script)
-    assert said.code == 0, said
+    result, server = fixed(top, "readability", script)
+    assert result.code == 0, result
     assert (top / "shop.py").read_text() == NICE
     assert "total uses qq" in server.requests[1].prompt
-    assert "reading 4.8 of 5, 1 remark" in said.out
-    assert "breaks test_shop.py::test_sum" in said.out
+    assert "reading 4.8 of 5, 1 remark" in result.out
+    assert "breaks test_shop.py::test_sum" in result.out
 
 
 FIB = '''\
@@ -180,11 +180,11 @@ def test_a_green_improvement_that_changes_what_no_test_asks_is_refused(tmp_path:
             return json.dumps({"scores": [], "findings": []})
         return block("fib.py", FIB.rstrip("\n"), next(versions).rstrip("\n"))
 
-    said, _ = fixed(top, "readability", script)
-    assert said.code == 0, said
+    result, _ = fixed(top, "readability", script)
+    assert result.code == 0, result
     assert (top / "fib.py").read_text() == RENAMED
-    assert "calls near those of the tests otherwise" in said.out
-    assert "calls near those of the tests as before" in said.out
+    assert "calls near those of the tests otherwise" in result.out
+    assert "calls near those of the tests as before" in result.out
     again = coderefine("replay", cwd=top)
     assert again.code == 0, again
     assert "calls near those of the tests otherwise" in again.out
@@ -215,11 +215,11 @@ def test_performance_is_measured_and_behaviour_held(tmp_path: Path) -> None:
     files = {"uniques.py": SLOW, "test_uniques.py": UNIQUE_TESTS, "bench.py": BENCH, "pyproject.toml": config}
     top = make_repo(tmp_path / "uniques", files)
     replies = [block("uniques.py", SLOW.rstrip("\n"), text.rstrip("\n")) for text in (OTHER, FAST)]
-    said, _ = fixed(top, "performance", replies)
-    assert said.code == 0, said
+    result, _ = fixed(top, "performance", replies)
+    assert result.code == 0, result
     assert (top / "uniques.py").read_text() == FAST
-    assert "calls near those of the tests otherwise" in said.out
-    (measured,) = [line for line in said.out.splitlines() if "× as fast (99%:" in line]
+    assert "calls near those of the tests otherwise" in result.out
+    (measured,) = [line for line in result.out.splitlines() if "× as fast (99%:" in line]
     again = coderefine("replay", cwd=top)
     assert again.code == 0, again
     assert measured in again.out, "what was measured then, not another time"
@@ -227,13 +227,13 @@ def test_performance_is_measured_and_behaviour_held(tmp_path: Path) -> None:
 
 def test_readable_code_is_left_alone(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "shop", {"shop.py": NICE, "test_shop.py": SUM_TESTS})
-    said = coderefine("fix", "--task", "readability", "--no-model", cwd=top)
-    assert said.code == 0, said
+    result = coderefine("fix", "--task", "readability", "--no-model", cwd=top)
+    assert result.code == 0, result
     assert (top / "shop.py").read_text() == NICE
 
 
 def test_check_takes_a_task_too(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "order", {"order.py": GREEN.replace('"""Prices of an order."""', "X = 1")})
-    said = coderefine("check", "--task", "docs", cwd=top)
-    assert said.code == 1
-    assert "order.py:1 missing-docstring the module has no docstring" in said.out
+    result = coderefine("check", "--task", "docs", cwd=top)
+    assert result.code == 1
+    assert "order.py:1 missing-docstring the module has no docstring" in result.out

@@ -35,8 +35,8 @@ STORY = "A fox ran over a dog that was too lazy to care.\n"
 
 def with_model(top: Path, script: Script, *args: str) -> tuple[Said, LlmServer]:
     with LlmServer(script) as server:
-        said = coderefine(*args, "--no-search", "--model", "scripted", "--base-url", server.url, cwd=top)
-    return said, server
+        result = coderefine(*args, "--no-search", "--model", "scripted", "--base-url", server.url, cwd=top)
+    return result, server
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def story(tmp_path: Path) -> Path:
 def test_a_toml_task_writes_a_text_that_its_gate_holds_to(story: Path) -> None:
     long = "Fox runs over lazy dog in daylight"
     replies = [block("headline.txt", "", long), block("headline.txt", long, "Fox, dog")]
-    said, server = with_model(story, replies, "fix", "--task", "headline.toml")
-    assert said.code == 0, said
+    result, server = with_model(story, replies, "fix", "--task", "headline.toml")
+    assert result.code == 0, result
     assert (story / "headline.txt").read_text().strip() == "Fox, dog"
     first, second = (seen.prompt for seen in server.requests)
     assert "You write headlines." in first
@@ -60,8 +60,8 @@ def test_a_toml_task_writes_a_text_that_its_gate_holds_to(story: Path) -> None:
 
 def test_what_a_task_is_given_is_protected(story: Path) -> None:
     both = block("headline.txt", "", "Fox, dog") + block("story.txt", STORY.strip(), "Fox, dog")
-    said, _ = with_model(story, [both], "fix", "--task", "headline.toml", "--max-requests", "1")
-    assert said.code == 1
+    result, _ = with_model(story, [both], "fix", "--task", "headline.toml", "--max-requests", "1")
+    assert result.code == 1
     assert (story / "story.txt").read_text() == STORY
     assert not (story / "headline.txt").exists()
 
@@ -69,9 +69,9 @@ def test_what_a_task_is_given_is_protected(story: Path) -> None:
 @pytest.mark.thorough
 def test_such_a_run_is_replayed_from_its_record(story: Path) -> None:
     with_model(story, [block("headline.txt", "", "Fox, dog")], "fix", "--task", "headline.toml")
-    said = coderefine("replay", cwd=story)
-    assert said.code == 0, said
-    assert "the same patch as run" in said.out
+    result = coderefine("replay", cwd=story)
+    assert result.code == 0, result
+    assert "the same patch as run" in result.out
 
 
 @pytest.mark.thorough
@@ -83,18 +83,18 @@ def test_the_task_can_be_a_key_of_the_configuration(tmp_path: Path) -> None:
         "pyproject.toml": '[tool.coderefine]\ntask = "task.toml"\n',
     }
     top = make_repo(tmp_path / "order", files)
-    said, server = with_model(top, [RIGHT], "fix")
-    assert said.code == 0, said
+    result, server = with_model(top, [RIGHT], "fix")
+    assert result.code == 0, result
     assert (top / "order.py").read_text() == GREEN
     assert "\n- Keep it short." in server.requests[0].prompt
 
 
 def test_the_environment_names_a_task_and_a_flag_goes_before_it(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS})
-    said = coderefine("check", cwd=top, env={"CODEREFINE_TASK": "docs"})
-    assert (said.code, "docs 0" in said.out) == (0, True), said
-    said = coderefine("check", "--task", "fix", cwd=top, env={"CODEREFINE_TASK": "docs"})
-    assert (said.code, "docs" in said.out) == (0, False), said
+    result = coderefine("check", cwd=top, env={"CODEREFINE_TASK": "docs"})
+    assert (result.code, "docs 0" in result.out) == (0, True), result
+    result = coderefine("check", "--task", "fix", cwd=top, env={"CODEREFINE_TASK": "docs"})
+    assert (result.code, "docs" in result.out) == (0, False), result
 
 
 @pytest.mark.thorough
@@ -102,15 +102,15 @@ def test_fix_asks_what_it_always_asked(tmp_path: Path) -> None:
     prompts = []
     for name, more in (("plain", ()), ("named", ("--task", "fix"))):
         top = make_repo(tmp_path / name, {"order.py": ORDER, "test_order.py": TESTS})
-        said, server = with_model(top, [RIGHT], "fix", *more)
-        assert said.code == 0, said
+        result, server = with_model(top, [RIGHT], "fix", *more)
+        assert result.code == 0, result
         prompts.append(server.requests[0].prompt)
     assert prompts[0] == prompts[1]
     assert prompts[0].startswith("You repair Python code. Tools judge every patch: tests, lint, complexity.\n")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("goal = 3\n", "goal must be a string"),
         ('rules = "short"\n', "rules must be a list of strings"),
@@ -119,20 +119,22 @@ def test_fix_asks_what_it_always_asked(tmp_path: Path) -> None:
         ("= 3\n", "cannot be read"),
     ],
 )
-def test_a_broken_task_is_reported_in_one_line(tmp_path: Path, text: str, said: str) -> None:
+def test_a_broken_task_is_reported_in_one_line(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "task.toml").write_text(text)
     with pytest.raises(ConfigError) as caught:
         read(tmp_path / "task.toml")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "task.toml" in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "said"), [("readabilty", "did you mean 'readability'?"), ("no.toml", "there is no")])
-def test_an_unknown_task_is_refused(tmp_path: Path, name: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "message"), [("readabilty", "did you mean 'readability'?"), ("no.toml", "there is no")]
+)
+def test_an_unknown_task_is_refused(tmp_path: Path, name: str, message: str) -> None:
     top = make_repo(tmp_path / "order", {"order.py": ORDER})
     ended = coderefine("fix", "--task", name, cwd=top)
     assert ended.code == 2
-    assert said in ended.lines[0]
+    assert message in ended.lines[0]
 
 
 def test_another_package_brings_a_task_by_its_entry_point(tmp_path: Path) -> None:
@@ -151,13 +153,13 @@ def test_another_package_brings_a_task_by_its_entry_point(tmp_path: Path) -> Non
     )
     loud = block("order.py", '"""Prices of an order."""', '"""PRICES of an order."""')
     with LlmServer([loud]) as server:
-        said = coderefine(
+        result = coderefine(
             *("fix", "--task", "shout", "--model", "scripted", "--base-url", server.url),
             cwd=top,
             env={"PYTHONPATH": f"{Path(__file__).parents[2]}:{site}"},
         )
-    assert said.code == 0, said
-    assert "loud 1" in said.out
+    assert result.code == 0, result
+    assert "loud 1" in result.out
     assert (top / "order.py").read_text().startswith('"""PRICES')
 
 

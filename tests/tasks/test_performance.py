@@ -25,8 +25,8 @@ def offered(repo: Path, reply: str) -> tuple[Said, list[str]]:
     """What becomes of one reply, and the prompts."""
     args = ("fix", "--task", "performance", "--no-search", "--max-iterations", "1", "--model", "scripted")
     with LlmServer([reply]) as server:
-        said = coderefine(*args, "--base-url", server.url, cwd=repo)
-    return said, [seen.prompt for seen in server.requests]
+        result = coderefine(*args, "--base-url", server.url, cwd=repo)
+    return result, [seen.prompt for seen in server.requests]
 
 
 def lines(body: str) -> str:
@@ -34,34 +34,36 @@ def lines(body: str) -> str:
 
 
 def test_a_faster_version_is_accepted_with_its_interval(repo: Path) -> None:
-    said, prompts = offered(repo, "A dict.\n\n" + block("work.py", lines(CASE.slow), lines(CASE.fast)))
-    assert said.code == 0, said
+    result, prompts = offered(repo, "A dict.\n\n" + block("work.py", lines(CASE.slow), lines(CASE.fast)))
+    assert result.code == 0, result
     assert (repo / "work.py").read_text() == CASE.module(CASE.fast)
-    assert "× as fast (99%: " in said.out
+    assert "× as fast (99%: " in result.out
     assert "of the time, in 1 calls" in prompts[0]
     assert len(prompts) == 1
 
 
 @pytest.mark.thorough
 def test_a_no_op_is_refused_and_nothing_written(repo: Path) -> None:
-    said, _ = offered(repo, "Names.\n\n" + block("work.py", lines(CASE.slow), lines(CASE.slow.replace("out", "seen"))))
-    assert "not certainly above 1.05×" in said.out
+    result, _ = offered(
+        repo, "Names.\n\n" + block("work.py", lines(CASE.slow), lines(CASE.slow.replace("out", "seen")))
+    )
+    assert "not certainly above 1.05×" in result.out
     assert (repo / "work.py").read_text() == CASE.module(CASE.slow)
 
 
 @pytest.mark.thorough
 def test_the_benchmark_itself_is_not_made_easier(repo: Path) -> None:
     easier = block("bench.py", "distinct(list(range(2500)) * 2)", "distinct([])")
-    said, _ = offered(repo, f"Less to do.\n\n{easier}")
+    result, _ = offered(repo, f"Less to do.\n\n{easier}")
     assert CASE.call in (repo / "bench.py").read_text()
-    assert "bench.py" in said.out + said.err
+    assert "bench.py" in result.out + result.err
 
 
 def test_a_benchmark_that_fails_at_the_start_is_an_error(repo: Path) -> None:
     (repo / "bench.py").write_text("raise SystemExit(3)\n")
-    said, prompts = offered(repo, "nothing")
-    assert said.code == 2, said
-    assert "the start cannot be measured" in said.lines[0]
+    result, prompts = offered(repo, "nothing")
+    assert result.code == 2, result
+    assert "the start cannot be measured" in result.lines[0]
     assert not prompts
 
 
@@ -96,10 +98,10 @@ def benchmarks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_benchmarks_of_pytest_benchmark_are_the_measure(benchmarks: Path) -> None:
-    said, prompts = offered(benchmarks, "A dict.\n\n" + block("work.py", lines(CASE.slow), lines(CASE.fast)))
-    assert said.code == 0, said
+    result, prompts = offered(benchmarks, "A dict.\n\n" + block("work.py", lines(CASE.slow), lines(CASE.fast)))
+    assert result.code == 0, result
     assert "dict.fromkeys" in (benchmarks / "work.py").read_text()
-    assert "pairs) by the pytest-benchmark tests" in said.out
+    assert "pairs) by the pytest-benchmark tests" in result.out
     assert "distinct takes 100% of the time" in prompts[0]
     assert not (benchmarks / ".benchmarks").exists()
 
@@ -108,6 +110,6 @@ def test_benchmarks_of_pytest_benchmark_are_the_measure(benchmarks: Path) -> Non
 @pytest.mark.thorough
 def test_one_benchmark_that_becomes_slower_is_refused(benchmarks: Path) -> None:
     reply = block("work.py", lines(CASE.slow), lines(CASE.fast)) + block("work.py", TOTAL, SLOW_TOTAL)
-    said, _ = offered(benchmarks, f"Both.\n\n{reply}")
-    assert "slower in test_bench.py::test_total[20000]" in said.out
+    result, _ = offered(benchmarks, f"Both.\n\n{reply}")
+    assert "slower in test_bench.py::test_total[20000]" in result.out
     assert SLOW_TOTAL not in (benchmarks / "work.py").read_text()

@@ -122,9 +122,9 @@ def test_children_can_neither_unmount_nor_see_us(top: Path, overlay_works: bool)
         f"test -d /proc/{os.getpid()} && readlink /proc/{os.getpid()}/exe; kill -9 1; sleep 0.1; echo alive"
     )
     with open_views(locate([], top), kind="overlay") as views, views.open() as view:
-        said = view.run(("sh", "-c", tries)).text
-        assert "alive" in said
-        assert "entered" not in said or view.run(("cat", "untracked.py")).returncode != 0
+        result = view.run(("sh", "-c", tries)).text
+        assert "alive" in result
+        assert "entered" not in result or view.run(("cat", "untracked.py")).returncode != 0
         assert view.read("untracked.py") is None
     assert photograph(top) == before
 

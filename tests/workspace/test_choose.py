@@ -1,4 +1,4 @@
-"""Which kind of view is taken, and what is said when a better one is refused."""
+"""Which kind of view is taken, and the note when a better one is refused."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_auto_falls_back_to_a_copy_and_keeps_the_reason(top: Path, refusal: str)
 
 
 def test_a_fall_back_is_always_reported(top: Path, refusal: str) -> None:
-    told: list[str] = []
-    with open_views(locate([], top), note=told.append) as views:
+    notes: list[str] = []
+    with open_views(locate([], top), note=notes.append) as views:
         for _ in range(2):
             with views.open():
                 pass
-    (line,) = told
+    (line,) = notes
     assert line.startswith("private views are copies at another path: ")
     assert refusal in line
 
@@ -63,8 +63,8 @@ def test_a_fall_back_is_always_reported(top: Path, refusal: str) -> None:
 def test_another_kind_is_taken_once_and_reported(top: Path, overlay_works: bool) -> None:
     if not overlay_works:
         pytest.skip("no overlay to begin with")
-    told: list[str] = []
-    with open_views(locate([], top), note=told.append) as views:
+    notes: list[str] = []
+    with open_views(locate([], top), note=notes.append) as views:
         with views.open() as view:
             assert view.isolation.startswith("overlay")
         assert views.instead("other code was loaded")
@@ -73,7 +73,7 @@ def test_another_kind_is_taken_once_and_reported(top: Path, overlay_works: bool)
             assert view.patch.files
             assert view.run(("cat", "untracked.py")).text == "p"
         assert not views.instead("again")
-    assert told == ["private views are copies at another path: no overlay: other code was loaded"]
+    assert notes == ["private views are copies at another path: no overlay: other code was loaded"]
 
 
 @pytest.mark.parametrize("kind", ["overlay", "copy"])
@@ -87,7 +87,7 @@ def test_a_kind_asked_for_by_name_is_kept(top: Path, kind: str, overlay_works: b
 
 
 def test_where_only_overlays_are_refused_a_copy_is_confined(top: Path, tmp_path: Path, overlay_works: bool) -> None:
-    """A tree with a folder of somebody else cannot be overlaid by an ordinary user, but can be copied."""
+    """A tree with a folder of another user cannot be overlaid by an ordinary user, but can be copied."""
     if not overlay_works or os.getuid() == 0:
         pytest.skip("root overlays everything")
     sticky = next((group for group in os.getgroups() if group != os.getgid()), None)
@@ -98,7 +98,7 @@ def test_where_only_overlays_are_refused_a_copy_is_confined(top: Path, tmp_path:
     assert (isolation.kind, isolation.network_off) == ("copy", True)
 
 
-def test_doctor_hears_what_is_missing(top: Path, refusal: str) -> None:
+def test_doctor_receives_what_is_missing(top: Path, refusal: str) -> None:
     isolation = describe(locate([], top))
     assert (isolation.kind, isolation.network_off, isolation.pid_namespace) == ("copy", False, False)
     assert refusal in isolation.missing[0]

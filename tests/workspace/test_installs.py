@@ -26,7 +26,7 @@ def test_programs_import_the_patched_files(
         for content, wanted in ((None, "original"), (PATCHED, "patched")):
             patch = Patch({install.core: content} if content else {})
             with views.open(patch) as view:
-                said = view.run((str(project.python), "-c", SAY), cwd="tests").text.split()
-                assert said, view.run((str(project.python), "-c", SAY), cwd="tests").stderr
-                assert said[0] == wanted
-                assert said[1].startswith(str(view.top))
+                result = view.run((str(project.python), "-c", SAY), cwd="tests").text.split()
+                assert result, view.run((str(project.python), "-c", SAY), cwd="tests").stderr
+                assert result[0] == wanted
+                assert result[1].startswith(str(view.top))

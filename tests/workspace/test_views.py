@@ -60,8 +60,8 @@ def test_the_whole_working_tree_is_there(views: Views) -> None:
 
 def test_a_view_runs_where_it_says(views: Views, place: Place, kind: str) -> None:
     with views.open() as view:
-        said = view.run((sys.executable, "-c", "import os; print(os.getcwd())"), cwd="src/pkg").text.strip()
-        assert Path(said) == view.top / "src/pkg"
+        ended = view.run((sys.executable, "-c", "import os; print(os.getcwd())"), cwd="src/pkg").text.strip()
+        assert Path(ended) == view.top / "src/pkg"
         assert (view.top == place.top) is (kind == "overlay")
         assert view.top.name.replace("_", ":") == place.top.name
         assert (view.host_path / INIT).read_bytes() == b"VALUE = 'dirty'\n"
@@ -181,9 +181,9 @@ def test_an_editable_install_imports_the_view(top: Path, place: Place, kind: str
     (site / "__editable__.pkg.pth").write_text(f"{top / 'src'}\n", "utf-8")
     python = str(tmp_path / "env/bin/python")
     with open_views(place, kind=kind) as views, views.open(patch(init="VALUE = 'patched'\n")) as view:
-        said = view.run((python, "-c", "import pkg; print(pkg.VALUE, pkg.__file__)")).text
-        assert said.startswith("patched ")
-        assert str(view.top) in said
+        ended = view.run((python, "-c", "import pkg; print(pkg.VALUE, pkg.__file__)")).text
+        assert ended.startswith("patched ")
+        assert str(view.top) in ended
 
 
 def test_children_get_a_clean_environment(views: Views, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,18 +191,18 @@ def test_children_get_a_clean_environment(views: Views, monkeypatch: pytest.Monk
         monkeypatch.setenv(name, "leak")
     monkeypatch.setenv("KEPT", "kept")
     with views.open() as view:
-        said = view.run(("env",), env={"EXTRA": "e"}).text
-        assert "leak" not in said
-        assert "KEPT=kept" in said
-        assert "EXTRA=e" in said
+        ended = view.run(("env",), env={"EXTRA": "e"}).text
+        assert "leak" not in ended
+        assert "KEPT=kept" in ended
+        assert "EXTRA=e" in ended
 
 
 def test_temporary_files_go_to_the_view(views: Views) -> None:
     with views.open() as view:
         view.run(("sh", "-c", 'echo t > "$TMPDIR/mine"; test "$TMP" = "$TMPDIR" && test "$TEMP" = "$TMPDIR"'))
-        said = view.run(("sh", "-c", 'echo "$TMPDIR"; ls "$TMPDIR"')).text.splitlines()
-        assert said[1:] == ["mine"]
-        folder = Path(said[0])
+        ended = view.run(("sh", "-c", 'echo "$TMPDIR"; ls "$TMPDIR"')).text.splitlines()
+        assert ended[1:] == ["mine"]
+        folder = Path(ended[0])
         assert list(view.temp.iterdir()) == []
         (view.temp / "ours").write_text("both sides see it", "utf-8")
         assert view.run(("cat", str(view.temp / "ours"))).text == "both sides see it"

@@ -75,7 +75,7 @@ def _measured(name: str, fake: Fake, folder: Path) -> Line:
         _push(fake, patch)
         _bot(fake, line)
     line.stale = sum(fake.head[:10] not in note["body"] for note in fake.notes)
-    line.stale += sum(one["line"] is None or not _fits(fake, one) for one in fake.told())
+    line.stale += sum(one["line"] is None or not _fits(fake, one) for one in fake.current_comments())
     line.refused = sum(status == 422 for _, _, status in fake.log)
     return line
 
