@@ -97,7 +97,7 @@ def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
         node = pending.pop()
         for name in BELOW:
             children = getattr(node, name, None)
-            if isinstance(children, list):  # a lambda's body is none
+            if isinstance(children, list):  # the body of a lambda is a single node
                 pending += children
                 yield from children
 

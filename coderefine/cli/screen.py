@@ -47,7 +47,7 @@ class Screen:
     def result(self, result: RunResult, decided: str = "", *, pipe: bool = False) -> None:
         """Print the report of a run; with `pipe` print the patch to stdout and the report to stderr.
 
-        `decided`: the last line of text reports, if "all checks pass" would not be about the user's tree.
+        `decided`: a last line for the text report, where "all checks pass" is not true of the user's own tree.
         """
         from coderefine.reports import json, terminal
 

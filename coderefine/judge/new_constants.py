@@ -66,7 +66,7 @@ def _walked(node: ast.AST, function: str, above: list[ast.AST]) -> Iterator[tupl
 
 
 def _built_from_constants(node: ast.Compare) -> bool:
-    """Return whether it is an equality test with a value that is built from several constants."""
+    """Return whether `node` tests equality, or membership, and contains several constants."""
     equal = not any(isinstance(op, ORDERINGS) for op in node.ops)
     return equal and sum(isinstance(inner, ast.Constant) for inner in ast.walk(node)) > 1
 

@@ -102,7 +102,7 @@ class _Finder:
             yield self._file(quoted or bare)
 
     def _matches(self, pattern: re.Pattern[str]) -> Iterator[tuple[str, ...]]:
-        """Yield the groups of each match in the message, except in what the test file itself says: it is expected."""
+        """Yield the groups of each match in the failure's message whose text the test file does not contain itself."""
         source = self.project.read(self.one.path) or ""
         found = pattern.finditer(self.one.message)
         yield from dict.fromkeys(match.groups("") for match in found if match[0] not in source)

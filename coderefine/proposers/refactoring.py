@@ -209,7 +209,7 @@ class _Tree:
         return [change for change in changes if all(counts[unit] == 1 for unit in self.units(change))]
 
     def patch(self, changes: Sequence[CodeChange], named: Sequence[CodeChange] = ()) -> Patch:
-        """Return the best patch with `changes`; its summary describes those of `named`."""
+        """Return the best patch so far plus `changes`; the summary describes `named` only, or all if it is empty."""
         return self._best.patch.then(self._files(changes), origin=self._origin, summary=_summary(named or changes))
 
     def offer(self, changes: Sequence[CodeChange]) -> Offer:

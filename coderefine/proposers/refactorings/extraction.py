@@ -103,7 +103,7 @@ def _with_result(found: Extraction, body: list[cst.BaseStatement]) -> list[cst.B
 
 
 def _last_value(found: Extraction, body: list[cst.BaseStatement]) -> cst.BaseExpression | None:
-    """Return the value of the last statement if that only assigns it to the only result."""
+    """Return the value that the last statement assigns if its only target is the only result of the block."""
     match found.block.body[-1]:
         case ast.Assign(targets=[ast.Name(id=name)]) if found.outputs == (name,):
             line = body[-1]

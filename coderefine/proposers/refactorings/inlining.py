@@ -175,7 +175,7 @@ def _is_transparent(mark: ast.expr) -> bool:
 
 
 def _put_back(caller: _Definition, helper: _Definition) -> Iterator[Function]:
-    """Yield the caller with the statements of the helper, where extracting them gives both functions again."""
+    """Yield the caller with the helper's statements in place of a call, if extracting them restores both functions."""
     for body, first, count in _places(caller.node, helper.node.name):
         kept = body[first : first + count]
         for guess in filter(None, _guesses(kept, helper.node)):

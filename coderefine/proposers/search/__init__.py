@@ -118,7 +118,7 @@ class Search(Searcher):
     def propose(self, situation: Situation, views: Views) -> Proposals:
         """Yield cumulative patches, best first; start a new search if the failures differ after an accepted patch.
 
-        Tests whose repairs were offered instead are ignored from then on.
+        If its repairs are only offered, a test is ignored from then on.
         """
         while self._wanted(situation):
             before = situation

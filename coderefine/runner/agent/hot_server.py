@@ -325,7 +325,7 @@ class HotServer:
         return recorder.calls
 
     def _add_examples(self, reply: Dict[str, List[str]], edits: "Dict[str, CodeEdit]", seconds: float) -> None:
-        """Add the codes of docstring examples to the results in `reply`, and their kind to the kinds of the calls."""
+        """Add the results of docstring examples to `reply`, as codes, and EXAMPLE to the kinds of its calls."""
         examples = self._examples(edits, seconds)
         if examples:
             reply["^"] = [*reply["^"][: len(reply[""])], *[call_probe.EXAMPLE] * len(examples[""])]

@@ -77,7 +77,7 @@ def _values(site: Site) -> dict[str, float]:
 
 
 def _returned(site: Site, values: list[ast.expr]) -> dict[str, float]:
-    """Return those of `values` whose names are in scope, and the empty values of their kinds."""
+    """Return the text and weight of those `values` whose names are in scope, and of empty values of the same types."""
     readable = set(site.names) | set(site.local.globals) | {"self", "cls", "len", "list", "set", "str"}
     found: dict[str, float] = {}
     kinds: set[str] = set()
