@@ -86,7 +86,7 @@ def prove(
     style: bool,
     show: Show | None,
 ) -> tuple[RunResult, Bundle]:
-    """Run the loop on `paths` as they are committed; return its result, and the bundle `empty` filled from it.
+    """Run the loop on the committed `paths`; return its result, and a copy of the bundle `empty` with its suggestions.
 
     Untracked files, left by earlier steps of the CI job, are not used. `style`: suggest repairs of style findings too.
     """

@@ -376,9 +376,10 @@ class FileEdit:
         return cls(was, now, changed, edited, lines, removed, certain)
 
     def not_executed(self, name: str, old: frozenset[int], new: frozenset[int]) -> frozenset[int]:
-        """Return the changed lines of a function, else the removed ones, that are not in those that ran.
+        """Return the changed lines of the function `name` that no test ran; if all ran, the removed ones that none ran.
 
-        A line did not change if it is the same in the function, or in the file: a block that moved into a new function.
+        A line that the old function, or the old file, contains too is not changed: it may be in a block that moved.
+        `old`, `new`: the lines that ran.
         """
         was, now = self.old[name], self.new[name]
         removed, added = _changed_lines(was.text, now.text)

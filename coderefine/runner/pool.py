@@ -450,7 +450,7 @@ class Pool:
         )
 
     def nearby(self, tests: Sequence[str], seconds: float, other: Mapping[str, bytes | None]) -> Nearby:
-        """Return the results for the calls of `tests` and many variants, of the program and of it with `other` files.
+        """Return the results of the calls in `tests`, and of variants of them, without and with the `other` files.
 
         Empty if the probe crashed.
         """

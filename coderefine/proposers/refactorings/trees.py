@@ -21,7 +21,7 @@ class Suite:
     `places`: the position of each statement in `block`; None if it shares its line with another. `tail`: whether the
     function returns None where the suite ends. `looped`: whether it is in a loop. `loop_tail`: whether the innermost
     loop goes on where the suite ends. `parents`: the statements around it, outermost first; `branch`: the field of the
-    innermost of them that it is.
+    innermost one that contains it (`body`, `orelse` …).
     """
 
     statements: Sequence[ast.stmt]

@@ -74,7 +74,7 @@ class _Row:
 
 
 def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Question]:
-    """Yield the calls that tell the alternatives apart; of a single one, calls whose results it changes.
+    """Yield calls that distinguish the alternatives; if there is only one, calls whose results it changes.
 
     The first one splits them most evenly by their results; each further one splits the groups that the earlier ones
     leave. Others follow, because each of the alternatives may be wrong elsewhere.
