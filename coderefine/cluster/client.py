@@ -122,7 +122,7 @@ class Cluster:
         return self.workers.environments(new, self.base, self.lock)
 
     def admit(self) -> None:
-        """Ask the workers that are new; leave out with a note those that cannot run the tests as this machine does."""
+        """Check new workers; leave out, with a note, those that cannot run the tests as this machine does."""
         for address, environment in self.environments().items():
             why = self.unfit(environment)
             if why:

@@ -268,7 +268,7 @@ def _changed(edits: Mapping[str, FileEdit]) -> list[Unit]:
 
 
 def _same(edits: Mapping[str, FileEdit]) -> dict[Unit, str]:
-    """Return why the units whose text changed, but not their code, are equal."""
+    """Return the units whose text changed but whose compiled code did not, with this reason why they are equal."""
     return {(path, name): "compiles to the same code" for path, edit in edits.items() for name in edit.same}
 
 

@@ -87,7 +87,7 @@ def _annotation(found: Extraction) -> str:
 
 
 def _with_result(found: Extraction, body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
-    """Return `body` with what the new function returns where it ends."""
+    """Return `body` with a final `return` of what the caller needs."""
     if found.manner in ("flag", "value"):
         return [*body, _statement("return False" if found.manner == "flag" else "return None")]
     if not found.outputs:

@@ -238,7 +238,7 @@ class Trial:
             self._add(seed)
 
     def fall_back(self) -> None:
-        """Where there are no repairs, use partial ones of most of the tests that their statement may explain."""
+        """If there is no repair, accept edits that repair most of the failing tests that run their statement."""
         for seed in self._seeds if not self.repairs else ():
             if MOSTLY * len(self._covering(seed.proposed) - seed.fixed) <= len(seed.fixed):
                 self.repairs.append(seed)
