@@ -17,7 +17,7 @@ from coderefine.git import Repository
 from coderefine.journal import Journal
 from tests.attacks.cheats import BESIDE, CHEATS, COPIED, Cheat
 from tests.attacks.shop import FACTORIAL, FILES
-from tests.support.command import Said, coderefine
+from tests.support.command import Ended, coderefine
 from tests.support.llm_server import LlmServer
 from tests.support.publishing import state
 from tests.support.repo import make_repo, write
@@ -32,7 +32,7 @@ HONEST = Cheat("the repair of the factorial", "", {"shop/core.py": FACTORIAL}, "
 class Ran:
     """One run in which the model proposes many cheats, and last an honest repair of one of the faults."""
 
-    result: Said
+    result: Ended
     attempts: Mapping[str, Attempt]
     before: Mapping[str, object]
     after: Mapping[str, object]

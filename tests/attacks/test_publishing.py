@@ -20,7 +20,7 @@ import pytest
 from coderefine.publishers.hosts.bundle import Bundle, dump
 from tests.hooks.test_commits import EDITED, FILES, WRONG
 from tests.support.cases import few
-from tests.support.command import ORDER, RIGHT, TESTS, Said, coderefine, kill_all
+from tests.support.command import ORDER, RIGHT, TESTS, Ended, coderefine, kill_all
 from tests.support.llm_server import LlmServer
 from tests.support.repo import git, make_repo, write
 
@@ -40,7 +40,7 @@ class Scene:
         env = {**os.environ, **self.env}
         return subprocess.run(argv, cwd=top, env=env, input=stdin, capture_output=True, text=True, check=False)
 
-    def ours(self, top: Path, *args: str) -> Said:
+    def ours(self, top: Path, *args: str) -> Ended:
         return coderefine(*args, cwd=top, env=self.env)
 
     def hooked(self) -> Path:

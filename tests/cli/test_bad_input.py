@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import few
-from tests.support.command import LINT, Said, coderefine
+from tests.support.command import LINT, Ended, coderefine
 from tests.support.repo import git
 from tests.support.trees import photograph
 
@@ -178,7 +178,7 @@ def test_reported_as_findings_and_nothing_changed(repo: Path, case: Case) -> Non
     assert photographed(repo) == before
 
 
-def run(case: Case, top: Path) -> Said:
+def run(case: Case, top: Path) -> Ended:
     import sys
 
     return coderefine(*case.argv, cwd=top, env={"REAL_PYTHON": sys.executable})

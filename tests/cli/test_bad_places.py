@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import GREEN, LINT, TESTS, Said, coderefine, end, start
+from tests.support.command import GREEN, LINT, TESTS, Ended, coderefine, end, start
 from tests.support.publishing import state
 from tests.support.repo import git, make_repo
 
@@ -61,7 +61,7 @@ def _passable(folder: Path) -> None:
             parent.chmod(parent.stat().st_mode | 0o011)
 
 
-def refused(result: Said, *words: str, code: int = 2) -> None:
+def refused(result: Ended, *words: str, code: int = 2) -> None:
     assert result.code == code, result
     assert "Traceback" not in result.err, result.err
     assert len(result.lines) == 1, result

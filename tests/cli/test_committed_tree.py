@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import every
-from tests.support.command import ORDER, TESTS, Said, coderefine
+from tests.support.command import ORDER, TESTS, Ended, coderefine
 from tests.support.repo import git, make_repo, write
 
 SHOP = "def rate():\n    return 2\n"
@@ -27,7 +27,7 @@ def two(tmp_path: Path) -> Path:
     return top
 
 
-def fixed(top: Path, *args: str) -> Said:
+def fixed(top: Path, *args: str) -> Ended:
     return coderefine("fix", "order.py", "--no-model", *args, cwd=top)
 
 

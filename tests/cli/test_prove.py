@@ -20,7 +20,7 @@ from coderefine.reports.formats import MODULES, RunReport, named
 from coderefine.reports.json import schema
 from coderefine.sandbox.kernel import landlock_abi
 from tests.support.cases import every
-from tests.support.command import GREEN, ORDER, TESTS, Said, coderefine, end, start
+from tests.support.command import GREEN, ORDER, TESTS, Ended, coderefine, end, start
 from tests.support.publishing import state
 from tests.support.repo import git, make_repo, write
 
@@ -68,7 +68,7 @@ def patched(top: Path, files: Files) -> None:
             (top / path).unlink()
 
 
-def proof(ended: Said) -> dict[str, Any]:
+def proof(ended: Ended) -> dict[str, Any]:
     report = json.loads(ended.out)
     jsonschema.validate(report, schema())
     found = report["proof"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import every
-from tests.support.command import Said, block, coderefine, start
+from tests.support.command import Ended, block, coderefine, start
 from tests.support.llm_server import LlmServer, Reply, Script, Seen
 from tests.support.publishing import state
 from tests.support.repo import git, make_repo
@@ -53,7 +53,7 @@ def new(text: str, path: str = "pkg/roman.py") -> str:
     return "Written.\n\n" + block(path, "", text.rstrip("\n"))
 
 
-def write(top: Path, script: Script, *args: str, into: Sequence[str] = INTO) -> tuple[Said, LlmServer]:
+def write(top: Path, script: Script, *args: str, into: Sequence[str] = INTO) -> tuple[Ended, LlmServer]:
     with LlmServer(script) as server:
         result = coderefine("write", *args, *into, "--model", "scripted", "--base-url", server.url, cwd=top)
     return result, server

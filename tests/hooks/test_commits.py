@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import every
-from tests.support.command import Said, coderefine
+from tests.support.command import Ended, coderefine
 from tests.support.repo import git, make_repo, write
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ def repo(tmp_path: Path) -> Path:
     return top
 
 
-def hook(top: Path, *args: str) -> Said:
+def hook(top: Path, *args: str) -> Ended:
     return coderefine("hook", *args, cwd=top)
 
 

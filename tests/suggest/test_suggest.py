@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import seal
 from tests.support.cases import every
-from tests.support.command import GREEN, LINT, ORDER, TESTS, Said, coderefine
+from tests.support.command import GREEN, LINT, ORDER, TESTS, Ended, coderefine
 from tests.support.github_fake import Fake, served
 from tests.support.repo import git, make_repo, write
 
@@ -49,7 +49,7 @@ def pull(proved: Path, tmp_path: Path) -> Iterator[Fake]:
         yield fake
 
 
-def suggest(fake: Fake, *args: str, token: str = "t", host: str = "github") -> Said:
+def suggest(fake: Fake, *args: str, token: str = "t", host: str = "github") -> Ended:
     env = {"GITHUB_TOKEN": token, "GITHUB_API_URL": fake.url, "GITHUB_WRITE_PACE": "0"}
     where = ("--repo", "o/r", "--pull", "1") if token else ()
     return coderefine("suggest", "--base", fake.base, "--no-model", *where, *args, cwd=fake.top, env=env)

@@ -58,7 +58,7 @@ WRONG = "The rate.\n\n" + block("order.py", FAULT, FAULT.replace("> 100", "> 101
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Ended:
     """The exit code and the output of the command."""
 
     code: int
@@ -87,7 +87,7 @@ def start(
     )
 
 
-def end(process: subprocess.Popen[str], timeout: float = 300.0) -> Said:
+def end(process: subprocess.Popen[str], timeout: float = 300.0) -> Ended:
     """Wait for it; what is still running after `timeout` seconds is killed and fails the test."""
     try:
         out, err = process.communicate(timeout=timeout)
@@ -95,10 +95,10 @@ def end(process: subprocess.Popen[str], timeout: float = 300.0) -> Said:
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
         raise AssertionError(f"still running after {timeout} s: {out}{err}") from None
-    return Said(process.returncode, out, err)
+    return Ended(process.returncode, out, err)
 
 
-def coderefine(*args: str, cwd: Path, env: Mapping[str, str] | None = None, wrap: Sequence[str] = ()) -> Said:
+def coderefine(*args: str, cwd: Path, env: Mapping[str, str] | None = None, wrap: Sequence[str] = ()) -> Ended:
     """Run `coderefine ARGS` to its end: forked where that makes no difference (see `preloaded`)."""
     full = _environment(env)
     server = None if wrap else _server(full)
@@ -108,7 +108,7 @@ def coderefine(*args: str, cwd: Path, env: Mapping[str, str] | None = None, wrap
         code, out, err = server.run(args, cwd, full, timeout=300.0)
     except TimeoutError as error:
         raise AssertionError(f"still running after 300 s: {error}") from None
-    return Said(code, *(text.decode().replace("\r\n", "\n") for text in (out, err)))
+    return Ended(code, *(text.decode().replace("\r\n", "\n") for text in (out, err)))
 
 
 _servers: list[Preloaded] = []

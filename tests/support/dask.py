@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coderefine.cluster.trees import TreeStore
-from tests.support.command import ROOT, Said, coderefine
+from tests.support.command import ROOT, Ended, coderefine
 
 TEST = """\
 import time
@@ -83,13 +83,13 @@ class Dask:
     def trees(self, name: str) -> frozenset[str]:
         return TreeStore(self.folder / name / "coderefine" / "cluster").known()
 
-    def check(self, top: Path, *more: str) -> Said:
+    def check(self, top: Path, *more: str) -> Ended:
         return self.run("check", *more, cwd=top)
 
-    def fix(self, top: Path, *more: str) -> Said:
+    def fix(self, top: Path, *more: str) -> Ended:
         return self.run("fix", "--no-model", "--diff", *more, cwd=top)
 
-    def run(self, command: str, *more: str, cwd: Path) -> Said:
+    def run(self, command: str, *more: str, cwd: Path) -> Ended:
         return coderefine(command, "--gate", "pytest", "--cluster", self.address, *more, cwd=cwd, env=self.env)
 
     def record(self, top: Path) -> Path:

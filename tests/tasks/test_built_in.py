@@ -12,7 +12,7 @@ import pytest
 from coderefine.config import Command, load
 from coderefine.project import locate
 from coderefine.tasks import find
-from tests.support.command import GREEN, TESTS, Said, block, coderefine
+from tests.support.command import GREEN, TESTS, Ended, block, coderefine
 from tests.support.llm_server import LlmServer, Script, Seen
 from tests.support.repo import make_repo
 
@@ -29,7 +29,7 @@ def label(total: float) -> str:
 TYPED_TESTS = "from order import label\n\n\ndef test_label():\n    assert label(3.0) == '3.0'\n"
 
 
-def fixed(top: Path, task: str, script: Script, *more: str) -> tuple[Said, LlmServer]:
+def fixed(top: Path, task: str, script: Script, *more: str) -> tuple[Ended, LlmServer]:
     with LlmServer(script) as server:
         args = ("--task", task, "--no-search", "--model", "scripted", "--base-url", server.url, *more)
         result = coderefine("fix", *args, cwd=top)

@@ -12,7 +12,7 @@ from coderefine.core import Attempt, Check, Patch, Task
 from coderefine.errors import ConfigError
 from coderefine.project import locate
 from coderefine.tasks import BUILT_IN, find, read
-from tests.support.command import GREEN, ORDER, RIGHT, TESTS, Said, block, coderefine
+from tests.support.command import GREEN, ORDER, RIGHT, TESTS, Ended, block, coderefine
 from tests.support.llm_server import LlmServer, Script
 from tests.support.repo import git, make_repo
 
@@ -33,7 +33,7 @@ if [ "${#text}" -gt 20 ]; then echo "headline.txt:1: ${#text} characters, at mos
 STORY = "A fox ran over a dog that was too lazy to care.\n"
 
 
-def with_model(top: Path, script: Script, *args: str) -> tuple[Said, LlmServer]:
+def with_model(top: Path, script: Script, *args: str) -> tuple[Ended, LlmServer]:
     with LlmServer(script) as server:
         result = coderefine(*args, "--no-search", "--model", "scripted", "--base-url", server.url, cwd=top)
     return result, server

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.performance.cases import CASES
-from tests.support.command import Said, block, coderefine
+from tests.support.command import Ended, block, coderefine
 from tests.support.llm_server import LlmServer
 from tests.support.repo import make_repo
 
@@ -21,7 +21,7 @@ def repo(tmp_path: Path) -> Path:
     return make_repo(tmp_path / "work", {**CASE.files(), "pyproject.toml": SETTINGS})
 
 
-def offered(repo: Path, reply: str) -> tuple[Said, list[str]]:
+def offered(repo: Path, reply: str) -> tuple[Ended, list[str]]:
     """What becomes of one reply, and the prompts."""
     args = ("fix", "--task", "performance", "--no-search", "--max-iterations", "1", "--model", "scripted")
     with LlmServer([reply]) as server:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from tests.support.command import Said, coderefine, end, start
+from tests.support.command import Ended, coderefine, end, start
 from tests.support.dask import SHOP, Dask, open_cluster, wait
 from tests.support.repo import make_repo, write
 
@@ -63,7 +63,7 @@ class Soak:
 
     dask: Dask
     top: Path
-    local: Mapping[str, Said]
+    local: Mapping[str, Ended]
     patch: str
     chance: random.Random
     scheduler: int
@@ -97,7 +97,7 @@ class Soak:
             self.total["wrong verdicts"] += 1
             print(f"run {number}: {wrong}: exit {said.code}\n{said.out[-1500:]}\n{said.err[-1500:]}", flush=True)
 
-    def wrong(self, said: Said, name: str, *, lost: bool, fix: bool) -> str:
+    def wrong(self, said: Ended, name: str, *, lost: bool, fix: bool) -> str:
         """Return what is wrong with the end of a run; "" if nothing is. `lost`: it ended with the scheduler."""
         self.total["ended with the scheduler"] += lost
         if fix:
