@@ -242,18 +242,24 @@ def test_staged_changes_are_judged_without_the_others(top: Path) -> None:
     assert (top / "order.py").read_text() == WORSE
 
 
-def test_a_diff_is_laid_on_the_dirty_tree_and_written_only_when_proved(top: Path) -> None:
+def test_a_proved_diff_is_laid_on_the_dirty_tree_and_can_be_undone(top: Path) -> None:
     dirty = ORDER.replace("Prices of an order.", "All prices of an order.")
-    write(top.parent, {"fix.patch": diff(top, {"order.py": GREEN}), "bad.patch": diff(top, {"order.py": WORSE})})
+    write(top.parent, {"fix.patch": diff(top, {"order.py": GREEN})})
     patched(top, {"order.py": dirty})
-    assert coderefine("prove", "../bad.patch", "--apply", cwd=top).code == 1
-    assert (top / "order.py").read_text() == dirty
     ended = coderefine("prove", "../fix.patch", "--apply", cwd=top)
     assert ended.code == 0, ended
     assert (top / "order.py").read_text() == dirty.replace("> 100", ">= 100")
     assert ended.out.splitlines()[-1] == "proved: 1 test repaired"
     assert coderefine("undo", cwd=top).code == 0
     assert (top / "order.py").read_text() == dirty
+
+
+@pytest.mark.thorough
+def test_a_diff_that_is_not_proved_is_not_written(top: Path) -> None:
+    write(top.parent, {"bad.patch": diff(top, {"order.py": WORSE})})
+    before = state(top)
+    assert coderefine("prove", "../bad.patch", "--apply", cwd=top).code == 1
+    assert state(top) == before
 
 
 @pytest.mark.thorough

@@ -20,6 +20,7 @@ from tests.support.repo import git, make_repo, write
 SUM = "def total(items):\n    return sum(items[1:])\n"
 RIGHT = "def total(items):\n    return sum(items)\n"
 WRONG = "def total(items):\n    return sum(items[:-1])\n"
+UNTIDY = f"import os\n\n\n{RIGHT}"
 TESTS = """\
 from shop import total
 
@@ -54,9 +55,10 @@ def test_a_clean_project_asks_no_proposer(tmp_path: Path) -> None:
     assert (outcome.stop, outcome.best.number, script.asked) == (Stop.CLEAN, 0, 0)
 
 
-def test_the_right_patch_is_proved_and_the_tree_is_not_touched(shop: Path) -> None:
-    before = tree(shop)
-    ran = run(shop, Script([{"shop.py": RIGHT}]))
+def test_the_right_patch_is_proved_then_nothing_is_asked_and_the_tree_is_not_touched(shop: Path) -> None:
+    before, script = tree(shop), Script([{"shop.py": RIGHT}, {"shop.py": WRONG}])
+    ran = run(shop, script)
+    assert script.asked == 1
     assert ran.outcome.stop is Stop.CLEAN
     assert ran.outcome.best.patch.files == {"shop.py": RIGHT.encode()}
     assert ran.outcome.evidence.flipped == ("test_shop.py::test_all",)
@@ -65,21 +67,9 @@ def test_the_right_patch_is_proved_and_the_tree_is_not_touched(shop: Path) -> No
     assert tree(shop) == before
 
 
-@pytest.mark.thorough
-def test_nothing_is_asked_after_success(shop: Path) -> None:
-    script = Script([{"shop.py": RIGHT}, {"shop.py": WRONG}])
-    run(shop, script)
-    assert script.asked == 1
-
-
-def test_a_failing_test_does_not_wait_for_refactorings(shop: Path) -> None:
-    refactoring, model = Script([{"shop.py": WRONG}], name="simplify"), Script([{"shop.py": RIGHT}], name="model")
-    assert run(shop, refactoring, model).outcome.stop is Stop.CLEAN
-    assert (refactoring.asked, model.asked) == (0, 1)
-
-
-def test_refactorings_come_last_where_no_test_is_repaired(shop: Path) -> None:
-    names = [Script([{"shop.py": f"{WRONG}# {name}\n"}], name=name) for name in ("search", "simplify", "model")]
+def test_while_a_test_fails_refactorings_come_last(shop: Path) -> None:
+    """Their patches are refused before a test runs, because they change a test."""
+    names = [Script([{"test_shop.py": f"# {name}\n"}], name=name) for name in ("search", "simplify", "model")]
     ran = run(shop, *names)
     assert [attempt.patch.origin for attempt in ran.recorded[1:]] == ["search", "model", "simplify"]
 
@@ -90,8 +80,13 @@ def test_a_worse_patch_is_refused_and_the_next_one_starts_from_the_best(shop: Pa
     refused = ran.outcome.attempts[1]
     assert not refused.verdict
     assert "breaks test_shop.py::test_none" in refused.verdict.reason
-    assert script.seen[1].best.number == 0
     assert ran.outcome.best.number == 2
+    situation = script.seen[1]
+    assert situation.best.number == 0
+    assert [attempt.number for attempt in situation.attempts] == [0, 1]
+    assert situation.findings[0].symbol == "test_shop.py::test_all"
+    assert situation.attempts[1].cases["test_shop.py::test_all"].status.bad
+    assert [attempt.number for attempt in ran.recorded] == [0, 1, 2]
 
 
 def test_a_repeated_patch_costs_no_test_run(shop: Path) -> None:
@@ -103,13 +98,16 @@ def test_a_repeated_patch_costs_no_test_run(shop: Path) -> None:
 
 
 def test_a_step_may_trip_lint_but_is_not_published_with_it(shop: Path) -> None:
-    """The right repair with an unused import is a better step; ruff's rung may then clean it."""
-    dirty = "import os\n\n\n" + RIGHT
-    kept = run(shop, Script([{"shop.py": dirty}])).outcome
+    """The right repair with an unused import is a better step, which ruff may then clean."""
+    kept = run(shop, Script([{"shop.py": UNTIDY}])).outcome
     assert kept.attempts[1].verdict
     assert kept.best.number == 0, "published with a new finding"
-    mended = run(shop, Script([{"shop.py": dirty}, {"shop.py": RIGHT}])).outcome
-    assert (mended.best.number, mended.stop) == (2, Stop.CLEAN)
+
+
+@pytest.mark.thorough
+def test_a_step_that_tripped_lint_is_cleaned_by_the_next_one(shop: Path) -> None:
+    outcome = run(shop, Script([{"shop.py": UNTIDY}, {"shop.py": RIGHT}])).outcome
+    assert (outcome.best.number, outcome.stop) == (2, Stop.CLEAN)
 
 
 def test_two_faults_fixed_one_after_the_other(tmp_path: Path) -> None:
@@ -214,7 +212,7 @@ def test_limits_are_checked_before_they_are_spent(shop: Path, limits: Limits, st
 
 @pytest.mark.parametrize(("suite", "kept"), every(2, [(20.0, 25.0), (400.0, 150.0)]))
 def test_proposers_end_early_enough_for_the_proof(shop: Path, suite: float, kept: float) -> None:
-    script = Script([{"shop.py": RIGHT}])
+    script = Script([])
     run(shop, script, limits=Limits(seconds=600.0), lasting=suite)
     left = script.seen[0].seconds_left
     assert left is not None
@@ -225,12 +223,6 @@ def test_a_run_without_proposers_says_so(shop: Path) -> None:
     outcome = run(shop).outcome
     assert outcome.stop is Stop.UNFIXABLE
     assert outcome.remaining
-
-
-def test_a_patch_that_breaks_collection_is_an_attempt_not_an_end(shop: Path) -> None:
-    ran = run(shop, Script([{"shop.py": "raise RuntimeError\n"}, {"shop.py": RIGHT}])).outcome
-    assert not ran.attempts[1].verdict
-    assert ran.stop is Stop.CLEAN
 
 
 @pytest.mark.thorough
@@ -256,20 +248,6 @@ def test_code_that_rewrites_its_tests_is_caught_by_the_proof(shop: Path) -> None
     assert "protected files changed" in outcome.attempts[1].verdict.reason
 
 
-def test_the_situation_tells_what_happened(shop: Path) -> None:
-    seen: list[Situation] = []
-
-    def look(situation: Situation) -> dict[str, str]:
-        seen.append(situation)
-        return {"shop.py": RIGHT}
-
-    run(shop, Script([{"shop.py": WRONG}, look]))
-    (situation,) = seen
-    assert [attempt.number for attempt in situation.attempts] == [0, 1]
-    assert situation.findings[0].symbol == "test_shop.py::test_all"
-    assert situation.attempts[1].cases["test_shop.py::test_all"].status.bad
-
-
 @pytest.mark.thorough
 def test_the_copy_backend_gives_the_same_verdicts(shop: Path) -> None:
     ran = run(shop, Script([{"shop.py": WRONG}, {"shop.py": RIGHT}]), view="copy").outcome
@@ -277,16 +255,13 @@ def test_the_copy_backend_gives_the_same_verdicts(shop: Path) -> None:
     assert ran.evidence.flipped == ("test_shop.py::test_all",)
 
 
-def test_every_attempt_is_recorded_in_order(shop: Path) -> None:
-    ran = run(shop, Script([{"shop.py": WRONG}, {"shop.py": RIGHT}]))
-    assert [attempt.number for attempt in ran.recorded] == [0, 1, 2]
-
-
 @pytest.mark.parametrize("path", every(3, ["shop.py/more.py", "x" * 300 + ".py", "\ud800.py"]))
-def test_a_patch_to_an_impossible_path_is_refused_and_the_run_goes_on(shop: Path, path: str) -> None:
-    outcome = run(shop, Script([{path: "X = 1\n"}, {"shop.py": RIGHT}])).outcome
-    assert (outcome.stop, outcome.best.number) == (Stop.CLEAN, 2)
+def test_after_an_impossible_path_and_a_patch_that_breaks_collection_the_run_goes_on(shop: Path, path: str) -> None:
+    broken = {"shop.py": "raise RuntimeError\n"}
+    outcome = run(shop, Script([{path: "X = 1\n"}, broken, {"shop.py": RIGHT}])).outcome
+    assert (outcome.stop, outcome.best.number) == (Stop.CLEAN, 3)
     assert "may not be changed" in outcome.attempts[1].verdict.reason
+    assert not outcome.attempts[2].verdict
 
 
 def test_a_module_with_doctests_can_be_repaired(tmp_path: Path) -> None:

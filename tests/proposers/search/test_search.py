@@ -128,6 +128,7 @@ def test_tests_without_their_fixture_do_not_hide_the_one_that_can_be_repaired(re
     assert patches[0].files == {"shop.py": b"def most(n):\n    return max(n + 1, 3)\n"}
 
 
+@pytest.mark.thorough
 def test_code_that_runs_at_import(repair: Repair) -> None:
     faulty = (
         "RATES = {'a': 3}\nTABLE = {name: rate + 1 for name, rate in RATES.items()}\n\n"
@@ -264,6 +265,7 @@ PROGRAM = {
 }
 
 
+@pytest.mark.thorough
 def test_a_repair_beside_one_that_was_only_offered_is_not_sure(tmp_path: Path) -> None:
     """The second search did not know the test whose repair was offered, and a lucky edit was written."""
     tests = TESTS + "\n\ndef test_other_fault():\n    assert price(3) == 'three'\n"
