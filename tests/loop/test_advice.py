@@ -93,7 +93,7 @@ def test_what_the_adviser_likes_less_is_not_published(shop: Path) -> None:
     assert len(outcome.remaining) == 2
 
 
-@pytest.mark.parametrize("worse", every(2, [BROKEN, LINTED]))
+@pytest.mark.parametrize("worse", every(2, [LINTED, BROKEN]), ids=["lint", "a test"])
 def test_praise_never_outvotes_a_gate(shop: Path, worse: str) -> None:
     adviser = Adviser(TASTE)
     outcome, _ = refined(shop, adviser, [worse])
@@ -102,7 +102,9 @@ def test_praise_never_outvotes_a_gate(shop: Path, worse: str) -> None:
 
 
 def test_a_step_up_is_kept_when_the_next_one_fails(shop: Path) -> None:
-    outcome, _ = refined(shop, Adviser(TASTE), [OTHER, BROKEN])
+    adviser = Adviser(TASTE)
+    outcome, _ = refined(shop, adviser, [OTHER, BROKEN])
+    assert adviser.asked == [UGLY, OTHER], "the adviser is not asked about what the tests refuse"
     assert (outcome.best.number, outcome.best.patch.files) == (1, {"shop.py": OTHER.encode()})
     assert [finding.message for finding in outcome.remaining] == ["remark 0"]
 
