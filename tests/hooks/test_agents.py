@@ -12,6 +12,7 @@ import pytest
 from tests.support.command import GREEN, ORDER, ROOT, TESTS
 from tests.support.repo import make_repo
 
+UNTIDY = f"import os\n\n{ORDER}"
 WORSE = ORDER.replace("total - discount", "total + 1 - discount")
 
 
@@ -20,10 +21,11 @@ WORSE = ORDER.replace("total - discount", "total + 1 - discount")
     [
         (ORDER, 0, ""),
         pytest.param(GREEN, 0, "", marks=pytest.mark.thorough),
-        (WORSE, 2, "Your changes make the project worse: "),
+        (UNTIDY, 2, "Your changes make the project worse: "),
+        pytest.param(WORSE, 2, "Your changes make the project worse: ", marks=pytest.mark.thorough),
         pytest.param(ORDER + "\nTAX = 7\n", 0, "", marks=pytest.mark.thorough),
     ],
-    ids=["unchanged", "repaired", "worse", "neither"],
+    ids=["unchanged", "repaired", "a new finding", "a broken test", "neither"],
 )
 def test_only_what_is_worse_holds_the_agent(tmp_path: Path, text: str, code: int, message: str) -> None:
     top = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS})

@@ -25,7 +25,7 @@ FILES = {
     "lonely.py": '"""Alone."""\n',
     "tests/test_a.py": "from pkg.a import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n",
     "tests/test_b.py": "from pkg.b import total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n",
-    "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\n[tool.coderefine]\nsearch-time = 0.1\n',
+    "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\n[tool.coderefine]\nsearch = false\n',
     ".gitignore": "__pycache__/\n.pytest_cache/\n.ruff_cache/\n",
 }
 WRONG = FILES["pkg/a.py"].replace("a + b", "a - b")
