@@ -172,6 +172,7 @@ BUSY = """def busy(numbers):
 """
 
 
+@pytest.mark.thorough
 def test_tests_that_take_too_long_when_they_are_traced_do_not_spoil_what_the_others_show(tmp_path: Path) -> None:
     """Each line of a loop takes ten times as long: sqlparse has tests with huge statements."""
     tests = "from m import busy\n\n\ndef test_few():\n    assert busy([1, -2]) == 1 and busy([10 ** 10]) is None\n\n\n"

@@ -69,6 +69,7 @@ def test_a_file_named_pytest_ini_at_the_top_does_not_keep_the_pool_from_starting
         assert pool.tests == (FAR,)
 
 
+@pytest.mark.thorough
 def test_what_was_watched_counts_although_the_time_ends_in_a_slow_test(tmp_path: Path) -> None:
     slow = "\n\ndef test_slow():\n    for n in range(10**8):\n        f(n)\n    assert f(1) == 3\n"
     top = make_repo(tmp_path / "p", {**FILES, "test_a.py": FILES["test_a.py"] + slow})
@@ -95,6 +96,7 @@ def test_passing_tests_count_although_another_is_slow_to_watch(tmp_path: Path) -
     assert coverage[FAR]["m.py"] >= {2, 3}
 
 
+@pytest.mark.thorough
 def test_candidates_that_get_further_than_the_unchanged_program_do_not_count_as_hanging(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "p", FILES)
     place, config = locate([top], top), Config(python=sys.executable)
