@@ -23,6 +23,7 @@ def fix(server: LlmServer, *more: str) -> tuple[str, ...]:
     return ("fix", "--no-search", "--base-url", server.url, *more)
 
 
+@pytest.mark.thorough
 def test_samples_come_in_one_request_and_the_right_one_is_taken(shop: Path) -> None:
     with LlmServer([Reply(WRONG, more=(RIGHT, WRONG))]) as server:
         result = coderefine(*fix(server, "--samples", "3"), cwd=shop)

@@ -142,9 +142,9 @@ def test_what_is_posted_already_is_not_posted_again(proved: Path, pull: Fake, tm
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository whose branch `good` repairs a failing test, and whose branch `bad` breaks another one."""
+    """A repository whose branch `good` repairs a failing test, and whose branch `bad` also brings a lint finding."""
     top = make_repo(tmp_path_factory.mktemp("judged") / "r", {"order.py": ORDER, "test_order.py": TESTS})
-    for branch, text in (("good", GREEN), ("bad", GREEN.replace("total - discount", "total + 1 - discount"))):
+    for branch, text in (("good", GREEN), ("bad", f"import os\n\n{GREEN}")):
         git(top, "checkout", "-q", "-b", branch, "main")
         write(top, {"order.py": text})
         git(top, "commit", "-q", "-a", "-m", branch)
@@ -163,7 +163,7 @@ def test_the_verdict_on_the_pull_request_is_a_check(
         (check,) = (one for one in fake.runs if one["name"] == "coderefine verdict")
         assert check["conclusion"] == conclusion
         assert "1 test flipped" in check["output"]["summary"]
-        assert ("breaks" in check["output"]["title"]) == (branch == "bad")
+        assert ("F401" in check["output"]["title"]) == (branch == "bad")
         assert check["output"]["title"] in result.out
         fake.runs.clear()
         env = {"GITHUB_TOKEN": "t", "GITHUB_API_URL": fake.url, "GITHUB_WRITE_PACE": "0"}
