@@ -59,7 +59,7 @@ class RepairRequest:
 
 
 def states(top: Path, names: Sequence[str], push: str | None) -> list[tuple[Staged, list[str]]]:
-    """Return the states to check, each with its Python files: those of `names`, else all that it adds or changes.
+    """Return the states to check, each with the Python files among `names`, else all that the state adds or changes.
 
     A state is the staged tree; with `push` (git's input to its pre-push hook), each pushed commit.
     """

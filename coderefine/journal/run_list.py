@@ -143,7 +143,7 @@ def files_at_start(journal: Journal) -> Mapping[str, bytes | None]:
 
 
 def _tracked(journal: Journal, start: str) -> Mapping[str, bytes | None]:
-    """Return the tracked files that differ from the tree `start`, with the content that they have there."""
+    """Return the tracked files that differ from the tree `start`, each with its content in `start`."""
     repository = journal.repository
     with temporary.folder("replay") as folder:
         now = snapshot(repository, folder / "index")

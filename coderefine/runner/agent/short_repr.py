@@ -27,7 +27,8 @@ class _TooSlowError(BaseException):
 class Describer:
     """Makes reprs, with one limit of CPU time for all calls of foreign `__repr__` methods together.
 
-    Wall time would take the text of a failure on a busy machine; it ends only a call that waits for WAITING seconds.
+    A limit of wall time would drop the text of a failure on a busy machine; only a call that waits for WAITING seconds
+    is ended by it.
     """
 
     def __init__(self) -> None:
