@@ -121,6 +121,7 @@ def test_what_changes_a_result_is_left_out(fixed: tuple[str, dict[str, Any]]) ->
     assert not any("E711" in one["summary"] for one in report["attempts"])
 
 
+@pytest.mark.thorough
 def test_an_offer_can_be_picked(tmp_path: Path) -> None:
     files = {"lint.py": LINT, "test_lint.py": TESTS, "pyproject.toml": '[tool.ruff.lint]\nselect = ["B"]\n'}
     top = make_repo(tmp_path / "repo", files)
