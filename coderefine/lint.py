@@ -88,7 +88,8 @@ class Linter:
 
         Raises CriticError if ruff fails: broken configuration, unknown rule, crash, timeout.
         """
-        return [remark for batch in self._batches(paths) for remark in self._remarks(view, batch, timeout)]
+        batches = self._batches(paths)
+        return [remark for batch in batches for remark in self._reported(view, ("--", *batch), timeout)]
 
     def fix(self, view: View, paths: Iterable[str], rules: Sequence[str] = (), *, timeout: float = 600.0) -> None:
         """Let ruff apply its safe fixes to `paths` inside `view`, only of `rules` if given."""
@@ -96,6 +97,11 @@ class Linter:
         for batch in self._batches(paths):
             argv = (*self.argv, *only, "--fix-only", "--no-unsafe-fixes", "--exit-zero", "--quiet", "--", *batch)
             _check_exit(view, view.run(argv, cwd=self.root, timeout=timeout))
+
+    def remarks_of(self, view: View, path: str, data: bytes) -> list[Diagnostic]:
+        """Return ruff's diagnostics for the file `path` if it were `data`. Raises CriticError if ruff fails."""
+        name = os.path.relpath(path, self.root)
+        return list(self._reported(view, ("--stdin-filename", name, "-"), 60.0, stdin=data))
 
     def formatted(self, view: View, path: str, data: bytes, lines: tuple[int, int] | None = None) -> bytes | None:
         """Return `data` as ruff formats the file `path`, or only the statements in `lines`; None if it cannot."""
@@ -111,14 +117,15 @@ class Linter:
         # No cache: a view is thrown away, and a cache saved 5% where there are findings.
         return (str(self.binary), "check", "--no-cache", "--force-exclude", *self.options)
 
-    def _remarks(self, view: View, batch: Sequence[str], timeout: float) -> Iterator[Diagnostic]:
+    def _reported(
+        self, view: View, words: Sequence[str], timeout: float, *, stdin: bytes = b""
+    ) -> Iterator[Diagnostic]:
         # Through a file: the report for a large project exceeds the limit for captured output.
         handle, name = tempfile.mkstemp(".json", "ruff-", view.temp)
         os.close(handle)
-        report = Path(name)
-        argv = (*self.argv, "--no-fix", "--no-fix-only", "--output-format", "json", "-o", name, "--", *batch)
-        _check_exit(view, view.run(argv, cwd=self.root, timeout=timeout))
-        for entry in _entries(report):
+        argv = (*self.argv, "--no-fix", "--no-fix-only", "--output-format", "json", "-o", name, *words)
+        _check_exit(view, view.run(argv, cwd=self.root, timeout=timeout, stdin=stdin))
+        for entry in _entries(Path(name)):
             yield _remark(entry, view)
 
     def _batches(self, paths: Iterable[str] | None) -> Iterator[Sequence[str]]:

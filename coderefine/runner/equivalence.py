@@ -491,7 +491,7 @@ def _certain(text: str, lines: frozenset[int]) -> bool:
     return True
 
 
-def _alike_lines(first: Sequence[str], second: Sequence[str]) -> int:
+def alike_lines(first: Sequence[str], second: Sequence[str]) -> int:
     """Return how many lines at the beginning are the same."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
@@ -500,8 +500,8 @@ def _changed_lines(old: str, new: str) -> tuple[frozenset[int], frozenset[int]]:
     """Return the changed lines (removed from `old`, in `new`), 1-based, without blank lines and comments."""
     first, second = ([line.strip() for line in text.split("\n")] for text in (old, new))
     # Comparing only what is between equal ends takes a hundredth of the time.
-    head = _alike_lines(first, second)
-    tail = _alike_lines(first[head:][::-1], second[head:][::-1])
+    head = alike_lines(first, second)
+    tail = alike_lines(first[head:][::-1], second[head:][::-1])
     old_middle, new_middle = first[head : len(first) - tail], second[head : len(second) - tail]
     removed, added = set(), set()
     for tag, start, end, begin, stop in SequenceMatcher(None, old_middle, new_middle, autojunk=False).get_opcodes():

@@ -7,14 +7,16 @@ every `Refactoring`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from coderefine.core import Situation, View
-from coderefine.lint import Diagnostic, Linter, TextEdit, apply
+from coderefine.lint import Diagnostic, Linter, TextEdit, apart, apply
 from coderefine.proposers.refactoring import CodeChange
 from coderefine.proposers.rewritings import comments
+from coderefine.runner.equivalence import alike_lines
 from coderefine.source import Source, decode
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 NAME = "rewrite"
 TOO_LONG = "E501"
+FOLLOWING = 2
+"""How often findings that a draft causes are repaired: the repair may cause another one."""
 
 
 class LintChanges:
@@ -34,6 +38,8 @@ class LintChanges:
 
         self._linter = Linter.of(place, interpreter, config)
         self._protection = Protection.of(place, config)
+        self._known: dict[tuple[str, CodeChange], CodeChange | None] = {}
+        """The useful change by the text of the file and the draft: None if there is none."""
 
     def __call__(self, view: View, situation: Situation) -> Iterator[CodeChange]:
         """Yield a change for each finding that can be repaired. Raises CriticError if ruff fails.
@@ -41,14 +47,38 @@ class LintChanges:
         Files that are formatted as ruff does it stay so.
         """
         remarks = self._remarks(view, situation)
-        files = {path: self._parsed(view, path) for path in dict.fromkeys(remark.path for remark in remarks)}
+        parsed = {path: self._parsed(view, path, remarks) for path in dict.fromkeys(one.path for one in remarks)}
         for remark in remarks:
-            file = files[remark.path]
-            if file is not None and (edits := _edits(file, remark)):
-                change = CodeChange(remark.path, remark.rule, remark.first, _deed(remark), edits)
-                yield self._formatted(view, change, file.source) if file.clean else change
-            elif file is not None and not file.clean and (laid_out := self._laid_out(view, remark, file.source)):
-                yield laid_out
+            if (file := parsed[remark.path]) is None or (draft := self._draft(view, remark, file)) is None:
+                continue
+            key = file.source.text, draft
+            if key not in self._known:
+                self._known[key] = self._useful(view, draft, file)
+            if (change := self._known[key]) is not None:
+                yield change
+
+    def _draft(self, view: View, remark: Diagnostic, file: _File) -> CodeChange | None:
+        if edits := _edits(file, remark):
+            return CodeChange(remark.path, remark.rule, remark.first, _deed(remark), edits)
+        return None if file.clean else self._laid_out(view, remark, file.source)
+
+    def _useful(self, view: View, draft: CodeChange, file: _File) -> CodeChange | None:
+        """Return the change of a draft, formatted as the file is; None if it does not lower the number of findings.
+
+        That would be refused, too, but only after the tests have run. Findings that the draft causes are repaired by
+        ruff's safe fixes, if they have some: ruff replaces `%` by a call of `format`, and that by an f-string.
+        """
+        source, text = file.source, apply(file.source.text, draft.edits)
+        for _ in range(FOLLOWING + 1):
+            if text is None:
+                break
+            text = self._formatted(view, draft.path, source, text) if file.clean else text
+            remarks = self._linter.remarks_of(view, draft.path, source.encode(text))
+            after = Counter(one.rule for one in remarks)
+            if not (more := after - file.counts):
+                return _with_text(draft, file, text) if after.total() < file.counts.total() else None
+            text = _fixed(source, text, [one for one in remarks if one.rule in more])
+        return None
 
     def _remarks(self, view: View, situation: Situation) -> list[Diagnostic]:
         """Return the diagnostics in writable files with findings that are to be repaired."""
@@ -56,7 +86,7 @@ class LintChanges:
         paths = sorted(path for path in found if self._protection.reason(path) is None)
         return self._linter.remarks(view, paths) if paths else []
 
-    def _parsed(self, view: View, path: str) -> _File | None:
+    def _parsed(self, view: View, path: str, remarks: Iterable[Diagnostic]) -> _File | None:
         from coderefine.proposers.rewritings.code import Code
 
         data = view.read(path)
@@ -64,16 +94,14 @@ class LintChanges:
         code = Code.of(source.text) if source else None
         if data is None or source is None or code is None:
             return None
-        return _File(source, code, self._linter.formatted(view, path, data) == data)
+        counts = Counter(one.rule for one in remarks if one.path == path)
+        return _File(source, code, counts, self._linter.formatted(view, path, data) == data)
 
-    def _formatted(self, view: View, change: CodeChange, source: Source) -> CodeChange:
-        """Return `change` with the layout that ruff gives the file with it; the change itself if that differs not."""
-        text = apply(source.text, change.edits)
-        made = self._linter.formatted(view, change.path, source.encode(text)) if text is not None else None
+    def _formatted(self, view: View, path: str, source: Source, text: str) -> str:
+        """Return the `text` of a file as ruff formats it; the text itself if ruff cannot."""
+        made = self._linter.formatted(view, path, source.encode(text))
         after = decode(made) if made else None
-        if after is None or after.text == text:
-            return change
-        return CodeChange.between(change.path, change.rule, change.line, change.what, (source.text, after.text))
+        return after.text if after else text
 
     def _laid_out(self, view: View, remark: Diagnostic, source: Source) -> CodeChange | None:
         """Return the change that lays out the statement with a line that is too long, as ruff formats it.
@@ -96,10 +124,11 @@ class LintChanges:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file with findings. `clean`: it is formatted as ruff does it."""
+    """A file with findings, and their numbers by rule. `clean`: it is formatted as ruff does it."""
 
     source: Source
     code: Code
+    counts: Counter[str]
     clean: bool
 
 
@@ -115,6 +144,31 @@ def _edits(file: _File, remark: Diagnostic) -> tuple[TextEdit, ...] | None:
     if fix is None or fix.safe or remark.rule in WITHOUT_UNSAFE_FIX:
         return None
     return fix.plain.edits if file.source.newline else fix.edits
+
+
+def _with_text(draft: CodeChange, file: _File, text: str) -> CodeChange:
+    """Return the change that makes `text` of the file; the draft itself where it does that."""
+    before = file.source.text
+    if apply(before, draft.edits) == text:
+        return draft
+    return CodeChange.between(draft.path, draft.rule, draft.line, draft.what, (before, text))
+
+
+def _fixed(source: Source, text: str, remarks: Iterable[Diagnostic]) -> str | None:
+    """Return `text` with ruff's safe fixes of `remarks` that begin between the first and the last line changed in it.
+
+    None if there are none. `source`: the file before the change.
+    """
+    old, new = source.text.splitlines(), text.splitlines()
+    head, tail = alike_lines(old, new), alike_lines(old[::-1], new[::-1])
+    edits: list[TextEdit] = []
+    for remark in remarks:
+        if remark.fix is None or not remark.fix.safe or not head < remark.first <= len(new) - tail:
+            continue
+        fix = remark.fix.plain if source.newline else remark.fix
+        if apart(fix.edits, edits):
+            edits += fix.edits
+    return apply(text, edits) if edits else None
 
 
 def _deed(remark: Diagnostic) -> str:

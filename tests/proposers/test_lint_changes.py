@@ -1,0 +1,46 @@
+"""Which drafts of lint repairs are proposed: only those with which ruff finds less than before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from coderefine.config import Config
+from coderefine.core import Attempt, Finding, Patch, Situation, Verdict
+from coderefine.lint import apply
+from coderefine.project import locate
+from coderefine.proposers.refactoring import CodeChange
+from coderefine.proposers.rewritings import LintChanges
+from coderefine.workspace import open_views
+from tests.support.repo import make_repo
+
+
+def drafted(tmp_path: Path, text: str, rules: str) -> list[CodeChange]:
+    """Return the changes of a module that is checked with `rules`, with lines of at most 60 characters."""
+    settings = f"[tool.ruff]\nline-length = 60\nlint.select = [{rules}]\n"
+    top = make_repo(tmp_path / "repo", {"module.py": text, "pyproject.toml": settings})
+    place = locate([top], top)
+    with open_views(place, kind="copy") as views, views.open() as view:
+        findings = (Finding("ruff", "", "module.py", ""),)
+        start = Attempt(0, Patch(), (), Verdict(ok=True))
+        return list(LintChanges(place, Config())(view, Situation(start, start, (start,), findings, (".",))))
+
+
+def test_384_findings_do_not_become_388_because_a_repair_of_one_finding_causes_another(tmp_path: Path) -> None:
+    """In cssutils, 250 drafts were tried, and nearly all refused, each after a run of the tests."""
+    longer = "class Table:\n    kinds = {1: 'the first kind', 2: 'the second kind'}\n"
+    assert drafted(tmp_path / "alone", longer, '"RUF012"')
+    assert not drafted(tmp_path / "longer", longer, '"RUF012", "E501"')
+
+
+def test_a_repair_that_only_moves_its_finding_is_not_proposed(tmp_path: Path) -> None:
+    """With the second name changed, ruff finds that the first one is not used either."""
+    again = "def f(pair):\n    first, second = pair\n    first, second = first\n    return first\n"
+    assert not drafted(tmp_path, again, '"RUF059"')
+
+
+def test_what_a_repair_causes_is_repaired_with_it_where_ruff_has_a_safe_fix(tmp_path: Path) -> None:
+    text = 'def f(name):\n    return "no %s" % (name,)\n\n\ndef g(name):\n    return "{}".format(name)\n'
+    change = drafted(tmp_path, text, '"UP031", "UP032"')[0]
+    made = apply(text, change.edits)
+    assert made == text.replace('"no %s" % (name,)', 'f"no {name}"'), "the other finding is another change"
+    assert change.rule == "UP031"
