@@ -17,6 +17,8 @@ from tests.support.repo import make_repo
 Table = dict[str, list[tuple[str, "str | None"]]]
 
 LONG = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen end"
+WIDE = f"\n\nx = '{'x' * 50}'\n"
+"""A line as long as others may become."""
 
 CASES: Table = {
     "A001": [
@@ -66,7 +68,30 @@ CASES: Table = {
             "def f():\n    r'''\n    Is it one?\n    It is.\n    '''\n",
             "def f():\n    r'''\n    Is it one?\n\n    It is.\n    '''\n",
         ),
-        ('def f():\n    """Return one\n    or two.\n    """\n', None),
+        (
+            f'def f():\n    """Return one\n    or two.\n    """\n{WIDE}',
+            f'def f():\n    """Return one or two.\n    """\n{WIDE}',
+        ),
+        (
+            f'def f():\n    """Return one. It is a number\n    and small."""\n{WIDE}',
+            f'def f():\n    """Return one.\n\n    It is a number and small."""\n{WIDE}',
+        ),
+        (
+            'def f(x):\n    """\n    Return one\n    :param x: none\n    """\n',
+            'def f(x):\n    """\n    Return one\n\n    :param x: none\n    """\n',
+        ),
+        (
+            f'def f():\n    """Return `a.b`. This is a\n    number:\n\n    - one\n    """\n{WIDE}',
+            f'def f():\n    """Return `a.b`.\n\n    This is a number:\n\n    - one\n    """\n{WIDE}',
+        ),
+        ('def f():\n    """Return one of them, where there are\n    some.\n    """\n', None),
+        (f'def f():\n    """Return one\n    Raise the other.\n    """\n{WIDE}', None),
+        (f'def f():\n    """Return one, i.e. A\n    number. No other.\n    """\n{WIDE}', None),
+        (f'def f():\n    """Return (one. Or\n    two).\n    """\n{WIDE}', None),
+        (f'def f():\n    """\n    >>> f()\n    1\n    """\n{WIDE}', None),
+        (f'def f():\n    """Title\n    ~~~~~\n    """\n{WIDE}', None),
+        (f'def f():\n    """f(x,\n      y)\n    Return one.\n    """\n{WIDE}', None),
+        (f'def f():\n    """Return \\\n    one.\n    """\n{WIDE}', None),
     ],
     "D401": [
         (

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
+import textwrap
+from collections.abc import Sequence
 
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import Code, Edits, Unsure, sure
@@ -14,6 +17,16 @@ KIND = re.compile(
     r"(?P<word>[a-z]+) ",
     re.IGNORECASE,
 )
+OPENING = re.compile(r"""[rRuU]?("{3}|'{3})""")
+BLOCK = re.compile(r"\s*(:\w|@\w|>>>|\.\. |[-*+] |\d+[.)] |[A-Z]\w*( \w+)?:\s*$)")
+"""The beginning of what is no prose: fields, examples, directives, lists, titles of sections."""
+SENTENCE_END = re.compile(r"[.!?](?=\s+[A-Z`]|$)")
+ABBREVIATIONS = frozenset(re.findall(r"\w+", "eg ie etc vs cf approx resp incl dr mr ms no fig al"))
+BEFORE_NAMES = frozenset(
+    re.findall(r"\w+", "a an the of to by in on for with from as at and or is are be that like into using")
+)
+"""Words after which a sentence goes on, though with a capital letter."""
+USUAL_WIDTH, WIDEST = 72, 120
 VERBS = frozenset(
     re.findall(
         r"\w+",
@@ -80,11 +93,66 @@ def _bases(word: str) -> tuple[str, ...]:
 
 
 def separate_summary(code: Code, at: Diagnostic) -> Edits:
-    """D205: a blank line after the summary, where it ends with its line."""
+    """D205: a blank line after the summary, which is the first sentence, on one line."""
     found = code.find(at, ast.Constant)
-    lines = range(found.lineno, found.end_lineno or found.lineno)
-    opened = code.source(found).partition("\n")[0].strip("rRuU\"' \t")
-    summary = lines[0] if opened else lines[1]
-    sure(summary + 1 in lines, code.lines[summary].strip(), code.lines[summary - 1].rstrip().endswith((".", "?", "!")))
-    after = code.begin(summary + 1)
-    return (code.edit(after, after, "\n"),)
+    opening = OPENING.match(code.source(found))
+    if opening is None:
+        raise Unsure
+    start, end = code.start(found) + opening.end(), code.end(found) - len(opening[1])
+    sure("\\\n" not in code.text[start:end])
+    rows = code.text[start:end].split("\n")
+    first = 0 if rows[0].strip() else 1
+    paragraph = list(itertools.takewhile(str.strip, rows[first:]))
+    blocks, width = _blocks(paragraph), _usual_width(code)
+    before = "" if first else code.text[code.begin(code.line_of(start)) : start]
+    last = len(blocks) == 1 and first + len(paragraph) == len(rows)
+    summary = blocks[0][0] if first else blocks[0][0].lstrip()
+    sure(len(f"{before}{summary}{opening[1] if last else ''}") <= width)
+    sure(all(len(row) <= max(width, *map(len, paragraph)) for block in blocks[1:] for row in block))
+    made = "\n\n".join("\n".join(block) for block in ([summary], *blocks[1:]))
+    return (code.edit(start, end, "\n".join((*rows[:first], made, *rows[first + len(paragraph) :]))),)
+
+
+def _blocks(paragraph: Sequence[str]) -> list[list[str]]:
+    """Return the first sentence of a paragraph in one row, the others in rows as long as before, and what is no prose.
+
+    Without what is empty. Raises Unsure where it is not certain where the sentence ends.
+    """
+    prose = list(itertools.takewhile(lambda row: not BLOCK.match(row), paragraph))
+    sure(len(paragraph) > 1, prose)
+    margin = paragraph[1][: len(paragraph[1]) - len(paragraph[1].lstrip())]
+    sure(all(row.startswith(margin) for row in prose[1:]))
+    summary, rest = _parted(_joined(prose))
+    width = max(USUAL_WIDTH, *map(len, paragraph)) - len(margin)
+    wrapped = textwrap.wrap(rest, width, break_long_words=False, break_on_hyphens=False)
+    blocks = [[margin + summary], [margin + row for row in wrapped], list(paragraph[len(prose) :])]
+    return [block for block in blocks if block]
+
+
+def _usual_width(code: Code) -> int:
+    """Return the length of the longest lines of the file, of which one in 200 may be longer."""
+    lengths = sorted(len(line.rstrip()) for line in code.lines)
+    return min(WIDEST, lengths[-1 - len(lengths) // 200])
+
+
+def _joined(rows: Sequence[str]) -> str:
+    """Return the rows of a paragraph as one line. Raises Unsure where a row may begin an item without a full stop."""
+    texts = [row.strip() for row in rows]
+    for text, after in itertools.pairwise(texts):
+        goes_on = not after[0].isupper() or text.rpartition(" ")[2].lower() in BEFORE_NAMES
+        sure(re.search(r"[^\W_]", after), goes_on or text.endswith((".", "?", "!")))
+    return " ".join(" ".join(texts).split())
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """Return the first sentence of `text`, and what follows. Raises Unsure where it may end at an earlier full stop."""
+    end = SENTENCE_END.search(text)
+    if end is None:
+        return text, ""
+    sentence, rest = text[: end.end()], text[end.end() :].strip()
+    word = sentence[: end.start()].rpartition(" ")[2]
+    quoted = word.endswith(("`", '"'))
+    sure(quoted or (len(word) > 1 and word.strip("(").lower() not in ABBREVIATIONS and "." not in word))
+    sure(all(sentence.count(mark) % 2 == 0 for mark in '`"*'))
+    sure(all(sentence.count(one) == sentence.count(other) for one, other in ("()", "[]", "{}", "<>")))
+    return sentence, rest
