@@ -7,7 +7,8 @@ The proof of a *unit* (an outermost function or method, or a module's own code) 
    (arguments → result or exception, and the arguments afterwards), and those of calls near them, which are repeated.
    For a module's own code: its attributes, and those of its classes, have equal values.
 3. Its new functions only hold statements that were moved there: with these put back where they are called (`Restore`),
-   both versions compile to the same code, and nothing that the tests run has another result.
+   both versions compile to the same code, and nothing that the tests run has another result. The same holds for the
+   causes of exceptions, where that is the one that is being handled (`raise … from error`).
 
 Whatever is neither proved nor refuted is *unknown*. A patch with it may be offered, but never written.
 
@@ -55,11 +56,12 @@ UNKNOWN, ENDLESS = "?", "~"
 """Code of a value that cannot be encoded (agent/unit_trace.py); prefix of that of a call that does not end."""
 RUNS = ("old", "old again", "new", "new again")
 MOVED = "compiles to the same code with its new functions put back"
+CAUSED = "compiles to the same code without the causes that it names"
 READS_DOCSTRINGS = re.compile(r"__doc__|getdoc|docopt|doctest|yacc|click|typer|fire|>>>")
 Text = bytes | None
-Restore = Callable[[View, Mapping[str, tuple[str, str]]], Mapping[str, str]]
-"""Returns the new texts with moved statements put back (path -> text), from the texts before and after, and the view
-before; without the files that have none."""
+Restore = Callable[[View, Mapping[str, tuple[str, str]]], Mapping[str, tuple[str, str]]]
+"""Returns the texts to compare instead, by path, from the texts before and after, and the view before: the new one has
+moved statements put back, and both are without causes of exceptions. Files that have none are left out."""
 Unit = tuple[str, str]
 """Path, and qualified name of an outermost function or method; "" for the module's own code."""
 
@@ -148,20 +150,21 @@ class Equivalence:
 
     def _moved(
         self, views: Views, before: Patch, edits: Mapping[str, FileEdit], texts: Mapping[str, tuple[Text, Text]]
-    ) -> frozenset[Unit]:
-        """Return the units in which statements were only moved into new functions, and these functions."""
-        pairs = {path: (_text(texts[path][0]), _text(texts[path][1])) for path, edit in edits.items() if edit.added}
+    ) -> dict[Unit, str]:
+        """Return why they are equal by unit: those whose statements moved into new functions, these, and causes."""
+        pairs = {path: (_text(texts[path][0]), _text(texts[path][1])) for path, edit in edits.items() if edit.changed}
         if not pairs:
-            return frozenset()
+            return {}
         with views.open(before) as view:
             found = self.restore(view, pairs)
-        moved: set[Unit] = set()
-        for path, text in found.items():
-            left = FileEdit.of_texts(pairs[path][0], text)
+        moved: dict[Unit, str] = {}
+        for path, instead in found.items():
+            left, edit = FileEdit.of_texts(*instead), edits[path]
             # A class with a new method must also be seen as it is when it is loaded: what is inherited is elsewhere.
-            known = {""} if any("." in name for name in edits[path].added) else set()
-            moved |= {(path, name) for name in edits[path].changed - left.changed - known if left.new}
-        return frozenset(moved)
+            known = {""} if any("." in name for name in edit.added) else set()
+            names = edit.changed - left.changed - known if left.new else ()
+            moved |= {(path, name): MOVED if edit.added else CAUSED for name in names}
+        return moved
 
     def _compared(
         self,
@@ -171,7 +174,7 @@ class Equivalence:
         cases: Mapping[str, Case],
         edits: Mapping[str, FileEdit],
         *,
-        moved: frozenset[Unit],
+        moved: Mapping[Unit, str],
         until: float,
     ) -> Compared:
         changed, equal = _changed(edits), _same(edits)
@@ -181,12 +184,13 @@ class Equivalence:
             chosen, old, new = self._watched(views, before, after, cases, edits, until=until)
         except (_NotComparedError, RunnerError, WorkspaceError) as error:
             why = str(error) if time.monotonic() < until else "the time for comparisons is used up"
-            equal |= dict.fromkeys(moved, MOVED)
+            equal |= moved
             return Compared(equal, {}, {one: f"not compared: {why}" for one in changed if one not in moved})
         reasons: dict[bool | None, dict[Unit, str]] = {True: equal, False: {}, None: {}}
         for path, name in changed:
             verdict, why = _judged(path, name, edits[path], old, new)
-            verdict, why = (True, MOVED) if verdict is None and (path, name) in moved else (verdict, why)
+            if verdict is None and (path, name) in moved:
+                verdict, why = True, moved[path, name]
             reasons[verdict][path, name] = f"{name or path}: {why}{chosen.remark}"
         return Compared(reasons[True], reasons[False], reasons[None])
 

@@ -37,10 +37,9 @@ def number(text):
 
 def unproved(text):
     """No test runs the last line."""
-    try:
+    if text == "8":
         return int(text)
-    except ValueError:
-        raise KeyError(text)
+    return type(text) == str
 
 
 def small(one, other):
@@ -109,7 +108,7 @@ def test_what_is_proved_is_written(fixed: tuple[str, dict[str, Any]]) -> None:
 
 def test_what_no_test_runs_is_offered(fixed: tuple[str, dict[str, Any]]) -> None:
     text, report = fixed
-    assert "    except ValueError:\n        raise KeyError(text)\n\n\ndef small" in text
+    assert "    return type(text) == str\n\n\ndef small" in text
     (offer,) = report["offers"]
     assert offer["why"] == "unproved: no test executes line 16"
     assert len(offer["alternatives"]) == 1
@@ -123,12 +122,12 @@ def test_what_changes_a_result_is_left_out(fixed: tuple[str, dict[str, Any]]) ->
 
 @pytest.mark.thorough
 def test_an_offer_can_be_picked(tmp_path: Path) -> None:
-    files = {"lint.py": LINT, "test_lint.py": TESTS, "pyproject.toml": '[tool.ruff.lint]\nselect = ["B"]\n'}
+    files = {"lint.py": LINT, "test_lint.py": TESTS, "pyproject.toml": '[tool.ruff.lint]\nselect = ["E721"]\n'}
     top = make_repo(tmp_path / "repo", files)
     said = coderefine("fix", "--no-model", "--format", "json", cwd=top)
     picked = coderefine("pick", json.loads(said.out)["run"], "1", cwd=top)
     assert picked.code == 0, picked
-    assert (top / "lint.py").read_text().count(" from error\n") == 2
+    assert "    return type(text) is str\n" in (top / "lint.py").read_text()
 
 
 LONG = """x  =  1

@@ -227,8 +227,8 @@ def test_statements_that_only_moved_need_no_test(tmp_path: Path, result: str, eq
     top = make_repo(tmp_path / "p", {"m.py": UNTESTED.format("x + x"), "test_m.py": tests})
     place, config = locate([top], top), Config(python=sys.executable)
 
-    def restore(_view: object, texts: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-        return {path: UNTESTED.format(result) for path in texts}
+    def restore(_view: object, texts: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+        return {path: (before, UNTESTED.format(result)) for path, (before, _) in texts.items()}
 
     with open_views(place) as views:
         found = Equivalence(place, interpreter(place, config, {}), config, restore).compare(

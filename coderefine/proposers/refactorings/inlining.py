@@ -2,6 +2,7 @@
 
 Each step is guessed and then checked: extracting the statements that were put back (`examined`, `extracted`) must give
 the function and its call again. So the data flow has the same say as for a draft, and a wrong guess proves nothing.
+Before that, causes of exceptions are left out (`causes.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined
+from coderefine.proposers.refactorings.causes import READS_CAUSES, without_causes
 from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import belongs, python_files
 from coderefine.proposers.refactorings.flow import Function, called, own_nodes, uses
@@ -62,11 +64,15 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class _Project:
-    """By what a project may notice new functions: its private names and CLASS.METHOD, frames, and finalizers."""
+    """By what a project may notice new functions: its private names and CLASS.METHOD, frames, and finalizers.
+
+    `reads_causes`: whether it may notice the causes of exceptions.
+    """
 
     words: AbstractSet[str]
     sees_frames: bool
     finalized: bool
+    reads_causes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +80,20 @@ class Restored:
     """The text of a file with new functions put back; these functions, and the methods that pass their receiver on.
 
     `methods`: as CLASS.METHOD. `holds`: whether a variable of a new function may hold the last reference to an object.
+    `before`: the text to compare with; without causes of exceptions if `without_causes`.
     """
 
+    before: str
     text: str
-    names: frozenset[str]
-    methods: frozenset[str]
-    holds: bool
+    names: frozenset[str] = frozenset()
+    methods: frozenset[str] = frozenset()
+    holds: bool = False
+    without_causes: bool = False
 
     def is_unnoticed(self, project: _Project) -> bool:
-        if project.sees_frames or (project.finalized and self.holds):
+        if (project.sees_frames and self.names) or (project.finalized and self.holds):
+            return False
+        if self.without_causes and project.reads_causes:
             return False
         return project.words.isdisjoint(self.names | self.methods)
 
@@ -91,17 +102,19 @@ class Inlining:
     """Returns files with their new functions put back, where the project's other files allow it.
 
     They must not know the names of the new functions, nor call a method that has a new one with objects of other
-    classes; and nothing in the project, other than tests, may look at the calls above it.
+    classes; and nothing in the project, other than tests, may look at the calls above it, or at causes of exceptions.
     """
 
     def __init__(self, place: Place, protection: Protection) -> None:
         self._place, self._protection = place, protection
 
-    def __call__(self, view: View, texts: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-        """Return the text by path, for those of `texts` (before and after) that have such functions."""
+    def __call__(self, view: View, texts: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+        """Return both texts by path, for those of `texts` (before and after) that have such functions or causes."""
         every = {path: found for path, pair in texts.items() if (found := restored(*pair))}
         project = self._project(view) if every else None
-        return {path: one.text for path, one in every.items() if project is not None and one.is_unnoticed(project)}
+        if project is None:
+            return {}
+        return {path: (one.before, one.text) for path, one in every.items() if one.is_unnoticed(project)}
 
     def _project(self, view: View) -> _Project | None:
         """Read the project's Python files; None if there are too many."""
@@ -112,25 +125,46 @@ class Inlining:
         every = [data.decode("utf-8", "replace") for _, data in read]
         program = [text for text, (path, _) in zip(every, read, strict=True) if not self._protection.is_test(path)]
         words = {word for text in every for kind in (PRIVATE, OF_CLASS) for word in kind.findall(text)}
-        return _Project(words, any(map(SEES_FRAMES.search, program)), any(map(FINALIZED.search, program)))
+        found = (any(map(sign.search, program)) for sign in (SEES_FRAMES, FINALIZED, READS_CAUSES))
+        return _Project(words, *found)
 
 
 def restored(before: str, after: str) -> Restored | None:
-    """Return the file `after` with the new functions put back that are plain extractions; None if there are none."""
+    """Return the file `after` with the new functions put back that are plain extractions, both without causes.
+
+    None if there are none.
+    """
+    plain = without_causes(before, after)
+    before, after = plain or (before, after)
     old, new = syntax(before), syntax(after)
     if old is None or new is None:
         return None
     known = {one.name for one in _definitions(old.body, ())}
     fresh = {one.name for one in _definitions(new.body, ()) if _is_new(one.node, before, after)} - known
-    names, methods, holds = set(), set(), False
-    while done := next(_steps(new, fresh), None):
+    done = [*_all_put_back(new, fresh)]
+    return _result(before, new, done, without_causes=plain is not None) if done or plain else None
+
+
+def _all_put_back(tree: ast.Module, fresh: AbstractSet[str]) -> Iterator[tuple[_Definition, _Definition]]:
+    """Put functions of `fresh` back in `tree`, one after the other; yield what called each, and the function."""
+    while done := next(_steps(tree, fresh), None):
         caller, helper, function = done
         caller.home[caller.home.index(caller.node)] = function
         helper.home.remove(helper.node)
-        names.add(helper.node.name)
-        methods |= {f"{helper.classes[-1].name}.{caller.node.name}"} if helper.classes else set()
-        holds = holds or _destroys_early(helper.node, ANY)
-    return Restored(ast.unparse(new), frozenset(names), frozenset(methods), holds) if names else None
+        yield caller, helper
+
+
+def _result(
+    before: str, new: ast.Module, done: Sequence[tuple[_Definition, _Definition]], *, without_causes: bool
+) -> Restored:
+    return Restored(
+        before,
+        ast.unparse(new),
+        names=frozenset(helper.node.name for _, helper in done),
+        methods=frozenset(f"{one.classes[-1].name}.{caller.node.name}" for caller, one in done if one.classes),
+        holds=any(_destroys_early(helper.node, ANY) for _, helper in done),
+        without_causes=without_causes,
+    )
 
 
 def _definitions(body: list[ast.stmt], classes: Classes) -> Iterator[_Definition]:

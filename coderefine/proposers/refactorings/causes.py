@@ -1,0 +1,85 @@
+"""Leave out the causes that a file names where that says only what is so in any case.
+
+In the handler of `error`, `raise A() from error` differs from `raise A()` in the attributes `__cause__` and
+`__suppress_context__`, which tracebacks show, and in nothing else: the handled exception is the context of both.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from coderefine.source import syntax
+
+READS_CAUSES = re.compile(r"__cause__|__context__|__suppress_context__")
+"""What a project must not have, other than in tests, where causes are to make no difference."""
+SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals", "_getframe", "currentframe"})
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def without_causes(before: str, after: str) -> tuple[str, str] | None:
+    """Return two versions of a file without such causes, and without the names that only they use.
+
+    None if as many are in both.
+    """
+    trees = syntax(before), syntax(after)
+    if trees[0] is None or trees[1] is None or _removed(trees[0]) == _removed(trees[1]):
+        return None
+    return ast.unparse(trees[0]), ast.unparse(trees[1])
+
+
+def _removed(tree: ast.Module) -> int:
+    """Remove the causes, and names of exceptions that are not used; return how many causes there were."""
+    found = list(_causes(tree, None))
+    for statement in found:
+        statement.cause = None
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)):
+        _remove_unused_names(function)
+    return len(found)
+
+
+def _causes(node: ast.AST, handler: ast.ExceptHandler | None) -> Iterator[ast.Raise]:
+    """Yield the statements in `node` that name the exception of the innermost handler as the cause of a new one."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Raise) and handler is not None and _names_handled(child, handler):
+            yield child
+        if isinstance(child, ast.ExceptHandler):
+            yield from _causes(child, child)
+        elif type(child).__name__ != "TryStar":  # there, the handler has a part of the exception
+            yield from _causes(child, None if isinstance(child, (*FUNCTIONS, ast.ClassDef)) else handler)
+
+
+def _names_handled(statement: ast.Raise, handler: ast.ExceptHandler) -> bool:
+    name = getattr(statement.cause, "id", None)
+    if name is None or name != handler.name or not _is_new(statement.exc):
+        return False
+    same = [node for node in ast.walk(handler) if node is not handler and name in _bound(node)]
+    return not same
+
+
+def _is_new(raised: ast.expr | None) -> bool:
+    """Return whether an exception is made where it is raised, so that it has no cause yet: `A()`, or a class."""
+    last = raised.attr if isinstance(raised, ast.Attribute) else getattr(raised, "id", "")
+    return isinstance(raised, ast.Call) or last[:1].isupper()
+
+
+def _bound(node: ast.AST) -> list[str]:
+    """Return the names that a node binds, or declares."""
+    if isinstance(node, ast.Name):
+        return [] if isinstance(node.ctx, ast.Load) else [node.id]
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        return node.names
+    if isinstance(node, ast.alias):
+        return [(node.asname or node.name).partition(".")[0]]
+    return [name for field in ("name", "arg", "rest") if isinstance(name := getattr(node, field, None), str)]
+
+
+def _remove_unused_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """Remove the names of the handlers in `function` that occur nowhere else in it."""
+    nodes = list(ast.walk(function))
+    others = [node for node in nodes if not isinstance(node, ast.ExceptHandler)]
+    used = {name for node in others for name in (*_bound(node), getattr(node, "id", ""), getattr(node, "attr", ""))}
+    if SEES_NAMES.isdisjoint(used):
+        for handler in (node for node in nodes if isinstance(node, ast.ExceptHandler)):
+            handler.name = handler.name if handler.name in used else None
