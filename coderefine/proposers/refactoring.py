@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
 from coderefine.core import Alternative, Cost, Event, Listen, Offer, Patch, Proposals, Searcher, Situation, View, Views
@@ -24,8 +24,8 @@ from coderefine.source import decode
 if TYPE_CHECKING:
     from coderefine.core import Attempt
 
-ROUNDS = 2
-"""Comparisons with one change for each function, where several changes together were not proved."""
+ROUNDS = 9
+"""Comparisons of halves, where several changes of one function, or of a module's own code, were not proved together."""
 DRAFTING = 0.5
 """Share of the seconds left for finding changes; the rest is for their comparison and proof."""
 EQUAL, DIFFERENT, UNKNOWN = "equal", "different", "unknown"
@@ -120,28 +120,34 @@ class Refactoring(Searcher):
         yield from (change for change in drafts if change.edits)
 
     def _compare(self, situation: Situation, views: Views, tree: _Tree) -> None:
-        """Classify the changes that were not compared yet: all together, then one for each function at a time.
+        """Classify the changes that were not compared yet: all together; those of one function then by halves.
 
         Only while it leaves time for the proof of those that are equal.
         """
-        waiting = [change for key, change in tree.changes.items() if key not in self._known]
-        for turn in range(ROUNDS + 1):
-            batch = [*waiting] if not turn else list(tree.first_of_each_unit(waiting))
-            if not batch or not self._equivalence.affords(situation.seconds_left):
+        waiting = [[change for key, change in tree.changes.items() if key not in self._known]]
+        for _ in range(ROUNDS + 1):
+            groups = list(tree.without_shared_units(waiting))
+            if not any(groups) or not self._equivalence.affords(situation.seconds_left):
                 break
-            best = situation.best
-            self._listen(Event("stage", f"{self.name}: comparing the behaviour of {counted(len(batch), 'draft')}"))
-            found = self._equivalence.compare(
-                views, best.patch, tree.patch(batch), best.cases, tree.texts, within=situation.seconds_left
-            )
-            alone = tree.alone_in_unit(batch)
-            for change in batch:
-                verdict = _verdict(found, tree.units(change))
-                if verdict[0] == EQUAL or change in alone:
-                    self._known[tree.key(change)] = verdict
-                    waiting.remove(change)
+            found = self._compared(situation, views, tree, list(chain(*groups)))
+            waiting = [group for group in waiting if group not in groups]
+            waiting += chain(*(self._unsettled(tree, group, found) for group in groups))
         why = "not compared alone: too many drafts, or no time left"
-        self._known.update(dict.fromkeys(map(tree.key, waiting), (UNKNOWN, why)))
+        self._known.update((tree.key(change), (UNKNOWN, why)) for change in chain(*waiting))
+
+    def _compared(self, situation: Situation, views: Views, tree: _Tree, batch: Sequence[CodeChange]) -> Compared:
+        best, left = situation.best, situation.seconds_left
+        self._listen(Event("stage", f"{self.name}: comparing the behaviour of {counted(len(batch), 'draft')}"))
+        return self._equivalence.compare(views, best.patch, tree.patch(batch), best.cases, tree.texts, within=left)
+
+    def _unsettled(self, tree: _Tree, group: Sequence[CodeChange], found: Compared) -> Iterator[list[CodeChange]]:
+        """Note what was found about the changes of `group`; yield the halves of those that must be compared again."""
+        alone = tree.alone_in_unit(group)
+        for change in group:
+            verdict = _verdict(found, tree.units(change))
+            if verdict[0] == EQUAL or change in alone:
+                self._known[tree.key(change)] = verdict
+        yield from tree.halves(change for change in group if tree.key(change) not in self._known)
 
     def _halved(
         self, situation: Situation, tree: _Tree, changes: Sequence[CodeChange], *, offered: bool = False
@@ -196,12 +202,24 @@ class _Tree:
             self._units[id(change)] = frozenset((change.path, name) for name in edit.changed)
         return self._units[id(change)]
 
-    def first_of_each_unit(self, changes: Iterable[CodeChange]) -> Iterator[CodeChange]:
+    def without_shared_units(self, groups: Iterable[list[CodeChange]]) -> Iterator[list[CodeChange]]:
+        """Yield those of `groups` that share no unit with one before: together, they tell which group is equal."""
         taken: set[tuple[str, str]] = set()
+        for group in groups:
+            units = frozenset().union(*map(self.units, group))
+            if taken.isdisjoint(units):
+                taken |= units
+                yield group
+
+    def halves(self, changes: Iterable[CodeChange]) -> Iterator[list[CodeChange]]:
+        """Yield the halves of each group of `changes` that share units."""
+        groups: list[list[CodeChange]] = []
         for change in changes:
-            if taken.isdisjoint(self.units(change)):
-                taken |= self.units(change)
-                yield change
+            near = [one for one in groups if any(self.units(change) & self.units(other) for other in one)]
+            groups = [*(one for one in groups if one not in near), [*chain(*near), change]]
+        for group in groups:
+            middle = len(group) // 2
+            yield from filter(None, (group[:middle], group[middle:]))
 
     def alone_in_unit(self, changes: Sequence[CodeChange]) -> list[CodeChange]:
         """Return those of `changes` that share no unit with another one."""

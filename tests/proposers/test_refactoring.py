@@ -195,8 +195,8 @@ class Timed:
         time.sleep(0.2)
         return Compared({}, {}, {("a.py", "f"): "not run"})
 
-    def affords(self, _within: float | None = None) -> bool:
-        return True
+    def affords(self, within: float | None = None) -> bool:
+        return (within or 0.0) > 1.0
 
     def left(self, within: float | None = None) -> float:
         return within or 0.0
@@ -219,6 +219,36 @@ def test_300_seconds_do_not_become_488_because_drafting_and_comparing_were_given
     assert offered is not None
     assert 0 < offered.count(b"y = ") <= 20, "half of the time is for drafting"
     given = [seconds for seconds in timed.within if seconds is not None]
-    assert len(given) == 3
+    assert len(given) > 2
     assert all(later < earlier - 0.15 for earlier, later in pairwise(given)), given
     assert given[0] < 2.2
+
+
+class Strict:
+    """Comparisons in which one text changes behaviour, wherever it is in the module."""
+
+    def compare(
+        self, _views: object, _before: Patch, after: Patch, *_: object, within: float | None = None
+    ) -> Compared:
+        differs = b"wrong" in (after.files["a.py"] or b"")
+        return Compared({}, {("a.py", ""): "another value"} if differs else {}, {})
+
+    def affords(self, _within: float | None = None) -> bool:
+        return True
+
+    def left(self, _within: float | None = None) -> float:
+        return 1.0
+
+
+def test_one_wrong_draft_does_not_leave_sixteen_others_of_its_module_unproved(tmp_path: Path) -> None:
+    """All attributes of classes are the module's own code; only two more drafts of it were compared alone (wtforms)."""
+    text = "".join(f"x{number:02} = 0\n" for number in range(16))
+    place = locate([make_repo(tmp_path / "repo", {"a.py": text})], tmp_path / "repo")
+    new = ["'wrong'" if number == 5 else "1" for number in range(16)]
+    edits = [(line, TextEdit((line, 7), (line, 8), new[line - 1])) for line in range(1, 17)]
+    found = [CodeChange("a.py", "R1", line, "", (edit,)) for line, edit in edits]
+    best = Attempt(0, Patch(), (), Verdict(ok=True))
+    with open_views(place) as views:
+        proposer = Refactoring("rewrite", lambda *_: found, cast("Equivalence", Strict()))
+        patch = next(proposer.propose(Situation(best, best, (best,), (), ("a.py",)), views))
+    assert (patch.files["a.py"] or b"").count(b"= 1\n") == 15

@@ -162,10 +162,15 @@ def _class_values(name: str, value: type, around: "Tuple[type, ...]") -> Dict[st
     return found
 
 
+DESCRIBING = frozenset(("__annotations__", "__annotate_func__", "__annotations_cache__"))
+"""Attributes of classes that hold their annotations, each its own."""
+
+
 def _overridden(value: type) -> List[str]:
     """Return the attributes of a class that a base class has too, and those that a subclass has: wherever they are."""
     bases = value.__mro__[1:]
     below: List[type] = list(type.__subclasses__(value))
     for one in below:
         below.extend(type.__subclasses__(one))
-    return sorted(name for name in vars(value) if any(name in vars(one) for one in (*bases, *below)))
+    names = (name for name in vars(value) if name not in DESCRIBING)
+    return sorted(name for name in names if any(name in vars(one) for one in (*bases, *below)))
