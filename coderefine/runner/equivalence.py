@@ -2,13 +2,13 @@
 
 The proof of a *unit* (an outermost function or method, or a module's own code) is one of these:
 
-1. Both versions compile to the same code, except for line numbers, names of local variables, and docstrings.
+1. Both versions compile to the same code, except for line numbers, names of local variables, docstrings, and causes of
+   exceptions where that is the one that is being handled (`raise … from error`).
 2. The tests execute every changed line of it, and all results are equal: those of the tests' calls, recorded in place
    (arguments → result or exception, and the arguments afterwards), and those of calls near them, which are repeated.
    For a module's own code: its attributes, and those of its classes, have equal values.
 3. Its new functions only hold statements that were moved there: with these put back where they are called (`Restore`),
-   both versions compile to the same code, and nothing that the tests run has another result. The same holds for the
-   causes of exceptions, where that is the one that is being handled (`raise … from error`).
+   both versions compile to the same code, and nothing that the tests run has another result.
 
 Whatever is neither proved nor refuted is *unknown*. A patch with it may be offered, but never written.
 
@@ -177,7 +177,8 @@ class Equivalence:
         moved: Mapping[Unit, str],
         until: float,
     ) -> Compared:
-        changed, equal = _changed(edits), _same(edits)
+        equal = _same(edits) | {unit: why for unit, why in moved.items() if why == CAUSED}
+        changed = [unit for unit in _changed(edits) if unit not in equal]
         if not changed:
             return Compared(equal)
         try:

@@ -12,7 +12,8 @@ import pytest
 
 from coderefine.config import Config
 from coderefine.core import Case, Patch, Status, Views
-from coderefine.project import interpreter, locate
+from coderefine.project import Protection, interpreter, locate
+from coderefine.proposers.refactorings.inlining import Inlining
 from coderefine.runner.equivalence import Compared, Equivalence, FileEdit
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo
@@ -241,3 +242,18 @@ def test_statements_that_only_moved_need_no_test(tmp_path: Path, result: str, eq
     assert ("m.py", "triple") in found.equal, found
     assert set(found.different) == (set() if equal else {("m.py", "double")}), found
     assert not found.unknown
+
+
+def test_a_cause_needs_no_comparison(tmp_path: Path) -> None:
+    """In prettytable, one of 214 repeated calls had another result by chance, and the repair was left out."""
+    before = "def f(a):\n    try:\n        return a[0]\n    except KeyError:\n        raise ValueError(a)\n"
+    after = before.replace("KeyError:", "KeyError as error:")
+    after = after.replace("raise ValueError(a)", "raise ValueError(a) from error")
+    place = locate([make_repo(tmp_path / "p", {"m.py": before})], tmp_path / "p")
+    config = Config(python=sys.executable)
+    restore = Inlining(place, Protection.of(place, config))
+    with open_views(place) as views:
+        found = Equivalence(place, interpreter(place, config, {}), config, restore).compare(
+            views, Patch(), Patch({"m.py": after.encode()}, "test", ""), {}, {"m.py": before.encode()}, within=0.0
+        )
+    assert found == Compared({("m.py", "f"): "compiles to the same code without the causes that it names"})

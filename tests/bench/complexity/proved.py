@@ -23,16 +23,9 @@ from typing import Any
 
 from coderefine.critics.complexity import Complex, measure
 from tests.bench.complexity.shorten import rank
-from tests.bench.lint.repair import commit, outcomes, run, unpacked
+from tests.bench.lint.repair import HALVES, SECONDS, commit, environment, outcomes, run, unpacked
 
-LIMIT, SECONDS = 10, "300"
-NEEDS = ("pytest", "pytest-lazy-fixtures", "hypothesis", "freezegun", "six", "wcwidth", "markupsafe", "email_validator")
-MORE_NEEDS = ("lxml", "pytest-cov", "jsonpointer", "webencodings", "pytz")
-"""What the tests of the packages need."""
-HALVES = {
-    "development": ("mistune", "sqlparse", "tabulate", "prettytable", "pyflakes", "wtforms"),
-    "held-out": ("python-dateutil", "tinycss2", "cssselect", "configobj", "xmltodict", "jsonpatch"),
-}
+LIMIT = 10
 Over = Mapping[tuple[str, str], Complex]
 
 
@@ -93,15 +86,6 @@ def growths(
         first, second = ([bool(line.strip()) for line in text[path].split("\n")] for text in (before, after))
         brought = [all_over[key] for key in done if key[0] == path]
         yield (sum(second) - sum(first)) / sum(sum(first[one.first - 1 : one.last]) for one in brought)
-
-
-def environment(folder: Path) -> str:
-    """Return the interpreter of the environment for the tests."""
-    python = folder / "environment" / "bin" / "python"
-    if not python.exists():
-        run(sys.executable, "-m", "venv", str(folder / "environment"), cwd=folder)
-        run(str(python), "-m", "pip", "install", "-q", *NEEDS, *MORE_NEEDS, cwd=folder)
-    return str(python)
 
 
 def measured(folder: Path, package: str, python: str) -> Row:
