@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 from coderefine.config import Config
 from coderefine.project import interpreter, locate
-from coderefine.runner.agent.call_probe import Call, fits, label, near
+from coderefine.runner.agent.call_probe import Answers, Call, comparable, fits, label, near
 from coderefine.runner.agent.short_repr import Describer
 from coderefine.runner.agent.value_variants import at_limits, variants
 from coderefine.runner.candidates import Comparison
@@ -401,6 +402,50 @@ def test_variants_are_others_of_the_same_type(value: object) -> None:
 def test_nothing_is_known_of_other_types() -> None:
     assert variants(Path(), random.Random(1)) == []
     assert variants(None, random.Random(1)) == []
+
+
+def test_a_container_that_keeps_its_items_in_an_attribute_is_not_copied_forever() -> None:
+    """boltons: a copy of its list of lists appended to the lists of the original, and nothing was compared."""
+
+    class Lists(list[int]):
+        def __init__(self) -> None:
+            self.parts = [[1]]
+
+        def __iter__(self) -> Iterator[int]:
+            return itertools.chain.from_iterable(self.parts)
+
+        def append(self, item: int) -> None:
+            self.parts[-1].append(item)
+            if len(self.parts[-1]) > 1000:
+                raise AssertionError("this does not end")
+
+    value = Lists()
+    assert variants(value, random.Random(1)) == []
+    assert value.parts == [[1]]
+
+
+def test_calls_with_large_arguments_are_not_varied() -> None:
+    """One of them took the time of all others, and more."""
+
+    def first(items: Any, at: int) -> Any:
+        return items[at]
+
+    assert isinstance(first, FunctionType)
+    heavy = Call(first, [list(range(1000)), 1], {}, recorded=True, heavy=True)
+    light = Call(first, [[1, 2], 1], {}, recorded=True)
+    found = [call for _, call in near([heavy, light])]
+    assert found[0] == light
+    assert found[-1] == heavy
+    assert len(found) > 2
+    assert all(len(call.args[0]) < 10 for call in found[:-1])
+
+
+def test_a_candidate_whose_time_is_over_a_little_earlier_is_no_other_program() -> None:
+    """On a busy machine the last calls of one of two equal programs were missing, and counted as endless."""
+    rows = {name: Answers(["a", "b", "c"][:size], [""] * size) for name, size in (("", 3), ("1", 2), ("again", 3))}
+    assert comparable(rows, "again")["1"].codes == comparable(rows, "again")[""].codes == ["a", "b"]
+    hung = {**rows, "1": Answers(["a", "~"], ["", ""])}
+    assert comparable(hung, "again")["1"].codes == ["a", "~", "~"]
 
 
 def test_calls_near_those_with_large_arguments_are_found_in_time() -> None:

@@ -19,7 +19,7 @@ import sys
 import time
 import types
 import typing
-from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple, TypeVar
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Tuple, TypeVar
 
 from .short_repr import Describer
 from .value_variants import at_limits, variants
@@ -32,8 +32,11 @@ At most PER_FUNCTION calls of one function by failing tests are recorded, and as
 PER_FUNCTION = 8
 MOST_FIELDS = 6
 """Maximum number of attributes of one argument with which another argument may be compared."""
-SLOW = 0.02
-"""CPU seconds for copying the arguments; after a slower copy, no more calls of that function are recorded."""
+SLOW, MOST_SLOW = 0.02, 3
+"""CPU seconds for copying the arguments, and maximum number of slower copies of the arguments of one function.
+
+After these no more calls of it are recorded. The first such call is kept; it is not varied.
+"""
 NEAR = 320
 """Maximum number of variants, which differ from a recorded call in one argument."""
 PATIENCE, WAITING = 0.03, 0.3
@@ -61,7 +64,8 @@ T = TypeVar("T")
 class Call(NamedTuple):
     """A function and its arguments. `recorded`: made by a test; otherwise a variant of such a call.
 
-    `failing`: whether a failing test made the call (or the call that it varies).
+    `failing`: whether a failing test made the call (or the call that it varies). `heavy`: the arguments are so large
+    that copying them takes longer than SLOW.
     """
 
     function: types.FunctionType
@@ -69,6 +73,7 @@ class Call(NamedTuple):
     kwargs: Dict[str, Any]
     recorded: bool
     failing: bool = False
+    heavy: bool = False
 
     @property
     def kind(self) -> str:
@@ -109,7 +114,7 @@ class CallRecorder:
         self._frames: List[types.FrameType] = []
         self._counts: "Dict[Tuple[types.CodeType, bool], int]" = {}
         self._kept = {True: 0, False: 0}
-        self._dear: "Set[types.CodeType]" = set()
+        self._slow: "Dict[types.CodeType, int]" = {}
         self.calls: List[Call] = []
 
     def start(self) -> None:
@@ -138,7 +143,9 @@ class CallRecorder:
         """Return whether enough calls of `code` are recorded; half of the total is kept for calls by passing tests."""
         failing = self._failing()
         most = self._most[edited]
-        if self._kept[edited] >= (most // 2 if failing else most) or code in self._dear or self._left <= 0:
+        if self._kept[edited] >= (most // 2 if failing else most) or self._left <= 0:
+            return True
+        if self._slow.get(code, 0) >= MOST_SLOW:
             return True
         return self._counts.get((code, failing), 0) >= PER_FUNCTION
 
@@ -162,10 +169,11 @@ class CallRecorder:
         finally:
             spent = time.thread_time() - began
             self._left -= spent
-            if spent > SLOW:
-                self._dear.add(code)
-        self._kept[id(code) in self._edited] += 1
-        self.calls.append(Call(function, args, kwargs, recorded=True, failing=failing))
+            heavy = spent > SLOW
+            self._slow[code] = self._slow.get(code, 0) + heavy
+        if not heavy or self._slow[code] == 1:
+            self._kept[id(code) in self._edited] += 1
+            self.calls.append(Call(function, args, kwargs, recorded=True, failing=failing, heavy=heavy))
 
 
 def bound(code: types.CodeType, values: Dict[str, Any]) -> "tuple[List[Any], Dict[str, Any]]":
@@ -187,13 +195,19 @@ def near(calls: List[Call], most: int = NEAR, seconds: float = math.inf) -> "Lis
     """Return the recorded calls followed by variants that differ in one argument, taken in turn from each call.
 
     Each has its label. A variant that is itself recorded is left out: what a repaired test calls is not near it.
+    Heavy calls come last and are not varied: each candidate needs a copy of the arguments, and a single one may take
+    more time than all other calls together.
     `seconds`: CPU time, after which there are fewer: arguments may be objects that refer to most of the program's.
     """
-    recorded = [(label(call), call) for call in _within(calls, seconds / 3)]
-    known = {name for name, _ in recorded}
+    recorded, heavy = (_labelled(calls, seconds / 3, heavy=heavy) for heavy in (False, True))
+    known = {name for name, _ in (*recorded, *heavy)}
     rows = [_around(call, random.Random(at)) for at, (_, call) in _within(enumerate(recorded), seconds / 3)]
     others = ((label(call), call) for call in _within(_in_turn(rows), seconds / 3))
-    return [*recorded, *itertools.islice((one for one in others if one[0] not in known), most)]
+    return [*recorded, *itertools.islice((one for one in others if one[0] not in known), most), *heavy]
+
+
+def _labelled(calls: List[Call], seconds: float, *, heavy: bool) -> "List[Tuple[str, Call]]":
+    return [(label(call), call) for call in _within((one for one in calls if one.heavy == heavy), seconds)]
 
 
 def _within(values: "Iterable[T]", seconds: float) -> "Iterator[T]":
@@ -271,15 +285,19 @@ class Answers(NamedTuple):
     texts: List[str]
 
 
-def answers(calls: List[Call], until: float, *, describe: bool = False) -> Answers:
-    """Execute `calls` in order and return their answers; the calls left at `until` (monotonic seconds) have none."""
+def answers(calls: List[Call], until: float, *, seconds: float = math.inf, describe: bool = False) -> Answers:
+    """Execute `calls` in order and return their answers.
+
+    Calls that are left at `until` (monotonic seconds), or after `seconds` of CPU time, have none.
+    """
+    cpu = time.process_time() + seconds
     found = Answers([], [])
     describer = Describer() if describe else None
     before = {number: signal.signal(number, _ring) for number in (signal.SIGPROF, signal.SIGALRM)}
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             for call in calls:
-                if time.monotonic() > until:
+                if time.monotonic() > until or time.process_time() > cpu:
                     break
                 code, text = _answer(call, describer)
                 found.codes.append(code)
@@ -294,13 +312,14 @@ def comparable(found: Dict[str, Answers], again: str) -> Dict[str, Answers]:
     """Return the rows of `found` (results by candidate) with equal lengths and without unstable results.
 
     The unchanged program has run twice, under the keys "" and `again`; if one of the two is missing, return {}. Every
-    row is cut to the shorter of these two; where a candidate has fewer results, the missing ones count as timeouts. A
-    call whose result differs between the two runs gets an empty code in all rows. The row `again` is left out.
+    row is cut to the shorter of these two, and to that of a candidate whose time was over a little earlier although no
+    call of it hung. Where another candidate has fewer results, the missing ones count as timeouts. A call whose result
+    differs between the two runs gets an empty code in all rows. The row `again` is left out.
     """
     if "" not in found or again not in found:
         return {}
     first, second = found[""].codes, found[again].codes
-    length = min(len(first), len(second))
+    length = _common_length(min(len(first), len(second)), (row.codes for row in found.values()))
     made = {}
     for number, row in found.items():
         if number == again:
@@ -309,6 +328,11 @@ def comparable(found: Dict[str, Answers], again: str) -> Dict[str, Answers]:
         steady = [code if first[at] == second[at] else "" for at, code in enumerate(codes)]
         made[number] = Answers(steady, row.texts[:length])
     return made
+
+
+def _common_length(most: int, rows: "Iterable[List[str]]") -> int:
+    """Return the length of the shortest of `rows`, at most `most`, without those that hung or have under half."""
+    return min([most, *(len(row) for row in rows if TIMEOUT not in row and 2 * len(row) > most)])
 
 
 def kinds(calls: List[Call], found: Dict[str, Answers]) -> List[str]:

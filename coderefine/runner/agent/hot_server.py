@@ -32,6 +32,8 @@ from .loaded_modules import LoadedModules, loaded
 from .server_plugin import ServerPlugin
 from .working_tree import WorkingTree, decoded, ours
 
+WALL = 4.0
+"""Factor of the CPU time for answers that gives the limit of wall time, for calls that wait and for busy processors."""
 AGAIN = "again"
 """Key of the second answers of the unchanged program."""
 WATCHED = 0.8
@@ -301,7 +303,7 @@ class HotServer:
             return json.dumps(version_comparison.compared(recorded, files, message["seconds"])).encode("ascii")
         labelled = call_probe.near(recorded, message.get("near", call_probe.NEAR), seconds)
         calls = [call for _, call in labelled]
-        answers = self._answered(calls, edits, time.monotonic() + message["seconds"])
+        answers = self._answered(calls, edits, message["seconds"])
         reply = {"?": [label for label, _ in labelled], "^": call_probe.kinds(calls, answers)}
         reply.update({number: row.codes for number, row in answers.items()})
         self._add_examples(reply, {number: edits.get(number, CodeEdit()) for number in answers}, message["seconds"])
@@ -389,22 +391,26 @@ class HotServer:
                 found[name] = [ended.extra.decode("ascii")]
         return found
 
-    def _answered(self, calls: List[Call], edits: "Dict[str, CodeEdit]", until: float) -> Dict[str, Answers]:
+    def _answered(self, calls: List[Call], edits: "Dict[str, CodeEdit]", seconds: float) -> Dict[str, Answers]:
         """Return the results of the program (twice: "" and AGAIN) and of every candidate, each in its own process.
 
         Side effects of calls, in a cache or a counter, thus do not affect the others. Crashed ones are left out.
+        `seconds`: CPU time for all together, so that a busy machine does not change which calls are compared.
         """
         found: Dict[str, Answers] = {}
         asked = {"": CodeEdit(), **edits, AGAIN: CodeEdit()}
+        until = time.monotonic() + WALL * seconds
         for left, (number, edit) in zip(range(len(asked), 0, -1), asked.items()):  # noqa: B905 - Python 3.9
-            share = max(0.0, until - time.monotonic()) / left
+            share = max(0.0, seconds) / left
+            end = time.monotonic() + max(0.0, until - time.monotonic()) / left
 
-            def work(tell: child.Tell, edit: "CodeEdit" = edit, share: float = share) -> None:
+            def work(tell: child.Tell, edit: "CodeEdit" = edit, share: float = share, end: float = end) -> None:
                 edit.make()
-                answers = call_probe.answers(calls, time.monotonic() + share, describe=True)
+                answers = call_probe.answers(calls, end, seconds=share, describe=True)
                 tell(json.dumps(answers).encode("ascii"))
 
             ended = child.fork(work, self._limits._replace(cpu=share + 1.0))
+            seconds -= min(ended.cpu, share)
             if ended.ok:
                 found[number] = Answers(*json.loads(ended.extra))
         return call_probe.comparable(found, AGAIN)

@@ -14,6 +14,7 @@ MOST = 7
 MOST_LIMITS, LONGEST = 4, 40
 """Maximum number of values at limits, and of items of a sequence that is made as long as a limit."""
 NUMBERS, ROWS = (int, float), (str, list, tuple)
+CONTAINERS = (list, dict, set)
 PLAIN = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType)
 
 
@@ -55,8 +56,12 @@ def _at(value: Any, limit: Any) -> Any:
 
 
 def objects(value: Any, dice: random.Random) -> List[Any]:
-    """Return at most MOST copies of an object, each with another value of one attribute."""
-    if isinstance(value, PLAIN) or not isinstance(getattr(value, "__dict__", None), dict):
+    """Return at most MOST copies of an object, each with another value of one attribute.
+
+    None of a container with items of its own: `copy.copy` adds these by methods of its class to a copy that shares all
+    attributes with the original, which may never end.
+    """
+    if isinstance(value, (*PLAIN, *CONTAINERS)) or not isinstance(getattr(value, "__dict__", None), dict):
         return []
     found = []
     for name, inner in list(value.__dict__.items()):
