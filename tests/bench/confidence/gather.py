@@ -4,12 +4,14 @@
     python -m tests.bench.confidence.gather few [--half H] [--slice SECONDS]
     python -m tests.bench.confidence.gather past [--half H] [--slice SECONDS]
     python -m tests.bench.confidence.gather injected [--half H] [--seed S] [--slice SECONDS] [--faults N] [--only NAME]
+    python -m tests.bench.confidence.gather releases [--half H] [--slice SECONDS] [--only NAME]
     python -m tests.bench.confidence.gather real [--half H] [--seed S] [--slice SECONDS] [--faults N] [--only NAME]
 
 `written`: the hand-written programs of tests/bench/repair/handwritten, `injected`: faults put into real packages by
 tests/bench/repair/mutator.py. Of the tests that notice the fault or mention the function a random half is taken away,
 but one that fails stays. `few`: small programs with the two or three tests that their author wrote, all of which stay.
 `past`: the same, in repositories whose last commit brought the fault.
+`releases`: functions as they were before a release of a small package repaired them (releases.py), with all its tests.
 `real`: the slips of tests/bench/real, with all tests of these projects. Each trial is one row of a JSON-lines file in
 the temporary folder; what has a row is not run again. A row holds every group of plausible repairs that behave alike:
 what is known of it (Features) and whether it is right, that is equal to the original on the calls of the *whole* suite
@@ -26,13 +28,12 @@ import hashlib
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TypeVar
 
@@ -42,8 +43,11 @@ from coderefine.critics.pytest import Pytest
 from coderefine.project import Protection, interpreter, locate
 from coderefine.proposers.search import Search
 from coderefine.proposers.search.confidence import Group, Rivals
-from coderefine.proposers.search.offering import summary
+from coderefine.proposers.search.offering import offer, summary
+from coderefine.proposers.search.validate import Repair
 from coderefine.workspace import open_views
+from tests.bench.confidence import releases
+from tests.bench.confidence.suites import changed, deselecting, only_commit, reported
 from tests.bench.real.projects import Project, chosen, commit, locked, restore
 from tests.bench.real.projects import prepare as prepare_project
 from tests.bench.real.slips import Slip, accepted
@@ -51,7 +55,7 @@ from tests.bench.real.trials import faulty as put_slip
 from tests.bench.real.trials import same
 from tests.bench.repair.cases import Written
 from tests.bench.repair.cases import load as load_written
-from tests.bench.repair.differential import agree, same_in_package
+from tests.bench.repair.differential import LEAST, Likeness, agree, same_in_package
 from tests.bench.repair.injected import HANGS, PACKAGES, Package, drawn, outcome, prepare
 from tests.bench.repair.mutator import Fault
 from tests.support.repo import git, make_repo
@@ -60,13 +64,17 @@ ROWS = Path(tempfile.gettempdir()) / "coderefine-bench-confidence.jsonl"
 SHOWN = 4
 """Groups of a row that are compared with the original, until one of them is right."""
 S = TypeVar("S", bound=Search)
-Right = Callable[[str], bool]
-"""Whether a text of the faulty file is as good as the original."""
+Right = Callable[[str], Likeness]
+"""Compares a text of the faulty file with the original."""
+EQUAL = Likeness(LEAST, 0)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One trial. `groups`: the most likely first; each has `features`, `summary`, `voices` and `right`."""
+    """One trial. `groups`: the most likely first; each has `features`, `summary`, `diff` and `right`.
+
+    `questions`: the calls that an offer of them shows, with the answers of each alternative.
+    """
 
     source: str
     name: str
@@ -75,6 +83,7 @@ class Row:
     failing: int
     kept: int
     groups: list[dict[str, object]]
+    questions: list[dict[str, object]] = field(default_factory=list)
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -95,16 +104,16 @@ def wanted(args: argparse.Namespace, source: str, name: str) -> bool:
     return args.half in ("", half(name)) and (source, name, args.seed) not in {row.key for row in rows()}
 
 
-def searched(top: Path, seconds: float, kind: type[S]) -> tuple[S, int, float]:
+def searched(top: Path, seconds: float, kind: type[S], python: Path | None = None) -> tuple[S, int, float]:
     """One search on the tree at `top`, as the program runs it; the failing tests and the seconds it took."""
     place = locate([top], top)
-    config = replace(load(place.root, {}, {}), search_time=seconds)
-    python = interpreter(place, config, dict(os.environ))
-    critic = Pytest(place, python, config, lambda _: None)
+    config = replace(load(place.root, {}, {}), search_time=seconds, python=str(python) if python else None)
+    found = interpreter(place, config, dict(os.environ))
+    critic = Pytest(place, found, config, lambda _: None)
     with open_views(place) as views:
         with views.open() as view:
             check = critic.check(view, Ask(rich=True, seed=0, timeout=300))
-        search = kind(place, python, config, Protection.of(place, config))
+        search = kind(place, found, config, Protection.of(place, config))
         base = Attempt(0, Patch(), (check,))
         began = time.monotonic()
         if check.failing:
@@ -128,17 +137,37 @@ def described(rivals: Rivals, path: str, original: str, right: Right) -> list[di
         apart = held not in (None, place) and group.features.seen
         shown = place < SHOWN and not any(one["right"] for one in found)
         judged = data is not None and not apart and (shown or place == held)
+        like = right(data.decode()) if judged and data is not None else None
         found.append(
             {
                 "features": asdict(group.features),
                 "operator": first.proposed.scored.operator.name,
                 "summary": summary(first),
-                "right": right(data.decode()) if judged and data is not None else False if apart or shown else None,
+                "right": like.equal if like else False if apart or shown else None,
+                "like": asdict(like) if like else None,
+                "diff": difference(first, path),
                 "whole": first.whole,
                 "changed": group.changed,
             }
         )
     return found
+
+
+def difference(repair: Repair, path: str) -> str:
+    """The lines that the repair changes in the file at `path`."""
+    data = repair.files.get(path)
+    old = repair.proposed.scored.site.module.text.splitlines()
+    new = data.decode().splitlines() if data else []
+    return "\n".join([*difflib.unified_diff(old, new, lineterm="", n=1)][2:])[:2000]
+
+
+def questions(search: Search) -> list[dict[str, object]]:
+    """The inputs that an offer of the first set of repairs shows."""
+    if not search.chosen.sets:
+        return []
+    rivals = search.chosen.sets[0]
+    made = offer(rivals, rivals.groups[0].repairs[0], Patch(), lambda _patch, _path: b"")
+    return [asdict(one) for one in made.questions]
 
 
 def holds(group: Group, path: str, tree: str) -> bool:
@@ -189,13 +218,14 @@ def written_row(name: str, case: Written, args: argparse.Namespace) -> Row:
             if search.chosen.sets
             else []
         )
-        return Row(args.source, name, args.seed, seconds, failing, total, found)
+        return Row(args.source, name, args.seed, seconds, failing, total, found, questions(search))
 
 
 def right_of(case: Written) -> Right:
-    def right(text: str) -> bool:
+    def right(text: str) -> Likeness:
         same = ast.dump(ast.parse(text)) == ast.dump(ast.parse(case.right))
-        return same or put_back(case, text) or agree(case.name, case.right, text, case.tests)
+        equal = same or put_back(case, text) or agree(case.name, case.right, text, case.tests)
+        return EQUAL if equal else replace(EQUAL, differ=1)
 
     return right
 
@@ -268,25 +298,25 @@ def injected_row(top: Path, package: Package, fault: Fault, args: argparse.Names
             return
         settings = (top / "pyproject.toml").read_text("utf-8")
         with changed(top / "pyproject.toml", deselecting(settings, gone)):
+            only_commit(top)
             search, left, seconds = searched(top, args.search, Search)
 
-    def right(text: str) -> bool:
-        if ast.dump(ast.parse(text)) == ast.dump(ast.parse(original)):
-            return True
-        return same_in_package(top, fault.path, original, text, timeout=40.0).equal
-
+    right = compared_in(top, fault.path, original)
     found = described(search.chosen.sets[0], fault.path, original, right) if search.chosen.sets else []
-    keep(Row("injected", name, seed, seconds, left, len(told) - len(gone), found))
+    keep(Row("injected", name, seed, seconds, left, len(told) - len(gone), found, questions(search)))
 
 
-@contextmanager
-def changed(path: Path, text: str) -> Iterator[None]:
-    before = path.read_text("utf-8")
-    path.write_text(text, "utf-8")
-    try:
-        yield
-    finally:
-        path.write_text(before, "utf-8")
+def compared_in(
+    top: Path, path: str, original: str, timeout: float = 120.0, python: str | Path = sys.executable
+) -> Right:
+    """Compare texts of the file at `path` in the package at `top` with `original`."""
+
+    def right(text: str) -> Likeness:
+        if same(original, text):
+            return EQUAL
+        return same_in_package(top, path, original, text, timeout=timeout, python=python)
+
+    return right
 
 
 def enclosing(text: str, line: int) -> str:
@@ -296,18 +326,6 @@ def enclosing(text: str, line: int) -> str:
         if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or 0):
             found = node.name
     return found
-
-
-def reported(top: Path) -> dict[str, str]:
-    """Every test and its outcome on the tree as it lies there."""
-    command = [sys.executable, "-B", "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--tb=no"]
-    try:
-        ended = subprocess.run(command, cwd=top, timeout=60, capture_output=True, check=False)
-    except subprocess.TimeoutExpired:
-        return {}
-    rows_ = (line.split(" ", 1) for line in ended.stdout.decode("utf-8", "replace").splitlines())
-    words = ("PASSED", "FAILED", "ERROR")
-    return {row[1].split(" - ")[0].strip(): row[0] for row in rows_ if len(row) == 2 and row[0] in words}
 
 
 def taken_away(top: Path, failing: list[str], tests: list[str], function: str, dice: random.Random) -> list[str] | None:
@@ -336,14 +354,6 @@ def mentioned(top: Path, test: str) -> set[str]:
     return set()
 
 
-def deselecting(settings: str, gone: list[str]) -> str:
-    """The settings, with the tests in `gone` left out by a conftest-free option."""
-    left = "".join(f" '--deselect={test}'" for test in gone if "'" not in test and '"' not in test)
-    head, _, tail = settings.partition('addopts = "')
-    value, _, rest = tail.rpartition('"')
-    return f"{head}addopts = {json.dumps(value + left)}{rest}"
-
-
 # -- slips in real projects, all tests kept ---------------------------------------------------------------
 
 
@@ -367,22 +377,52 @@ def real_row(project: Project, slip: Slip, seed: int) -> Row:
     original = (project.pristine / path).read_text("utf-8")
     limit = 10 * prepare_project(project).seconds + 120
 
-    def right(text: str) -> bool:
-        if same(original, text):
-            return True
-        return same_in_package(project.top, path, original, text, timeout=limit, python=project.python).equal
-
     put_slip(project, slip)
     search, failing, seconds = searched(project.top, 30.0, Search)
     restore(project)
     commit(project)
+    right = compared_in(project.top, path, original, limit, project.python)
     found = described(search.chosen.sets[0], path, original, right) if search.chosen.sets else []
-    return Row("real", slip_name(slip), seed, seconds, failing, 0, found)
+    return Row("real", slip_name(slip), seed, seconds, failing, 0, found, questions(search))
+
+
+# -- functions that a release repaired ---------------------------------------------------------------------
+
+
+def released(args: argparse.Namespace) -> None:
+    """Release by release in turns, so that a cut run has all packages in it."""
+    every = [cases for cases in releases.looked_at().values() if cases]
+    for case in (case for row in zip_longest(*every) for case in row if case is not None):
+        if time.monotonic() > args.until:
+            return
+        if wanted(args, "releases", case.name) and args.only in case.name:
+            keep(released_row(case, args))
+
+
+def released_row(case: releases.Case, args: argparse.Namespace) -> Row:
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder) / "tree"
+        original = releases.ready(case, top)
+        search, failing, seconds = searched(top, args.search, Search, releases.python())
+        (top / case.path).write_bytes(original.encode())
+        right = compared_in(top, case.path, original, python=releases.python())
+        found = described(search.chosen.sets[0], case.path, original, right) if search.chosen.sets else []
+        return Row("releases", case.name, args.seed, seconds, failing, 0, found, questions(search))
+
+
+SOURCES = {
+    "written": written,
+    "few": written,
+    "past": written,
+    "injected": injected,
+    "releases": released,
+    "real": real,
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("source", choices=("written", "few", "past", "injected", "real"))
+    parser.add_argument("source", choices=tuple(SOURCES))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--slice", type=float, default=1e9, help="begin no trial after so many seconds")
     parser.add_argument("--faults", type=int, default=20, help="of each package")
@@ -391,7 +431,7 @@ def main() -> None:
     parser.add_argument("--search", type=float, default=20.0, help="seconds of each search at most")
     args = parser.parse_args()
     args.until = time.monotonic() + args.slice
-    {"written": written, "few": written, "past": written, "injected": injected, "real": real}[args.source](args)
+    SOURCES[args.source](args)
 
 
 if __name__ == "__main__":

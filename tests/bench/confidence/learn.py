@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from coderefine.proposers.search.confidence import BAR, WEIGHTS, Features, vector
-from tests.bench.confidence.gather import Row, half, rows
+from tests.bench.confidence.gather import SOURCES, Row, half, rows
 
 PENALTY, STEP, ROUNDS = 0.3, 0.05, 4000
 GOAL = 0.95
@@ -110,7 +110,7 @@ def main() -> None:
         weights = learnt(development, WEIGHTS)
         level = bar(development, weights)
         print(json.dumps({name: round(value, 2) for name, value in weights.items()}, indent=1), f"bar {level:.3f}")
-    for source in ("written", "few", "past", "injected", "real"):
+    for source in SOURCES:
         for title, part in (("development", development), ("aside", aside)):
             chosen = [one for one in part if one.row.source == source]
             print(f"{source:9}", figures(title, chosen, weights, level))

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PER_FUNCTION, VARIED, LONGEST, PATIENCE = 40, 12, 60.0, 0.2
+PER_FUNCTION, VARIED, LONGEST, PATIENCE = 40, 12, 4.0, 0.2
 """Calls noted of a function; variations of each; seconds for all answers; seconds for one."""
 GENERATOR = 0x20
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
