@@ -499,6 +499,18 @@ def test_an_object_that_cannot_be_read_yet_does_not_hide_all_other_answers(tmp_p
     assert found.changed(1, "p")[0] > 0
 
 
+def test_what_a_call_prints_tells_programs_apart(tmp_path: Path) -> None:
+    """Of programs that print, no distinguishing input was found, and each repair counted as a behaviour of its own."""
+    program = "def greet(name):\n    print('Hello', name)\n"
+    tests = "from m import greet\n\n\ndef test_greet(capsys):\n    greet('Ann')\n    assert capsys.readouterr().out\n"
+    found = probed(tmp_path, program, tests, program.replace("Hello", "Bye"), 5.0)
+    assert found.changed(1, "p") == (1, 1)
+    assert {one.call: one.answers for one in found.asked}["greet('Ann')"] == {
+        0: "afterwards printed text = 'Hello Ann\\n'",
+        1: "afterwards printed text = 'Bye Ann\\n'",
+    }
+
+
 def test_tests_that_take_longer_than_the_time_are_compared_as_far_as_they_came(tmp_path: Path) -> None:
     """natsort, attrs: tests that are slow while calls are recorded were ended with all that had been recorded."""
     program = "def more(value):\n    return value + 1\n\n\ndef each():\n    return None\n"

@@ -47,6 +47,8 @@ YIELDS = "yields "
 """Prefix of the text of a result that is an iterator, before its items."""
 AND_THEN, TO, AFTERWARDS = "\x1f", "\x1e", "afterwards "
 """Separators of a result's text and the changed parts of the arguments; prefix of these where they are shown."""
+PRINTED = "printed text"
+"""Name of what a call prints, beside the names of its changed arguments."""
 MOST_PLACES = 2
 """Maximum number of changed parts of arguments that are shown."""
 TIMEOUT, FAILED = "~", "!"
@@ -295,11 +297,11 @@ def answers(calls: List[Call], until: float, *, seconds: float = math.inf, descr
     describer = Describer() if describe else None
     before = {number: signal.signal(number, _ring) for number in (signal.SIGPROF, signal.SIGALRM)}
     try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()):
             for call in calls:
                 if time.monotonic() > until or time.process_time() > cpu:
                     break
-                code, text = _answer(call, describer)
+                code, text = _answer(call, describer, printed)
                 found.codes.append(code)
                 found.texts.append(text)
     finally:
@@ -351,28 +353,40 @@ def _ring(_number: int, _frame: object) -> None:
     raise _TooLongError
 
 
-def _answer(call: Call, describe: Optional[Describer]) -> "Tuple[str, str]":
-    """Execute `call`; return the code and the text of the result (empty without `describe`)."""
+def _answer(call: Call, describe: Optional[Describer], output: io.StringIO) -> "Tuple[str, str]":
+    """Execute `call`; return the code and the text of the result (empty without `describe`).
+
+    What it writes to `output` is a part of the result.
+    """
     text = ""
     try:
         args, kwargs = copy.deepcopy((call.args, call.kwargs))
+        output.seek(0)
+        output.truncate()
         _limit(PATIENCE, WAITING)
         try:
             value = call.function(*args, **kwargs)
             items = list(itertools.islice(value, WIDTH)) if hasattr(value, "__next__") else None
             value = value if items is None else iter(items)
-            code = _code((value, *given(call.function, args, kwargs)))
+            lines = output.getvalue()[:MOST_SHOWN]
+            code = _code((value, *given(call.function, args, kwargs), *filter(None, [lines])))
             code += "" if items is not None or fits(value, call.function) else CONTRADICTS
         finally:
             _limit(0, 0)
         if describe is not None:
             shown = describe(value) if items is None else YIELDS + describe(items)
-            text = AND_THEN.join([shown, *_changes(call, args, kwargs, describe)])
+            text = AND_THEN.join([shown, *_changes(call, args, kwargs, describe), *_printed(lines, describe)])
     except _TooLongError:
         return TIMEOUT, "does not end"
     except BaseException as error:  # SystemExit included: a result like any other
         return FAILED + type(error).__name__, "raises " + type(error).__name__
     return code, text
+
+
+def _printed(lines: str, describe: Describer) -> Iterator[str]:
+    """Yield the text that a call has printed, if any, as a change; `_afterwards` compares these by name."""
+    if lines:
+        yield TO.join((PRINTED, describe(""), describe(lines)))
 
 
 def _changes(call: Call, args: List[Any], kwargs: Dict[str, Any], describe: Describer) -> Iterator[str]:
