@@ -83,9 +83,6 @@ class Worker:
         """Return the hot server's message after collection. Raises RunnerError after `within` seconds."""
         self.server.warm.wait(within)
         message = self.server.hot.wait(within)
-        if message["kind"] != "ready":
-            fault = str(message.get("fault") or f"exit {message.get('code')}")
-            raise RunnerError(f"pytest ended before it could run a test: {fault}")
         if message["foreign"]:
             raise RunnerError(f"candidates cannot be judged here: {message['foreign']}")
         return message
@@ -163,10 +160,14 @@ class Connection:
             raise RunnerError(f"the {self.name} test server is gone")
 
     def receive(self, seconds: float) -> list[Message]:
-        """Return the messages that arrive within `seconds`. Raises RunnerError if the server has ended."""
+        """Return the messages that arrive within `seconds`. Raises RunnerError if the server or its pytest ended."""
         received = self._channel.receive(seconds)
         if received is None:
             raise RunnerError(f"the {self.name} test server ended")
+        for message in received:
+            if message["kind"] == "failed":
+                fault = message["fault"] or f"exit {message['code']}"
+                raise RunnerError(f"pytest ended in the {self.name} test server: {fault}")
         return received
 
     def wait(self, seconds: float) -> Message:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from coderefine.config import Config
 from coderefine.core import Status
+from coderefine.errors import RunnerError
 from coderefine.project import interpreter, locate
 from coderefine.runner.pool import Candidate, Plan, open_pool
 from coderefine.workspace import open_views
@@ -38,6 +40,19 @@ def test_a_test_that_dies_while_it_is_watched_costs_itself_only(tmp_path: Path) 
         (judged,) = pool.judge([Candidate(1, {"m.py": right})], Plan(first=(FAILS,), known=frozenset({DIES})))
         assert judged.statuses[FAILS] is Status.PASSED
         assert not judged.plausible, "test_far needs the 1"
+
+
+def test_a_server_in_which_pytest_ends_is_an_error_of_the_runner(tmp_path: Path) -> None:
+    """It was a KeyError. Signals reach the server, but not the processes that it forks."""
+    ends = "import signal\n\n\ndef pytest_collection_finish():\n    signal.setitimer(signal.ITIMER_REAL, 2.0)\n\n\n"
+    ends += "def end(*_):\n    raise KeyboardInterrupt\n\n\nsignal.signal(signal.SIGALRM, end)\n"
+    top = make_repo(tmp_path / "p", {**FILES, "conftest.py": ends})
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, {})
+    with open_views(place) as views, open_pool(views, place, python, config, workers=1, expected=EXPECTED) as pool:
+        time.sleep(2.5)
+        with pytest.raises(RunnerError, match="pytest ended in the hot test server: exit 2"):
+            pool.probe([Candidate(1, {"m.py": FILES["m.py"].encode()})], [NEAR], 1.0)
 
 
 def test_only_the_files_that_are_named_are_loaded(tmp_path: Path) -> None:
