@@ -33,22 +33,30 @@ FIRST, MOST = 8, 200
 AHEAD = 2
 """Batches that a worker has at a time, so that it need not wait for the next one."""
 LATE = 10.0
-"""Seconds without an answer after which a worker gets nothing more, and what it had is judged elsewhere."""
+"""Seconds without an answer after which a worker gets nothing more, and what it had is judged elsewhere.
+
+So many times the duration of the longest test are added.
+"""
 
 
 @dataclass(slots=True)
 class PoolWorker:
-    """A worker. `opening`: of its pool, None once that is open. `size`: of its next batch; `batches`: what it has."""
+    """A worker. `opening`: of its pool, None once that is open. `size`: of its next batch; `batches`: what it has.
+
+    `patience`: seconds within which it must answer.
+    """
 
     opening: Any
     size: int
+    patience: float
     since: float = 0.0
     """When it answered last, or had nothing (monotonic)."""
     batches: dict[Any, dict[int, Candidate]] = field(default_factory=dict)
 
     @property
     def late(self) -> bool:
-        return bool(self.batches) and time.monotonic() - self.since > LATE
+        waits = bool(self.batches) and not any(future.done() for future in self.batches)
+        return waits and time.monotonic() - self.since > self.patience
 
 
 @dataclass(slots=True)
@@ -104,17 +112,23 @@ class SpreadPool:
             self.began, self.opening = time.monotonic(), self._open()
         try:
             while self._is_left():
-                yield from self.pool.judge(self._own(plan), plan)
+                # A candidate that hangs may take half a minute here: the workers must not wait for it.
+                for judged in self.pool.judge(self._own(), plan, lambda: self._exchange(plan)):
+                    yield judged
+                    yield from self._taken()
                 self._exchange(plan)
                 if self.team and not (self.refused or self.here):
                     self.workers.wait()
-                while self.refused:
-                    yield self.refused.popleft()
+                yield from self._taken()
         finally:
             self.here.clear()
             self.refused.clear()
             for worker in self.team.values():
                 _taken_back(worker)
+
+    def _taken(self) -> Iterator[Judged]:
+        while self.refused:
+            yield self.refused.popleft()
 
     def _is_left(self) -> bool:
         return not self.source.empty or bool(self.here) or any(worker.batches for worker in self.team.values())
@@ -135,13 +149,13 @@ class SpreadPool:
         failing = tuple(name for name in fit if name in expected and expected[name].bad)
         self.job = replace(self.job, failing=failing, others=tuple(set(fit).difference(failing)))
         longest = max((self.job.seconds.get(name, 0.0) for name in fit), default=0.0)
-        size = max(1, min(FIRST, round(BATCH / max(longest, 0.001))))
+        size, patience = max(1, min(FIRST, round(BATCH / max(longest, 0.001)))), LATE * (1.0 + longest)
 
         def opened() -> dict[str, PoolWorker]:
             tree, able = self.bring()
             job = replace(self.job, tree=tree)
             opening = ((address, self.workers.submit(address, warm_pools.open_warm, job)) for address in able)
-            return {address: PoolWorker(future, size) for address, future in opening}
+            return {address: PoolWorker(future, size, patience) for address, future in opening}
 
         threads = ThreadPoolExecutor(1)
         try:
@@ -149,10 +163,9 @@ class SpreadPool:
         finally:
             threads.shutdown(wait=False)
 
-    def _own(self, plan: Plan) -> Iterator[Candidate]:
-        """Yield the candidates to judge here: all, as long as no worker is ready. Workers go on meanwhile."""
+    def _own(self) -> Iterator[Candidate]:
+        """Yield the candidates to judge here: all, as long as no worker is ready."""
         while self.here or not self._ready():
-            self._exchange(plan)
             if (candidate := self.here.popleft() if self.here else next(self.source, None)) is None:
                 return
             yield candidate

@@ -497,16 +497,19 @@ class Pool:
                 kept.append(place)
         return kept
 
-    def judge(self, candidates: Iterable[Candidate], plan: Plan) -> Iterator[Judged]:
+    def judge(
+        self, candidates: Iterable[Candidate], plan: Plan, meanwhile: Callable[[], None] | None = None
+    ) -> Iterator[Judged]:
         """Judge `candidates`, lazily and unordered. The next one is pulled when a worker is free.
 
-        Closing the iterator early kills what is running. Raises RunnerError if the servers keep crashing.
+        Closing the iterator early kills what is running. `meanwhile` is called again and again while candidates run.
+        Raises RunnerError if the servers keep crashing.
         """
         if not self._state.observed and self.tests:
             self.baseline()
         if plan.many and self.elsewhere:
             return self.elsewhere(candidates, plan)
-        return Scheduler(self._workers, self._state, plan).run(candidates)
+        return Scheduler(self._workers, self._state, plan, meanwhile).run(candidates)
 
 
 def _comparison(reply: Mapping[str, Sequence[str]]) -> Comparison:

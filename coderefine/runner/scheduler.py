@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from coderefine.core import Status
 from coderefine.errors import RunnerError
@@ -18,15 +18,21 @@ LONGER = 15.0
 """Factor of the time limit with which a hung candidate is tried once more."""
 MARGIN = 1.5
 """The limit is raised to this times what a hung candidate took that ended in its second run."""
+OFTEN, SELDOM = 0.1, 1.0
+"""Most seconds between two looks at the time, with and without something to do meanwhile."""
 
 
 class Scheduler:
     """Schedules the candidates of one plan; the workers' servers must have run the baseline."""
 
-    def __init__(self, workers: Sequence[Worker], state: PoolState, plan: Plan) -> None:
+    def __init__(
+        self, workers: Sequence[Worker], state: PoolState, plan: Plan, meanwhile: Callable[[], None] | None = None
+    ) -> None:
+        """Create it. `meanwhile`: is called again and again, also while a candidate takes long."""
         self._workers = workers
         self._state = state
         self._plan = plan
+        self._meanwhile = meanwhile
         self._retried, self._began = 0.0, time.monotonic()
         self._hung: list[tuple[CandidateRun, Judged]] = []
         """Candidates that hung, until it is known that the limit was not too low."""
@@ -103,7 +109,9 @@ class Scheduler:
     def _answers(self) -> Iterator[Judged]:
         """Wait for answers of the workers; yield the verdicts, or start the next stage."""
         busy = {worker.line: worker for worker in self._busy() if worker.line is not None}
-        ready, _, _ = select.select(list(busy), [], [], 1.0)
+        ready, _, _ = select.select(list(busy), [], [], OFTEN if self._meanwhile else SELDOM)
+        if self._meanwhile:
+            self._meanwhile()
         for line in ready:
             worker = busy[line]
             try:

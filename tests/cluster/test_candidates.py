@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -133,6 +134,26 @@ def test_what_passes_on_workers_only_is_refused(spread: Spread) -> None:
     list(spread.judge(lambda: spread.spread.away > 0))
     candidates = [Candidate(number, {"limit.py": ONLY_THERE.encode()}) for number in range(8)]
     assert [one.plausible for one in spread.pool.judge(candidates, PLAN)] == [False] * 8
+
+
+def test_workers_do_not_wait_for_a_candidate_that_is_slow_here(spread: Spread) -> None:
+    list(spread.judge(lambda: spread.spread.away > 0))
+    slow = "import os\nimport time\n\n\ndef low(n):\n    if 'ON_WORKER' not in os.environ:\n        time.sleep(6)\n"
+    began, ended = [time.monotonic()], list[int]()
+
+    def candidates() -> Iterator[Candidate]:
+        yield Candidate(0, {"limit.py": f"{slow}    return n < 50\n".encode()})
+        for number in itertools.takewhile(
+            lambda _: not ended and time.monotonic() < began[0] + 90.0, itertools.count(1)
+        ):
+            began.append(time.monotonic())
+            yield replace(bound(1), number=number)
+
+    for one in spread.pool.judge(candidates(), PLAN):
+        ended += [0] * (one.candidate.number == 0)
+    assert ended == [0]
+    assert began[-1] - began[0] > 5.0
+    assert max(after - before for before, after in itertools.pairwise(began)) < 4.0
 
 
 def test_slow_mutants_are_judged_on_the_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
