@@ -78,9 +78,15 @@ def properties(owner: ast.ClassDef) -> Iterable[str]:
 
 
 def own_attributes(owner: ast.ClassDef) -> Iterable[str]:
-    """Yield the attributes of `self` and `cls`, once for each use."""
-    for node in ast.walk(owner):
-        if isinstance(node, ast.Attribute) and dotted(node.value) in ("self", "cls"):
+    """Yield the attributes of `self` and `cls`, once for each use other than a call.
+
+    What is only called is a method, maybe of a base class in another file.
+    """
+    called = set()
+    for node in ast.walk(owner):  # a call comes before the function that it calls
+        if isinstance(node, ast.Call):
+            called.add(node.func)
+        elif isinstance(node, ast.Attribute) and node not in called and dotted(node.value) in ("self", "cls"):
             yield node.attr
 
 

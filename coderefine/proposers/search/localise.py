@@ -54,10 +54,12 @@ def suspects(
     *,
     tests: Mapping[str, Module] = MappingProxyType({}),
     steps: Steps = MappingProxyType({}),
+    constants: Mapping[str, Module] = MappingProxyType({}),
 ) -> Suspects:
     """Rank the statements of `modules`. `sources`: test id -> text of the failing test function, if known.
 
     `tests`: files of the failing tests, and `steps`: what each of their lines executed; both improve precision.
+    `constants`: modules that `modules` import and of which no function ran; only what they bind counts.
     """
     spectrum = spectrum_of(modules, coverage, failing, tests, steps)
     evidence = FeatureInput(modules, failing, tests, sources, spectrum.ran)
@@ -68,7 +70,7 @@ def suspects(
         if stmt in weights:
             weights[stmt] *= math.exp(value)
     _add_headers(weights, modules)
-    add_imported(weights, modules, evidence.messages)
+    add_imported(weights, {**modules, **constants}, evidence.messages)
     _add_named(weights, modules, refusing(failing, sources))
     top = max(weights.values(), default=1.0)
     shares = {stmt: (weight / top) ** (1 / TRUST) for stmt, weight in weights.items()}

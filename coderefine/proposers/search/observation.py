@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from coderefine.core import Case, Coverage, Steps
@@ -50,17 +51,30 @@ def ranked(
     entered = {path: module for path, module in modules.items() if path in observation.entered}
     failing, sources = observation.failing, test_sources(observation.failing, tests)
     coverage = {**observation.coverage, **inside_functions(entered, observation.imported, failing)}
-    found = suspects(entered, coverage, failing, sources, tests=tests, steps=observation.steps)
+    constants = _imported(entered.values(), {path: one for path, one in modules.items() if path not in entered})
+    found = suspects(entered, coverage, failing, sources, tests=tests, steps=observation.steps, constants=constants)
     world = ProjectContext({**entered, **modules}, changes=changes)
     hints, spans = Hints.of(failing), running(entered, failing)
     best = sorted(found.weights.items(), key=lambda item: -item[1])[:MOST_SITES]
-    contexts = _contexts(entered, [stmt for stmt, _ in best], world, found.seen)
+    contexts = _contexts({**entered, **constants}, [stmt for stmt, _ in best], world, found.seen)
     sites = [
         Site(contexts[stmt], stmt, suspicion, found.raised, hints, spans.get(stmt, frozenset()))
         for stmt, suspicion in best
     ]
     kept = [site for site in sites if function_of(site)[1] not in observation.asserting.get(site.module.path, ())]
     return kept, found.spectrum
+
+
+def _imported(modules: Iterable[Module], others: Mapping[str, Module]) -> dict[str, Module]:
+    """Return those of `others` that one of `modules` imports, as the last part of their names shows."""
+    names: set[str] = set()
+    for module in modules:
+        for stmt in module.statements:
+            if isinstance(stmt, ast.Import | ast.ImportFrom):
+                names.update(alias.name.rpartition(".")[2] for alias in stmt.names)
+            if isinstance(stmt, ast.ImportFrom) and stmt.module:
+                names.add(stmt.module.rpartition(".")[2])
+    return {path: one for path, one in others.items() if PurePosixPath(path).stem in names}
 
 
 def _contexts(

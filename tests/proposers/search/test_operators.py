@@ -296,3 +296,11 @@ def test_arguments_that_the_interpreter_calls_no_class_are_swapped(message: str,
     hints = Hints.of([Case("t", Status.FAILED, failure=Failure(message, "TypeError"))])
     text = body("return isinstance(int, x)")
     assert (text.replace("int, x", "x, int") in made("misspelt", text, 2, hints=hints)) is swapped
+
+
+def test_a_method_of_a_base_class_elsewhere_is_no_value() -> None:
+    """`return self.title` became `return self._parse`, because the class calls a method that it inherits."""
+    text = "class A(Base):\n    def f(self):\n        self.size = self._parse()\n        return self.title\n"
+    texts = made("attribute", text, 4)
+    assert text.replace("self.title", "self.size") in texts
+    assert not any("return self._parse" in one for one in texts)

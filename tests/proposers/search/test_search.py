@@ -140,6 +140,25 @@ def test_code_that_runs_at_import(repair: Repair) -> None:
 
 
 @pytest.mark.thorough
+def test_a_wrong_constant_in_a_module_without_functions(repair: Repair) -> None:
+    """Only files of which a function ran were searched: the repair was sought where the constant is read."""
+    files = {
+        "limits.py": "import enum\n\n\nclass Size(enum.IntEnum):\n    SMALL = 10\n    LARGE = 101\n",
+        "parcel.py": (
+            "from limits import Size\n\ndef price(weight):\n    return 3 if weight <= Size.SMALL else "
+            "7 if weight <= Size.LARGE else 12\n\ndef fits(weight):\n    return weight < Size.LARGE\n"
+        ),
+        "test_parcel.py": (
+            "from parcel import fits, price\n\ndef test_parcels():\n"
+            "    assert [price(n) for n in (1, 10, 11, 100, 101)] == [3, 3, 7, 7, 12]\n"
+            "    assert [fits(n) for n in (1, 99, 100, 101)] == [True, True, False, False]\n"
+        ),
+    }
+    patches, _, _ = repair(files)
+    assert patches[0].files == {"limits.py": files["limits.py"].replace("101", "100").encode()}
+
+
+@pytest.mark.thorough
 def test_a_fault_that_only_runs_while_the_test_module_is_imported(repair: Repair) -> None:
     """The search said that no line of the program is known to run in a failing test."""
     faulty = (
