@@ -91,18 +91,18 @@ def test_the_manifest_is_one() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.usefixtures("searching")
-def test_a_clean_commit_passes_and_a_broken_one_is_refused_and_repaired(repo: Path) -> None:
+def test_a_clean_commit_passes_and_an_untidy_one_is_refused_and_repaired(repo: Path) -> None:
+    untidy = f"import os\n{EDITED}"
     staged(repo, {"pkg/a.py": EDITED})
     done = run(repo, "git", "commit", "-m", "clean")
     assert done.returncode == 0, done.stdout
     assert "Passed" in done.stdout
-    staged(repo, {"pkg/a.py": WRONG})
-    done = run(repo, "git", "commit", "-m", "broken")
+    staged(repo, {"pkg/a.py": untidy})
+    done = run(repo, "git", "commit", "-m", "untidy")
     assert done.returncode == 1
-    assert "`-` → `+`" in done.stdout
-    assert git(repo, "show", ":pkg/a.py") == WRONG.strip()
-    assert (repo / "pkg/a.py").read_text() == FILES["pkg/a.py"]
+    assert "F401" in done.stdout
+    assert git(repo, "show", ":pkg/a.py") == untidy.strip()
+    assert (repo / "pkg/a.py").read_text() == EDITED
     git(repo, "add", "-A")
     assert run(repo, "git", "commit", "--allow-empty", "-m", "repaired").returncode == 0
 

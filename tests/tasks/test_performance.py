@@ -33,6 +33,7 @@ def lines(body: str) -> str:
     return "".join(f"    {line}\n" for line in body.splitlines()).rstrip()
 
 
+@pytest.mark.thorough
 def test_a_faster_version_is_accepted_with_its_interval(repo: Path) -> None:
     result, prompts = offered(repo, "A dict.\n\n" + block("work.py", lines(CASE.slow), lines(CASE.fast)))
     assert result.code == 0, result
