@@ -53,8 +53,10 @@ class ProgressState:
             return replace(_idle(now), attempt=event.text, number=event.done)
         if event.kind == "verdict":
             return replace(_idle(now), stage=CHOOSING)
-        if event.kind in ("request", "critic"):
-            return replace(now, request=event.text if event.kind == "request" else "")
+        if event.kind == "critic":
+            return replace(now, unit=event.text, done=0, total=None, request="")
+        if event.kind == "request":
+            return replace(now, request=event.text)
         return now
 
     def time(self, seconds: float) -> str:

@@ -95,7 +95,7 @@ def test_the_scene_after_each_event() -> None:
         lines.append(scene.line)
     assert lines == [
         "checks",
-        "checks",
+        "checks · pytest",
         "checks · tests 3/44",
         "checks · tests 44/44",
         "choosing the next step",
@@ -133,7 +133,7 @@ def test_a_slow_model_was_waited_for_under_the_name_of_the_stage_before() -> Non
         scene = scene.after(event)
     asked = scene.after(Event("request", "edit · gpt"))
     assert asked.line == "waiting for the model · edit · gpt"
-    assert asked.after(Event("critic", "radon")).line == "running the failing tests again (2) · tests 2/2"
+    assert asked.after(Event("critic", "radon")).line == "running the failing tests again (2) · radon"
     assert asked.after(Event("stage", "proof")).line == "proof"
 
 
