@@ -121,14 +121,14 @@ def test_what_fix_proves_is_written_by_apply_and_taken_back_by_undo(older: Agent
 
 
 def test_prove_judges_what_the_agent_changed(agent: Agent, order: Path) -> None:
-    (order / "order.py").write_text(FAULTY.replace("total - discount", "total + 1 - discount"))
+    (order / "order.py").write_text(f"import sys\n{FAULTY}")
     before = state(order)
     answer = agent.call("prove", folder="order")
     found = answer.structured_content
     assert (found["proved"], found["worse"]) == (False, True), text(answer)
     assert text(answer).startswith("not proved, and worse: ")
-    assert "test_price" in text(answer)
-    assert "test_price" in text(agent.call("show", run=found["run"]))
+    assert "new ruff finding F401" in text(answer)
+    assert "F401" in text(agent.call("show", run=found["run"]))
     assert "judged a given patch" in text(agent.call("apply", run=found["run"])) or not found["proved"]
     assert "outside of what may be touched" in text(agent.call("prove", folder="order", patch="/etc/passwd"))
     assert "neither a file nor a commit" in text(agent.call("prove", folder="order", patch="nowhere"))
