@@ -43,18 +43,18 @@ class Bench:
         best = self.attempt(0, Patch())
         attempts: tuple[Attempt, ...] = (best,)
         steps = Autofix(self.place, self.config).propose(self.situation(best, attempts), self.views)
-        said = []
+        result = []
         patch = next(steps, None)
         while patch is not None:
             ok = judge(patch.files)
             attempts += (self.attempt(len(attempts), patch, ok=ok),)
             best = attempts[-1] if ok else best
-            said.append((patch.summary, ok))
+            result.append((patch.summary, ok))
             try:
                 patch = steps.send(self.situation(best, attempts))
             except StopIteration:
                 patch = None
-        return said, best
+        return result, best
 
 
 @pytest.fixture
@@ -83,9 +83,9 @@ def never(_files: Files) -> bool:
 
 def test_all_safe_fixes_come_as_one_patch(bench: Callable[..., Bench]) -> None:
     code = "import sys\nimport os\n\n\ndef f(x):\n    return f'a' + x\n"
-    said, best = bench({"src/a.py": code, "src/b.py": "import re\n"}).run(always)
-    assert [ok for _, ok in said] == [True]
-    assert said[0][0] == "5 ruff fixes (F401 ×3, I001 ×1, F541 ×1)"
+    result, best = bench({"src/a.py": code, "src/b.py": "import re\n"}).run(always)
+    assert [ok for _, ok in result] == [True]
+    assert result[0][0] == "5 ruff fixes (F401 ×3, I001 ×1, F541 ×1)"
     assert best.patch.files["src/a.py"] == b"def f(x):\n    return 'a' + x\n"
     assert best.patch.files["src/b.py"] == b""
     assert best.patch.origin == "autofix"
@@ -93,8 +93,8 @@ def test_all_safe_fixes_come_as_one_patch(bench: Callable[..., Bench]) -> None:
 
 
 def test_a_single_fix_is_named_with_its_place(bench: Callable[..., Bench]) -> None:
-    said, _ = bench({"src/a.py": "import os\n\nx = 1\n"}).run(always)
-    assert said == [("src/a.py:1 F401 remove unused import: `os`", True)]
+    result, _ = bench({"src/a.py": "import os\n\nx = 1\n"}).run(always)
+    assert result == [("src/a.py:1 F401 remove unused import: `os`", True)]
 
 
 def test_one_bad_fix_does_not_sink_the_others(bench: Callable[..., Bench]) -> None:
@@ -104,19 +104,19 @@ def test_one_bad_fix_does_not_sink_the_others(bench: Callable[..., Bench]) -> No
     def judge(files: Files) -> bool:
         return b"import helper" in (files.get("api.py") or b"")
 
-    said, best = bench({"api.py": api, "impl.py": "helper = 1\n"}).run(judge)
+    result, best = bench({"api.py": api, "impl.py": "helper = 1\n"}).run(judge)
     assert best.patch.files["api.py"] == b"from impl import helper\n\n\ndef f():\n    return 'x'\n"
     assert [finding.message for finding in best.findings] == ["`impl.helper` imported but unused"]
-    assert said[0][1] is False
-    assert sum(1 for _, ok in said if not ok) <= 3
-    assert ("api.py:1 F401 remove unused import: `os`", True) in said
+    assert result[0][1] is False
+    assert sum(1 for _, ok in result if not ok) <= 3
+    assert ("api.py:1 F401 remove unused import: `os`", True) in result
 
 
 def test_refused_fixes_are_not_offered_twice_and_it_ends(bench: Callable[..., Bench]) -> None:
-    said, best = bench({"a.py": "import os\nimport sys\n\nx = f'a'\n"}).run(never)
-    assert len(said) == len(set(said))
+    result, best = bench({"a.py": "import os\nimport sys\n\nx = f'a'\n"}).run(never)
+    assert len(result) == len(set(result))
     assert not best.patch
-    assert 4 <= len(said) <= 6
+    assert 4 <= len(result) <= 6
 
 
 def test_protected_files_are_never_touched(bench: Callable[..., Bench]) -> None:
@@ -138,8 +138,8 @@ def test_what_may_not_be_tried_costs_no_attempt_and_the_rest_is_one(bench: Calla
         "def name():\n    return f'x'\n\n\ndef other():\n    return f'y'\n"
     )
     test = "from a import assert_close\n\n\ndef test_close():\n    assert_close(1, 1)\n"
-    said, best = bench({"a.py": code, "tests/test_a.py": test}).run(always)
-    assert [ok for _, ok in said] == [True]
+    result, best = bench({"a.py": code, "tests/test_a.py": test}).run(always)
+    assert [ok for _, ok in result] == [True]
     after = code.removeprefix("import os\nimport sys\n\n\n").replace("f'x'", "'x'").replace("f'y'", "'y'")
     assert best.patch.files["a.py"] == after.encode()
 
@@ -151,14 +151,14 @@ def test_a_fix_that_brings_another_remark_costs_no_attempt_and_the_rest_is_one(b
         "    if isinstance(a, int):\n        return 1\n    elif isinstance(a, str):\n        return 1\n    return 0\n"
     )
     settings = '[tool.ruff.lint]\nselect = ["F401", "SIM"]\n'
-    said, best = bench({"a.py": code, "pyproject.toml": settings}).run(always)
-    assert [ok for _, ok in said] == [True]
+    result, best = bench({"a.py": code, "pyproject.toml": settings}).run(always)
+    assert [ok for _, ok in result] == [True]
     assert best.patch.files["a.py"] == code.removeprefix("import os\n\n\n").encode()
 
 
 def test_unsafe_fixes_are_left_alone(bench: Callable[..., Bench]) -> None:
-    said, _ = bench({"a.py": "def f(x=[]):\n    y = 1\n    return x\n"}).run(always)
-    assert said == []
+    result, _ = bench({"a.py": "def f(x=[]):\n    y = 1\n    return x\n"}).run(always)
+    assert result == []
 
 
 def test_it_builds_on_the_best_patch_so_far(bench: Callable[..., Bench]) -> None:

@@ -299,7 +299,7 @@ def test_asking_for_ever_ends(opened: Open) -> None:
         assert len(it.server.requests) <= 5
 
 
-def test_code_that_is_not_there_is_said_not_to_be(opened: Open) -> None:
+def test_code_that_is_not_there_is_reported_as_missing(opened: Open) -> None:
     with opened(["NEED prices.py:table", RIGHT], files=HIDDEN) as (bench, model, it):
         assert bench.drive(model).number == 1
         assert "there is no prices.py:table" in it.server.requests[1].prompt
@@ -405,7 +405,7 @@ def test_a_model_with_nothing_usable_to_say_gives_way_to_the_next(opened: Open, 
         assert asked.count("small") <= 4
     with opened([useless], Config(models=("small", "large"))) as (bench, model, it):
         bench.drive(model)
-        assert len(it.server.requests) <= 9, "and nobody is asked for ever"
+        assert len(it.server.requests) <= 9, "and the model is not asked for ever"
 
 
 def test_samples_are_asked_in_every_round_and_end_with_the_first_that_is_right(opened: Open) -> None:
@@ -564,13 +564,13 @@ def test_a_final_no_ends_it(opened: Open) -> None:
     assert len(it.server.requests) == 1
 
 
-def test_the_sizes_of_the_parts_are_told(opened: Open) -> None:
+def test_the_sizes_of_the_parts_are_reported(opened: Open) -> None:
     with opened([RIGHT]) as (bench, model, it):
         bench.drive(model)
-        told = next(event.text for event in it.events if event.kind == "request")
-        assert told.startswith("edit · m1 · ")
+        request_text = next(event.text for event in it.events if event.kind == "request")
+        assert request_text.startswith("edit · m1 · ")
         for part in ("system", "code", "tests", "evidence", "ask"):
-            assert f"{part} " in told
+            assert f"{part} " in request_text
 
 
 def test_lint_alone_asks_for_quality(opened: Open) -> None:

@@ -65,9 +65,9 @@ LIMIT = "[tool.coderefine]\nmax-complexity = 7\n"
 
 def test_a_function_is_brought_under_the_limit_and_proved(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"orders.py": CODE, "test_orders.py": TESTS, "pyproject.toml": LIMIT})
-    said = coderefine("fix", "--no-model", cwd=top)
+    result = coderefine("fix", "--no-model", cwd=top)
     text = (top / "orders.py").read_text()
-    assert said.code == 0, said
+    assert result.code == 0, result
     assert "\n    _collect_warnings(totals, limit, warnings)\n    return totals, warnings\n" in text
     assert 'if kind in ("gift", "sample", "return"):' in text
     assert "\n\n\ndef _collect_warnings(totals, limit, warnings):\n    # Collect warnings\n    for kind" in text
@@ -82,10 +82,10 @@ def test_new_functions_of_changes_that_are_made_together_have_different_names(tm
     tests += "    assert overview([None, ('a', 0), ('a', 0), ('b', -1), ('gift', 0)], 1)[1]\n"
     files = {"orders.py": f"{CODE}\n\n{again}", "test_orders.py": tests, "pyproject.toml": LIMIT}
     top = make_repo(tmp_path / "repo", files)
-    said = coderefine("fix", "--no-model", "--format", "json", cwd=top)
+    result = coderefine("fix", "--no-model", "--format", "json", cwd=top)
     text = (top / "orders.py").read_text()
-    assert said.code == 0, (said, text)
-    assert [one["summary"] for one in json.loads(said.out)["attempts"]] == ["", "2 rewritings (CC ×2)"]
+    assert result.code == 0, (result, text)
+    assert [one["summary"] for one in json.loads(result.out)["attempts"]] == ["", "2 rewritings (CC ×2)"]
     assert text.count("def _collect_warnings(") == 1
     assert text.count("def _") == 2
 
@@ -93,10 +93,10 @@ def test_new_functions_of_changes_that_are_made_together_have_different_names(tm
 def test_what_no_test_calls_is_offered(tmp_path: Path) -> None:
     files = {"orders.py": CODE, "test_orders.py": "def test():\n    import orders\n", "pyproject.toml": LIMIT}
     top = make_repo(tmp_path / "repo", files)
-    said = coderefine("fix", "--no-model", "--format", "json", cwd=top)
-    assert said.code == 1, said
+    result = coderefine("fix", "--no-model", "--format", "json", cwd=top)
+    assert result.code == 1, result
     assert (top / "orders.py").read_text() == CODE
-    (offer,) = json.loads(said.out)["offers"]
+    (offer,) = json.loads(result.out)["offers"]
     assert len(offer["alternatives"]) == 1
 
 
@@ -177,9 +177,9 @@ def test_a_setter_is_brought_under_the_limit_though_its_property_has_the_same_na
     )
     files = {"orders.py": as_setter(CODE), "test_orders.py": tests, "pyproject.toml": LIMIT}
     top = make_repo(tmp_path / "repo", files)
-    said = coderefine("fix", "--no-model", cwd=top)
+    result = coderefine("fix", "--no-model", cwd=top)
     text = (top / "orders.py").read_text()
-    assert said.code == 0, (said, text)
+    assert result.code == 0, (result, text)
     assert "    @summary.setter\n    def summary(self, lines):\n" in text
     assert "        return self._made\n\n    @summary.setter" in text
 

@@ -146,7 +146,7 @@ def test_what_crashed_before_may_crash() -> None:
     assert not choose([Given(-4.0).repair], before).doubtful
 
 
-def test_doubt_is_told() -> None:
+def test_doubt_is_reported() -> None:
     crash: Behaviour = {-1: ("a", "b"), 0: ("!IndexError", "x")}
     assert choose([Given(-4.0).repair], crash).doubtful
     assert not choose([Given(-4.0).repair], {}).doubtful

@@ -99,27 +99,27 @@ def test_waited_for_in_vain(module: Module) -> None:
 
 
 def test_a_signature_that_refuses_a_call_although_no_line_of_it_ran(module: Module) -> None:
-    said = "TypeError: other() takes 1 positional argument but 2 were given"
-    found = suspects({"m.py": module}, {"bad": lines(4)}, [case("bad", message=said, exception="TypeError")], {})
+    message = "TypeError: other() takes 1 positional argument but 2 were given"
+    found = suspects({"m.py": module}, {"bad": lines(4)}, [case("bad", message=message, exception="TypeError")], {})
     assert 8 in [stmt.lineno for stmt in found.weights]
 
 
 @pytest.mark.parametrize(
-    ("said", "source"),
+    ("text", "source"),
     [
         ("AssertionError: assert <bound method A.other of <m.A object at 0x1>> == 2", ""),
         ("AttributeError: 'function' object has no attribute 'real'", "assert a.other.real == 2"),
         ("TypeError: argument of type 'method' is not iterable", "assert 2 in a.other"),
     ],
 )
-def test_a_method_met_where_its_value_was_wanted(module: Module, said: str, source: str) -> None:
-    found = suspects({"m.py": module}, {"bad": lines(4)}, [case("bad", message=said)], {"bad": source})
+def test_a_method_met_where_its_value_was_wanted(module: Module, text: str, source: str) -> None:
+    found = suspects({"m.py": module}, {"bad": lines(4)}, [case("bad", message=text)], {"bad": source})
     assert 8 in [stmt.lineno for stmt in found.weights]
 
 
 def test_a_method_that_is_called_is_not_meant(module: Module) -> None:
-    said = "AttributeError: 'function' object has no attribute 'real'"
-    found = suspects({"m.py": module}, {"bad": lines(4)}, [case("bad", message=said)], {"bad": "a.other() == 2"})
+    message = "AttributeError: 'function' object has no attribute 'real'"
+    found = suspects({"m.py": module}, {"bad": lines(4)}, [case("bad", message=message)], {"bad": "a.other() == 2"})
     assert 8 not in [stmt.lineno for stmt in found.weights]
 
 
@@ -186,7 +186,7 @@ def test_showing_a_value_is_pytests_doing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "does"),
+    ("text", "does"),
     [
         ("assert 'A-b' == 'a-b'", "lower"),
         ("AssertionError: 'a ' != 'a'", "strip"),
@@ -194,13 +194,13 @@ def test_showing_a_value_is_pytests_doing() -> None:
         ("assert 'ba' == 'ab'", "reverse"),
     ],
 )
-def test_what_two_values_differ_by(said: str, does: str) -> None:
-    assert does in differing([said])
+def test_what_two_values_differ_by(text: str, does: str) -> None:
+    assert does in differing([text])
 
 
-@pytest.mark.parametrize("said", ["assert 1 == 2", "assert x == y", "", "assert 'a' == 'b'", "KeyError: 'x'"])
-def test_nothing_to_tell_from(said: str) -> None:
-    assert not differing([said])
+@pytest.mark.parametrize("text", ["assert 1 == 2", "assert x == y", "", "assert 'a' == 'b'", "KeyError: 'x'"])
+def test_a_text_without_two_values_has_no_difference(text: str) -> None:
+    assert not differing([text])
 
 
 def test_a_loop_that_hangs() -> None:

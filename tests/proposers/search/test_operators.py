@@ -151,9 +151,9 @@ def test_makes_the_repair(operator: str, text: str, line: int, old: str, new: st
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
 def test_every_family_says_in_one_sentence_what_it_does(row: object) -> None:
-    said = row.edits.__doc__  # type: ignore[attr-defined]
-    assert said
-    assert said.split("\n")[0].endswith(".")
+    docstring = row.edits.__doc__  # type: ignore[attr-defined]
+    assert docstring
+    assert docstring.split("\n")[0].endswith(".")
 
 
 def test_names_are_unique() -> None:

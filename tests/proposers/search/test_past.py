@@ -46,14 +46,14 @@ def past(top: Path) -> tuple[PastChange, ...]:
     return changes(top, "fee.py", (top / "fee.py").read_bytes())
 
 
-def said(top: Path, old: str, new: str, text: str = FAULTY) -> str:
+def remark(top: Path, old: str, new: str, text: str = FAULTY) -> str:
     """What the history of `top` says of `new` in place of `old`."""
     assert old in text
     return former(module(text), text.replace(old, new).encode(), past(top))
 
 
 def test_a_line_that_is_as_before_a_commit_names_the_commit(top: Path) -> None:
-    assert said(top, "total <= 10", "total < 10") == f"as before {git(top, 'rev-parse', '--short', 'HEAD').strip()}"
+    assert remark(top, "total <= 10", "total < 10") == f"as before {git(top, 'rev-parse', '--short', 'HEAD').strip()}"
 
 
 @pytest.mark.parametrize(
@@ -62,13 +62,13 @@ def test_a_line_that_is_as_before_a_commit_names_the_commit(top: Path) -> None:
     ids=["other text", "other line", "since the first commit", "more than it was"],
 )
 def test_what_never_was_there_has_no_past(top: Path, old: str, new: str) -> None:
-    assert said(top, old, new) == ""
+    assert remark(top, old, new) == ""
 
 
 def test_a_line_that_is_as_in_head_undoes_uncommitted_work(top: Path) -> None:
     edited = FAULTY.replace("total + fee", "total - fee")
     write(top, {"fee.py": edited})
-    assert said(top, "total - fee", "total + fee", edited) == UNCOMMITTED
+    assert remark(top, "total - fee", "total + fee", edited) == UNCOMMITTED
 
 
 def test_what_is_staged_counts_not_what_lies_in_the_tree(top: Path) -> None:
@@ -94,13 +94,13 @@ def test_a_removed_line_comes_from_a_commit_that_only_added_it(top: Path) -> Non
     more = FAULTY.replace("    return total + ", "    total = round(total)\n    return total + ")
     write(top, {"fee.py": more})
     git(top, "commit", "-qam", "Round")
-    assert said(top, "    total = round(total)\n", "", more).startswith("as before ")
+    assert remark(top, "    total = round(total)\n", "", more).startswith("as before ")
 
 
 def test_a_shallow_clone_knows_only_what_it_has(top: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", "--depth=1", top.as_uri(), "shallow")
     assert [change.gone for change in past(tmp_path / "shallow")] == [()]
-    assert said(tmp_path / "shallow", "<= 10", "< 10") == ""
+    assert remark(tmp_path / "shallow", "<= 10", "< 10") == ""
 
 
 def test_a_partial_clone_fetches_nothing(top: Path, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_partial_clone_fetches_nothing(top: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", "--filter=blob:none", top.as_uri(), "partial")
     packs = tmp_path / "partial/.git/objects/pack"
     before = sorted(path.name for path in packs.iterdir())
-    assert said(tmp_path / "partial", "<= 10", "< 10") == ""
+    assert remark(tmp_path / "partial", "<= 10", "< 10") == ""
     assert sorted(path.name for path in packs.iterdir()) == before
 
 
@@ -117,7 +117,7 @@ def test_a_program_that_shows_diffs_is_not_run(top: Path, tmp_path: Path) -> Non
     git(top, "config", "diff.external", f"touch {tmp_path}/ran; true")
     git(top, "config", "diff.show.textconv", f"touch {tmp_path}/ran; cat")
     write(top, {".gitattributes": "*.py diff=show\n"})
-    assert said(top, "<= 10", "< 10").startswith("as before ")
+    assert remark(top, "<= 10", "< 10").startswith("as before ")
     assert not (tmp_path / "ran").exists()
 
 

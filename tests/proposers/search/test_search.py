@@ -30,7 +30,7 @@ class Begun:
     search: Search
     situation: Situation
     views: Views
-    said: list[Event]
+    events: list[Event]
 
     @property
     def base(self) -> Attempt:
@@ -45,20 +45,20 @@ def begun(
     place = locate([top], top)
     config = replace(load(place.root, {}), search_time=seconds)
     python = interpreter(place, config, dict(os.environ))
-    said: list[Event] = []
+    events: list[Event] = []
     with open_views(place) as views:
         with views.open() as view:
-            check = Pytest(place, python, config, said.append).check(view, Ask(seed=0, timeout=timeout))
+            check = Pytest(place, python, config, events.append).check(view, Ask(seed=0, timeout=timeout))
         base = Attempt(0, Patch(), (check,))
-        search = Search(place, python, config, Protection.of(place, config), said.append, fork=fork)
-        yield Begun(search, Situation(base, base, (base,), check.findings, (".",)), views, said)
+        search = Search(place, python, config, Protection.of(place, config), events.append, fork=fork)
+        yield Begun(search, Situation(base, base, (base,), check.findings, (".",)), views, events)
 
 
 @pytest.fixture
 def repair(tmp_path: Path) -> Repair:
     def run(files: Mapping[str, str | bytes], seconds: float = 300.0) -> tuple[list[Patch], Search, list[Event]]:
         with begun(tmp_path, files, seconds) as it:
-            return list(it.search.propose(it.situation, it.views)), it.search, it.said
+            return list(it.search.propose(it.situation, it.views)), it.search, it.events
 
     return run
 
@@ -86,13 +86,13 @@ def test_finds_the_slip_and_keeps_the_file_as_it_is(repair: Repair, monkeypatch:
         b"def price(n):\r\n    # ten and more are cheaper\r\n    if n > 10:\r\n"
         b"        return n * 9 // 10\r\n    return n\r\n"
     )
-    patches, search, said = repair({"shop.py": faulty, "test_shop.py": TESTS})
+    patches, search, events = repair({"shop.py": faulty, "test_shop.py": TESTS})
     assert patches[0].files == {"shop.py": faulty.replace(b"n > 10", b"n >= 10")}
     assert patches[0].origin == "search"
     assert patches[0].summary == "shop.py:3 `>` → `>=`"
     assert search.spent.test_runs > 0
     assert search.spent.seconds > 0
-    assert any(event.kind == "search" for event in said) or search.spent.test_runs < 20
+    assert any(event.kind == "search" for event in events) or search.spent.test_runs < 20
 
 
 @pytest.mark.thorough
@@ -160,7 +160,7 @@ def test_a_wrong_constant_in_a_module_without_functions(repair: Repair) -> None:
 
 @pytest.mark.thorough
 def test_a_fault_that_only_runs_while_the_test_module_is_imported(repair: Repair) -> None:
-    """The search said that no line of the program is known to run in a failing test."""
+    """The search reported that no line of the program is known to run in a failing test."""
     faulty = (
         "from collections import namedtuple\n\n\n"
         "def record(name, text):\n    fields = text.split(',')\n    return namedtuple(name, fields[0:-1])\n"
@@ -257,7 +257,7 @@ def test_where_not_even_conftest_can_be_imported_cold_processes_judge(tmp_path: 
     with begun(tmp_path, files, 300.0) as it:
         patch = next(it.search.propose(it.situation, it.views))
     assert set(patch.files) == {"shop.py"}
-    assert any("every candidate is a cold run" in event.text for event in it.said)
+    assert any("every candidate is a cold run" in event.text for event in it.events)
 
 
 def test_a_cold_run_that_contradicts_the_fork_is_recorded(tmp_path: Path) -> None:
@@ -269,8 +269,8 @@ def test_a_cold_run_that_contradicts_the_fork_is_recorded(tmp_path: Path) -> Non
         refused = Attempt(1, patch, it.base.checks, Verdict(ok=False, reason="still fails"))
         with contextlib.suppress(StopIteration):
             proposals.send(replace(it.situation, attempts=(it.base, refused)))
-    said = [event.text for event in it.said]
-    assert "search: test_shop.py::test_more passed in a fork of the warm tests and fails cold" in said
+    events = [event.text for event in it.events]
+    assert "search: test_shop.py::test_more passed in a fork of the warm tests and fails cold" in events
 
 
 PROGRAM = {
@@ -349,12 +349,12 @@ def test_a_fault_in_a_program_that_the_test_starts(repair: Repair) -> None:
 
 def test_a_search_that_could_judge_nothing_says_why(repair: Repair) -> None:
     files = {"shop.py": "def price(n):\n    return n\n", "test_shop.py": "def test_it():\n    assert False\n"}
-    patches, search, said = repair(files)
+    patches, search, events = repair(files)
     assert not patches
     assert (
         search.hindrance == "search could judge no candidate: no line of the program is known to run in a failing test"
     )
-    assert any(event.text.startswith("search: no line of the program") for event in said)
+    assert any(event.text.startswith("search: no line of the program") for event in events)
 
 
 ASSERTING = {
