@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 
 from coderefine.app.engine import Contents, Show, open_loop
 from coderefine.app.project import Project
@@ -23,6 +24,7 @@ from coderefine.journal import Journal, Meta, lock, prune
 from coderefine.judge import listed
 from coderefine.loop.refine import refine
 from coderefine.loop.state import Parts
+from coderefine.project import Place, locate
 from coderefine.publishers import Diff, Snapshot, recover
 from coderefine.publishers.hosts.bundle import Bundle
 from coderefine.reports.rows import answer_template, shown_patch
@@ -97,10 +99,7 @@ def run(
     """
     place, destination = project.place, request.destination
     if place.git_dir is None:
-        raise SurroundingsError(
-            f"{place.top} is not in a git repository, and a patch needs one to be taken back: "
-            "run `git init` (`coderefine check` works without)"
-        )
+        raise _without_repository(place)
     repository = Repository.open(place.top)
     destination.check(repository, project.config, (*place.scope, *project.task.judged))
     with lock(repository):
@@ -171,6 +170,17 @@ def _end_recorded(journal: Journal, request: Request) -> Iterator[None]:
 
 def _how_to_go_on(journal: Journal, request: Request) -> str:
     return f"run `{request.again}` again" if request.again else f"coderefine resume {journal.run} goes on"
+
+
+def _without_repository(place: Place) -> SurroundingsError:
+    """Return the error for paths that are in no git repository."""
+    here = locate([], Path.cwd())
+    if here.git_dir is not None:
+        return SurroundingsError(f"{place.top} is outside this repository ({here.top}), and in no other one")
+    return SurroundingsError(
+        f"{place.top} is not in a git repository, and a patch needs one to be taken back: "
+        "run `git init` (`coderefine check` works without)"
+    )
 
 
 def _committed(project: Project, destination: Destination, repository: Repository) -> Contents:

@@ -90,6 +90,14 @@ class Offer:
     modules: tuple[str, ...] = ()
     before: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
 
+    @property
+    def together(self) -> list[tuple[int, ...]]:
+        """Return the indices of alternatives that answer all `questions` alike, where these are several."""
+        found: dict[tuple[str, ...], list[int]] = {}
+        for at in range(len(self.alternatives)):
+            found.setdefault(tuple(question.answers[at] for question in self.questions), []).append(at)
+        return [tuple(places) for places in found.values() if len(places) > 1]
+
     def diff(self, alternative: Alternative) -> list[str]:
         """Return the lines that `alternative` changes, with one line of context; shortened if there are many."""
         found: list[str] = []

@@ -264,6 +264,18 @@ def offer_lines(outcome: Outcome) -> Iterator[tuple[str, str]]:
             yield from (("", f"{'':13}{line}") for line in offer.diff(alternative))
         for question in offer.questions:
             yield "ask", question.text(alternatives[0][0])
+        yield from (("ask", text) for text in _undecided(offer, alternatives[0][0]))
+
+
+def _undecided(offer: Offer, first: int) -> Iterator[str]:
+    """Yield which alternatives, numbered from `first` on, the questions do not tell apart."""
+    for places in offer.together:
+        *most, last = (str(first + place) for place in places)
+        names = f"{', '.join(most)} and {last}"
+        if offer.questions:
+            yield f"none of these inputs tells {names} apart"
+        else:
+            yield f"no input was found on which {names} differ: compare their diffs"
 
 
 def offer_headline(alternative: Alternative) -> str:

@@ -234,6 +234,9 @@ class TestEntrance:
         result = coderefine("check", "order.py", "../evil.py", cwd=top)
         assert result.code == 2
         assert "../evil.py is outside this repository" in result.err
+        result = coderefine("fix", "../evil.py", cwd=top)
+        assert result.code == 2
+        assert f"{tmp_path} is outside this repository ({top})" in result.err
 
     def test_an_unknown_variable_is_named_as_it_is_written(self, tmp_path: Path) -> None:
         result = coderefine("check", cwd=tmp_path, env={"CODEREFINE_MAX_CST": "1"})

@@ -30,3 +30,24 @@ def test_an_alternative_whose_answers_were_not_seen_says_so() -> None:
     outcome = Outcome(start, start, Stop.OFFERED, offers=(offer,))
     shown = [text for label, text in offer_lines(outcome) if label == "offered"]
     assert shown == ["1  one · changes 3 of 8 nearby answers", "2  two · its answers could not be compared"]
+
+
+@pytest.mark.parametrize(
+    ("questions", "last"),
+    [
+        ((), "no input was found on which 1, 2 and 3 differ: compare their diffs"),
+        ((("size(1024)", ("'1 KB'", "'1024 B'", "'1 KB'")),), "none of these inputs tells 1 and 3 apart"),
+    ],
+    ids=["none", "one"],
+)
+def test_alternatives_that_no_input_tells_apart_are_named(
+    questions: tuple[tuple[str, tuple[str, ...]], ...], last: str
+) -> None:
+    """Three ways to draw a limit were offered without a word of how they differ, or whether they do."""
+    start = Attempt(0, Patch())
+    alternatives = tuple(Alternative(Patch({}, "search", name), (0, 25)) for name in ("one", "two", "three"))
+    offer = Offer(alternatives, questions=tuple(Question(call, "sizes", answers) for call, answers in questions))
+    outcome = Outcome(start, start, Stop.OFFERED, offers=(offer,))
+    asked = [text for label, text in offer_lines(outcome) if label == "ask"]
+    assert asked[-1] == last
+    assert len(asked) == len(questions) + 1

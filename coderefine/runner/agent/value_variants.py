@@ -11,8 +11,8 @@ from typing import Any, Callable, Dict, Iterable, List
 
 MOST = 7
 """Maximum number of variants of one value."""
-MOST_LIMITS, LONGEST = 4, 40
-"""Maximum number of values at limits, and of items of a sequence that is made as long as a limit."""
+MOST_LIMITS, MOST_BETWEEN, LONGEST = 4, 2, 40
+"""Maximum number of values at limits, of numbers below them, and of items of a sequence that is as long as a limit."""
 NUMBERS, ROWS = (int, float), (str, list, tuple)
 CONTAINERS = (list, dict, set)
 PLAIN = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType)
@@ -33,14 +33,18 @@ def variants(value: Any, dice: random.Random) -> List[Any]:
 def at_limits(value: Any, limits: Iterable[Any]) -> List[Any]:
     """Return at most MOST_LIMITS values that equal one of `limits`, or sequences that are as long as one.
 
-    Programs that differ in a comparison (`<` and `<=`) often differ only there.
+    Programs that differ in a comparison (`<` and `<=`) often differ only there. At most MOST_BETWEEN numbers between a
+    limit and the one below it follow: only these tell `< 10` and `<= 9` apart.
     """
     found: List[Any] = []
+    between: List[Any] = []
     for limit in limits:
         one = _at(value, limit)
         if one is not None and one != value and one not in found:
             found.append(one)
-    return found[:MOST_LIMITS]
+        if type(value) in NUMBERS and type(limit) is int and limit - 0.5 not in (value, *between):
+            between.append(limit - 0.5)
+    return [*found[:MOST_LIMITS], *between[:MOST_BETWEEN]]
 
 
 def _at(value: Any, limit: Any) -> Any:
