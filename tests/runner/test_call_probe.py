@@ -220,6 +220,16 @@ def test_a_function_as_argument_is_shown_without_its_address() -> None:
     assert Describer()([action]) == "[<function action>]"
 
 
+def test_an_object_whose_repr_has_its_address_is_shown_without_it() -> None:
+    """voluptuous: each answer of two equal patches was another text."""
+
+    class Schema:
+        def __repr__(self) -> str:
+            return f"<Schema({{}}, extra=0) object at {hex(id(self))}>"
+
+    assert Describer()([Schema()]) == "[<Schema({}, extra=0)>]"
+
+
 def test_equal_programs_answer_alike_and_others_do_not(pool: Pool) -> None:
     base, same, other, lucky = codes(
         pool,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from types import FunctionType
@@ -15,6 +16,9 @@ DEPTH = 3
 WAITING = 1.0
 HUGE = 10_000
 """Length from which on `__repr__` of a container subclass is not called: C code could not be interrupted."""
+
+ADDRESS = re.compile(r"(?: object)? at 0x[0-9a-fA-F]+")
+"""The part of a repr that is different in every run, and says nothing."""
 
 _PLAIN = frozenset({type(None), bool, float, complex, range, slice, type(Ellipsis), type(NotImplemented)})
 _BRACKETS: Dict[Any, str] = {list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
@@ -92,7 +96,7 @@ class Describer:
             return "<function %s>" % value.__name__  # without its address
         if isinstance(value, (list, tuple, set, frozenset, dict)) and len(value) > HUGE:
             return "<%s of %d items>" % (kind.__name__, len(value))
-        return self._guarded(lambda: repr(value)) or self._attributes(value, kind, depth)
+        return ADDRESS.sub("", self._guarded(lambda: repr(value))) or self._attributes(value, kind, depth)
 
     def _attributes(self, value: Any, kind: type, depth: int) -> str:
         """Describe an object without its own repr by its attributes, never by its address, which changes every run."""
