@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from coderefine.core import Alternative, Cost, Event, Listen, Offer, Patch, Proposals, Searcher, Situation, View, Views
 from coderefine.core.plurals import counted
 from coderefine.lint import TextEdit, apart, apply
-from coderefine.runner.equivalence import Compared, Equivalence, FileEdit
+from coderefine.runner.equivalence import Compared, Equivalence
+from coderefine.runner.file_edits import FileEdit
 from coderefine.source import decode
 
 if TYPE_CHECKING:

@@ -19,29 +19,23 @@ on these is left to the tests.
 
 from __future__ import annotations
 
-import ast
-import re
 import time
-import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
-from functools import lru_cache
-from itertools import accumulate, chain, count, takewhile, zip_longest
+from itertools import accumulate, chain, zip_longest
 from pathlib import PurePosixPath
 
 from coderefine.config import Config
 from coderefine.core import Case, Patch, View, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.agent.code_diff import same, same_but_for_names
 from coderefine.runner.candidates import Codes, Watched
 from coderefine.runner.cold_pool import open_any_pool
+from coderefine.runner.file_edits import FileEdit, Text, text_of, units_of
 from coderefine.runner.pool import Pool
 from coderefine.runner.reached_code import Function
 from coderefine.runner.test_selection import nearest, one_of_each
-from coderefine.source import decode
 
 BUDGET, SLOWEST = 120.0, 3.0
 """CPU seconds that all comparisons of a run may take together; factor of it for wall time, on a busy machine."""
@@ -51,14 +45,11 @@ SHORT = 8.0
 """Usual duration of the tests to watch, in seconds; of a longer suite, those that enter an edited function."""
 ENTERING = 0.5
 """Share of the remaining seconds for recording which functions each test enters; once in a run."""
-DEFINITIONS = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 UNKNOWN, ENDLESS = "?", "~"
 """Code of a value that cannot be encoded (agent/unit_trace.py); prefix of that of a call that does not end."""
 RUNS = ("old", "old again", "new", "new again")
 MOVED = "compiles to the same code with its new functions put back"
 CAUSED = "compiles to the same code without the causes that it names"
-READS_DOCSTRINGS = re.compile(r"__doc__|getdoc|docopt|doctest|yacc|click|typer|fire|>>>")
-Text = bytes | None
 Restore = Callable[[View, Mapping[str, tuple[str, str]]], Mapping[str, tuple[str, str]]]
 """Returns the texts to compare instead, by path, from the texts before and after, and the view before: the new one has
 moved statements put back, and both are without causes of exceptions. Files that have none are left out."""
@@ -152,7 +143,9 @@ class Equivalence:
         self, views: Views, before: Patch, edits: Mapping[str, FileEdit], texts: Mapping[str, tuple[Text, Text]]
     ) -> dict[Unit, str]:
         """Return why they are equal by unit: those whose statements moved into new functions, these, and causes."""
-        pairs = {path: (_text(texts[path][0]), _text(texts[path][1])) for path, edit in edits.items() if edit.changed}
+        pairs = {
+            path: (text_of(texts[path][0]), text_of(texts[path][1])) for path, edit in edits.items() if edit.changed
+        }
         if not pairs:
             return {}
         with views.open(before) as view:
@@ -177,7 +170,7 @@ class Equivalence:
         moved: Mapping[Unit, str],
         until: float,
     ) -> Compared:
-        equal = _same(edits) | {unit: why for unit, why in moved.items() if why == CAUSED}
+        equal = _same(edits, moved)
         changed = [unit for unit in _changed(edits) if unit not in equal]
         if not changed:
             return Compared(equal)
@@ -185,15 +178,10 @@ class Equivalence:
             chosen, old, new = self._watched(views, before, after, cases, edits, until=until)
         except (_NotComparedError, RunnerError, WorkspaceError) as error:
             why = str(error) if time.monotonic() < until else "the time for comparisons is used up"
-            equal |= moved
-            return Compared(equal, {}, {one: f"not compared: {why}" for one in changed if one not in moved})
-        reasons: dict[bool | None, dict[Unit, str]] = {True: equal, False: {}, None: {}}
-        for path, name in changed:
-            verdict, why = _judged(path, name, edits[path], old, new)
-            if verdict is None and (path, name) in moved:
-                verdict, why = True, moved[path, name]
-            reasons[verdict][path, name] = f"{name or path}: {why}{chosen.remark}"
-        return Compared(reasons[True], reasons[False], reasons[None])
+            left = {one: f"not compared: {why}" for one in changed if one not in moved}
+            return Compared({**equal, **moved}, {}, left)
+        judged = {unit: _judged(*unit, edits[unit[0]], old, new) for unit in changed}
+        return _sorted(equal, judged, moved, chosen.remark)
 
     def _watched(
         self,
@@ -259,22 +247,37 @@ class Equivalence:
     def _entering(self, views: Views, edits: Mapping[str, FileEdit]) -> Iterator[set[str]]:
         """Yield the tests that enter each edited unit; for a module's own code, any function of the module."""
         with views.open(self._tree) as view:
-            texts = {path: _text(view.read(path)) for path in edits}
+            texts = {path: text_of(view.read(path)) for path in edits}
         for path, edit in edits.items():
-            units = _units(texts[path])
+            known = units_of(texts[path])
             for name in edit.changed:
-                some = [units[name]] if name in units and name else units.values()
+                some = [known[name]] if name in known and name else known.values()
                 functions = {one for unit in some for one in unit.functions(path)}
                 yield {test for test, entered in self._entered.items() if not functions.isdisjoint(entered)}
+
+
+def _sorted(
+    equal: Mapping[Unit, str],
+    judged: Mapping[Unit, tuple[bool | None, str]],
+    moved: Mapping[Unit, str],
+    remark: str,
+) -> Compared:
+    """Return the verdicts on units by kind; those that were not compared are equal if they only `moved`."""
+    reasons: dict[bool | None, dict[Unit, str]] = {True: {**equal}, False: {}, None: {}}
+    for unit, (ran, found) in judged.items():
+        verdict, why = (True, moved[unit]) if ran is None and unit in moved else (ran, found)
+        reasons[verdict][unit] = f"{unit[1] or unit[0]}: {why}{remark}"
+    return Compared(reasons[True], reasons[False], reasons[None])
 
 
 def _changed(edits: Mapping[str, FileEdit]) -> list[Unit]:
     return sorted((path, unit) for path, edit in edits.items() for unit in edit.changed)
 
 
-def _same(edits: Mapping[str, FileEdit]) -> dict[Unit, str]:
-    """Return the units whose text changed but whose compiled code did not, with this reason why they are equal."""
-    return {(path, name): "compiles to the same code" for path, edit in edits.items() for name in edit.same}
+def _same(edits: Mapping[str, FileEdit], moved: Mapping[Unit, str]) -> dict[Unit, str]:
+    """Return the units whose text changed but whose compiled code did not, or only causes, with the reason."""
+    same = {(path, name): "compiles to the same code" for path, edit in edits.items() for name in edit.same}
+    return same | {unit: why for unit, why in moved.items() if why == CAUSED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,206 +317,6 @@ def _functions_in(edits: Mapping[str, FileEdit], *, new: bool) -> list[tuple[Fun
 
 class _NotComparedError(Exception):
     """Nothing was run to compare; the message says why, unless the time is over."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnitCode:
-    """The code of a unit, and its first line (with decorators) and name, as in its code object; its lines as `text`.
-
-    `flat`: the code without line numbers, on which some instructions depend (NOP, where nothing but a line begins).
-    """
-
-    line: int
-    name: str
-    code: types.CodeType
-    flat: types.CodeType
-    text: str
-
-    def functions(self, path: str) -> Iterator[Function]:
-        """Yield the function, and those in it, as they are recorded in a file with this path."""
-        waiting = [self.code]
-        while waiting:
-            code = waiting.pop()
-            yield path, code.co_firstlineno, code.co_name
-            waiting += _inner(code) if code.co_name != "<module>" else ()
-
-
-@dataclass(frozen=True, slots=True)
-class FileEdit:
-    """Two versions of one file: their units by name, and which lines differ, other than by indentation.
-
-    `lines`: changed lines of the new text; `removed`: of the old one. `changed` and `same`: names of units that differ,
-    and of those whose text changed but not their code. "": the module's own code, class bodies included.
-    """
-
-    old: Mapping[str, UnitCode]
-    new: Mapping[str, UnitCode]
-    changed: frozenset[str]
-    same: frozenset[str]
-    lines: frozenset[int]
-    removed: frozenset[int]
-    at_import: bool = False
-    """Whether every changed line of the module's own code certainly runs when it is imported."""
-
-    @property
-    def added(self) -> frozenset[str]:
-        """Return the names of the new functions."""
-        return frozenset(self.new.keys() - self.old.keys())
-
-    @classmethod
-    def between(cls, before: Text, after: Text) -> FileEdit:
-        """Compare the contents of a file; those that cannot be compiled here are a change of the module's own code."""
-        return cls.of_texts(_text(before), _text(after))
-
-    @classmethod
-    def of_texts(cls, old: str, new: str) -> FileEdit:
-        """Compare the texts of a file. Docstrings count like other constants if something in it may read them."""
-        reads = bool(READS_DOCSTRINGS.search(old) or READS_DOCSTRINGS.search(new))
-        try:
-            was, now = _units(old, documented=reads), _units(new, documented=reads)
-        except (SyntaxError, ValueError, RecursionError):
-            return cls({}, {}, frozenset({""}), frozenset(), frozenset(), frozenset())
-        alike = {name for name in was.keys() & now.keys() if _alike(was[name].flat, now[name].flat, whole=bool(name))}
-        removed, lines = _changed_lines(old, new)
-        changed = frozenset((was.keys() | now.keys()) - alike)
-        certain = "" in changed and _certain(old, removed) and _certain(new, lines)
-        edited = frozenset(name for name in alike if _executable(now[name].code) & lines)
-        return cls(was, now, changed, edited, lines, removed, certain)
-
-    def not_executed(self, name: str, old: frozenset[int], new: frozenset[int]) -> frozenset[int]:
-        """Return the changed lines of the function `name` that no test ran; if all ran, the removed ones that none ran.
-
-        A line that the old function, or the old file, contains too is not changed: it may be in a block that moved.
-        `old`, `new`: the lines that ran.
-        """
-        was, now = self.old[name], self.new[name]
-        removed, added = _changed_lines(was.text, now.text)
-        left = _executable(now.code) & self.lines & {now.line - 1 + line for line in added} - new
-        return left or _executable(was.code) & self.removed & {was.line - 1 + line for line in removed} - old
-
-
-def _text(data: Text) -> str:
-    source = decode(data) if data else None
-    return source.text if source else ""
-
-
-@lru_cache(maxsize=64)
-def _units(text: str, *, documented: bool = False) -> Mapping[str, UnitCode]:
-    """Return the module's own code ("") and all outermost functions and methods, by qualified name.
-
-    Of several with one name (a property and its setter), the second is `NAME#2`. `documented`: with docstrings.
-    """
-    tree = ast.parse(text)
-    if not documented:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                _clear_docstring(node)
-    code = _by_name(compile(tree, "unit", "exec", dont_inherit=True))
-    _flatten(tree)
-    flat = _by_name(compile(tree, "unit", "exec", dont_inherit=True))
-    return {
-        name: UnitCode(one.co_firstlineno, one.co_name, one, flat[name], _lines(text, one))
-        for name, one in code.items()
-    }
-
-
-def _flatten(tree: ast.Module) -> None:
-    """Put each function and class on a line of its own: on one line, those that are alike would become one object."""
-    for line, definition in enumerate(node for node in ast.walk(tree) if isinstance(node, DEFINITIONS)):
-        for node in ast.walk(definition):
-            if hasattr(node, "lineno"):
-                node.lineno = node.end_lineno = line + 1  # type: ignore[attr-defined]
-                node.col_offset = node.end_col_offset = 0  # type: ignore[attr-defined]
-
-
-def _lines(text: str, code: types.CodeType) -> str:
-    """Return the lines of a unit, from its first to the last that is executed."""
-    first = code.co_firstlineno
-    return "\n".join(text.split("\n")[first - 1 : max(_executable(code), default=first)])
-
-
-def _by_name(module: types.CodeType) -> dict[str, types.CodeType]:
-    found = {"": module}
-    for name, code in _functions(module, ""):
-        same_named = (f"{name}#{number}" for number in count(2))
-        found[next(one for one in chain((name,), same_named) if one not in found)] = code
-    return found
-
-
-def _clear_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    decorated = getattr(node, "decorator_list", ())
-    if ast.get_docstring(node, clean=False) is not None and not decorated:
-        node.body[0].value = ast.Constant("", lineno=node.body[0].lineno, col_offset=0)  # type: ignore[attr-defined]
-
-
-def _functions(code: types.CodeType, prefix: str) -> Iterator[tuple[str, types.CodeType]]:
-    for inner in _inner(code):
-        name = prefix + inner.co_name
-        if _is_class(inner):
-            yield from _functions(inner, f"{name}.")
-        elif not inner.co_name.startswith("<"):
-            yield name, inner
-
-
-def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
-    return (value for value in code.co_consts if isinstance(value, types.CodeType))
-
-
-def _is_class(code: types.CodeType) -> bool:
-    return not code.co_flags & 0x02  # CO_NEWLOCALS
-
-
-def _alike(old: types.CodeType, new: types.CodeType, *, whole: bool) -> bool:
-    """Return whether two code objects are the same; without `whole`, the functions in them are left out."""
-    return same(old, new) or same_but_for_names(old, new) if whole else _bare(old) == _bare(new)
-
-
-def _bare(code: types.CodeType) -> tuple[object, ...]:
-    """Return the contents of the code of a module or class, without its functions, as comparable values."""
-    values = []
-    for value in code.co_consts:
-        if not isinstance(value, types.CodeType):
-            values.append((type(value).__name__, repr(value)))
-        elif _is_class(value) or value.co_name.startswith("<"):
-            values.append(("code", repr(_bare(value))))
-        else:
-            values.append(("function", value.co_name))
-    handlers = getattr(code, "co_exceptiontable", b"")
-    return (code.co_code, handlers, code.co_names, code.co_varnames, code.co_freevars, code.co_flags, tuple(values))
-
-
-def _certain(text: str, lines: frozenset[int]) -> bool:
-    """Return whether the import runs all of `lines`: none is inside a statement that may skip it (bodies apart)."""
-    waiting: list[ast.stmt] = list(ast.parse(text).body)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.ClassDef):
-            waiting += node.body
-        elif isinstance(node, ast.If | ast.For | ast.While | ast.Try | ast.With | ast.Match) and any(
-            node.lineno <= line <= (node.end_lineno or 0) for line in lines
-        ):
-            return False
-    return True
-
-
-def alike_lines(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return how many lines at the beginning are the same."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
-
-
-def _changed_lines(old: str, new: str) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the changed lines (removed from `old`, in `new`), 1-based, without blank lines and comments."""
-    first, second = ([line.strip() for line in text.split("\n")] for text in (old, new))
-    # Comparing only what is between equal ends takes a hundredth of the time.
-    head = alike_lines(first, second)
-    tail = alike_lines(first[head:][::-1], second[head:][::-1])
-    old_middle, new_middle = first[head : len(first) - tail], second[head : len(second) - tail]
-    removed, added = set(), set()
-    for tag, start, end, begin, stop in SequenceMatcher(None, old_middle, new_middle, autojunk=False).get_opcodes():
-        if tag != "equal":
-            removed |= {at + 1 for at in range(head + start, head + end) if first[at][:1] not in ("", "#")}
-            added |= {at + 1 for at in range(head + begin, head + stop) if second[at][:1] not in ("", "#")}
-    return frozenset(removed), frozenset(added)
 
 
 def _judged(path: str, name: str, edit: FileEdit, old: Watched, new: Watched) -> tuple[bool | None, str]:
@@ -582,10 +385,3 @@ def _nearby(end: str, old: Mapping[str, Codes], new: Mapping[str, Codes]) -> Ite
         steady = all(len(set(codes)) == 1 and not codes[0].startswith(ENDLESS) for codes in pair)
         if steady and f".{call.partition(' ')[0]} ".endswith(end):
             yield pair[0][0], pair[1][0]
-
-
-def _executable(code: types.CodeType) -> frozenset[int]:
-    """Return the lines of a function that a trace reports, also those of functions in it; not its first line."""
-    found = {line for _, _, line in code.co_lines() if line is not None}
-    below = (_executable(one) for one in _inner(code))
-    return frozenset(found).union(*below) - {code.co_firstlineno}

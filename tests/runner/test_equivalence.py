@@ -12,9 +12,9 @@ import pytest
 
 from coderefine.config import Config
 from coderefine.core import Case, Patch, Status, Views
-from coderefine.project import Protection, interpreter, locate
-from coderefine.proposers.refactorings.inlining import Inlining
-from coderefine.runner.equivalence import Compared, Equivalence, FileEdit
+from coderefine.project import interpreter, locate
+from coderefine.runner.equivalence import Compared, Equivalence
+from coderefine.runner.file_edits import FileEdit
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo
 
@@ -244,16 +244,21 @@ def test_statements_that_only_moved_need_no_test(tmp_path: Path, result: str, eq
     assert not found.unknown
 
 
-def test_a_cause_needs_no_comparison(tmp_path: Path) -> None:
+def test_what_differs_in_causes_only_is_not_run(tmp_path: Path) -> None:
     """In prettytable, one of 214 repeated calls had another result by chance, and the repair was left out."""
-    before = "def f(a):\n    try:\n        return a[0]\n    except KeyError:\n        raise ValueError(a)\n"
-    after = before.replace("KeyError:", "KeyError as error:")
-    after = after.replace("raise ValueError(a)", "raise ValueError(a) from error")
-    place = locate([make_repo(tmp_path / "p", {"m.py": before})], tmp_path / "p")
-    config = Config(python=sys.executable)
-    restore = Inlining(place, Protection.of(place, config))
+    tests = "from m import double\n\n\ndef test_double():\n    assert double(0) in (0, 1)\n"
+    before = UNTESTED.format("x + x")
+    top = make_repo(tmp_path / "p", {"m.py": before, "test_m.py": tests})
+    place, config = locate([top], top), Config(python=sys.executable)
     with open_views(place) as views:
-        found = Equivalence(place, interpreter(place, config, {}), config, restore).compare(
-            views, Patch(), Patch({"m.py": after.encode()}, "test", ""), {}, {"m.py": before.encode()}, within=0.0
+        found = Equivalence(
+            place, interpreter(place, config, {}), config, lambda *_: {"m.py": (before, before)}
+        ).compare(
+            views,
+            Patch(),
+            Patch({"m.py": UNTESTED.format("1").encode()}, "test", ""),
+            {"test_m.py::test_double": Case("test_m.py::test_double", Status.PASSED, 0.01)},
+            {"m.py": before.encode()},
         )
-    assert found == Compared({("m.py", "f"): "compiles to the same code without the causes that it names"})
+    assert found.equal["m.py", "double"] == "compiles to the same code without the causes that it names"
+    assert not found.different

@@ -16,7 +16,7 @@ from coderefine.core import Situation, View
 from coderefine.lint import Diagnostic, Linter, TextEdit, apart, apply
 from coderefine.proposers.refactoring import CodeChange
 from coderefine.proposers.rewritings import comments
-from coderefine.runner.equivalence import alike_lines
+from coderefine.runner.file_edits import alike_lines
 from coderefine.source import Source, decode
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from coderefine.project import Protection, locate
 from coderefine.proposers.refactorings.blocks import extractions
 from coderefine.proposers.refactorings.inlining import Inlining, restored
 from coderefine.proposers.refactorings.trees import Unit
-from coderefine.runner.equivalence import FileEdit
+from coderefine.runner.file_edits import FileEdit
 from coderefine.workspace import open_views
 from tests.proposers.refactorings.test_extraction import Program, after, behaviour
 from tests.support.repo import make_repo

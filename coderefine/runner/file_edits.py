@@ -1,0 +1,227 @@
+"""Two versions of a file, function by function: which differ in their code, and on which lines."""
+
+from __future__ import annotations
+
+import ast
+import re
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import chain, count, takewhile
+
+from coderefine.runner.agent.code_diff import same, same_but_for_names
+from coderefine.runner.reached_code import Function
+from coderefine.source import decode
+
+DEFINITIONS = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+READS_DOCSTRINGS = re.compile(r"__doc__|getdoc|docopt|doctest|yacc|click|typer|fire|>>>")
+Text = bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCode:
+    """The code of a unit, and its first line (with decorators) and name, as in its code object; its lines as `text`.
+
+    `flat`: the code without line numbers, on which some instructions depend (NOP, where nothing but a line begins).
+    """
+
+    line: int
+    name: str
+    code: types.CodeType
+    flat: types.CodeType
+    text: str
+
+    def functions(self, path: str) -> Iterator[Function]:
+        """Yield the function, and those in it, as they are recorded in a file with this path."""
+        waiting = [self.code]
+        while waiting:
+            code = waiting.pop()
+            yield path, code.co_firstlineno, code.co_name
+            waiting += _inner(code) if code.co_name != "<module>" else ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdit:
+    """Two versions of one file: their units by name, and which lines differ, other than by indentation.
+
+    `lines`: changed lines of the new text; `removed`: of the old one. `changed` and `same`: names of units that differ,
+    and of those whose text changed but not their code. "": the module's own code, class bodies included.
+    """
+
+    old: Mapping[str, UnitCode]
+    new: Mapping[str, UnitCode]
+    changed: frozenset[str]
+    same: frozenset[str]
+    lines: frozenset[int]
+    removed: frozenset[int]
+    at_import: bool = False
+    """Whether every changed line of the module's own code certainly runs when it is imported."""
+
+    @property
+    def added(self) -> frozenset[str]:
+        """Return the names of the new functions."""
+        return frozenset(self.new.keys() - self.old.keys())
+
+    @classmethod
+    def between(cls, before: Text, after: Text) -> FileEdit:
+        """Compare the contents of a file; those that cannot be compiled here are a change of the module's own code."""
+        return cls.of_texts(text_of(before), text_of(after))
+
+    @classmethod
+    def of_texts(cls, old: str, new: str) -> FileEdit:
+        """Compare the texts of a file. Docstrings count like other constants if something in it may read them."""
+        reads = bool(READS_DOCSTRINGS.search(old) or READS_DOCSTRINGS.search(new))
+        try:
+            was, now = units_of(old, documented=reads), units_of(new, documented=reads)
+        except (SyntaxError, ValueError, RecursionError):
+            return cls({}, {}, frozenset({""}), frozenset(), frozenset(), frozenset())
+        alike = {name for name in was.keys() & now.keys() if _alike(was[name].flat, now[name].flat, whole=bool(name))}
+        removed, lines = _changed_lines(old, new)
+        changed = frozenset((was.keys() | now.keys()) - alike)
+        certain = "" in changed and _certain(old, removed) and _certain(new, lines)
+        edited = frozenset(name for name in alike if executable(now[name].code) & lines)
+        return cls(was, now, changed, edited, lines, removed, certain)
+
+    def not_executed(self, name: str, old: frozenset[int], new: frozenset[int]) -> frozenset[int]:
+        """Return the changed lines of the function `name` that no test ran; if all ran, the removed ones that none ran.
+
+        A line that the old function, or the old file, contains too is not changed: it may be in a block that moved.
+        `old`, `new`: the lines that ran.
+        """
+        was, now = self.old[name], self.new[name]
+        removed, added = _changed_lines(was.text, now.text)
+        left = executable(now.code) & self.lines & {now.line - 1 + line for line in added} - new
+        return left or executable(was.code) & self.removed & {was.line - 1 + line for line in removed} - old
+
+
+def text_of(data: Text) -> str:
+    source = decode(data) if data else None
+    return source.text if source else ""
+
+
+@lru_cache(maxsize=64)
+def units_of(text: str, *, documented: bool = False) -> Mapping[str, UnitCode]:
+    """Return the module's own code ("") and all outermost functions and methods, by qualified name.
+
+    Of several with one name (a property and its setter), the second is `NAME#2`. `documented`: with docstrings.
+    """
+    tree = ast.parse(text)
+    if not documented:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                _clear_docstring(node)
+    code = _by_name(compile(tree, "unit", "exec", dont_inherit=True))
+    _flatten(tree)
+    flat = _by_name(compile(tree, "unit", "exec", dont_inherit=True))
+    return {
+        name: UnitCode(one.co_firstlineno, one.co_name, one, flat[name], _lines(text, one))
+        for name, one in code.items()
+    }
+
+
+def _flatten(tree: ast.Module) -> None:
+    """Put each function and class on a line of its own: on one line, those that are alike would become one object."""
+    for line, definition in enumerate(node for node in ast.walk(tree) if isinstance(node, DEFINITIONS)):
+        for node in ast.walk(definition):
+            if hasattr(node, "lineno"):
+                node.lineno = node.end_lineno = line + 1  # type: ignore[attr-defined]
+                node.col_offset = node.end_col_offset = 0  # type: ignore[attr-defined]
+
+
+def _lines(text: str, code: types.CodeType) -> str:
+    """Return the lines of a unit, from its first to the last that is executed."""
+    first = code.co_firstlineno
+    return "\n".join(text.split("\n")[first - 1 : max(executable(code), default=first)])
+
+
+def _by_name(module: types.CodeType) -> dict[str, types.CodeType]:
+    found = {"": module}
+    for name, code in _functions(module, ""):
+        same_named = (f"{name}#{number}" for number in count(2))
+        found[next(one for one in chain((name,), same_named) if one not in found)] = code
+    return found
+
+
+def _clear_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    decorated = getattr(node, "decorator_list", ())
+    if ast.get_docstring(node, clean=False) is not None and not decorated:
+        node.body[0].value = ast.Constant("", lineno=node.body[0].lineno, col_offset=0)  # type: ignore[attr-defined]
+
+
+def _functions(code: types.CodeType, prefix: str) -> Iterator[tuple[str, types.CodeType]]:
+    for inner in _inner(code):
+        name = prefix + inner.co_name
+        if _is_class(inner):
+            yield from _functions(inner, f"{name}.")
+        elif not inner.co_name.startswith("<"):
+            yield name, inner
+
+
+def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
+    return (value for value in code.co_consts if isinstance(value, types.CodeType))
+
+
+def _is_class(code: types.CodeType) -> bool:
+    return not code.co_flags & 0x02  # CO_NEWLOCALS
+
+
+def _alike(old: types.CodeType, new: types.CodeType, *, whole: bool) -> bool:
+    """Return whether two code objects are the same; without `whole`, the functions in them are left out."""
+    return same(old, new) or same_but_for_names(old, new) if whole else _bare(old) == _bare(new)
+
+
+def _bare(code: types.CodeType) -> tuple[object, ...]:
+    """Return the contents of the code of a module or class, without its functions, as comparable values."""
+    values = []
+    for value in code.co_consts:
+        if not isinstance(value, types.CodeType):
+            values.append((type(value).__name__, repr(value)))
+        elif _is_class(value) or value.co_name.startswith("<"):
+            values.append(("code", repr(_bare(value))))
+        else:
+            values.append(("function", value.co_name))
+    handlers = getattr(code, "co_exceptiontable", b"")
+    return (code.co_code, handlers, code.co_names, code.co_varnames, code.co_freevars, code.co_flags, tuple(values))
+
+
+def _certain(text: str, lines: frozenset[int]) -> bool:
+    """Return whether the import runs all of `lines`: none is inside a statement that may skip it (bodies apart)."""
+    waiting: list[ast.stmt] = list(ast.parse(text).body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.ClassDef):
+            waiting += node.body
+        elif isinstance(node, ast.If | ast.For | ast.While | ast.Try | ast.With | ast.Match) and any(
+            node.lineno <= line <= (node.end_lineno or 0) for line in lines
+        ):
+            return False
+    return True
+
+
+def alike_lines(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return how many lines at the beginning are the same."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+
+
+def _changed_lines(old: str, new: str) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the changed lines (removed from `old`, in `new`), 1-based, without blank lines and comments."""
+    first, second = ([line.strip() for line in text.split("\n")] for text in (old, new))
+    # Comparing only what is between equal ends takes a hundredth of the time.
+    head = alike_lines(first, second)
+    tail = alike_lines(first[head:][::-1], second[head:][::-1])
+    old_middle, new_middle = first[head : len(first) - tail], second[head : len(second) - tail]
+    removed, added = set(), set()
+    for tag, start, end, begin, stop in SequenceMatcher(None, old_middle, new_middle, autojunk=False).get_opcodes():
+        if tag != "equal":
+            removed |= {at + 1 for at in range(head + start, head + end) if first[at][:1] not in ("", "#")}
+            added |= {at + 1 for at in range(head + begin, head + stop) if second[at][:1] not in ("", "#")}
+    return frozenset(removed), frozenset(added)
+
+
+def executable(code: types.CodeType) -> frozenset[int]:
+    """Return the lines of a function that a trace reports, also those of functions in it; not its first line."""
+    found = {line for _, _, line in code.co_lines() if line is not None}
+    below = (executable(one) for one in _inner(code))
+    return frozenset(found).union(*below) - {code.co_firstlineno}
