@@ -85,6 +85,10 @@ CASES: Table = {
             f'def f():\n    """Return `a.b`.\n\n    This is a number:\n\n    - one\n    """\n{WIDE}',
         ),
         ('def f():\n    """Return one of them, where there are\n    some.\n    """\n', None),
+        (
+            f'def f():\n    """Return a :class:`A` or\n    :class:`B`.\n    """\n{WIDE}',
+            f'def f():\n    """Return a :class:`A` or :class:`B`.\n    """\n{WIDE}',
+        ),
         (f'def f():\n    """Return one\n    Raise the other.\n    """\n{WIDE}', None),
         (f'def f():\n    """Return one, i.e. A\n    number. No other.\n    """\n{WIDE}', None),
         (f'def f():\n    """Return (one. Or\n    two).\n    """\n{WIDE}', None),

@@ -18,7 +18,7 @@ KIND = re.compile(
     re.IGNORECASE,
 )
 OPENING = re.compile(r"""[rRuU]?("{3}|'{3})""")
-BLOCK = re.compile(r"\s*(:\w|@\w|>>>|\.\. |[-*+] |\d+[.)] |[A-Z]\w*( \w+)?:\s*$)")
+BLOCK = re.compile(r"\s*(:\w[^:`]*:(\s|$)|@\w|>>>|\.\. |[-*+] |\d+[.)] |[A-Z]\w*( \w+)?:\s*$)")
 """The beginning of what is no prose: fields, examples, directives, lists, titles of sections."""
 SENTENCE_END = re.compile(r"[.!?](?=\s+[A-Z`]|$)")
 ABBREVIATIONS = frozenset(re.findall(r"\w+", "eg ie etc vs cf approx resp incl dr mr ms no fig al"))
