@@ -87,13 +87,14 @@ class Watched:
     """What watched functions did while tests ran. `results` and `values` have one entry for each of two runs.
 
     `answers`: two results of each repeated call and variant, by label. `lines`: executed lines by unit. `values`: codes
-    of the attributes of each watched module, by path and name.
+    of the attributes of each watched module, by path and name. `failed`: why a run is missing.
     """
 
     answers: Mapping[str, Codes] = field(default_factory=dict)
     lines: Mapping[str, frozenset[int]] = field(default_factory=dict)
     results: Sequence[Results] = ()
     values: Sequence[Mapping[str, Mapping[str, str]]] = ()
+    failed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

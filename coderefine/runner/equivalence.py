@@ -327,10 +327,14 @@ def _judged(path: str, name: str, edit: FileEdit, old: Watched, new: Watched) ->
     return _judged_function(path, name, edit, old, new) if name else _judged_module(path, edit, old, new)
 
 
+def _unwatched(old: Watched, new: Watched) -> tuple[None, str]:
+    return None, f"the tests could not be watched: {old.failed or new.failed or 'the test server ended'}"
+
+
 def _judged_module(path: str, edit: FileEdit, old: Watched, new: Watched) -> tuple[bool | None, str]:
     runs = [one for found in (old, new) for one in found.values]
     if len(runs) < len(RUNS):
-        return None, "the tests could not be watched"
+        return _unwatched(old, new)
     loaded = [one[path] for one in runs if path in one]
     if len(loaded) < len(RUNS):
         return None, "no test imports it"
@@ -354,7 +358,7 @@ def _judged_function(path: str, name: str, edit: FileEdit, old: Watched, new: Wa
     unit = f"{path}::{name}"
     runs = [one.get(unit, {}) for found in (old, new) for one in found.results]
     if len(runs) < len(RUNS):
-        return None, "the tests could not be watched"
+        return _unwatched(old, new)
     module = PurePosixPath(path).with_suffix("").name
     end = f".{name} " if module == "__init__" else f".{module}.{name} "
     pairs, nearby = list(_pairs(*runs)), list(_nearby(end, old.answers, new.answers))

@@ -447,6 +447,7 @@ class Pool:
             {unit: frozenset(lines) for one in traces[:1] for unit, lines in one["lines"].items()},
             [one["results"] for one in traces],
             [one["values"] for one in traces],
+            "".join(codes.get("untraced", ())),
         )
 
     def nearby(self, tests: Sequence[str], seconds: float, other: Mapping[str, bytes | None]) -> Nearby:

@@ -262,3 +262,35 @@ def test_what_differs_in_causes_only_is_not_run(tmp_path: Path) -> None:
         )
     assert found.equal["m.py", "double"] == "compiles to the same code without the causes that it names"
     assert not found.different
+
+
+UNSEEN = """class Meta(type):
+    def __getattribute__(cls, name):
+        if name == "__mro__":
+            raise LookupError("no bases")
+        return type.__getattribute__(cls, name)
+
+
+class Closed(metaclass=Meta):
+    pass
+
+
+def double(x):
+    return x + x
+"""
+
+
+def test_why_the_tests_could_not_be_watched_is_reported(tmp_path: Path) -> None:
+    """An exception in the process that runs the tests was lost: html5lib and sqlparse "could not be watched"."""
+    tests = "from m import double\n\n\ndef test_double():\n    assert double(1) == 2\n"
+    top = make_repo(tmp_path / "p", {"m.py": UNSEEN, "test_m.py": tests})
+    place, config = locate([top], top), Config(python=sys.executable)
+    with open_views(place) as views:
+        found = Equivalence(place, interpreter(place, config, {}), config).compare(
+            views,
+            Patch(),
+            Patch({"m.py": UNSEEN.replace("x + x", "2 * x").encode()}, "test", ""),
+            {"test_m.py::test_double": Case("test_m.py::test_double", Status.PASSED, 0.01)},
+            {"m.py": UNSEEN.encode()},
+        )
+    assert found.unknown == {("m.py", "double"): "double: the tests could not be watched: LookupError: no bases"}

@@ -367,29 +367,38 @@ class HotServer:
     def _traced(self, message: Message) -> Dict[str, List[str]]:
         """Run the tests twice, each in its own process, and record the watched functions (see unit_trace.py).
 
-        The two keys, "trace" and "trace2", have one JSON text each: results and lines by unit, values by module.
+        The two keys, "trace" and "trace2", have one JSON text each: results and lines by unit, values by module. Where
+        there is none, "untraced" says why.
         """
-        found = {}
-        modules, watched = message["modules"], self._watched(message)
+        watched = self._watched(message)
+
+        def work(tell: child.Tell) -> None:
+            try:
+                report = [self._trace(message, watched), ""]
+            except Exception as error:  # of ours, or of an object of theirs that was looked at
+                report = ["", "%s: %s" % (type(error).__name__, error)]
+            tell(json.dumps(report).encode("ascii"))
+
+        found: Dict[str, List[str]] = {}
         for name in ("trace", "trace2"):
-
-            def work(tell: child.Tell) -> None:
-                trace = unit_trace.UnitTrace(watched)
-                trace.start()
-                self._run.run(message["tests"], self._board, seconds=WATCHED * message["limit"])
-                trace.stop()
-                values = {
-                    path: unit_trace.module_values(vars(module), module.__name__)
-                    for path in modules
-                    for module in version_comparison.modules(self._tree.full(path))
-                }
-                lines = {unit: sorted(lines) for unit, lines in trace.lines.items()}
-                tell(json.dumps({"results": trace.results, "lines": lines, "values": values}).encode("ascii"))
-
             ended = child.fork(work, self._limits._replace(cpu=message["limit"]))
-            if ended.ok:
-                found[name] = [ended.extra.decode("ascii")]
+            text, failed = json.loads(ended.extra) if ended.ok else ("", ended.died)
+            found.update({"untraced": [failed]} if failed else {name: [text]})
         return found
+
+    def _trace(self, message: Message, watched: "List[Tuple[types.FunctionType, str]]") -> str:
+        """Run the tests; return what the watched functions did (in the child)."""
+        trace = unit_trace.UnitTrace(watched)
+        trace.start()
+        self._run.run(message["tests"], self._board, seconds=WATCHED * message["limit"])
+        trace.stop()
+        values = {
+            path: unit_trace.module_values(vars(module), module.__name__)
+            for path in message["modules"]
+            for module in version_comparison.modules(self._tree.full(path))
+        }
+        lines = {unit: sorted(lines) for unit, lines in trace.lines.items()}
+        return json.dumps({"results": trace.results, "lines": lines, "values": values})
 
     def _answered(self, calls: List[Call], edits: "Dict[str, CodeEdit]", seconds: float) -> Dict[str, Answers]:
         """Return the results of the program (twice: "" and AGAIN) and of every candidate, each in its own process.
