@@ -51,9 +51,10 @@ def lower_name(code: Code, at: Diagnostic) -> Edits:
 
 
 def unshadow_builtin(code: Code, at: Diagnostic) -> Edits:
-    """A001: `id` → `id_`, a local variable."""
+    """A001: `id` → `id_`, a local variable, also of a comprehension."""
     found = code.find(at, ast.Name)
-    return renamed(code, code.function(found), found.id, f"{found.id}_")
+    place = code.function(found) if isinstance(code.parents[found], ast.NamedExpr) else _binding_place(code, found)
+    return renamed(code, place, found.id, f"{found.id}_")
 
 
 def keep_loop_variable(code: Code, at: Diagnostic) -> Edits:
