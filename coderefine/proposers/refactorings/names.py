@@ -13,13 +13,11 @@ from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
 from coderefine.proposers.refactorings.extraction import remarks_above
 from coderefine.proposers.refactorings.flow import called
 from coderefine.proposers.refactorings.trees import Loop
-from coderefine.proposers.refactorings.verbs import answering, decided, last_verb, making
+from coderefine.proposers.refactorings.verbs import answering, decided, last_verb, making, only_sets
 from coderefine.proposers.refactorings.words import GENERIC, SKIPPED, STOPPED, VERBS, split
 
 LONGEST, MOST_REMARKS = 34, 2
 """Characters of a name; lines of a comment from which a name is taken."""
-ABBREVIATION, ASKING = 3, frozenset(("is", "has", "can"))
-"""Letters of a word that may be an abbreviation: as a function's name it says nothing (`imt`); words that do."""
 INPUTS = 0.4
 """Cost of a name that is made of a parameter's name."""
 Named = tuple[str, float]
@@ -94,13 +92,11 @@ def _deed(found: Extraction, noun: list[str]) -> list[str]:
 
 
 def _part(block: StatementBlock, noun: list[str]) -> list[str]:
-    """Return words for a part of what the function does: by its name, if that says more than an abbreviation."""
-    own = _function_words(block)
-    if own and own[0] in VERBS:
+    """Return words for a part of what the function does: with the verb of its name, or one for what the block does."""
+    name, own = block.unit.function.name, _function_words(block)
+    if own and own[0] in VERBS and not name.startswith("__"):
         return [own[0], *noun] if noun != own[1:] else []
-    if own and own[0] not in ASKING and max(map(len, own)) <= ABBREVIATION:
-        return [answering(block), *noun]
-    return [*own, *(word for word in noun if word not in own)] if len(own) < 3 else ["process", *noun]
+    return ["set" if only_sets(block) else answering(block), *noun]
 
 
 def _nouns(found: Extraction) -> Iterator[tuple[list[str], float]]:

@@ -12,7 +12,7 @@ from itertools import takewhile
 from coderefine.proposers.refactorings.blocks import Extraction, extractions
 from coderefine.proposers.refactorings.decisions import shorter
 from coderefine.proposers.refactorings.extraction import NewFunction, extracted
-from coderefine.proposers.refactorings.flow import uses
+from coderefine.proposers.refactorings.flow import Function, uses
 from coderefine.proposers.refactorings.names import name_for
 from coderefine.proposers.refactorings.trees import Unit
 
@@ -115,6 +115,8 @@ def _flaws(found: Extraction) -> Iterator[float]:
     block = found.block
     yield 0.5 * max(0, len(found.inputs) - 3)
     yield 0.7 * max(0, len(found.outputs) - 1)
+    inner = {node.name for node in ast.walk(block.unit.function) if isinstance(node, Function)}
+    yield 2.0 * len(inner.intersection(found.inputs))  # a function of the old one as an argument of the new one
     yield {"flag": 0.6, "value": 0.8}.get(found.manner, 0.0)
     lines = block.end[0] - block.body[0].lineno + 1
     yield 1.2 if lines < 3 else 0.6 if lines < 5 else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
 from coderefine.proposers.refactorings.flow import called
@@ -24,7 +24,8 @@ def making(found: Extraction, own: Sequence[str]) -> str:
     if CHECKING.intersection(own[:1]) and ast.Raise in map(type, block.nodes):
         return own[0]
     made = list(_assigned(block, names))
-    verb = _assigning(made[0]) if len(made) == 1 else ""
+    verbs = {_assigning(value) for value in made}
+    verb = verbs.pop() if len(verbs) == 1 else ""
     if verb or any(isinstance(node, Loop) for node in block.body):
         return verb or _looping(block, names)
     return "adjust" if set(names) <= set(found.inputs) else _choosing(made)
@@ -35,7 +36,8 @@ def _choosing(made: Sequence[ast.expr]) -> str:
     if made and all(isinstance(value, MADE) for value in made):
         return "build"
     given = ast.Name | ast.Attribute | ast.Constant
-    return "choose" if made and all(isinstance(value, given) for value in made) else "compute"
+    several = len({ast.dump(value) for value in made}) > 1
+    return "choose" if several and all(isinstance(value, given) for value in made) else "compute"
 
 
 def answering(block: StatementBlock) -> str:
@@ -43,7 +45,18 @@ def answering(block: StatementBlock) -> str:
     values = [node.value for node in block.nodes if isinstance(node, ast.Return) and node.value is not None]
     if values and all(_is_answer(value) for value in values):
         return "check"
-    return _choosing(values) if values else "process"
+    names = {getattr(value, "id", "") for value in values}
+    return _choosing(list(_assigned(block, names)) if len(names) == 1 else values) if values else "process"
+
+
+def only_sets(block: StatementBlock) -> bool:
+    """Return whether all that the block does is to set attributes."""
+    ends = [node for node in block.nodes if isinstance(node, ast.stmt) and not isinstance(node, ast.If | Loop)]
+    return bool(ends) and all(
+        isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(target, ast.Attribute)
+        for node in ends
+        for target in (node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)])
+    )
 
 
 def _is_answer(value: ast.expr) -> bool:
@@ -81,7 +94,7 @@ def _adds(node: ast.AST, names: Sequence[str]) -> bool:
     return False
 
 
-def _assigned(block: StatementBlock, names: Sequence[str]) -> Iterator[ast.expr]:
+def _assigned(block: StatementBlock, names: Collection[str]) -> Iterator[ast.expr]:
     """Yield the values that are assigned to `names`."""
     for node in block.nodes:
         if isinstance(node, ast.Assign) and any(getattr(item, "id", "") in names for item in node.targets):

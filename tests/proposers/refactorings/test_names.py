@@ -114,6 +114,57 @@ NAMED = {
         """,
         "_validate_margin(options):",
     ),
+    "the name of a special method says nothing": (
+        """
+        def __call__(self, host):
+            if host is None or not self.most and host:
+                return False
+
+            parts = host.split(".")
+            for part in parts:
+                if not part or len(part) > 63:
+                    return False
+                if not part.isalnum():
+                    return False
+            return len(parts) > 1
+        """,
+        "_check_parts(host):",
+    ),
+    "what returns the list that it made builds it": (
+        """
+        def rows(table, plain):
+            if table is None or not table and plain:
+                return []
+            if plain:
+                result = []
+                for key, value in table.items():
+                    if isinstance(value, dict):
+                        for inner in value:
+                            result.append((key, inner))
+                    else:
+                        result.append((key, value))
+                return result
+            return list(table)
+        """,
+        "_build_plain(table):",
+    ),
+    "where one function makes the result in all cases, it gives the verb": (
+        """
+        def tokens(text, encoding):
+            if text is None or not text and encoding:
+                return []
+            if isinstance(text, bytes):
+                if encoding:
+                    text = text.decode(encoding)
+                else:
+                    try:
+                        text = text.decode("utf-8")
+                    except UnicodeDecodeError:
+                        text = text.decode("unicode-escape")
+            return text.split()
+        """,
+        "_decode_text(encoding, text):",
+    ),
 }
 
 
@@ -207,3 +258,12 @@ def test_lines_after_a_backslash_move_with_their_statement() -> None:
     assert isinstance(found, Extraction)
     new = "def _add(x, b, log):\n    if x and \\\n            b:\n        log.append(x)\n"
     assert extracted(found, "_add")[1].text == new
+
+
+def test_a_function_of_the_old_function_is_no_argument_of_the_new_one() -> None:
+    text = NAMED["a loop that adds to a text collects"][0]
+    inner = textwrap.dedent(text).lstrip("\n").replace("text += line", "text += made(line)")
+    inner = inner.replace("    first =", "    def made(one):\n        return one\n\n    first =")
+    draft = shortened(Unit(inner), Unit(inner).complexity - 2)
+    assert draft is not None
+    assert not any("made" in one.text.partition("\n")[0] for one in draft.added), "it moves with what calls it"
