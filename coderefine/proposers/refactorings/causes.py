@@ -1,12 +1,14 @@
 """Leave out the causes that a file names where that says only what is so in any case.
 
 In the handler of `error`, `raise A() from error` differs from `raise A()` in the attributes `__cause__` and
-`__suppress_context__`, which tracebacks show, and in nothing else: the handled exception is the context of both.
+`__suppress_context__`, which tracebacks show, and in nothing else: the handled exception is the context of both. The
+standard library reads `__cause__` in one place: `contextlib` looks for RuntimeErrors with a StopIteration as cause.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator
 
@@ -15,6 +17,7 @@ from coderefine.source import syntax
 READS_CAUSES = re.compile(r"__cause__|__context__|__suppress_context__")
 """What a project must not have, other than in tests, where causes are to make no difference."""
 SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals", "_getframe", "currentframe"})
+CATCHES_STOP = frozenset({"StopIteration", "StopAsyncIteration", "Exception", "BaseException"})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -52,7 +55,7 @@ def _causes(node: ast.AST, handler: ast.ExceptHandler | None) -> Iterator[ast.Ra
 
 def _names_handled(statement: ast.Raise, handler: ast.ExceptHandler) -> bool:
     name = getattr(statement.cause, "id", None)
-    if name is None or name != handler.name or not _is_new(statement.exc):
+    if name is None or name != handler.name or not _is_new(statement.exc) or _may_wrap_stop(statement.exc, handler):
         return False
     same = [node for node in ast.walk(handler) if node is not handler and name in _bound(node)]
     return not same
@@ -62,6 +65,15 @@ def _is_new(raised: ast.expr | None) -> bool:
     """Return whether an exception is made where it is raised, so that it has no cause yet: `A()`, or a class."""
     last = raised.attr if isinstance(raised, ast.Attribute) else getattr(raised, "id", "")
     return isinstance(raised, ast.Call) or last[:1].isupper()
+
+
+def _may_wrap_stop(raised: ast.expr | None, handler: ast.ExceptHandler) -> bool:
+    """Return whether a RuntimeError may be raised while a StopIteration is handled."""
+    made = raised.func if isinstance(raised, ast.Call) else raised
+    kind = getattr(builtins, getattr(made, "id", ""), None)
+    other = isinstance(kind, type) and issubclass(kind, BaseException) and not issubclass(kind, RuntimeError)
+    caught = {getattr(node, "id", "") for node in ast.walk(handler.type)} if handler.type else CATCHES_STOP
+    return not other and not CATCHES_STOP.isdisjoint(caught)
 
 
 def _bound(node: ast.AST) -> list[str]:

@@ -157,7 +157,7 @@ def test_a_function_whose_new_one_only_returns_is_no_crash() -> None:
 CAUSE = """def f(a):
     try:
         return g(a)
-    except KeyError{name}:
+    except {caught}{name}:
         {statement}
 {rest}"""
 
@@ -183,9 +183,26 @@ CAUSE = """def f(a):
 def test_the_handled_exception_as_cause_changes_nothing_else(name: str, statement: str, rest: str, equal: bool) -> None:
     """No test ran the line of most of the 28 findings in six packages; the repairs were only offered."""
     plain = statement.replace(" from None", "").replace(" from e", "").replace(".error", "").replace("B(a)", "A(a)")
-    before = CAUSE.format(name=name, statement=plain, rest=rest)
-    after = CAUSE.format(name=" as e", statement=statement, rest=rest)
+    before = CAUSE.format(caught="KeyError", name=name, statement=plain, rest=rest)
+    after = CAUSE.format(caught="KeyError", name=" as e", statement=statement, rest=rest)
     assert FileEdit.of_texts(before, after).changed == {"f"}
+    assert left(before, after) == (set() if equal else {"f"})
+
+
+@pytest.mark.parametrize(
+    ("caught", "raised", "equal"),
+    [
+        pytest.param("Exception", "ValueError", True, id="no-runtime-error"),
+        pytest.param("(KeyError, IndexError)", "A", True, id="no-stop-iteration"),
+        pytest.param("StopIteration", "RuntimeError", False, id="runtime-error"),
+        pytest.param("(KeyError, Exception)", "A", False, id="perhaps-one"),
+    ],
+)
+def test_contextlib_may_notice_a_stop_iteration_as_the_cause_of_a_runtime_error(
+    caught: str, raised: str, equal: bool
+) -> None:
+    before = CAUSE.format(caught=caught, name="", statement=f"raise {raised}(a)", rest="")
+    after = CAUSE.format(caught=caught, name=" as e", statement=f"raise {raised}(a) from e", rest="")
     assert left(before, after) == (set() if equal else {"f"})
 
 
@@ -236,8 +253,8 @@ def test_what_other_files_may_notice_of_a_new_function_is_refused(
     ("name", "proved"), [pytest.param("b.py", False, id="program"), pytest.param("tests/test_b.py", True, id="test")]
 )
 def test_a_program_that_reads_causes_may_notice_them(tmp_path: Path, name: str, proved: bool) -> None:
-    before = CAUSE.format(name="", statement="raise A(a)", rest="")
-    after = CAUSE.format(name=" as e", statement="raise A(a) from e", rest="")
+    before = CAUSE.format(caught="KeyError", name="", statement="raise A(a)", rest="")
+    after = CAUSE.format(caught="KeyError", name=" as e", statement="raise A(a) from e", rest="")
     top = make_repo(tmp_path / "p", {"m.py": before, name: "def why(error):\n    return error.__cause__\n"})
     place, config = locate([top], top), Config(python=sys.executable)
     with open_views(place) as views, views.open() as view:
