@@ -38,6 +38,8 @@ print(json.dumps([python, sysconfig.get_platform(), found, linked]))
 """
 INSTALLERS = frozenset({"pip", "uv"})
 """Packages that a lock file does not name, and that tests do not use."""
+COMPLAINT = 300
+"""Most characters of an installer's complaint that are shown."""
 BUILDING = 900.0
 """Seconds within which an environment must be built."""
 
@@ -48,25 +50,28 @@ class LockFile:
 
     `home`: a digest of the interpreter they are for. `linked`: metadata of packages that are installed at home as links
     to their source, by file below site-packages: a lock file cannot name them, and their code is in the tree.
+    `setuptools`: whether it is there at home; up to Python 3.11 it is in each new environment, unless uv made it.
     """
 
     name: str
     content: bytes
     home: str
     linked: Mapping[str, str]
+    setuptools: bool
 
     @classmethod
     def read(cls, file: Path, home: Environment) -> LockFile:
         """Read the lock `file` for an environment like `home`. Raises UsageError."""
         try:
-            return cls(file.name, file.read_bytes(), f"{home.python} {home.platform}", home.linked)
+            setuptools = "setuptools" in (home.packages or {})
+            return cls(file.name, file.read_bytes(), f"{home.python} {home.platform}", home.linked, setuptools)
         except OSError as error:
             raise UsageError(f"--cluster-install {file} cannot be read: {error.strerror}") from error
 
     @property
     def python(self) -> str:
         """Return the interpreter of the environment, relative to the worker's cache."""
-        parts = json.dumps([self.name, self.home, sorted(self.linked.items())]).encode() + self.content
+        parts = json.dumps([self.name, self.home, sorted(self.linked.items()), self.setuptools]).encode() + self.content
         program = "Scripts/python.exe" if os.name == "nt" else "bin/python"
         return f"environments/{hashlib.sha256(parts).hexdigest()[:16]}/{program}"
 
@@ -81,11 +86,13 @@ class LockFile:
             remove(folder)
             lock = folder / self.name
             base = base if Path(base).is_file() else sys.executable
-            uv = shutil.which("uv")
-            _run(*((uv, "venv", "-q", "--python", base) if uv else (base, "-m", "venv")), str(folder))
+            _run(base, "-m", "venv", str(folder))
             lock.write_bytes(self.content)
-            installer = (uv, "pip", "install", "--python", str(python)) if uv else (str(python), "-m", "pip", "install")
-            _run(*installer, "-q", "-r", str(lock))
+            uv = shutil.which("uv")
+            pip, of = ((uv, "pip"), ("--python", str(python))) if uv else ((str(python), "-m", "pip"), ())
+            if not self.setuptools:
+                _run(*pip, "uninstall", "-q", *of, *(() if uv else ("-y",)), "setuptools")
+            _run(*pip, "install", "-q", *of, "-r", str(lock))
             (packages,) = folder.glob("[Ll]ib/**/site-packages")
             for name, text in self.linked.items():
                 (packages / name).parent.mkdir(exist_ok=True)
@@ -150,10 +157,11 @@ def describe(python: str, lock: LockFile | None = None) -> Environment:
 
 
 def _run(*argv: str) -> bytes:
-    """Return what a command prints. Raises ProcessError, with the last line of its output."""
+    """Return what a command prints. Raises ProcessError, with the end of its complaint."""
     done = proc.run(argv, cwd=cache().anchor, timeout=BUILDING)
     if done.returncode:
-        raise ProcessError(f"{Path(argv[0]).name}: {done.complaint}")
+        complaint = " ".join(done.stderr.decode("utf-8", "replace").split())[-COMPLAINT:]
+        raise ProcessError(f"{Path(argv[0]).name}: {complaint or done.complaint}")
     return done.stdout
 
 
