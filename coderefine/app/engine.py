@@ -66,7 +66,10 @@ def open_cluster(project: Project) -> Iterator[Cluster | None]:
     with connect(config.cluster) as client:
         cluster = Cluster.of(client, project.place, project.interpreter, config, project.listen)
         cluster.check()
-        yield cluster
+        try:
+            yield cluster
+        finally:
+            cluster.close()
 
 
 def gates(project: Project, cluster: Cluster | None = None) -> tuple[Critic, ...]:
@@ -228,7 +231,7 @@ def loop_parts(
         accept_plausible=config.accept == "plausible",
         fast=fast if config.fast_proof else None,
         default=frozenset({"ruff", "radon"} - config.asked),
-        spread=_proves_here(project, cluster),
+        spread=cluster.submit if cluster and project.config.proof == "local" else None,
     )
 
 
@@ -237,11 +240,6 @@ def _pools(cluster: Cluster | None) -> Callable[..., AbstractContextManager[AnyP
     from coderefine.runner.cold_pool import open_any_pool
 
     return cluster.open_pool if cluster else open_any_pool
-
-
-def _proves_here(project: Project, cluster: Cluster | None) -> bool:
-    """Return whether all tests run on workers, except those of a proof."""
-    return cluster is not None and project.config.proof == "local"
 
 
 def _earlier_attempts(journal: Journal, under: Contents) -> tuple[Attempt, ...]:
@@ -312,4 +310,5 @@ def model_proposer(project: Project, client: Client, under: Contents) -> Propose
     from coderefine.proposers.model import Model
 
     where = (project.place, project.config, client, project.protection, project.listen)
-    return Model(*where, under=under, task=project.task, interpreter=project.interpreter)
+    task, spread = project.task, project.config.cluster is not None
+    return Model(*where, under=under, task=task, interpreter=project.interpreter, together=spread)

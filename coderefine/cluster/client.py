@@ -14,10 +14,11 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from coderefine.cluster.candidates import SpreadPool
@@ -37,10 +38,13 @@ from coderefine.runner.cold import run_tests
 from coderefine.runner.cold_pool import AnyPool, open_any_pool
 from coderefine.runner.pool import Pool
 
+T = TypeVar("T")
 LOCAL = re.compile(r"local(?::([1-9]\d*))?")
 REMOTE = re.compile(r"(tcp|tls)://")
 STARTED_WITHIN = 30.0
 """Seconds within which the scheduler must answer and the first worker must be there."""
+AT_ONCE = 16
+"""Most runs of all tests at the same time."""
 SHOWN = 3
 """Number of differences that a refusal names."""
 
@@ -98,6 +102,7 @@ class Cluster:
     listen: Listen
     fit: dict[str, Environment] = field(default_factory=dict)
     sending: threading.Lock = field(default_factory=threading.Lock)
+    threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(AT_ONCE))
 
     @classmethod
     def of(
@@ -177,6 +182,15 @@ class Cluster:
             return replace(check, findings=tuple(_deadly(self.workers, check)))
         note = f"{counted(len(check.cases), 'test')} ran on the cluster ({why})"
         return replace(check, seconds=time.monotonic() - began, notes=(*check.notes, note))
+
+    def submit(self, run: Callable[[], T]) -> Future[T]:
+        """Call `run`, which uses `run_tests`, in a thread: workers that have nothing to do begin with it."""
+        return self.threads.submit(run)
+
+    def close(self) -> None:
+        """End what was submitted and is not needed any more."""
+        self.workers.closed = True
+        self.threads.shutdown(cancel_futures=True)
 
     @contextmanager
     def open_pool(

@@ -61,6 +61,7 @@ class Running:
 class Workers:
     """The workers of `client`. `out`: why a worker gets nothing more; `beats`: its last heartbeat, and when seen.
 
+    `trees`: those that a store is known to have. `busy`: the workers that have a job. `closed`: the run is over.
     `deadly`: why no tests run on the workers any more: several died; `last_test`: the one that ran then, if known.
     """
 
@@ -70,6 +71,10 @@ class Workers:
     looked: float = 0.0
     deadly: str = ""
     last_test: str = ""
+    closed: bool = False
+    trees: set[tuple[str, tuple[str, str]]] = field(default_factory=set)
+    busy: set[str] = field(default_factory=set)
+    turn: threading.Lock = field(default_factory=threading.Lock)
     answered: threading.Event = field(default_factory=threading.Event)
 
     def submit(self, address: str, function: Callable[..., object], *args: object) -> Any:
@@ -122,11 +127,16 @@ class Workers:
             if address in stores:
                 groups.setdefault(stores[address], []).append(address)
         with ThreadPoolExecutor(16) as threads:
-            reached = list(threads.map(lambda group: self._brought(store, tree, group), groups.values()))
+            reached = list(threads.map(lambda where: self._brought(store, tree, where, groups[where]), groups))
         return [address for group in reached for address in group]
 
-    def _brought(self, store: TreeStore, tree: str, group: Sequence[str]) -> Sequence[str]:
-        """Send `tree` to the common store of `group`; return those that are not left out for it."""
+    def _brought(self, store: TreeStore, tree: str, where: tuple[str, str], group: Sequence[str]) -> Sequence[str]:
+        """Send `tree` to `where`, the common store of `group`; return those that are not left out for it.
+
+        A worker that runs tests has no time to answer: what is known is not asked again.
+        """
+        if (tree, where) in self.trees:
+            return group
         for number, address in enumerate(group):
             try:
                 trees = self.submit(address, worker.known).result(ANSWER)
@@ -141,6 +151,7 @@ class Workers:
                 self.check_connection()
                 self.out[address] = f"the tree cannot be sent there: {error!r}"
             else:
+                self.trees.add((tree, where))
                 return group[number:]
         return ()
 
@@ -170,7 +181,7 @@ class Workers:
         """Raise LostError without a scheduler, ProcessError if the run is being stopped."""
         if self.client.status != "running":
             raise LostError(LOST)
-        if proc.is_stopped():
+        if self.closed or proc.is_stopped():
             raise ProcessError("the run is being stopped")
 
 
@@ -185,6 +196,7 @@ class Batch:
     waiting: deque[int] = field(default_factory=deque)
     running: dict[Any, Running] = field(default_factory=dict)
     failed: Counter[int] = field(default_factory=Counter)
+    latest: float = 0.0
     found: dict[int, Check | str] = field(default_factory=dict)
 
     def answers(self) -> list[Check | str]:
@@ -193,7 +205,7 @@ class Batch:
         A job of a worker that dies, is silent or fails goes to another one; one that takes too long is started once
         more. The first answer counts.
         """
-        latest, why = time.monotonic() + self.jobs[0].ask.timeout + GRACE, ""
+        why = ""
         self.waiting.extend(range(len(self.jobs)))
         try:
             while len(self.found) < len(self.jobs) and not why:
@@ -201,12 +213,13 @@ class Batch:
                 usable = [address for address in self.workers.alive() if address in self.among]
                 self._collect(usable)
                 self._start(usable)
-                if time.monotonic() > latest or not usable:
+                if time.monotonic() > self.latest or not usable:
                     why = "the workers have no answer in time" if usable else "no worker is left"
                 self._wait()
         finally:
-            for future in self.running:
+            for future, has in self.running.items():
                 future.cancel(force=True)
+                self.workers.busy.discard(has.worker)
         return [self.found.get(index, why) for index in range(len(self.jobs))]
 
     def _wait(self) -> None:
@@ -217,6 +230,7 @@ class Batch:
         """Store the answers that are there; let wait again what a worker had that is not `usable` any more."""
         for future in [one for one, has in self.running.items() if one.done() or has.worker not in usable]:
             has = self.running.pop(future)
+            self.workers.busy.discard(has.worker)
             answer = self.workers.answer(future, has.worker) if future.done() else None
             if answer is not None:
                 self.found.setdefault(has.index, answer)
@@ -228,13 +242,17 @@ class Batch:
                 self.found.setdefault(has.index, self.workers.end(self._topic(has.index)))
 
     def _start(self, usable: Sequence[str]) -> None:
-        """Give each idle worker a job."""
-        busy = {has.worker for has in self.running.values()}
+        """Give each idle worker a job; the time for this batch begins when others leave a worker to it."""
+        if not self.running:
+            self.latest = time.monotonic() + self.jobs[0].ask.timeout + GRACE
         for address in usable:
-            if address not in busy and (index := self._next()) is not None:
-                job = replace(self.jobs[index], topic=self._topic(index) if self.failed[index] else "")
-                future = self.workers.submit(address, worker.run, job)
-                self.running[future] = Running(index, address, time.monotonic())
+            with self.workers.turn:
+                if address in self.workers.busy or (index := self._next()) is None:
+                    continue
+                self.workers.busy.add(address)
+            job = replace(self.jobs[index], topic=self._topic(index) if self.failed[index] else "")
+            future = self.workers.submit(address, worker.run, job)
+            self.running[future] = Running(index, address, time.monotonic())
 
     def _topic(self, index: int) -> str:
         return f"coderefine-{id(self)}-{index}"

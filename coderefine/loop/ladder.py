@@ -34,6 +34,11 @@ class Ladder:
         return next((reason for one in self._proposers if (reason := getattr(one, "reason", ""))), "")
 
     @property
+    def coming(self) -> Sequence[Patch]:
+        """Return patches that the proposer asked last has at hand; it proposes them unless the situation changes."""
+        return getattr(self._proposers[self._last], "coming", ())
+
+    @property
     def spent(self) -> Cost:
         return sum((proposer.spent for proposer in self._proposers), Cost())
 

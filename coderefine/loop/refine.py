@@ -17,7 +17,7 @@ from coderefine.loop.ladder import Ladder
 from coderefine.loop.offered import held_back, standing
 from coderefine.loop.proof import prove
 from coderefine.loop.state import SEED, Parts, State, tests
-from coderefine.loop.trial import tried
+from coderefine.loop.trial import begin_ahead, tried
 from coderefine.runner.suspect import SUSPECTED
 
 End = tuple[Stop, str]
@@ -112,6 +112,7 @@ def _is_given_open(state: State) -> bool:
 def _step(state: State, ladder: Ladder, patch: Patch, began: float) -> None:
     """Try one patch, which was requested at `began` (monotonic); it becomes the best attempt if it is better."""
     state.say("attempt", f"{patch.origin}: {patch.summary}", done=len(state.attempts), cost=ladder.spent)
+    begin_ahead(state, ladder.coming)
     attempt = tried(state, patch)
     cost = replace(ladder.last_cost, seconds=time.monotonic() - began)
     attempt = held_back(state, replace(attempt, cost=attempt.cost + cost))

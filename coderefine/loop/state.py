@@ -6,6 +6,7 @@ import posixpath
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 from coderefine import judge
@@ -13,6 +14,7 @@ from coderefine.core import (
     FIX,
     KEEPING,
     PLAUSIBLE,
+    Ask,
     Attempt,
     Check,
     Cost,
@@ -95,7 +97,7 @@ class Parts:
     `fast`: selects the tests of a proof (None: all of them). `default`: gates that are on by default only;
     the user did not ask for them.
     `given`: the first patch is given. It is tried even if nothing is left to repair, and the others build on it.
-    `spread`: other machines run all tests, except those of a proof.
+    `spread`: starts a critique in a thread, where other machines run all tests, except those of a proof (else None).
     `earlier`: attempts of the run that is resumed or replayed. Comparisons are not made twice for the same patch,
     because timing may change their verdict.
     """
@@ -124,8 +126,18 @@ class Parts:
     fast: Selector | None = None
     default: frozenset[str] = frozenset()
     given: bool = False
-    spread: bool = False
+    spread: Callable[[Callable[[], tuple[Check, ...]]], Future[tuple[Check, ...]]] | None = None
     earlier: Sequence[Attempt] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """The `checks` of a patch that began before its turn. `best`: number of the attempt that was the best then."""
+
+    patch: Patch
+    ask: Ask
+    best: int
+    checks: Future[tuple[Check, ...]]
 
 
 @dataclass(slots=True)
@@ -141,6 +153,7 @@ class State:
     `offers`: plausible patches that were not applied; `rivals`: those beside an accepted attempt of the search, by
     number; `doubts`: why an accepted attempt may be wrong, by number;
     `changed`: number of nearby answers that an attempt changes, and of all compared ones, by number.
+    `ahead`: checks that began before the turn of their patch.
     `examined`: digests of the test files after the tests of an attempt, by number; `selected`: the tests that ran.
     """
 
@@ -166,6 +179,7 @@ class State:
     rivals: dict[int, Offer] = field(default_factory=dict)
     doubts: dict[int, str] = field(default_factory=dict)
     changed: dict[int, tuple[int, int] | None] = field(default_factory=dict)
+    ahead: list[Ahead] = field(default_factory=list)
     loose: Cost = Cost()
     best: Attempt = Attempt(0, Patch())
 

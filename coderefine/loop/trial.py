@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 from coderefine import judge
@@ -14,7 +16,7 @@ from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.proof import examined, excuse
 from coderefine.loop.special_cases import KNOWS
-from coderefine.loop.state import LINTERS, SEED, State, advice_on, failing, tests
+from coderefine.loop.state import LINTERS, SEED, Ahead, State, advice_on, failing, tests
 from coderefine.runner.suspect import KILLED
 
 LINT = "ruff"
@@ -24,7 +26,22 @@ LINT = "ruff"
 def tried(state: State, patch: Patch) -> Attempt:
     """Judge `patch` as the next attempt; its verdict is positive if it is better than the best attempt so far."""
     number = len(state.attempts)
-    refusal = judge.admit(
+    admitted = _admitted(state, patch)
+    if not admitted:
+        return Attempt(number, patch, verdict=admitted)
+    try:
+        static = _refused_lint_fix(state, number, patch)
+        return (
+            static
+            or _refused_early(state, number, patch)
+            or _kept(state, _general(state, _judged(state, number, patch)))
+        )
+    except CriticError as error:
+        return Attempt(number, patch, verdict=Verdict(ok=False, reason=str(error)), cost=Cost(test_runs=1))
+
+
+def _admitted(state: State, patch: Patch) -> Verdict:
+    admitted = judge.admit(
         patch,
         state.originals(patch),
         state.parts.reason,
@@ -35,18 +52,8 @@ def tried(state: State, patch: Patch) -> Attempt:
         modules=state.parts.modules,
         roots=state.roots,
         helpers=state.parts.helpers,
-    ) and _ours(state, patch)
-    if not refusal:
-        return Attempt(number, patch, verdict=refusal)
-    try:
-        static = _refused_lint_fix(state, number, patch)
-        return (
-            static
-            or _refused_early(state, number, patch)
-            or _kept(state, _general(state, _judged(state, number, patch)))
-        )
-    except CriticError as error:
-        return Attempt(number, patch, verdict=Verdict(ok=False, reason=str(error)), cost=Cost(test_runs=1))
+    )
+    return admitted and _ours(state, patch)
 
 
 def _general(state: State, attempt: Attempt) -> Attempt:
@@ -143,8 +150,25 @@ def _refused_early(state: State, number: int, patch: Patch) -> Attempt | None:
     if not asked:
         return None
     return _refused_by(state, number, patch, asked) or (
-        _refused_by(state, number, patch, None) if state.parts.spread else None
+        None if state.parts.spread is None else _refused_by(state, number, patch, None)
     )
+
+
+def begin_ahead(state: State, patches: Iterable[Patch]) -> None:
+    """Let all tests of `patches`, which may be tried next, begin on other machines at once; see `_refused_by`."""
+    submit = state.parts.spread
+    if submit is None or not _likely_failing(state):
+        return
+    known = [*(one.patch for one in state.ahead), *(one.patch for one in state.attempts)]
+    for patch in patches:
+        if patch not in known and _admitted(state, patch):
+            ask = replace(_question(state, patch, None), freedom=state.freedom)
+            run = partial(critique, state.parts.views, state.parts.critics, patch, ask, before=state.best.checks)
+            state.ahead.append(Ahead(patch, replace(ask, timeout=0.0), state.best.number, submit(run)))
+
+
+def _question(state: State, patch: Patch, asked: tuple[str, ...] | None) -> Ask:
+    return Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=KILLED)
 
 
 def _refused_by(state: State, number: int, patch: Patch, asked: tuple[str, ...] | None) -> Attempt | None:
@@ -152,10 +176,15 @@ def _refused_by(state: State, number: int, patch: Patch, asked: tuple[str, ...] 
 
     Other tests are assumed to end as in the best attempt; tests lost by chance are excused.
     """
-    ask = Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=KILLED)
+    ask = _question(state, patch, asked)
 
     def run(ask: Ask) -> Attempt:
-        checks = critique(state.parts.views, state.parts.critics, patch, ask, before=state.best.checks)
+        wanted = (patch, replace(ask, timeout=0.0), state.best.number)  # the time that is left differs
+        if ahead := next((one for one in state.ahead if (one.patch, one.ask, one.best) == wanted), None):
+            state.ahead.remove(ahead)
+            checks = ahead.checks.result()
+        else:
+            checks = critique(state.parts.views, state.parts.critics, patch, ask, before=state.best.checks)
         return Attempt(number, patch, checks, cost=Cost(test_runs=1))
 
     attempt = confined(state, ask, run)

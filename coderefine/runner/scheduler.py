@@ -32,7 +32,7 @@ class Scheduler:
         self._workers = workers
         self._state = state
         self._plan = plan
-        self._meanwhile = meanwhile
+        self._look, self._meanwhile = (OFTEN, meanwhile) if meanwhile else (SELDOM, lambda: None)
         self._retried, self._began = 0.0, time.monotonic()
         self._hung: list[tuple[CandidateRun, Judged]] = []
         """Candidates that hung, until it is known that the limit was not too low."""
@@ -109,9 +109,8 @@ class Scheduler:
     def _answers(self) -> Iterator[Judged]:
         """Wait for answers of the workers; yield the verdicts, or start the next stage."""
         busy = {worker.line: worker for worker in self._busy() if worker.line is not None}
-        ready, _, _ = select.select(list(busy), [], [], OFTEN if self._meanwhile else SELDOM)
-        if self._meanwhile:
-            self._meanwhile()
+        ready, _, _ = select.select(list(busy), [], [], self._look)
+        self._meanwhile()
         for line in ready:
             worker = busy[line]
             try:

@@ -163,12 +163,16 @@ def test_a_test_that_kills_three_workers_is_named(tmp_path: Path) -> None:
 
 def ran_for(dask: Dask, seconds: float) -> str:
     """Return a worker that has had a process of tests for so long; "" if there is none."""
-    for name, worker in dask.processes.items():
-        for child in psutil.Process(worker.pid).children(recursive=True):
-            with suppress(psutil.Error):
-                if "cold_process" in child.cmdline() and time.time() - child.create_time() > seconds:
-                    return name
-    return ""
+    return next((name for name in dask.processes if runs_tests(dask, name, seconds)), "")
+
+
+def runs_tests(dask: Dask, worker: str, seconds: float = 0.0) -> bool:
+    """Return whether `worker` has had a process of tests for so long."""
+    for child in psutil.Process(dask.processes[worker].pid).children(recursive=True):
+        with suppress(psutil.Error):
+            if "cold_process" in child.cmdline() and time.time() - child.create_time() > seconds:
+                return True
+    return False
 
 
 @pytest.mark.thorough
@@ -196,14 +200,19 @@ def test_a_repair_is_proved_here_unless_the_workers_may(shared: Dask, tmp_path: 
 
 
 @pytest.mark.thorough
-def test_samples_of_a_model_run_on_the_workers_and_only_those_that_pass_here(shared: Dask, tmp_path: Path) -> None:
+def test_samples_of_a_model_run_on_the_workers_at_once_and_those_that_pass_here(shared: Dask, tmp_path: Path) -> None:
     slow = f"import time\n\n{TESTS}\n\ndef test_small():\n    time.sleep(5.5)\n    assert discount(10) == 0\n"
     breaks = "Always.\n\n" + block("order.py", FAULT, "    return total * 0.1")
     top = make_repo(tmp_path / "order", {"order.py": ORDER, "tests/test_order.py": slow, **SETTINGS})
     with LlmServer([breaks, RIGHT]) as server:
         flags = ("--no-search", "--model", "m", "--base-url", server.url, "--samples", "2", "--format", "json")
-        said = shared.run("fix", *flags, cwd=top)
+        argv = ("fix", "--gate", "pytest", "--cluster", shared.address, *flags)
+        process = start(*argv, cwd=top, env=shared.env)
+        wait(lambda: process.poll() is not None or all(runs_tests(shared, name) for name in ("one", "two")))
+        together = process.poll() is None
+        said = end(process)
     assert said.code == 0, said.err
+    assert together, "the second sample waited for the first one"
     repository = Repository.open(top)
     attempts = Journal.load(repository, run_names(repository)[-1]).attempts()
     checks = [check for one in attempts for check in one.checks if check.critic == "pytest"]

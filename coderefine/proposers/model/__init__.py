@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from coderefine.config import Config
-from coderefine.core import EMPTY, FIX, Cost, Event, Listen, Proposals, Situation, Task, Views
+from coderefine.core import EMPTY, FIX, Cost, Event, Listen, Patch, Proposals, Situation, Task, Views
 from coderefine.llm.client import Client
 from coderefine.llm.selection import Trace
 from coderefine.project import Interpreter, Place, Protection
@@ -39,11 +39,16 @@ class Model:
         under: Mapping[str, bytes | None] = EMPTY,
         task: Task = FIX,
         interpreter: Interpreter | None = None,
+        together: bool = False,
     ) -> None:
         """Create the proposer. `under`: files whose content at the run's start differs from the user's tree now.
 
-        `interpreter`: the project's, for tracing failing tests (None: not traced).
+        `interpreter`: the project's, for tracing failing tests (None: not traced). `together`: the answers of a round
+        are waited for, because their patches can be tested at the same time.
         """
+        self.coming: tuple[Patch, ...] = ()
+        """With `together`, the patches of this round."""
+        self._together = together
         self._interpreter = interpreter
         self.reason = ""
         """The reason that the model gave for not proposing a repair; "" if none."""
@@ -68,8 +73,9 @@ class Model:
             best = situation.best.number
             conversation.forget()
             for move in policy.moves():
-                with closing(conversation.patches(move, situation)) as patches:
+                with closing(conversation.patches(move, situation, together=self._together)) as patches:
                     for patch in patches:
+                        self.coming = conversation.coming
                         situation = yield patch
                 if conversation.hopeless and not conversation.escalate(move):
                     self.reason = f"the model sees no repair: {conversation.refusal}" if conversation.refusal else ""

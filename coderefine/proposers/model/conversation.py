@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 
 from coderefine.core import PLAUSIBLE, Attempt, Patch, Situation
-from coderefine.errors import ReplyError, TooLongError
+from coderefine.errors import BudgetError, ModelError, ReplyError, TooLongError
 from coderefine.llm.client import Client
 from coderefine.llm.context import Context
 from coderefine.llm.edits import EditableFiles, apply
@@ -58,6 +58,9 @@ NEEDS = 3
 NARROWEST = 0.15
 """Minimum share of the usual prompt length; shorter prompts are not tried."""
 
+CUT = "length"
+"""The reason of an answer's end if it was too long."""
+
 DIAGNOSIS = record("diagnosis", cause={"type": "string"}, mistake={"type": "string"}, plan={"type": "string"})
 
 
@@ -76,6 +79,8 @@ class Conversation:
         self._unusable = 0
         self._tier = 0
         self.refusal = ""
+        self.coming: tuple[Patch, ...] = ()
+        """The patches of the answers that were waited for together."""
 
     @property
     def hopeless(self) -> bool:
@@ -94,15 +99,19 @@ class Conversation:
         """Discard the advice about the old tree, which has been improved."""
         self._history = replace(self._history, advice="")
 
-    def patches(self, move: Move, situation: Situation) -> Generator[Patch, None, None]:
-        """Request and yield the patches for `move`; none if no answer is usable. Raises the errors of `Client.ask`."""
+    def patches(self, move: Move, situation: Situation, *, together: bool = False) -> Generator[Patch, None, None]:
+        """Request and yield the patches for `move`; none if no answer is usable. Raises the errors of `Client.ask`.
+
+        `together`: wait for all answers first, and set `coming`.
+        """
         move = replace(move, tier=max(move.tier, self._tier))
         self._recall(move, situation)
         state = choose_state(move, situation, self._builder.start, self._builder.writable, self._builder.task)
         known = [attempt.patch.files for attempt in _used_up(situation.attempts)]
         before = len(known)
         faulty: list[tuple[ModelRequest, Answer, ReplyError]] = []
-        for first, reply, shown in self._answers(move, state, situation):
+        answers = self._answers(move, state, situation)
+        for first, reply, shown in self._collected(answers, state, situation) if together else answers:
             request, answer = self._with_needed_code(first, reply, state)
             patch = self._read(answer, state, shown, situation)
             if isinstance(patch, ReplyError):
@@ -141,6 +150,24 @@ class Conversation:
                 self._builder = replace(self._builder, room=self._builder.room / 2)
             else:
                 return
+
+    def _collected(
+        self, answers: Iterable[tuple[ModelRequest, Answer, Context]], state: PromptState, situation: Situation
+    ) -> Iterator[tuple[ModelRequest, Answer, Context]]:
+        """Yield `answers` once all are there; an error that ended them is raised after those that came before it."""
+        found, error, patches = [], None, list[Patch]()
+        try:
+            for one in answers:
+                found.append(one)  # noqa: PERF402 - what came before an error counts
+        except (BudgetError, ModelError) as raised:
+            error = raised
+        for _, answer, shown in found:
+            with suppress(ReplyError):
+                patches.append(self._parsed(answer, state, shown, situation.attempts, ()))
+        self.coming = tuple(patches)
+        yield from found
+        if error:
+            raise error
 
     def _together(self, move: Move) -> int:
         """Return how many repairs to request in one answer: more than one if the server cannot give several answers."""
@@ -187,12 +214,14 @@ class Conversation:
     def _read(
         self, answer: Answer, state: PromptState, shown: Context, situation: Situation, kept: tuple[Block, ...] = ()
     ) -> Patch | ReplyError:
-        """Return the patch in `answer`, or the error in it; count unusable answers.
+        """Return the patch in `answer`, or the error in it; count unusable answers, and store a refusal in `refusal`.
 
         `kept`: the valid blocks of the previous answer, which this one corrects.
         """
         self._equal = self._equal + 1 if answer.text == self._last_reply else 1
         self._last_reply = answer.text
+        if answer.finish != CUT:
+            self.refusal = self._client.redact(refused(answer.text) or "")
         try:
             patch = self._parsed(answer, state, shown, situation.attempts, kept)
         except ReplyError as fault:
@@ -214,10 +243,9 @@ class Conversation:
         attempts: tuple[Attempt, ...],
         kept: tuple[Block, ...],
     ) -> Patch:
-        """Return the patch in `answer`; store a refusal in `refusal`. Raises ReplyError, with a text for the model."""
-        if answer.finish == "length":
+        """Return the patch in `answer`. Raises ReplyError, with a text for the model."""
+        if answer.finish == CUT:
             raise ReplyError(render("cut"))
-        self.refusal = self._client.redact(refused(answer.text) or "")
         overlay = self._builder.tree(state.patch)
         if asked := needs(answer.text):
             if unknown := CodeLookup(overlay, self._place.prefix).unknown(answer.text):
