@@ -90,6 +90,19 @@ def _dask(address: str) -> Any:
     return distributed
 
 
+@dataclass(frozen=True, slots=True)
+class SpreadRun:
+    """What the workers say: `check`, or `why` there is none (else in how many shards it ran).
+
+    `record`: what is known then about the tests. `divided`: whether the tests ran in several shards.
+    """
+
+    check: Check | None
+    why: str
+    record: SuiteRecord
+    divided: bool
+
+
 @dataclass(slots=True)
 class Cluster:
     """Workers that have the project's environment; `run_tests` is used in place of the runner's."""
@@ -254,32 +267,28 @@ class Cluster:
         tests are never divided again.
         """
         partial = job.ask.files is not None
-        shards = [] if partial else record.usable_shards(len(able))
-        check, why, record, divided = self._run(job, able, record, shards)
+        shards = record.shards(len(able)) if record.independent and not partial else []
+        run = self._run(job, able, record, shards)
+        check, record = run.check, run.record
         if check is None:
-            return None, why
+            return None, run.why
         if check.complete and not partial:
-            record = self._compared(job, able, check, record.learn(check, whole=not divided))
+            record = self._compared(job, able, check, record.learn(check, whole=not run.divided))
             record.save(file)
         confirmed = _confirmed(check, job.ask, at_home)
-        if not confirmed and check.complete and divided:
+        if not confirmed and check.complete and run.divided:
             replace(record, independent=False).save(file)
-        return confirmed, why if confirmed else "other results on the workers than here"
+        return confirmed, run.why if confirmed else "other results on the workers than here"
 
-    def _run(
-        self, job: Job, able: Sequence[str], record: SuiteRecord, shards: Sequence[tuple[str, ...]]
-    ) -> tuple[Check | None, str, SuiteRecord, bool]:
-        """Run the `shards`, and all tests together if new ones fail; see `_asked`.
-
-        Return the answer as `_sharded`, what is known then about the tests, and whether the answer is that of shards.
-        """
+    def _run(self, job: Job, able: Sequence[str], record: SuiteRecord, shards: Sequence[tuple[str, ...]]) -> SpreadRun:
+        """Run the `shards`, and all tests together if new ones fail; see `_asked`."""
         check, why = self._sharded(job, able, record, shards)
         if check is None or len(shards) < 2 or set(check.failing) <= set(record.failing):
-            return check, why, record, len(shards) > 1
+            return SpreadRun(check, why, record, divided=len(shards) > 1)
         whole, why = self._sharded(job, able, record, [])
         if whole and check.complete and not same(check, whole):
             record = replace(record, independent=False)
-        return whole, why, record, False
+        return SpreadRun(whole, why, record, divided=False)
 
     def _compared(self, job: Job, able: Sequence[str], check: Check, record: SuiteRecord) -> SuiteRecord:
         """Return `record` with whether shards end like `check`, a whole run, if that is not known yet."""

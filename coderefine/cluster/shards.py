@@ -53,10 +53,6 @@ class SuiteRecord:
             seconds[case.path] += case.seconds
         return replace(self, seconds=dict(seconds), failing=tuple(check.failing) if whole else self.failing)
 
-    def usable_shards(self, most: int) -> list[tuple[str, ...]]:
-        """Return the shards of tests that do not depend on each other; none if that is not known."""
-        return self.shards(most) if self.independent else []
-
     def shards(self, most: int) -> list[tuple[str, ...]]:
         """Divide the known test files into at most `most` shards of equal duration; long files are placed first.
 
