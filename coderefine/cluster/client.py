@@ -55,14 +55,17 @@ def connect(address: str) -> Iterator[Any]:
 
     Raises UsageError without Dask, SurroundingsError if no scheduler answers.
     """
-    distributed = _dask(address)
+    dask, distributed = _dask(address)
     for name in ("distributed", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters becomes an error of ours
     with ExitStack() as stack:
         try:
             if found := LOCAL.fullmatch(address):
                 number = int(found[1]) if found[1] else None
-                local = distributed.LocalCluster(n_workers=number, threads_per_worker=1, dashboard_address=None)
+                # Dask looks a hundred times a second at what each worker does: a tenth of its time with small tests.
+                stack.enter_context(dask.config.set({"distributed.worker.profile.enabled": False}))
+                free = {"dashboard": False, "dashboard_address": ":0"}  # another cluster may have the usual port
+                local = distributed.LocalCluster(n_workers=number, threads_per_worker=1, scheduler_kwargs=free)
                 where = {"address": stack.enter_context(local)}
             else:
                 where = {"address" if REMOTE.match(address) else "scheduler_file": address}
@@ -79,15 +82,16 @@ def _close(client: Any) -> None:
         client.close(timeout=STARTED_WITHIN)
 
 
-def _dask(address: str) -> Any:
+def _dask(address: str) -> tuple[Any, Any]:
     """Import Dask for `address`. Raises UsageError."""
     if not (LOCAL.fullmatch(address) or REMOTE.match(address) or Path(address).is_file()):
         raise UsageError(f"--cluster {address!r} is no tcp:// or tls:// address, scheduler file or local[:N]")
     try:
+        import dask
         import distributed
     except ImportError:
         raise UsageError("--cluster needs Dask: pip install 'coderefine[cluster]'") from None
-    return distributed
+    return dask, distributed
 
 
 @dataclass(frozen=True, slots=True)

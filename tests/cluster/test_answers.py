@@ -7,10 +7,11 @@ import sys
 import time
 from pathlib import Path
 
+import dask
 import pytest
 
 from coderefine.cluster import worker
-from coderefine.cluster.client import Cluster, _confirmed
+from coderefine.cluster.client import Cluster, _confirmed, connect
 from coderefine.cluster.environments import Environment
 from coderefine.cluster.trees import TreeStore
 from coderefine.cluster.worker import Job
@@ -45,6 +46,13 @@ def test_a_run_that_its_first_failure_ended_is_what_this_failure_is_here() -> No
     assert _confirmed(STOPPED, early, lambda _: PASSED) is None
     assert _confirmed(STOPPED, Ask(stop_early=True, known=frozenset(FAILED.cases)), lambda _: FAILED) is None
     assert _confirmed(STOPPED, Ask(), lambda _: FAILED) is None
+
+
+@pytest.mark.thorough
+def test_workers_that_are_started_here_are_not_profiled() -> None:
+    with connect("local:1") as client:
+        (enabled,) = client.run(dask.config.get, "distributed.worker.profile.enabled").values()
+    assert enabled is False
 
 
 def test_a_straggler_is_started_once_more() -> None:

@@ -40,6 +40,8 @@ from tests.support.projects import Project, describe, names
 from tests.support.repo import make_repo
 
 WORKERS = ("one", "two")
+UNWATCHED = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+"""As README advises."""
 TWICE = 2
 """Number of wrong versions with a second mistake, for each with one."""
 TIMED = "calc"
@@ -198,7 +200,7 @@ def main() -> None:
                 print(f"{project.name}: {len(case.candidates)} candidates; {dict(total)}", flush=True)
     for number in (1, 2) if given.seconds else ():
         with (
-            open_cluster(folder / f"dask{number}", WORKERS[:number]) as dask,
+            open_cluster(folder / f"dask{number}", WORKERS[:number], settings=UNWATCHED) as dask,
             Case.open(describe(TIMED), folder / str(number), dask.address) as case,
         ):
             rates(case, given.seconds, number)
