@@ -163,9 +163,15 @@ def _only_default_gates(state: State) -> End | None:
 def _left_aside(state: State) -> str:
     """Return a text on the findings of gates that were set aside (see `State.aside`); "" if there are none."""
     counts = Counter(finding.critic for finding in state.left(state.best))
-    left = " and ".join(f"{counts[name]} of {name}" for name in sorted(state.aside) if counts[name])
-    why = "left for another run, because tests failed and these are many"
-    return f"{why}: {left}; `fix` again tries them" if left else ""
+    aside = [name for name in sorted(state.aside) if counts[name]]
+    if not aside:
+        return ""
+    left = " and ".join(f"{counts[name]} of {name}" for name in aside)
+    suite = tests(state.best)
+    gates = " ".join(f"--gate {name}" for name in (*([suite.critic] if suite else []), *aside))
+    return (
+        f"left because tests failed and these are many: {left}; `fix` tries them once no test fails, `fix {gates}` now"
+    )
 
 
 LIMITS: tuple[Callable[[State], End | None], ...] = (_only_default_gates, _iterations, _seconds, _test_runs)
