@@ -175,7 +175,7 @@ def _how_to_go_on(journal: Journal, request: Request) -> str:
 def _without_repository(place: Place) -> SurroundingsError:
     """Return the error for paths that are in no git repository."""
     here = locate([], Path.cwd())
-    if here.git_dir is not None:
+    if here.git_dir is not None and here.top.is_relative_to(place.top):
         return SurroundingsError(f"{place.top} is outside this repository ({here.top}), and in no other one")
     return SurroundingsError(
         f"{place.top} is not in a git repository, and a patch needs one to be taken back: "

@@ -102,7 +102,7 @@ REFUSED = (
     Case("no git", FIX, 2, "git init", without_git),
     Case("missing path", ("check", "nowhere"), 2, "nowhere"),
     Case("missing path, fix", ("fix", "nowhere", *OFFLINE), 2, "nowhere"),
-    Case("path outside", (*FIX, ".."), 2, "git init"),
+    Case("path outside", (*FIX, ".."), 2, "outside this repository"),
     Case("two repositories", (*FIX, ".", ".."), 2, "one repository"),
     Case("broken pyproject", ("check",), 2, "pyproject.toml", write("pyproject.toml", "[tool\n")),
     Case("broken pyproject, fix", FIX, 2, "pyproject.toml", write("pyproject.toml", "[tool\n")),

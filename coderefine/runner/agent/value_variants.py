@@ -33,8 +33,8 @@ def variants(value: Any, dice: random.Random) -> List[Any]:
 def at_limits(value: Any, limits: Iterable[Any]) -> List[Any]:
     """Return at most MOST_LIMITS values that equal one of `limits`, or sequences that are as long as one.
 
-    Programs that differ in a comparison (`<` and `<=`) often differ only there. At most MOST_BETWEEN numbers between a
-    limit and the one below it follow: only these tell `< 10` and `<= 9` apart.
+    Programs that differ in a comparison (`<` and `<=`) often differ only there. Where `value` is no integer, at most
+    MOST_BETWEEN numbers between a limit and the integer below follow: only these tell `< 10` and `<= 9` apart.
     """
     found: List[Any] = []
     between: List[Any] = []
@@ -42,7 +42,7 @@ def at_limits(value: Any, limits: Iterable[Any]) -> List[Any]:
         one = _at(value, limit)
         if one is not None and one != value and one not in found:
             found.append(one)
-        if type(value) in NUMBERS and type(limit) is int and limit - 0.5 not in (value, *between):
+        if type(value) is float and type(limit) is int and limit - 0.5 not in (value, *between):
             between.append(limit - 0.5)
     return [*found[:MOST_LIMITS], *between[:MOST_BETWEEN]]
 
