@@ -113,7 +113,7 @@ def test_the_dearest_function_is_named_with_its_lines(tmp_path: Path) -> None:
 
 def test_a_comprehension_is_charged_to_the_function_it_is_in(tmp_path: Path) -> None:
     code = "def counts(words):\n    return {word: words.count(word) for word in words}\n"
-    bench = "from work import counts\n\ncounts(list(range(700)))\n"
+    bench = "from work import counts\n\ncounts(list(range(3000)))\n"
     place, python, view = whereabouts(tmp_path, {"work.py": code, "bench.py": bench})
     found = CommandBenchmark(place, python, BOX, ("python", "bench.py")).hotspots(view, 30.0)
     assert found
