@@ -51,6 +51,12 @@ class Comparison:
         pairs = list(self._pairs(number, "d"))
         return pairs.count((BROKEN, KEPT)), pairs.count((KEPT, BROKEN))
 
+    @property
+    def variants(self) -> frozenset[str]:
+        """Return the different values that variants of failing tests' calls return in the unchanged program."""
+        rows = zip(self.codes.get(0, ()), self.kinds, strict=False)
+        return frozenset(code for code, kind in rows if kind == "F" and code[:1] not in ("!", "~"))
+
     def contradictions(self, number: int) -> int:
         """Return the number of results of candidate `number` whose type contradicts the function's annotation."""
         return sum(code.endswith(CONTRADICTS) for code in self.codes.get(number, ()))

@@ -213,3 +213,18 @@ def test_a_model_is_shown_the_alternatives_and_may_decide(shop: Path) -> None:
     assert f"{BOUND} → 1: " in sent
     assert "offered" not in result.out
     assert "refused" not in result.out
+
+
+@pytest.mark.thorough
+def test_an_off_by_one_whose_repairs_answer_alike_on_all_variants_is_written(tmp_path: Path) -> None:
+    """`>= 10`, `> 9` and `n + 1 > 10` differ for no whole number: they are no reason to ask."""
+    files = {"order.py": "def price(n):\n    if n > 10:\n        return n * 9 // 10\n    return n\n"}
+    files["test_order.py"] = (
+        "import pytest\nfrom order import price\n\n\n"
+        '@pytest.mark.parametrize("n", range(10))\ndef test_few(n):\n    assert price(n) == n\n\n\n'
+        '@pytest.mark.parametrize("n", range(10, 30))\ndef test_many(n):\n    assert price(n) == n * 9 // 10\n'
+    )
+    top = make_repo(tmp_path / "order", files)
+    result = coderefine(*FIX, cwd=top)
+    assert result.code == 0, result
+    assert "if n >= 10:" in (top / "order.py").read_text("utf-8")

@@ -112,6 +112,8 @@ def _sides(text: str) -> list[int]:
     return []
 
 
+LEAST_VARIANTS = 4
+"""Minimum number of different results of variants of failing tests' calls that make equal repairs known to be alike."""
 MOST_COMPARED, MOST_SETS = 16, 3
 """Maximum number of compared repairs per set of repaired tests, and of such sets."""
 BAR = 0.7
@@ -348,11 +350,15 @@ def compared(repairs: Sequence[Repair]) -> list[Repair]:
 def answers(comparison: Comparison) -> Behaviour:
     """Return the answer codes by index of the repair; -1 is the unchanged program.
 
-    Repairs that change no result besides those of failing tests are missing: all repairs pass these tests, so such
-    calls do not show what each of them does.
+    Where fewer than LEAST_VARIANTS variants of the failing tests' calls could be made, those repairs are missing that
+    change no result besides those of failing tests: all repairs pass these tests, so such calls do not show what each
+    of them does. With more variants they are known to behave alike, as `n >= 10` and `n > 9` do for whole numbers.
     """
+    alike = len(comparison.variants) >= LEAST_VARIANTS
     return {
-        number - 1: codes for number, codes in comparison.codes.items() if number == 0 or comparison.changed(number)[0]
+        number - 1: codes
+        for number, codes in comparison.codes.items()
+        if alike or number == 0 or comparison.changed(number)[0]
     }
 
 

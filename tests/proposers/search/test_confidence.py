@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -197,6 +198,19 @@ def test_repairs_that_change_only_what_failing_tests_call_are_not_known_to_behav
     codes = {0: ("a", "b", "c"), 1: not_changing, 2: not_changing, 3: changing, 4: changing}
     given = [repair(-4.0, new) for new in "2345"]
     assert clusters(given, answers(Comparison(codes, "fpF"))) == [[0], [1], [2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("variants", "wanted"),
+    [("abcd", [[0, 1], [2]]), ("aaaa", [[0], [1], [2]]), (("a", "b", "c", "!TypeError"), [[0], [1], [2]])],
+    ids=["different values", "one value", "too few values"],
+)
+def test_variants_of_the_failing_calls_show_whether_repairs_behave_alike(
+    variants: Sequence[str], wanted: list[list[int]]
+) -> None:
+    codes = {0: ("v", *variants), 1: ("w", *variants), 2: ("w", *variants), 3: ("w", "x", *variants[1:])}
+    given = [repair(-4.0, new) for new in "234"]
+    assert clusters(given, answers(Comparison(codes, "fFFFF"))) == wanted
 
 
 def test_the_likelier_behaviour_is_first_and_they_share_the_weight() -> None:
