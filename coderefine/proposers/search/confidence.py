@@ -26,8 +26,10 @@ from coderefine.proposers.search.choice import (
 )
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.enumeration import shifted
+from coderefine.proposers.search.ingredients import all_arguments
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.spectrum import Spectrum
+from coderefine.proposers.search.syntax import Function
 from coderefine.proposers.search.validate import MOST_FIRST, Repair
 from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan
 from coderefine.runner.cold_pool import AnyPool
@@ -173,14 +175,14 @@ class Features:
     calls that fail with the repair and did not before, less the smallest such share of any rival: what the tests
     ask for. `removes`: the first repair removes behaviour; `removed`: one in the group does. `unexplained`: a
     failing test that no repair makes pass runs code of the repaired tests; `stuck`: the patched statement may
-    explain it. `tokens`: number of changed tokens. `seen`: whether behaviour could be observed. `named`: the error
-    message contains the missing name, which the repair replaces by a similar one. `intent`: 1 if docstring or
-    comments agree with its comparison, -1 if they contradict it, else 0. `examples`: the same for the examples in
-    docstrings, see `documented`. `former`: it restores what its lines were in an earlier commit. `worth`: the best
-    score of the group; `margin`: its distance to the lowest score of a tried candidate. `tests`: number of repaired
-    tests. `reached`: number of traced passing tests that execute the patched statement. `noticed`: number of killed
-    mutants among `wrong` judged ones; `unmeasured`: there are others, but too few could be judged in the time for
-    it.
+    explain it. `renames`: parameters have other names or another order than before. `tokens`: number of changed
+    tokens. `seen`: whether behaviour could be observed. `named`: the error message contains the missing name, which
+    the repair replaces by a similar one. `intent`: 1 if docstring or comments agree with its comparison, -1 if they
+    contradict it, else 0. `examples`: the same for the examples in docstrings, see `documented`. `former`: it
+    restores what its lines were in an earlier commit. `worth`: the best score of the group; `margin`: its distance
+    to the lowest score of a tried candidate. `tests`: number of repaired tests. `reached`: number of traced passing
+    tests that execute the patched statement. `noticed`: number of killed mutants among `wrong` judged ones;
+    `unmeasured`: there are others, but too few could be judged in the time for it.
     """
 
     share: float = 1.0
@@ -194,6 +196,7 @@ class Features:
     removed: bool = False
     unexplained: bool = False
     stuck: bool = False
+    renames: bool = False
     tokens: int = 1
     seen: bool = False
     worth: float = 0.0
@@ -247,7 +250,8 @@ class Rivals:
     def doubt_of(self, repair: Repair) -> str:
         """Return the same for the group of `repair`, which is not the first one if a cold run has refused that."""
         group = self.groups[self.place(repair)]
-        return doubts(group) if group.features.stuck or confidence(group.features) < BAR else ""
+        known = group.features
+        return doubts(group) if known.stuck or known.renames or confidence(known) < BAR else ""
 
     def place(self, repair: Repair) -> int:
         """Return the index of the group of `repair`; 0 if it was not compared."""
@@ -318,6 +322,7 @@ def doubts(group: Group) -> str:
         (known.removes, "it removes behaviour"),
         (known.removed and not known.removes, "a patch that only removes behaviour passes the same tests"),
         (known.unexplained or known.stuck, "another failing test runs the same code and stays failing"),
+        (known.renames, "it renames parameters, which may be passed by name"),
         (known.crashes > 0, "it fails on calls that gave an answer before"),
         (
             known.noticed < known.wrong,
@@ -350,15 +355,15 @@ def compared(repairs: Sequence[Repair]) -> list[Repair]:
 def answers(comparison: Comparison) -> Behaviour:
     """Return the answer codes by index of the repair; -1 is the unchanged program.
 
-    Where fewer than LEAST_VARIANTS variants of the failing tests' calls could be made, those repairs are missing that
-    change no result besides those of failing tests: all repairs pass these tests, so such calls do not show what each
-    of them does. With more variants they are known to behave alike, as `n >= 10` and `n > 9` do for whole numbers.
+    Repairs that change no result besides those of failing tests are missing: all repairs pass these tests, so such
+    calls do not show what each of them does. But where the fault shows in these results, and at least LEAST_VARIANTS
+    variants of the calls have different ones, such repairs are known to behave alike, as `n >= 10` and `n > 9` do.
     """
-    alike = len(comparison.variants) >= LEAST_VARIANTS
+    enough = len(comparison.variants) >= LEAST_VARIANTS
     return {
         number - 1: codes
         for number, codes in comparison.codes.items()
-        if alike or number == 0 or comparison.changed(number)[0]
+        if number == 0 or comparison.changed(number)[0] or (enough and comparison.changed(number, "f")[0])
     }
 
 
@@ -554,8 +559,19 @@ def _features(
         intent=_intent(order, repairs),
         former=_restores(order, repairs),
         stuck=any(spectrum.blaming(stmt) - explained for stmt in stmts),
+        renames=_renames(first),
         reached=min(spectrum.passing.get(stmt, 0) for stmt in stmts),
     )
+
+
+def _renames(repair: Repair) -> bool:
+    """Return whether the repair replaces a parameter in the head of a function."""
+    scored = repair.proposed.scored
+    stmt, module = scored.site.stmt, scored.site.module
+    if not isinstance(stmt, Function):
+        return False
+    spans = {(module.start(argument), module.end(argument)) for argument in all_arguments(stmt.args)}
+    return any((part.start, part.end) in spans for part in scored.edit.parts)
 
 
 def _beside(group: Group, every: Sequence[Group]) -> Group:

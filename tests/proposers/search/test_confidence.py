@@ -56,7 +56,7 @@ class Place:
         self.module = module
         (function,) = module.tree.body
         assert isinstance(function, ast.FunctionDef)
-        self.stmt = function.body[-1]
+        self.stmt: ast.stmt = function.body[-1]
         self.local = self
         self.function = function
 
@@ -201,16 +201,32 @@ def test_repairs_that_change_only_what_failing_tests_call_are_not_known_to_behav
 
 
 @pytest.mark.parametrize(
-    ("variants", "wanted"),
-    [("abcd", [[0, 1], [2]]), ("aaaa", [[0], [1], [2]]), (("a", "b", "c", "!TypeError"), [[0], [1], [2]])],
-    ids=["different values", "one value", "too few values"],
+    ("before", "variants", "wanted"),
+    [
+        ("v", "abcd", [[0, 1], [2]]),
+        ("v", "aaaa", [[0], [1], [2]]),
+        ("v", ("a", "b", "c", "!TypeError"), [[0], [1], [2]]),
+        ("w", "abcd", [[0], [1], [2]]),
+    ],
+    ids=["different values", "one value", "too few values", "the fault does not show in the result"],
 )
 def test_variants_of_the_failing_calls_show_whether_repairs_behave_alike(
-    variants: Sequence[str], wanted: list[list[int]]
+    before: str, variants: Sequence[str], wanted: list[list[int]]
 ) -> None:
-    codes = {0: ("v", *variants), 1: ("w", *variants), 2: ("w", *variants), 3: ("w", "x", *variants[1:])}
+    codes = {0: (before, *variants), 1: ("w", *variants), 2: ("w", *variants), 3: ("w", "x", *variants[1:])}
     given = [repair(-4.0, new) for new in "234"]
     assert clusters(given, answers(Comparison(codes, "fFFFF"))) == wanted
+
+
+def test_a_repair_that_renames_parameters_is_never_sure() -> None:
+    """The calls of tests pass them by position and do not show it."""
+    place = Place(b"def f(low, high):\n    return low\n")
+    place.stmt = place.module.tree.body[0]
+    parts = (Replacement(6, 9, "high"), Replacement(11, 15, "low"))
+    scored = Scored(0.0, Edit(parts), PLAIN, cast(Site, place))
+    (found,) = made({-1: ("a",), 0: ("b",)}, "F", Repair(Proposed(scored, ""), frozenset("t"), whole=True, at=0.0))
+    assert "renames parameters" in Rivals(frozenset("t"), (replace(found, features=replace(SURE, renames=True)),)).doubt
+    assert found.features.renames
 
 
 def test_the_likelier_behaviour_is_first_and_they_share_the_weight() -> None:
