@@ -159,6 +159,8 @@ def operand_order(site: Site) -> Iterator[Edit]:
     """Swap the operands of an operation that is not commutative."""
     for node in site.exprs:
         if isinstance(node, ast.BinOp):
+            if isinstance(node.left, ast.BinOp):
+                yield from _chain_order(site, node, node.left)
             if isinstance(node.op, ast.Mult | ast.BitAnd | ast.BitOr | ast.BitXor):
                 continue
             if isinstance(node.op, ast.Add) and site.kinds.of(node) in NUMBERS:
@@ -168,6 +170,22 @@ def operand_order(site: Site) -> Iterator[Edit]:
             yield emit.exchanged(site.module, node.left, node.comparators[0], 0.5)
         elif isinstance(node, ast.IfExp):
             yield emit.exchanged(site.module, node.body, node.orelse, 1.5)
+
+
+def _chain_order(site: Site, node: ast.BinOp, left: ast.BinOp) -> Iterator[Edit]:
+    """Give the operands of `a - b + c`, without parentheses around `a - b`, another order than by one exchange."""
+    signs = {type(node.op), type(left.op)}
+    if not signs <= {ast.Add, ast.Sub} or (ast.Sub not in signs and site.kinds.of(node) in NUMBERS):
+        return
+    first, second, third = left.left, left.right, node.right
+    code, text = site.module.code, site.module.text
+    before = text[site.module.end(first) : site.module.start(second)]
+    after = text[site.module.end(second) : site.module.start(third)]
+    if any(sign in before + after for sign in "()#"):
+        return
+    yield emit.exchanged(site.module, first, third, 0.5)
+    yield emit.exchanged(site.module, second, third, 0.5)
+    yield from site.swap(node, code(second) + after + code(third) + before + code(first), 0.5)
 
 
 def dropped_operand(site: Site) -> Iterator[Edit]:
