@@ -245,8 +245,9 @@ def test_the_likelier_behaviour_is_first_and_they_share_the_weight() -> None:
         replace(SURE, ways=2, share=0.8, named=True),
         replace(SURE, ways=2, share=0.8, intent=1),
         replace(SURE, ways=2, share=0.97, tests=1, reached=0, margin=6.9),
+        replace(SURE, ways=2, share=0.95, tests=1, reached=2, margin=4.5),
     ],
-    ids=["alone", "named by the interpreter", "as the docstring has it", "far ahead of its rival"],
+    ids=["alone", "named by the interpreter", "as the docstring has it", "far ahead of its rival", "three tests"],
 )
 def test_what_is_clearly_ahead_is_sure(known: Features) -> None:
     assert confidence(known) >= BAR
@@ -256,6 +257,7 @@ def test_what_is_clearly_ahead_is_sure(known: Features) -> None:
     ("known", "words"),
     [
         (replace(SURE, ways=4, share=0.4), "behave in 4 ways"),
+        (replace(SURE, ways=2, share=0.95, tests=1, reached=1, margin=4.5), "behave in 2 ways"),
         (replace(SURE, ways=4, share=0.4, reached=0), "reached by only 2 tests"),
         (replace(SURE, tests=1, reached=0), "reached by only 1 test"),
         (replace(SURE, ways=4, share=0.6, intent=-1), "behave in 4 ways"),
@@ -268,6 +270,7 @@ def test_what_is_clearly_ahead_is_sure(known: Features) -> None:
     ],
     ids=[
         "rivals",
+        "an unlikely rival, and two tests",
         "few tests",
         "one test",
         "contradicted",

@@ -161,15 +161,18 @@ def operand_order(site: Site) -> Iterator[Edit]:
         if isinstance(node, ast.BinOp):
             if isinstance(node.left, ast.BinOp):
                 yield from _chain_order(site, node, node.left)
-            if isinstance(node.op, ast.Mult | ast.BitAnd | ast.BitOr | ast.BitXor):
-                continue
-            if isinstance(node.op, ast.Add) and site.kinds.of(node) in NUMBERS:
-                continue
-            yield emit.exchanged(site.module, node.left, node.right, 1.0)
+            if not _commutes(site, node):
+                yield emit.exchanged(site.module, node.left, node.right, 1.0)
         elif isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
             yield emit.exchanged(site.module, node.left, node.comparators[0], 0.5)
         elif isinstance(node, ast.IfExp):
             yield emit.exchanged(site.module, node.body, node.orelse, 1.5)
+
+
+def _commutes(site: Site, node: ast.BinOp) -> bool:
+    if isinstance(node.op, ast.Add):
+        return site.kinds.of(node) in NUMBERS
+    return isinstance(node.op, ast.Mult | ast.BitAnd | ast.BitOr | ast.BitXor)
 
 
 def _chain_order(site: Site, node: ast.BinOp, left: ast.BinOp) -> Iterator[Edit]:
