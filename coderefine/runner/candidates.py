@@ -9,6 +9,8 @@ from coderefine.core import Status
 
 KEPT, BROKEN = "kept", "!broken"
 """Codes of docstring examples (agent/docstring_examples.py)."""
+UNENDING = "~"
+"""Code of a call that did not end in the time for one (agent/call_probe.py)."""
 CONTRADICTS = "?"
 """Suffix of the code of a result whose type contradicts the return annotation (agent/call_probe.py)."""
 Codes = tuple[str, ...]
@@ -51,19 +53,22 @@ class Comparison:
         pairs = list(self._pairs(number, "d"))
         return pairs.count((BROKEN, KEPT)), pairs.count((KEPT, BROKEN))
 
-    @property
-    def variants(self) -> frozenset[str]:
-        """Return the different values that variants of failing tests' calls return in the unchanged program."""
-        rows = zip(self.codes.get(0, ()), self.kinds, strict=False)
-        return frozenset(code for code, kind in rows if kind == "F" and code[:1] not in ("!", "~"))
+    def variants(self, number: int) -> frozenset[str]:
+        """Return the different values that variants of failing tests' calls return with candidate `number`."""
+        rows = zip(self.codes[number], self.kinds, strict=False)
+        return frozenset(code for code, kind in rows if kind == "F" and code[:1] not in ("!", UNENDING))
 
     def contradictions(self, number: int) -> int:
         """Return the number of results of candidate `number` whose type contradicts the function's annotation."""
         return sum(code.endswith(CONTRADICTS) for code in self.codes.get(number, ()))
 
     def _pairs(self, number: int, kinds: str) -> Iterator[tuple[str, str]]:
-        """Yield the results without and with candidate `number` of the calls of `kinds`."""
-        rows = zip(self.codes.get(0, ()), self.codes.get(number, ()), self.kinds, strict=False)
+        """Yield the results without and with candidate `number` of the calls of `kinds`.
+
+        Variants that do not end in the unchanged program are left out: they have no result that could be kept.
+        """
+        every = zip(self.codes.get(0, ()), self.codes.get(number, ()), self.kinds, strict=False)
+        rows = (row for row in every if row[0] != UNENDING or row[2] not in "PF")
         return ((before, after) for before, after, kind in rows if kind in kinds)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from coderefine import proc
 from coderefine.config import Config
@@ -79,6 +80,7 @@ class ColdPool:
         tests: Sequence[str],  # noqa: ARG002
         seconds: float,  # noqa: ARG002
         failing: Sequence[str] = (),  # noqa: ARG002
+        repaired: Mapping[str, int] = MappingProxyType({}),  # noqa: ARG002
     ) -> Comparison:
         """Return an empty comparison: behaviour beyond the tests cannot be observed without a fork."""
         return Comparison()

@@ -403,16 +403,26 @@ class Pool:
         return [self._state.places[name] for name in names if name in self._state.places]
 
     def probe(
-        self, candidates: Sequence[Candidate], tests: Sequence[str], seconds: float, failing: Sequence[str] = ()
+        self,
+        candidates: Sequence[Candidate],
+        tests: Sequence[str],
+        seconds: float,
+        failing: Sequence[str] = (),
+        repaired: Mapping[str, int] = MappingProxyType({}),
     ) -> Comparison:
         """Compare the results of `candidates` for the calls that `tests` make, and for variants of these calls.
 
         Candidates that the hot server cannot run are missing; what others change at import is not seen. Empty if the
         probe crashed.
         `failing`: those of `tests` that fail. `seconds`: wall time for all together; after it, tuples are shorter.
+        `repaired`: numbers of candidates by a test that passes with them; where the test hangs or crashes in the
+        unchanged program, its calls are those that it makes with the candidate.
         """
-        answers = self._answers(candidates, tests, seconds, {"failing": self._known(failing), "rough": True})
-        return _comparison(answers)
+        deadly: dict[str, list[int]] = {}
+        for name, number in repaired.items():
+            deadly.setdefault(str(number), []).extend(self._known({name} & self._deadly))
+        more = {"failing": self._known(failing), "rough": True, "repaired": list(deadly.items())}
+        return _comparison(self._answers(candidates, tests, seconds, more))
 
     def answers(self, tests: Sequence[str], seconds: float) -> Mapping[str, Codes]:
         """Return the results of two runs of the calls of `tests` and of variants of them, by call, within `seconds`.

@@ -12,7 +12,7 @@ from coderefine.runner.pool_worker import encoded
 
 STATUSES = (None, *(Status(word) for word in ("passed", "failed", "error", "skipped", "xfailed", "xpassed")))
 """Statuses by their byte in a hot server's answer; see agent/server_plugin.py."""
-LEAST = 0.1
+LEAST = 0.06
 """CPU seconds every child may use, at first; see Scheduler."""
 ROOM = 6.0
 """... plus this times what the same tests took at the baseline."""

@@ -19,7 +19,7 @@ from coderefine.project import interpreter, locate
 from coderefine.runner.agent.call_probe import Answers, Call, comparable, fits, label, near
 from coderefine.runner.agent.short_repr import Describer
 from coderefine.runner.agent.value_variants import at_limits, variants
-from coderefine.runner.candidates import Comparison
+from coderefine.runner.candidates import UNENDING, Comparison
 from coderefine.runner.pool import Candidate, Plan, Pool, open_pool
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo
@@ -528,3 +528,28 @@ def test_tests_that_take_longer_than_the_time_are_compared_as_far_as_they_came(t
     tests = f"from m import each, more\n\n\ndef test_more():\n    assert more(3)\n\n\n{slow}"
     found = probed(tmp_path, program, tests, program.replace("+ 1", "+ 2"), 1.0)
     assert found.changed(1, "p")[0] > 0
+
+
+def test_calls_of_a_hanging_test_are_compared_as_it_makes_them_with_a_repair(tmp_path: Path) -> None:
+    """It runs in no fork of the unchanged program: repairs of a loop that never ends all counted as different."""
+    program = (
+        "def digits(n):\n    found = []\n    while n >= 0:\n        found.append(n % 10)\n        n //= 10\n"
+        "    return found\n"
+    )
+    tests = "from m import digits\n\n\ndef test_digits():\n    assert digits(123) == [3, 2, 1]\n"
+    top, hanging = make_repo(tmp_path / "p", {"m.py": program, "test_m.py": tests}), "test_m.py::test_digits"
+    edits = {1: "n > 0", 2: "n >= 1", 3: "n % 10"}
+    candidates = [Candidate(place, {"m.py": program.replace("n >= 0", new).encode()}) for place, new in edits.items()]
+    place, config = locate([top], top), Config()
+    python = interpreter(place, config, os.environ)
+    with (
+        open_views(place) as views,
+        open_pool(views, place, python, config, deadly=frozenset({hanging})) as pool,
+    ):
+        found = pool.probe(candidates, [hanging], 5.0, [hanging], {hanging: 1})
+    assert found.kinds[0] == "f"
+    assert found.codes[0][0] == UNENDING
+    assert len(found.variants(1)) > 4
+    assert found.codes[1] == found.codes[2] != found.codes[3]
+    assert found.changed(1, "f") == (1, 1)
+    assert found.changed(1, "F")[0] == 0, "what does not end has no result that could be kept"

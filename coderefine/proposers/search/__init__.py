@@ -343,8 +343,9 @@ class Search(Searcher):
         candidates = [Candidate(place + 1, repair.files) for place, repair in enumerate(repairs)]
         first = [case.id for case in failing]
         tests = [*first, *(name for name in pool.tests if name not in set(first))]
+        repaired = {name: one.number for one, repair in zip(candidates, repairs, strict=True) for name in repair.fixed}
         try:
-            return pool.probe(candidates, tests, COMPARING, first)
+            return pool.probe(candidates, tests, COMPARING, first, repaired)
         except RunnerError:
             return Comparison()
 

@@ -365,12 +365,13 @@ def answers(comparison: Comparison) -> Behaviour:
     calls do not show what each of them does. But where the fault shows in these results, and at least LEAST_VARIANTS
     variants of the calls have different ones, such repairs are known to behave alike, as `n >= 10` and `n > 9` do.
     """
-    enough = len(comparison.variants) >= LEAST_VARIANTS
-    return {
-        number - 1: codes
-        for number, codes in comparison.codes.items()
-        if number == 0 or comparison.changed(number)[0] or (enough and comparison.changed(number, "f")[0])
-    }
+
+    def known(number: int) -> bool:
+        if number == 0 or comparison.changed(number)[0]:
+            return True
+        return bool(comparison.changed(number, "f")[0]) and len(comparison.variants(number)) >= LEAST_VARIANTS
+
+    return {number - 1: codes for number, codes in comparison.codes.items() if known(number)}
 
 
 def rival_sets(

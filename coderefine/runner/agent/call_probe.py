@@ -5,6 +5,7 @@ Candidates with equal codes are regarded as equivalent; no test has distinguishe
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import copy
 import hashlib
@@ -41,6 +42,8 @@ NEAR = 320
 """Maximum number of variants, which differ from a recorded call in one argument."""
 PATIENCE, WAITING = 0.03, 0.3
 """CPU seconds and wall seconds one call may take: on a busy machine, wall time says nothing about the call."""
+MOST_HUNG, IMPATIENCE = 3, 0.006
+"""After so many calls of a function that did not end, each has this many CPU seconds: the others are compared, too."""
 EXAMPLE = "d"
 """Kind of an example in a docstring, after the calls (docstring_examples.py)."""
 YIELDS = "yields "
@@ -294,6 +297,7 @@ def answers(calls: List[Call], until: float, *, seconds: float = math.inf, descr
     """
     cpu = time.process_time() + seconds
     found = Answers([], [])
+    hung: "Dict[Callable[..., Any], int]" = collections.Counter()
     describer = Describer() if describe else None
     before = {number: signal.signal(number, _ring) for number in (signal.SIGPROF, signal.SIGALRM)}
     try:
@@ -301,7 +305,9 @@ def answers(calls: List[Call], until: float, *, seconds: float = math.inf, descr
             for call in calls:
                 if time.monotonic() > until or time.process_time() > cpu:
                     break
-                code, text = _answer(call, describer, printed)
+                patience = PATIENCE if hung[call.function] < MOST_HUNG else IMPATIENCE
+                code, text = _answer(call, describer, printed, patience)
+                hung[call.function] += code == TIMEOUT
                 found.codes.append(code)
                 found.texts.append(text)
     finally:
@@ -353,8 +359,8 @@ def _ring(_number: int, _frame: object) -> None:
     raise _TooLongError
 
 
-def _answer(call: Call, describe: Optional[Describer], output: io.StringIO) -> "Tuple[str, str]":
-    """Execute `call`; return the code and the text of the result (empty without `describe`).
+def _answer(call: Call, describe: Optional[Describer], output: io.StringIO, patience: float) -> "Tuple[str, str]":
+    """Execute `call`, in `patience` CPU seconds; return code and text of the result (empty without `describe`).
 
     What it writes to `output` is a part of the result.
     """
@@ -363,7 +369,7 @@ def _answer(call: Call, describe: Optional[Describer], output: io.StringIO) -> "
         args, kwargs = copy.deepcopy((call.args, call.kwargs))
         output.seek(0)
         output.truncate()
-        _limit(PATIENCE, WAITING)
+        _limit(patience, WAITING)
         try:
             value = call.function(*args, **kwargs)
             items = list(itertools.islice(value, WIDTH)) if hasattr(value, "__next__") else None

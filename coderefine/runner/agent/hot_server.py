@@ -9,7 +9,7 @@ import threading
 import time
 import types
 from types import CodeType
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
 
 from . import (
     agent_channel,
@@ -310,18 +310,32 @@ class HotServer:
         return json.dumps({**_shown(calls, answers), **reply}).encode("ascii")
 
     def _recorded(self, message: Message, edits: "Dict[str, CodeEdit]", seconds: float) -> List[Call]:
-        """Run the tests, for twice as many `seconds` of CPU time as copying the arguments gets; return their calls."""
+        """Run the tests, for twice as many `seconds` of CPU time as copying the arguments gets; return their calls.
+
+        Tests that hang come first, each in the program with an edit that repairs it: "repaired" in `message` has pairs
+        of the key of an edit and the numbers of tests.
+        """
         failing = frozenset(message.get("failing", ()))
-        edited = [target for edit in edits.values() for target in edit.targets]
+        repaired = [(edits[number], tests) for number, tests in message.get("repaired", ()) if number in edits]
+        targets = [target for edit in edits.values() for target in edit.targets]
+        known = {id(code): function for function, code in targets}
+        edited = {id(function.__code__) for function, _ in (*targets, *self._watched(message))}
+
+        def running(code: types.CodeType) -> Optional[types.FunctionType]:
+            return known.get(id(code)) or self._functions.running(code)
+
         recorder = call_probe.CallRecorder(
-            self._functions.running,
+            running,
             lambda path: path in self._rewritten,
             lambda: self._board.running in failing,
-            edited=frozenset(id(function.__code__) for function, _ in (*edited, *self._watched(message))),
+            edited=frozenset((*edited, *known)),
             most=message.get("most", call_probe.CALLS),
             seconds=seconds,
         )
         recorder.start()
+        for edit, tests in repaired:
+            with edit.made():
+                self._run.run(tests, self._board, seconds=2 * seconds)
         self._run.run(message["tests"], self._board, seconds=2 * seconds)
         recorder.stop()
         return recorder.calls
@@ -470,6 +484,17 @@ class CodeEdit:
     def make(self) -> None:
         for function, code in self.targets:
             function.__code__ = code
+
+    @contextlib.contextmanager
+    def made(self) -> Iterator[None]:
+        """Make the edit for a time."""
+        before = [(function, function.__code__) for function, _ in self.targets]
+        self.make()
+        try:
+            yield
+        finally:
+            for function, code in before:
+                function.__code__ = code
 
 
 def modules_of(top: str) -> Dict[str, str]:
