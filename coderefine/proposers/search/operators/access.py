@@ -25,8 +25,18 @@ def slices(site: Site) -> Iterator[Edit]:
         if isinstance(node, ast.Subscript):
             base, piece = site.code(node.value), node.slice
             options = _sliced(site, piece) if isinstance(piece, ast.Slice) else _indexed(base, site.code(piece))
-            for text, weight in options:
+            for text, weight in (*options, *_shortened(site, node)):
                 yield from site.swap(node, f"{base}[{text}]", weight)
+
+
+def _shortened(site: Site, node: ast.Subscript) -> Iterator[tuple[str, float]]:
+    """Yield the slice that leaves room for the text behind it: `name[: most - 3] + "..."`."""
+    parent, piece = site.module.parents.get(node), node.slice
+    if isinstance(piece, ast.Slice) and piece.upper and not piece.step and isinstance(parent, ast.BinOp):
+        behind = parent.right.value if isinstance(parent.right, ast.Constant) else ""
+        if isinstance(behind, str) and behind and isinstance(parent.op, ast.Add):
+            low = site.code(piece.lower) if piece.lower else ""
+            yield f"{low}:{site.tight(piece.upper)} - {len(behind)}", 2.0
 
 
 def _sliced(site: Site, piece: ast.Slice) -> Iterable[tuple[str, float]]:

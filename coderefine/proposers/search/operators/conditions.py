@@ -10,6 +10,7 @@ from coderefine.proposers.search import emit
 from coderefine.proposers.search.operators.atoms import atoms
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
+from coderefine.proposers.search.value_kinds import dotted
 from coderefine.source import first_line
 
 ANALOGOUS = 2.0
@@ -21,7 +22,7 @@ def narrow(site: Site) -> Iterator[Edit]:
     for node in _tests(site):
         text = site.code(node)
         left = text if emit.rank(node) >= emit.RANKS[ast.And] else f"({text})"
-        for atom in _analogies(site, node):
+        for atom in (*_analogies(site, node), *_without_texts(site, node)):
             yield from site.swap(node, f"{left} and {atom}", 2.0, ANALOGOUS)
         for atom, weight in atoms(site).items():
             if atom not in text:
@@ -35,6 +36,15 @@ def _analogies(site: Site, node: ast.expr) -> list[str]:
     text, fields = site.code(node), site.local.fields if isinstance(node, ast.Compare) else ()
     both = [name for name in sorted(used) if len(re.findall(rf"\.{name}\b", text)) > 1]
     return [re.sub(rf"\.{old}\b", f".{new}", text) for old in both for new in fields if new not in used]
+
+
+def _without_texts(site: Site, node: ast.expr) -> Iterator[str]:
+    """Yield "and no text" for a value that is tested to be iterable: texts are, and each character is again."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call) and len(inner.args) == 2 and dotted(inner.func) in ("isinstance", "hasattr"):
+            value, asked = map(site.code, inner.args)
+            if re.search(r"\b(Iterable|Sequence|Collection|Sized|__iter__|__len__|__getitem__)\b", asked):
+                yield f"not isinstance({value}, (str, bytes))"
 
 
 def widen(site: Site) -> Iterator[Edit]:

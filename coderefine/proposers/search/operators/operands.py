@@ -169,6 +169,10 @@ def operand_order(site: Site) -> Iterator[Edit]:
             yield emit.exchanged(site.module, node.body, node.orelse, 1.5)
 
 
+QUOTIENTS = {ast.Mult, ast.Div, ast.FloorDiv, ast.Mod}
+"""Operators of one precedence, of which only the first commutes."""
+
+
 def _commutes(site: Site, node: ast.BinOp) -> bool:
     if isinstance(node.op, ast.Add):
         return site.kinds.of(node) in NUMBERS
@@ -176,19 +180,21 @@ def _commutes(site: Site, node: ast.BinOp) -> bool:
 
 
 def _chain_order(site: Site, node: ast.BinOp, left: ast.BinOp) -> Iterator[Edit]:
-    """Give the operands of `a - b + c`, without parentheses around `a - b`, another order than by one exchange."""
+    """Give the operands of `a - b + c` or `a * b / c`, without parentheses, another order than by one exchange."""
     signs = {type(node.op), type(left.op)}
-    if not signs <= {ast.Add, ast.Sub} or (ast.Sub not in signs and site.kinds.of(node) in NUMBERS):
+    sums = signs <= {ast.Add, ast.Sub} and (ast.Sub in signs or site.kinds.of(node) not in NUMBERS)
+    if not sums and not (signs <= QUOTIENTS and signs != {ast.Mult}):
         return
     first, second, third = left.left, left.right, node.right
     code, text = site.module.code, site.module.text
     before = text[site.module.end(first) : site.module.start(second)]
     after = text[site.module.end(second) : site.module.start(third)]
-    if any(sign in before + after for sign in "()#"):
+    if any(sign in after for sign in "()"):
         return
     yield emit.exchanged(site.module, first, third, 0.5)
     yield emit.exchanged(site.module, second, third, 0.5)
-    yield from site.swap(node, code(second) + after + code(third) + before + code(first), 0.5)
+    if not any(sign in before + after for sign in "()#"):
+        yield from site.swap(node, code(second) + after + code(third) + before + code(first), 0.5)
 
 
 def dropped_operand(site: Site) -> Iterator[Edit]:
