@@ -230,6 +230,16 @@ def test_an_object_whose_repr_has_its_address_is_shown_without_it() -> None:
     assert Describer()([Schema()]) == "[<Schema({}, extra=0)>]"
 
 
+def test_an_object_whose_repr_is_its_id_is_shown_without_it() -> None:
+    """pyrsistent: an offer showed `<140353910148496>`."""
+
+    class Numbered:
+        def __repr__(self) -> str:
+            return f"<{id(self)}>"
+
+    assert Describer()([Numbered()]) == "[<…>]"
+
+
 def test_equal_programs_answer_alike_and_others_do_not(pool: Pool) -> None:
     base, same, other, lucky = codes(
         pool,

@@ -96,7 +96,8 @@ class Describer:
             return "<function %s>" % value.__name__  # without its address
         if isinstance(value, (list, tuple, set, frozenset, dict)) and len(value) > HUGE:
             return "<%s of %d items>" % (kind.__name__, len(value))
-        return ADDRESS.sub("", self._guarded(lambda: repr(value))) or self._attributes(value, kind, depth)
+        shown = ADDRESS.sub("", self._guarded(lambda: repr(value))).replace(str(id(value)), "…")
+        return shown or self._attributes(value, kind, depth)
 
     def _attributes(self, value: Any, kind: type, depth: int) -> str:
         """Describe an object without its own repr by its attributes, never by its address, which changes every run."""
