@@ -24,8 +24,10 @@ def weighted(
     line: int,
     raised: tuple[str, ...] = (),
     hints: Hints = Hints(),  # noqa: B008
+    *,
+    boost: bool = False,
 ) -> dict[str, float]:
-    """The same texts with their weights."""
+    """The same texts with their weights, or their boosts."""
     module = Module.of("m.py", text.encode())
     assert module is not None
     stmt = module.by_line[line]
@@ -34,7 +36,7 @@ def weighted(
         FunctionContext(module, function, ProjectContext({"m.py": module})), stmt, 1.0, frozenset(raised), hints
     )
     family = next(row for row in TABLE if row.name == operator)
-    return {apply(text, edit): edit.weight for edit in family.edits(site)}
+    return {apply(text, edit): edit.boost if boost else edit.weight for edit in family.edits(site)}
 
 
 def body(*lines: str, head: str = "def f(x, y):") -> str:
@@ -319,3 +321,13 @@ def test_a_method_of_a_base_class_elsewhere_is_no_value() -> None:
     texts = made("attribute", text, 4)
     assert text.replace("self.title", "self.size") in texts
     assert not any("return self._parse" in one for one in texts)
+
+
+def test_a_condition_that_no_longer_depends_on_its_loop_is_unlikely() -> None:
+    """`[one for one in text if text.isalpha()]` was preferred to the right repair."""
+    filtered = body("return [z + 1 for z in x if z > 1]")
+    boosts = weighted("variable", filtered, 2, boost=True)
+    assert boosts[filtered.replace("if z", "if y")] < boosts[filtered.replace("[z", "[y")]
+    looped = body("for z, v in x:", "    if z > 1:", "        return y")
+    boosts = weighted("variable", looped, 3, boost=True)
+    assert boosts[looped.replace("if z", "if y")] < boosts[looped.replace("if z", "if v")]

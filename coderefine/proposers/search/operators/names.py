@@ -92,6 +92,7 @@ def likeness(one: str, other: str) -> float:
     return max(shared, 0.8 * same, 0.3 if abs(len(one) - len(other)) <= 1 and len(one) <= 2 else 0.0)
 
 
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 GUARDED = 4.0
 """Factor for a tested name that is used where the test holds."""
 DISTANCES = (1, 2, 4, 8, 16, 40)
@@ -103,6 +104,8 @@ relation to the other variables that could be read there (tests/bench/repair/var
 """
 LOOPED, UNBOUND, READ_HERE = 2.3, 0.35, 0.4
 """The variable of the innermost loop; one bound only by this statement or after it; one that the statement reads."""
+INVARIANT = -3.0
+"""Added to the score of a name with which a condition inside a loop no longer depends on the loop."""
 DOTTED = 0.25
 """Factor of an attribute in place of a variable: there are many."""
 
@@ -110,10 +113,14 @@ DOTTED = 0.25
 def variables(site: Site) -> Iterator[Edit]:
     """Replace a variable by another local one, or by an attribute of `self`, of a suitable kind."""
     for node in site.values:
-        if isinstance(node, ast.Name) and not _called(site, node):
+        if _called(site, node):
+            continue
+        if isinstance(node, ast.Name):
+            bound = _bound_by_loop(site, node)
             for path, weight in _instead(site, node, node.id):
-                yield from site.swap(node, path, weight)
-        elif isinstance(node, ast.Attribute) and dotted(node) and not _called(site, node):
+                steady = bool(bound) and path.split(".", maxsplit=1)[0] not in bound
+                yield from site.swap(node, path, weight, INVARIANT * steady)
+        elif isinstance(node, ast.Attribute) and dotted(node):
             for path, weight in _instead(site, node, dotted(node)):
                 if "." not in path:
                     yield from site.swap(node, path, weight * 0.4)
@@ -159,6 +166,31 @@ def _guarded(site: Site, node: ast.expr) -> frozenset[str]:
         return frozenset()
     body = [parent.body] if isinstance(parent, ast.IfExp) else parent.body
     return frozenset(inner.id for part in body for inner in ast.walk(part) if isinstance(inner, ast.Name))
+
+
+def _bound_by_loop(site: Site, node: ast.expr) -> frozenset[str]:
+    """Return the names that a loop binds if `node` is the only one of them in a condition of the loop; else none.
+
+    Conditions are the filters of a comprehension, and tests of `if` and `while` in the body of a `for`.
+    """
+    test, loop = _condition(site, node)
+    while not isinstance(loop, ast.For | Comprehension | Function | None):
+        loop = site.module.parents.get(loop)
+    if not isinstance(loop, ast.For | Comprehension):
+        return frozenset()
+    bound = frozenset(one.id for one in ast.walk(loop) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+    read = [one for one in ast.walk(test) if isinstance(one, ast.Name) and one.id in bound]
+    return bound if read == [node] else frozenset()
+
+
+def _condition(site: Site, node: ast.expr) -> tuple[ast.expr, ast.AST | None]:
+    """Return the condition that `node` is a part of, and the statement or comprehension that has it; None if none."""
+    test, parents = node, site.module.parents
+    while isinstance(parent := parents.get(test), ast.expr) and not isinstance(parent, ast.Lambda | Comprehension):
+        test = parent
+    if isinstance(parent, ast.comprehension):
+        return test, parents.get(parent) if test in parent.ifs else None
+    return test, parent if isinstance(parent, ast.If | ast.While) else None
 
 
 def _fitting(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float]]:
