@@ -2,11 +2,13 @@
 
 Each worker opens a pool like this machine's own and keeps it for the search. Until the first one is ready, and whenever
 none is left, candidates are judged here. One that a worker says makes a test pass is judged here once more, and this
-verdict is used: a worker can cost time and refuse candidates, but repair nothing.
+verdict is used: a worker can cost time and refuse candidates, but repair nothing. One that hangs there is run longer on
+a worker, under the rules of `runner.scheduler`, which allow only some of them such a run.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,24 +16,28 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from coderefine.cluster import warm_pools
-from coderefine.cluster.warm_pools import PoolJob
+from coderefine.cluster.warm_pools import BatchOrder, PoolJob
 from coderefine.cluster.workers import Workers
 from coderefine.core import Event, Listen
 from coderefine.core.plurals import counted
 from coderefine.errors import GitError
 from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.pool import Pool
+from coderefine.runner.pool_worker import PATIENCE
 from coderefine.runner.scheduler import LONGER
 
+T = TypeVar("T")
 BATCH = 0.5
 """Seconds that a batch should take."""
 FIRST, MOST = 8, 200
 """Most candidates in a worker's first batch, and in another one."""
 AHEAD = 2
 """Batches that a worker has at a time, so that it need not wait for the next one."""
+DEAR = 5.0
+"""CPU seconds of a longer run above which it takes place here: it ends with the search here, but not on a worker."""
 LATE = 10.0
 """Seconds without an answer after which a worker gets nothing more, and what it had is judged elsewhere.
 
@@ -39,11 +45,24 @@ So many times the duration of the longest test are added.
 """
 
 
+@dataclass(frozen=True, slots=True)
+class WorkerBatch:
+    """Candidates that a worker has, by number. `least`: CPU seconds that each may use at least.
+
+    `longer`: the only candidate hung, and is run LONGER times as long. `patience`: seconds for the answer.
+    """
+
+    candidates: dict[int, Candidate]
+    least: float
+    patience: float
+    longer: bool = False
+
+
 @dataclass(slots=True)
 class PoolWorker:
     """A worker. `opening`: of its pool, None once that is open. `size`: of its next batch; `batches`: what it has.
 
-    `patience`: seconds within which it must answer.
+    `patience`: seconds within which it must answer a batch.
     """
 
     opening: Any
@@ -51,12 +70,18 @@ class PoolWorker:
     patience: float
     since: float = 0.0
     """When it answered last, or had nothing (monotonic)."""
-    batches: dict[Any, dict[int, Candidate]] = field(default_factory=dict)
+    batches: dict[Any, WorkerBatch] = field(default_factory=dict)
+
+    @property
+    def has_room(self) -> bool:
+        """Return whether it can have another batch: behind a longer run, candidates would wait for it."""
+        return len(self.batches) < AHEAD and not any(batch.longer for batch in self.batches.values())
 
     @property
     def late(self) -> bool:
-        waits = bool(self.batches) and not any(future.done() for future in self.batches)
-        return waits and time.monotonic() - self.since > self.patience
+        if not self.batches or any(future.done() for future in self.batches):
+            return False
+        return time.monotonic() - self.since > max(batch.patience for batch in self.batches.values())
 
 
 @dataclass(slots=True)
@@ -96,6 +121,12 @@ class SpreadPool:
     opening: Future[dict[str, PoolWorker]] | None = None
     here: deque[Candidate] = field(default_factory=deque)
     """Candidates to judge on this machine."""
+    stuck: deque[Candidate] = field(default_factory=deque)
+    """Candidates to judge on this machine that hang on the workers: no time is spent on a longer run here."""
+    longer: deque[Judged] = field(default_factory=deque)
+    """Candidates that hung on a worker, for a longer run on a worker."""
+    hung: deque[Judged] = field(default_factory=deque)
+    """Candidates that hung and get no longer run, until it is known that the limit was not too low."""
     refused: deque[Judged] = field(default_factory=deque)
     """Verdicts of workers that are not yielded yet."""
     source: CandidateSource = field(default_factory=lambda: CandidateSource(iter(())))
@@ -103,35 +134,42 @@ class SpreadPool:
     """Number of candidates that workers refused."""
     began: float = 0.0
     retried: float = 0.0
-    """CPU seconds for candidates that were judged here because a worker had stopped them for their time."""
+    """CPU seconds that were allowed for longer runs since judging `began`."""
+    least: float = 0.0
+    """CPU seconds that every candidate could use at least when those in `hung` hung."""
 
     def judge(self, candidates: Iterable[Candidate], plan: Plan) -> Iterator[Judged]:
         """Judge `candidates`, lazily and unordered, like `Pool.judge`. Raises LostError."""
         plan, self.source = replace(plan, many=False), CandidateSource(iter(candidates))
+        self.began, self.retried, self.least = time.monotonic(), 0.0, self.pool.least
         if self.opening is None:
-            self.began, self.opening = time.monotonic(), self._open()
+            self.opening = self._open()
         try:
             while self._is_left():
-                # A candidate that hangs may take half a minute here: the workers must not wait for it.
-                for judged in self.pool.judge(self._own(), plan, lambda: self._exchange(plan)):
+                for judged in self._judged_here(plan):
                     yield judged
-                    yield from self._taken()
+                    yield from _taken_from(self.refused)
                 self._exchange(plan)
-                if self.team and not (self.refused or self.here):
+                self._end_hung()
+                if self.team and not (self.refused or self.here or self.stuck):
                     self.workers.wait()
-                yield from self._taken()
+                yield from _taken_from(self.refused)
         finally:
-            self.here.clear()
-            self.refused.clear()
+            for waiting in (self.here, self.stuck, self.longer, self.hung, self.refused):
+                waiting.clear()
             for worker in self.team.values():
                 _taken_back(worker)
 
-    def _taken(self) -> Iterator[Judged]:
-        while self.refused:
-            yield self.refused.popleft()
+    def _judged_here(self, plan: Plan) -> Iterator[Judged]:
+        """Judge the candidates for this machine; a hanging one may take half a minute: the workers must not wait."""
+        yield from self.pool.judge(self._own(), plan, lambda: self._exchange(plan))
+        yield from self.pool.judge(_taken_from(self.stuck), replace(plan, retry=0.0), lambda: self._exchange(plan))
 
     def _is_left(self) -> bool:
-        return not self.source.empty or bool(self.here) or any(worker.batches for worker in self.team.values())
+        return bool(self.here or self.stuck or self.hung) or self._is_left_there()
+
+    def _is_left_there(self) -> bool:
+        return not self.source.empty or bool(self.longer) or any(worker.batches for worker in self.team.values())
 
     def close(self) -> None:
         """Close the pools, and report how many candidates the workers judged."""
@@ -216,48 +254,93 @@ class SpreadPool:
 
     def _exchange(self, plan: Plan) -> None:
         """Take the answers of the workers, and give each its next batches."""
-        self.refused.extend(self._answers(plan))
-        # What hangs there is judged here once more, as time allows.
-        there = replace(plan, retry=0.0)
-        for address, worker in self._ready().items():
-            while len(worker.batches) < AHEAD and (some := tuple(islice(self.source, worker.size))):
+        self._take_answers(plan)
+        if self.pool.least > self.least:  # raised here or on a worker: those that hung may end now
+            self.least = self.pool.least
+            self.source.back.extend(one.candidate for one in _taken_from(self.hung))
+        ready = self._ready()
+        if not ready:
+            self.source.back.extend(one.candidate for one in _taken_from(self.longer))
+        for address, worker in ready.items():
+            while worker.has_room and (batch := self._next_batch(worker)):
                 if not worker.batches:
                     worker.since = time.monotonic()
-                future = self.workers.submit(address, warm_pools.judge, self.job.key, some, there, BATCH)
-                worker.batches[future] = {candidate.number: candidate for candidate in some}
+                there = replace(plan, retry=math.inf if batch.longer else 0.0)
+                order = BatchOrder(self.job.key, tuple(batch.candidates.values()), there, BATCH, batch.least)
+                worker.batches[self.workers.submit(address, warm_pools.judge, order)] = batch
 
-    def _answers(self, plan: Plan) -> Iterator[Judged]:
-        """Yield the refusals of the workers; what they do not refuse is judged here."""
+    def _next_batch(self, worker: PoolWorker) -> WorkerBatch | None:
+        """Return what `worker` is to judge next; None if there is nothing."""
+        if self.longer:
+            one = self.longer.popleft()
+            patience = worker.patience + PATIENCE * LONGER * one.limit
+            return WorkerBatch({one.candidate.number: one.candidate}, self.least, patience, longer=True)
+        some = {candidate.number: candidate for candidate in islice(self.source, worker.size)}
+        return WorkerBatch(some, self.least, worker.patience) if some else None
+
+    def _take_answers(self, plan: Plan) -> None:
         for address, worker in tuple(self.team.items()):
             for future in [one for one in worker.batches if one.done()]:
                 answer = self._result(future)
                 if isinstance(answer, str):
                     self._leave_out(address, answer)
                     break
-                (seconds, judged), batch = answer, worker.batches.pop(future)
-                worker.since = time.monotonic()
-                worker.size = max(1, min(MOST, round(BATCH * len(judged) / seconds)))
-                for one in judged:
-                    candidate = batch.pop(one.candidate.number)
-                    if self._refused(one, plan):
-                        self.away += 1
-                        yield replace(one, candidate=candidate)
-                    else:
-                        self.here.append(candidate)
-                self.source.back.extend(batch.values())
+                batch, worker.since = worker.batches.pop(future), time.monotonic()
+                if not batch.longer:
+                    worker.size = max(1, min(MOST, round(BATCH * len(answer.judged) / answer.seconds)))
+                self.pool.least = max(self.pool.least, answer.least)
+                for one in answer.judged:
+                    candidate = batch.candidates.pop(one.candidate.number)
+                    self._take(replace(one, candidate=candidate), batch, plan)
+                self.source.back.extend(batch.candidates.values())
 
-    def _refused(self, judged: Judged, plan: Plan) -> bool:
-        """Return whether the verdict of a worker is the last one."""
-        if judged.hung and self.retried <= plan.retry * (time.monotonic() - self.began):
-            self.retried += judged.cpu * LONGER
-            return False
-        return not judged.plausible and all(status.bad for status in judged.statuses.values())
+    def _take(self, judged: Judged, batch: WorkerBatch, plan: Plan) -> None:
+        """Take a verdict of a worker; one that hung may get a longer run."""
+        if judged.hung and batch.least < self.pool.least:
+            self.source.back.append(judged.candidate)
+        elif judged.hung and plan.retry and not batch.longer:
+            self._try_longer(judged, plan)
+        else:
+            self._decide(judged)
+
+    def _try_longer(self, judged: Judged, plan: Plan) -> None:
+        """Let a candidate that hung run longer if `plan` allows it, by the rule of `runner.scheduler`."""
+        cost = judged.limit * LONGER
+        servers = len(self.team) if cost <= DEAR else 1
+        if self.retried and self.retried + cost > plan.retry * servers * (time.monotonic() - self.began):
+            self.hung.append(judged)
+            return
+        self.retried += cost
+        if cost <= DEAR:
+            self.longer.append(judged)
+        else:
+            self.here.append(judged.candidate)
+
+    def _decide(self, judged: Judged) -> None:
+        """Refuse what a worker refused; judge here what it did not refuse."""
+        if not judged.plausible and all(status.bad for status in judged.statuses.values()):
+            self.away += 1
+            self.refused.append(judged)
+        else:
+            (self.stuck if judged.hung else self.here).append(judged.candidate)
+
+    def _end_hung(self) -> None:
+        """Decide on those that hung once nothing can raise the limit any more."""
+        if not (self.here or self.stuck or self._is_left_there()):
+            for judged in _taken_from(self.hung):
+                self._decide(judged)
+
+
+def _taken_from(waiting: deque[T]) -> Iterator[T]:
+    """Yield and remove what is `waiting`, and what is added meanwhile."""
+    while waiting:
+        yield waiting.popleft()
 
 
 def _taken_back(worker: PoolWorker) -> list[Candidate]:
     """Return the candidates that `worker` has, and cancel them."""
     for future in worker.batches:
         future.cancel()
-    found = [candidate for batch in worker.batches.values() for candidate in batch.values()]
+    found = [candidate for batch in worker.batches.values() for candidate in batch.candidates.values()]
     worker.batches.clear()
     return found

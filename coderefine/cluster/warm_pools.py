@@ -47,6 +47,32 @@ class PoolJob:
     others: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class BatchOrder:
+    """Candidates for the pool `key`; none begins after `seconds`. `least`: CPU seconds that each may use at least.
+
+    One object, because Dask looks into collections for futures and sizes, which costs the client more than the rest.
+    """
+
+    key: str
+    candidates: tuple[Candidate, ...]
+    plan: Plan
+    seconds: float
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
+class BatchAnswer:
+    """Verdicts without the files of their candidates, which the client has; `seconds` that they took.
+
+    `least`: CPU seconds that each candidate may use at least from now on: a longer run may have raised it.
+    """
+
+    seconds: float
+    least: float
+    judged: tuple[Judged, ...]
+
+
 @dataclass(slots=True)
 class WarmPool:
     """An open pool, and the timer that closes it."""
@@ -92,22 +118,20 @@ def open_warm(job: PoolJob) -> tuple[str, ...] | str:
     return pool.fit
 
 
-def judge(key: str, candidates: Sequence[Candidate], plan: Plan, seconds: float) -> tuple[float, list[Judged]]:
-    """Judge `candidates` in the pool `key`, none of them after `seconds`; return the seconds and the verdicts.
-
-    The files of the candidates stay here: the client has them. Raises KeyError if the pool is closed.
-    """
-    warm = _pools[key]
+def judge(order: BatchOrder) -> BatchAnswer:
+    """Judge candidates in an open pool. Raises KeyError if it is closed."""
+    warm = _pools[order.key]
     with warm.turn:
         warm.timer.cancel()
         began = time.monotonic()
+        warm.pool.least = max(warm.pool.least, order.least)
         try:
-            some = takewhile(lambda _: time.monotonic() < began + seconds, candidates)
-            judged = list(warm.pool.judge(some, plan))
+            some = takewhile(lambda _: time.monotonic() < began + order.seconds, order.candidates)
+            judged = list(warm.pool.judge(some, order.plan))
         finally:
-            warm.timer = _closing(key)
-    bare = [replace(one, candidate=Candidate(one.candidate.number, {})) for one in judged]
-    return time.monotonic() - began, bare
+            warm.timer = _closing(order.key)
+    bare = tuple(replace(one, candidate=Candidate(one.candidate.number, {})) for one in judged)
+    return BatchAnswer(time.monotonic() - began, warm.pool.least, bare)
 
 
 def close(key: str) -> None:

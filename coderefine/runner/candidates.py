@@ -149,8 +149,8 @@ class Judged:
     """The verdict on a candidate. `statuses`: of the tests that ran; `cpu`, `seconds`: CPU and wall time of its runs.
 
     `plausible`: all requested tests ran, and none outside `Plan.known` failed; `reason`: why it is not.
-    `slow`: why it was not judged by the hot server. `hung`: it was stopped by its time limit. `rough`: why a fresh
-    import may give another verdict; see `Candidate`.
+    `slow`: why it was not judged by the hot server. `hung`: it was stopped by its time limit; `limit`: CPU seconds that
+    its last run was allowed. `rough`: why a fresh import may give another verdict; see `Candidate`.
     """
 
     candidate: Candidate
@@ -163,3 +163,4 @@ class Judged:
     slow: str = ""
     hung: bool = False
     rough: str = ""
+    limit: float = 0.0

@@ -180,6 +180,15 @@ class Pool:
         return self._state.fit((*self.tests, *self.broken))
 
     @property
+    def least(self) -> float:
+        """CPU seconds that every candidate may use at least; `judge` raises it after one that took longer."""
+        return self._state.least
+
+    @least.setter
+    def least(self, seconds: float) -> None:
+        self._state.least = seconds
+
+    @property
     def retracted(self) -> frozenset[str]:
         """Return the tests whose direct call differed from pytest's protocol on a candidate; the latter was used."""
         return frozenset(self._state.retracted)

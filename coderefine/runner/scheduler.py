@@ -222,6 +222,7 @@ class Scheduler:
             task.slow,
             bool(answer["hung"]),
             answer.get("rough", ""),
+            task.limit,
         )
 
     def _gone(self, task: CandidateRun, answer: Message, found: Mapping[str, Status]) -> str:

@@ -156,6 +156,25 @@ def test_workers_do_not_wait_for_a_candidate_that_is_slow_here(spread: Spread) -
     assert max(after - before for before, after in itertools.pairwise(began)) < 4.0
 
 
+def test_candidates_that_hang_on_workers_take_no_time_here(spread: Spread) -> None:
+    list(spread.judge(lambda: spread.spread.away > 0))
+    before = spread.spread.away
+    hanging = FILES["limit.py"].replace("return n < 3", "while True:\n        pass").encode()
+    judged = list(spread.pool.judge([Candidate(number, {"limit.py": hanging}) for number in range(6)], PLAN))
+    assert [one.hung for one in judged] == [True] * 6
+    assert max(one.cpu for one in judged) > 10 * min(one.cpu for one in judged)  # one, at least, was run longer
+    assert spread.spread.away == before + 6
+
+
+def test_repairs_slower_than_the_limit_are_found_once_a_worker_lets_one_end(spread: Spread) -> None:
+    list(spread.judge(lambda: spread.spread.away > 0))
+    body = "import time\n    end = time.process_time() + 0.25\n    while time.process_time() < end:\n        pass\n"
+    slow = FILES["limit.py"].replace("return n < 3", f"{body}    return n < 50").encode()
+    candidates = [Candidate(number, {"limit.py": slow}) for number in range(5)]
+    assert [one.plausible for one in spread.pool.judge(candidates, PLAN)] == [True] * 5
+    assert spread.pool.least > 0.25
+
+
 def test_slow_mutants_are_judged_on_the_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "client"))
     slow = "import time\nimport limit\n\n\ndef test_low():\n    time.sleep(2)\n"
