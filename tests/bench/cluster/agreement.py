@@ -1,10 +1,12 @@
-"""Judge patches of the small projects here and on workers; count equal verdicts, candidates a second and client CPU.
+"""Judge patches of the small projects here and on workers; count equal verdicts, candidates a second and CPU seconds.
 
     python -m tests.bench.cluster.agreement --cold 10 --seconds 20
 
 Candidates: the reference repair, small wrong versions (judge.mutants) of it and of the program, and of these again,
 plausible or not, with the outcome of every test that ran. `--cold`: whole cold runs of some of them in each project.
-`--seconds`: for each rate.
+`--seconds`: for each rate. Counted are the verdicts within them: a candidate that hangs is run longer, and the wait for
+one such run after the end would be a tenth of a short measurement and nothing of a search. It is printed beside the
+rate. Where client, scheduler and workers share the processors, their CPU bounds what a second worker can bring.
 """
 
 from __future__ import annotations
@@ -18,12 +20,15 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import psutil  # type: ignore[import-untyped]
+
+from coderefine import proc
 from coderefine.cluster.candidates import SpreadPool
 from coderefine.cluster.client import Cluster, connect
 from coderefine.cluster.workers import Workers
@@ -35,7 +40,7 @@ from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.cold import run_tests
 from coderefine.runner.pool import Pool
 from coderefine.workspace import open_views
-from tests.support.dask import open_cluster
+from tests.support.dask import Dask, open_cluster
 from tests.support.projects import Project, describe, names
 from tests.support.repo import make_repo
 
@@ -158,29 +163,79 @@ def compare_cold(case: Case, most: int, total: Counter[str]) -> None:
         total["cold equal" if (one, found[0].complete) == (two, found[1].complete) else "cold different"] += 1
 
 
-def rates(case: Case, seconds: float, workers: int) -> None:
-    """Print candidates a second here and on the workers, and the client's CPU."""
-    for many in (False, True):
-        with case.pool(workers) as (pool, plan):
-            if many:
-                wait(pool, plan, case.candidates[-1])
-            until, tasks, cpu = time.monotonic() + seconds, CountingWorkers.tasks, own_cpu()
-            away = spread_of(pool).away if many else 0
-            endless = itertools.chain.from_iterable(itertools.repeat(case.candidates[1:]))
-            numbered = (replace(one, number=number) for number, one in enumerate(endless))
-            some = itertools.takewhile(lambda _, until=until: time.monotonic() < until, numbered)  # type: ignore[misc]
-            began = time.monotonic()
-            judged = sum(1 for _ in pool.judge(some, replace(plan, many=many)))
-            took, cpu, tasks = time.monotonic() - began, own_cpu() - cpu, CountingWorkers.tasks - tasks
-            away = spread_of(pool).away - away if many else 0
-        where = f"{workers} worker(s) of the cluster" if many else f"{workers} server(s) here"
-        each = f", {1000 * cpu / tasks:.1f} ms for each of {tasks} tasks; {judged - away} judged here" if tasks else ""
-        print(f"{where}: {judged / took:.1f} candidates/s; client {1000 * cpu / judged:.2f} ms CPU a candidate{each}")
+def rates(case: Case, seconds: float, dask: Dask) -> None:
+    """Print candidates a second here and on the workers, and the CPU of all."""
+    workers = len(dask.processes) - 1
+    with case.pool(workers) as (pool, plan):
+        print(f"{workers} server(s) here: {measure(pool, plan, case, seconds, dask)[0]}")
+    with case.pool(workers) as (pool, plan):
+        wait(pool, plan, case.candidates[-1])
+        tasks, away = CountingWorkers.tasks, spread_of(pool).away
+        text, used, judged = measure(pool, replace(plan, many=True), case, seconds, dask)
+        tasks, away = CountingWorkers.tasks - tasks, spread_of(pool).away - away
+    print(f"{workers} worker(s) of the cluster: {text}")
+    print(f"  client {1000 * used['client'] / tasks:.1f} ms for each of {tasks} tasks; {judged - away} judged here")
+    print(f"  a second worker on {proc.processors()} processors: at most {bound(used):.2f} times as many")
+
+
+def measure(pool: Pool, plan: Plan, case: Case, seconds: float, dask: Dask) -> tuple[str, dict[str, float], int]:
+    """Return the rate as a text, the CPU seconds of each part, and the number of candidates that were judged."""
+    before = spent(dask)
+    own, began = own_cpu(), time.monotonic()
+    ended = [time.monotonic() - began for _ in pool.judge(repeated(case, seconds), plan)]
+    own, took = own_cpu() - own, time.monotonic() - began
+    used = {"client": own, **{part: after - before[part] for part, after in spent(dask).items()}}
+    each = ", ".join(f"{part} {1000 * cpu / len(ended):.2f}" for part, cpu in used.items())
+    rate = sum(one < seconds for one in ended) / seconds
+    text = f"{rate:.1f} candidates/s, and {took - seconds:.1f} s until the last of {len(ended)} ended"
+    return f"{text}\n  ms CPU a candidate: {each}", used, len(ended)
+
+
+def repeated(case: Case, seconds: float) -> Iterator[Candidate]:
+    """Yield the candidates again and again for `seconds`."""
+    until = time.monotonic() + seconds
+    endless = itertools.chain.from_iterable(itertools.repeat(case.candidates[1:]))
+    numbered = (replace(one, number=number) for number, one in enumerate(endless))
+    return itertools.takewhile(lambda _: time.monotonic() < until, numbered)
+
+
+def bound(cpu: Mapping[str, float]) -> float:
+    """Return how many times one worker's candidates two can judge if no processor ever waits."""
+    worker, everything, processors = cpu["workers"], sum(cpu.values()), proc.processors()
+    return max(worker, everything / processors) / max(worker / 2, everything / processors)
 
 
 def own_cpu() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
+
+
+def spent(dask: Dask) -> dict[str, float]:
+    """Return the CPU seconds so far of the client's servers, the scheduler and the workers, with their servers."""
+    families = {name: family(process.pid) for name, process in dask.processes.items()}
+    servers = set(family(os.getpid())[1:]).difference(*families.values())
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = {name: cpu_of(*processes) for name, processes in families.items()}
+    return {
+        "its servers": ended.ru_utime + ended.ru_stime + cpu_of(*servers),
+        "scheduler": used.pop("scheduler"),
+        "workers": sum(used.values()),
+    }
+
+
+def family(pid: int) -> list[psutil.Process]:
+    """Return the process, and those below it."""
+    process = psutil.Process(pid)
+    return [process, *process.children(recursive=True)]
+
+
+def cpu_of(*processes: psutil.Process) -> float:
+    """Return the CPU seconds of the processes and of their children that have ended."""
+    total = 0.0
+    for process in processes:
+        with suppress(psutil.Error):  # it has ended
+            total += sum(process.cpu_times()[:4])
+    return total
 
 
 def main() -> None:
@@ -203,7 +258,7 @@ def main() -> None:
             open_cluster(folder / f"dask{number}", WORKERS[:number], settings=UNWATCHED) as dask,
             Case.open(describe(TIMED), folder / str(number), dask.address) as case,
         ):
-            rates(case, given.seconds, number)
+            rates(case, given.seconds, dask)
     shutil.rmtree(folder, ignore_errors=True)
 
 
