@@ -93,10 +93,13 @@ class Refactoring(Searcher):
     def propose(self, situation: Situation, views: Views) -> Proposals:
         """Yield the changes that are proved to keep behaviour; then those that cannot be compared, to be offered."""
         while True:
-            tree = self._tree(situation, views)
-            self._compare(situation, views, tree)
-            best = situation.best
-            situation = yield from self._halved(situation, tree, tree.those(EQUAL))
+            tree, best = self._tree(situation, views), situation.best
+            # What needs no run comes first: the comparison of the others may take all the time that is left.
+            for compare in (self._compare_codes, self._compare):
+                if situation.best.patch.files == best.patch.files:
+                    compare(situation, views, tree)
+                    equal = [change for change in tree.those(EQUAL) if tree.key(change) not in self._refused]
+                    situation = yield from self._halved(situation, tree, equal)
             if situation.best.patch.files == best.patch.files:
                 break
         tree = self._tree(situation, views)
@@ -119,6 +122,14 @@ class Refactoring(Searcher):
             situation = replace(situation, ends=time.monotonic() + DRAFTING * left)
         drafts = takewhile(lambda _: not situation.late, self._find(view, situation))
         yield from (change for change in drafts if change.edits)
+
+    def _compare_codes(self, situation: Situation, views: Views, tree: _Tree) -> None:
+        """Note the changes that leave the code of all units as it was, also together with the others; nothing runs."""
+        waiting = [change for key, change in tree.changes.items() if key not in self._known]
+        if waiting:
+            equal = self._equivalence.equal_codes(views, situation.best.patch, tree.patch(waiting), tree.texts)
+            alike = [change for change in waiting if tree.units(change) <= equal]
+            self._known.update((tree.key(change), (EQUAL, "")) for change in alike)
 
     def _compare(self, situation: Situation, views: Views, tree: _Tree) -> None:
         """Classify the changes that were not compared yet: all together; those of one function then by halves.

@@ -128,9 +128,7 @@ class Equivalence:
             if old == before.files and new == after.files:
                 return found
         began, spent = time.monotonic(), self._spent
-        texts = {path: (before.files.get(path, originals.get(path)), data) for path, data in after.files.items()}
-        edits = {path: FileEdit.between(*pair) for path, pair in texts.items() if pair[0] != pair[1]}
-        moved = self._moved(views, before, edits, texts)
+        edits, moved = self._edits(views, before, after, originals)
         try:
             found = self._compared(views, before, after, cases, edits, moved=moved, until=began + self.left(within))
         finally:
@@ -138,6 +136,18 @@ class Equivalence:
             self._waited += self._last[1]
         self._known = [*self._known[-20:], (before.files, after.files, found)]
         return found
+
+    def equal_codes(self, views: Views, before: Patch, after: Patch, originals: Mapping[str, Text]) -> frozenset[Unit]:
+        """Return the edited units that compile to the same code, as `compare` takes it; nothing runs."""
+        return frozenset(_same(*self._edits(views, before, after, originals)))
+
+    def _edits(
+        self, views: Views, before: Patch, after: Patch, originals: Mapping[str, Text]
+    ) -> tuple[dict[str, FileEdit], dict[Unit, str]]:
+        """Return the edits by path, and why units are equal whose statements or causes moved."""
+        texts = {path: (before.files.get(path, originals.get(path)), data) for path, data in after.files.items()}
+        edits = {path: FileEdit.between(*pair) for path, pair in texts.items() if pair[0] != pair[1]}
+        return edits, self._moved(views, before, edits, texts)
 
     def _moved(
         self, views: Views, before: Patch, edits: Mapping[str, FileEdit], texts: Mapping[str, tuple[Text, Text]]

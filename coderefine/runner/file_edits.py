@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from coderefine.runner.reached_code import Function
 from coderefine.source import decode
 
 DEFINITIONS = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-READS_DOCSTRINGS = re.compile(r"__doc__|getdoc|docopt|doctest|yacc|click|typer|fire|>>>")
+READS_DOCSTRINGS = re.compile(r"__doc__|getdoc|docopt|yacc|click|typer|fire")
 Text = bytes | None
 
 
@@ -71,7 +72,10 @@ class FileEdit:
 
     @classmethod
     def of_texts(cls, old: str, new: str) -> FileEdit:
-        """Compare the texts of a file. Docstrings count like other constants if something in it may read them."""
+        """Compare the texts of a file. Docstrings count like other constants if something in it may read them.
+
+        Of the others, only the examples count that doctest would run.
+        """
         reads = bool(READS_DOCSTRINGS.search(old) or READS_DOCSTRINGS.search(new))
         try:
             was, now = units_of(old, documented=reads), units_of(new, documented=reads)
@@ -146,8 +150,20 @@ def _by_name(module: types.CodeType) -> dict[str, types.CodeType]:
 
 def _clear_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     decorated = getattr(node, "decorator_list", ())
-    if ast.get_docstring(node, clean=False) is not None and not decorated:
-        node.body[0].value = ast.Constant("", lineno=node.body[0].lineno, col_offset=0)  # type: ignore[attr-defined]
+    text = ast.get_docstring(node, clean=False)
+    if text is not None and not decorated:
+        node.body[0].value = ast.Constant(_examples(text), lineno=node.body[0].lineno, col_offset=0)  # type: ignore[attr-defined]
+
+
+def _examples(docstring: str) -> str:
+    """Return the examples in a docstring that doctest runs; all of it if doctest cannot read it."""
+    if ">>>" not in docstring:
+        return ""
+    try:
+        found = doctest.DocTestParser().get_examples(docstring)
+    except ValueError:
+        return docstring
+    return repr([(one.source, one.want, sorted(one.options.items())) for one in found])
 
 
 def _functions(code: types.CodeType, prefix: str) -> Iterator[tuple[str, types.CodeType]]:

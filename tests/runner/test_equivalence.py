@@ -141,6 +141,14 @@ GETTER = """class Cart:
 ON_ONE_LINE = "def f(a, b=None):\n    return a\n"
 ON_THREE_LINES = ON_ONE_LINE.replace("(a, b=None)", "(\n    a,\n    b=None,\n)")
 TWICE = "def f(): pass\n\n\ndef f(): pass\n"
+EXAMPLE = """def f(number):
+    \'\'\'Returns a letter.
+
+    >>> f(1)
+    a
+    \'\'\'
+    return chr(96 + number)
+"""
 CAUGHT = "try:\n    x = f()\n{0}except ValueError:\n    x = 2\n{1}"
 
 
@@ -155,6 +163,17 @@ CAUGHT = "try:\n    x = f()\n{0}except ValueError:\n    x = 2\n{1}"
         pytest.param(TWICE, TWICE.replace("pass", "return 1", 1), {"f"}, id="two-that-are-alike"),
         pytest.param(TWICE + ON_ONE_LINE, TWICE + ON_THREE_LINES, set(), id="layout-next-to-two-that-are-alike"),
         pytest.param("x = 1  # a\n", "x = 1  # b\n", set(), id="a-comment"),
+        pytest.param(EXAMPLE, EXAMPLE.replace("Returns", "Return"), set(), id="words-beside-an-example"),
+        pytest.param(EXAMPLE, EXAMPLE.replace("1)", "2)"), {"f"}, id="an-example"),
+        pytest.param(EXAMPLE, EXAMPLE.replace("a\n", "b\n"), {"f"}, id="what-an-example-shows"),
+        pytest.param(EXAMPLE, EXAMPLE.replace("1)", "1)  # doctest: +SKIP"), {"f"}, id="option-of-an-example"),
+        pytest.param(EXAMPLE, EXAMPLE.replace(">>> ", ">>>"), {"f"}, id="an-example-that-doctest-cannot-read"),
+        pytest.param(
+            f"import doctest\n{EXAMPLE}", f"import doctest\n{EXAMPLE}".replace("Returns", "Return"), set(), id="doctest"
+        ),
+        pytest.param(
+            f"{EXAMPLE}g(f.__doc__)\n", f"{EXAMPLE}g(f.__doc__)\n".replace("Returns", "Return"), {"f"}, id="it-is-read"
+        ),
     ],
 )
 def test_what_changes_is_never_taken_for_the_same(before: str, after: str, changed: set[str]) -> None:
