@@ -15,8 +15,22 @@ from difflib import SequenceMatcher
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
-from coderefine.core import Alternative, Cost, Event, Listen, Offer, Patch, Proposals, Searcher, Situation, View, Views
+from coderefine.core import (
+    Alternative,
+    Cost,
+    Event,
+    Finding,
+    Listen,
+    Offer,
+    Patch,
+    Proposals,
+    Searcher,
+    Situation,
+    View,
+    Views,
+)
 from coderefine.core.plurals import counted
+from coderefine.judge.admit import admit
 from coderefine.lint import TextEdit, apart, apply
 from coderefine.runner.equivalence import Compared, Equivalence
 from coderefine.runner.file_edits import FileEdit
@@ -113,8 +127,9 @@ class Refactoring(Searcher):
             read = [(path, view.read(path)) for path in dict.fromkeys(change.path for change in found)]
         texts = {path: data for path, data in read if data and decode(data)}
         keyed = ((_key(change, texts[change.path]), change) for change in found if change.path in texts)
-        chosen = _compatible(keyed, self._refused)
-        return _Tree(situation.best, texts, chosen, self._known, self.name)
+        tree = _Tree(situation.best, texts, _compatible(keyed, self._refused), self._known, self.name)
+        self._refused.update(tree.leave_out_refused(situation.findings))
+        return tree
 
     def _drafts(self, view: View, situation: Situation) -> Iterator[CodeChange]:
         """Yield the changes that are found in the first part of the time that is left."""
@@ -205,6 +220,25 @@ class _Tree:
     def those(self, verdict: str) -> list[CodeChange]:
         """Return the changes with this verdict of the comparison."""
         return [change for key, change in self.changes.items() if self._known.get(key, ("",))[0] == verdict]
+
+    def leave_out_refused(self, findings: Sequence[Finding]) -> list[Key]:
+        """Leave out the changes that the judge refuses without a test run; return their keys.
+
+        Each would cost a test run for every half of the changes that it is proposed with.
+        """
+        by_path: dict[str, list[CodeChange]] = {}
+        for change in self.changes.values():
+            by_path.setdefault(change.path, []).append(change)
+        refused = [self.key(change) for own in by_path.values() for change in self._refused_of(own, findings)]
+        self.changes = {key: change for key, change in self.changes.items() if key not in refused}
+        return refused
+
+    def _refused_of(self, changes: list[CodeChange], findings: Sequence[Finding]) -> list[CodeChange]:
+        if admit(Patch(self._files(changes)), self.texts, lambda _: None, findings=findings):
+            return []
+        middle = len(changes) // 2
+        halves = (changes[:middle], changes[middle:])
+        return changes if not middle else [one for half in halves for one in self._refused_of(half, findings)]
 
     def units(self, change: CodeChange) -> frozenset[tuple[str, str]]:
         """Return the units that `change` edits, other than by line numbers."""

@@ -234,6 +234,13 @@ CODE = [
         {"app/core.py": "from app.work import work\n", "app/work.py": LONG},
     ),
     Deed(
+        "inner-function-that-swallows-moves-with-its-lines",
+        "def f(a):\n    def ok(x):\n        try:\n            return a[x]\n        except Exception:\n"
+        "            return None\n    return [ok(x) for x in a]\n",
+        "def f(a):\n    return _all(a)\n\n\ndef _all(a):\n    def ok(x):\n        try:\n            return a[x]\n"
+        "        except Exception:\n            return None\n    return [ok(x) for x in a]\n",
+    ),
+    Deed(
         "method-moves-to-the-base",
         "class A:\n    pass\n\n\nclass B(A):\n    def f(self):\n        return 1\n",
         "class A:\n    def f(self):\n        return 1\n\n\nclass B(A):\n    pass\n",

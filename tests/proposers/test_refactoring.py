@@ -286,3 +286,16 @@ def test_one_wrong_draft_does_not_leave_sixteen_others_of_its_module_unproved(tm
         proposer = Refactoring("rewrite", lambda *_: found, cast("Equivalence", Strict()))
         patch = next(proposer.propose(Situation(best, best, (best,), (), ("a.py",)), views))
     assert (patch.files["a.py"] or b"").count(b"= 1\n") == 15
+
+
+def test_a_draft_that_the_judge_refuses_is_left_out_before_anything_runs(tmp_path: Path) -> None:
+    """python-dateutil: one draft moved `# pragma: no cover`; each half with it was refused, until no time was left."""
+    text = "def f():\n    a = 1\n    return a\n\n\ndef g():\n    return 3\n"
+    place = locate([make_repo(tmp_path / "repo", {"a.py": text})], tmp_path / "repo")
+    edits = ((2, "    a = 1  # pragma: no cover\n"), (7, "    return int('3')\n"))
+    found = [CodeChange("a.py", "R1", line, "", (TextEdit((line, 1), (line + 1, 1), new),)) for line, new in edits]
+    best = Attempt(0, Patch(), (), Verdict(ok=True))
+    with open_views(place) as views:
+        proposer = Refactoring("rewrite", lambda *_: found, cast("Equivalence", Strict()))
+        patch = next(proposer.propose(Situation(best, best, (best,), (), ("a.py",)), views))
+    assert patch.files == {"a.py": text.replace("return 3", "return int('3')").encode()}
