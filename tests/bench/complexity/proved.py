@@ -23,7 +23,7 @@ from typing import Any
 
 from coderefine.critics.complexity import Complex, measure
 from tests.bench.complexity.shorten import rank
-from tests.bench.lint.repair import HALVES, SECONDS, commit, environment, outcomes, run, unpacked
+from tests.bench.lint.repair import HALVES, SECONDS, commit, environment, install, outcomes, run, unpacked
 
 LIMIT = 10
 Over = Mapping[tuple[str, str], Complex]
@@ -91,6 +91,7 @@ def growths(
 def measured(folder: Path, package: str, python: str) -> Row:
     top = unpacked(folder, package)
     if not (top / ".git").exists():
+        install(top, python)
         commit(top)
     run("git", "checkout", "-q", ".", cwd=top)
     texts, tests = sources(top), outcomes(top, python)

@@ -62,7 +62,12 @@ def commit(top: Path) -> None:
     run("git", "commit", "-q", "-m", "start", cwd=top)
 
 
-def prepared(folder: Path, package: str) -> Path:
+def install(top: Path, python: str) -> None:
+    """Install a source tree as it is worked on: a dependency of the tests may have brought another copy of it."""
+    run(python, "-m", "pip", "install", "-q", "--no-deps", "-e", ".", cwd=top)
+
+
+def prepared(folder: Path, package: str, python: str) -> Path:
     """Return the source tree of a package as a repository with the rules selected."""
     top = unpacked(folder, package)
     if not (top / ".git").exists():
@@ -70,6 +75,7 @@ def prepared(folder: Path, package: str) -> Path:
             settings.unlink(missing_ok=True)
         rules = ", ".join(f'"{rule}"' for rule in RULES)
         (top / ".ruff.toml").write_text(f"line-length = 100\nlint.select = [{rules}]\nlint.preview = false\n")
+        install(top, python)
         commit(top)
     return top
 
@@ -122,7 +128,7 @@ class Result:
 
 
 def measured(folder: Path, package: str, python: str) -> Result:
-    top = prepared(folder, package)
+    top = prepared(folder, package, python)
     run("git", "checkout", "-q", ".", cwd=top)
     before, tests = findings(top), outcomes(top, python)
     began = time.monotonic()
