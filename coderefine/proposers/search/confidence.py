@@ -145,7 +145,8 @@ WEIGHTS: Mapping[str, float] = {
 }
 """Log odds of the features if the repair is the only plausible one: learnt on 60 trials, eight of them slips.
 
-See learn.py of tests/bench/confidence; rounded by hand, because of the small number of trials.
+See learn.py of tests/bench/confidence; rounded by hand, because of the small number of trials. "rivalled" was added
+later, and set so that its 13 wrong repairs are offered.
 """
 OFTEN = 10.0
 """A share of 1/OFTEN newly failing calls counts as much against a repair as all calls."""
