@@ -187,6 +187,7 @@ def _removed_behavior(case: _Case) -> Iterator[str]:
     yield from removed_behavior.shrunk(case.changed)
     for change in case.changed:
         yield from removed_behavior.emptied(change)
+        yield from removed_behavior.swallowing(change)
 
 
 def _public_api(case: _Case) -> Iterator[str]:

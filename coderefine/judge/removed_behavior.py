@@ -39,10 +39,7 @@ def _counts(node: ast.AST) -> bool:
 
 
 def emptied(change: Change) -> Iterator[str]:
-    """Yield functions reduced to `pass`, `...`, NotImplementedError or a constant return.
-
-    Also those whose whole body is newly wrapped in `except Exception: pass` or the like.
-    """
+    """Yield functions reduced to `pass`, `...`, NotImplementedError or a constant return."""
     was = functions(change.old)
     for name, new in functions(change.new).items():
         old = was.get(name)
@@ -53,10 +50,17 @@ def emptied(change: Change) -> Iterator[str]:
             and _returns_only_constants(new)
         ):
             yield f"empties {name} in {change.path}"
-    moved = {ast.dump(old) for old in was.values() if _swallows(old)}
+
+
+def swallowing(change: Change) -> Iterator[str]:
+    """Yield functions whose whole body is newly wrapped in `except Exception: pass` or the like.
+
+    One that was so before may move to another function of the file.
+    """
+    was = functions(change.old)
+    swallowed = {name: ast.dump(old) for name, old in was.items() if _swallows(old)}
     for name, new in functions(change.new).items():
-        old = was.get(name)
-        if _swallows(new) and (old is None or not _swallows(old)) and ast.dump(new) not in moved:
+        if _swallows(new) and name not in swallowed and ast.dump(new) not in swallowed.values():
             yield f"swallows every error of {name} in {change.path}"
 
 
