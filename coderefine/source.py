@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 BOM = b"\xef\xbb\xbf"
 
 LONGEST = 255

@@ -27,7 +27,7 @@ from coderefine.errors import GitError
 from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.pool import Pool
 from coderefine.runner.pool_worker import PATIENCE
-from coderefine.runner.scheduler import LONGER
+from coderefine.runner.scheduler import LONGER, allows_longer
 
 T = TypeVar("T")
 BATCH = 0.5
@@ -307,7 +307,7 @@ class SpreadPool:
         """Let a candidate that hung run longer if `plan` allows it, by the rule of `runner.scheduler`."""
         cost = judged.limit * LONGER
         servers = len(self.team) if cost <= DEAR else 1
-        if self.retried and self.retried + cost > plan.retry * servers * (time.monotonic() - self.began):
+        if not allows_longer(plan, cost, self.retried, servers * (time.monotonic() - self.began)):
             self.hung.append(judged)
             return
         self.retried += cost

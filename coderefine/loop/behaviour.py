@@ -14,15 +14,13 @@ from coderefine.core import Case, Patch, Verdict, Views
 from coderefine.core.plurals import counted
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.candidates import Codes
+from coderefine.runner.candidates import Codes, has_value
 from coderefine.runner.cold_pool import open_any_pool
 
 SUITE = 10.0
 """Duration of the tests, in seconds, above which nothing is compared: each version runs them all once more."""
 PATIENCE = 4.0
 """Seconds for the calls of one version."""
-RAISED, ENDLESS = "!", "~"
-"""Prefixes of codes that stand for no value: an exception, a timeout (runner/agent/call_probe.py)."""
 UNSAID = "its behaviour was not compared beyond the tests"
 
 Answers = Mapping[str, Codes]
@@ -73,7 +71,7 @@ def compared(before: Answers, after: Answers) -> Verdict:
     """Return the verdict on two sets of results; ignore calls with unstable results, or in one set only."""
     if not before:
         return _unsaid("the tests make no call that can be repeated")
-    valued = {call: code for call, code in _steady(before).items() if not code.startswith((RAISED, ENDLESS))}
+    valued = {call: code for call, code in _steady(before).items() if has_value(code)}
     pairs = [(valued[call], code) for call, code in _steady(after).items() if call in valued]
     other = sum(old != new for old, new in pairs)
     calls = f"{counted(len(pairs), 'call')} near those of the tests"

@@ -15,7 +15,7 @@ from coderefine.config import Config
 from coderefine.core import Case, Patch, Verdict, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.candidates import Codes, Nearby
+from coderefine.runner.candidates import Codes, Nearby, has_value
 from coderefine.runner.pool import open_pool
 from coderefine.runner.test_selection import files_of
 
@@ -29,8 +29,6 @@ PAIR = 2
 VARIOUS = 4
 """Number of different old results from which on one common new result means that the patch ignores its input."""
 HALF = 0.5
-RAISED, ENDLESS = "!", "~"
-"""Prefixes of codes that stand for no value: an exception, a timeout (runner/agent/call_probe.py)."""
 KNOWS = "knows the tests' inputs"
 UNSAID = "not compared on other calls than the tests' own"
 
@@ -109,12 +107,12 @@ def _both(found: Nearby, answers: Mapping[str, Codes], call: str) -> tuple[str, 
 
 def _telling(pair: tuple[str, ...], old: str) -> bool:
     """Return whether a pair of results can be compared; not if it is twice the same error, except the error `old`."""
-    return bool(pair) and (len({*pair}) > 1 or not _no_value(pair[0]) or pair[0] == old)
+    return bool(pair) and (len({*pair}) > 1 or has_value(pair[0]) or pair[0] == old)
 
 
 def _fresh(pair: tuple[str, ...], new: str) -> bool:
     """Return whether the result changed; a new error counts only if `new` is an error too."""
-    return pair[0] != pair[1] and (_no_value(new) or not _no_value(pair[1]))
+    return pair[0] != pair[1] and (not has_value(new) or has_value(pair[1]))
 
 
 def _same_for_all(values: Mapping[str, Codes], call: str, fresh: list[str]) -> bool:
@@ -122,10 +120,6 @@ def _same_for_all(values: Mapping[str, Codes], call: str, fresh: list[str]) -> b
     pairs = [values[one] for one in (call, *fresh) if len(values.get(one, ())) == PAIR]
     now, before = {codes[0] for codes in pairs}, {codes[1] for codes in pairs}
     return len(fresh) >= LEAST and len(now) == 1 and len(before) >= VARIOUS
-
-
-def _no_value(code: str) -> bool:
-    return code.startswith((RAISED, ENDLESS))
 
 
 def _steady(answers: Mapping[str, Codes], call: str) -> str | None:

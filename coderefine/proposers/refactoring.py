@@ -226,10 +226,8 @@ class _Tree:
 
         Each would cost a test run for every half of the changes that it is proposed with.
         """
-        by_path: dict[str, list[CodeChange]] = {}
-        for change in self.changes.values():
-            by_path.setdefault(change.path, []).append(change)
-        refused = [self.key(change) for own in by_path.values() for change in self._refused_of(own, findings)]
+        files = _by_path(self.changes.values()).values()
+        refused = [self.key(change) for own in files for change in self._refused_of(own, findings)]
         self.changes = {key: change for key, change in self.changes.items() if key not in refused}
         return refused
 
@@ -278,9 +276,7 @@ class _Tree:
 
     def offer(self, changes: Sequence[CodeChange]) -> Offer:
         """Return the offer of `changes`, one alternative for each file."""
-        by_path: dict[str, list[CodeChange]] = {}
-        for change in changes:
-            by_path.setdefault(change.path, []).append(change)
+        by_path = _by_path(changes)
         alternatives = tuple(
             Alternative(Patch(self._files(own), self._origin, _summary(own))) for own in by_path.values()
         )
@@ -304,6 +300,13 @@ class _Tree:
 
 REASONS = 3
 """Number of reasons that an offer names."""
+
+
+def _by_path(changes: Iterable[CodeChange]) -> dict[str, list[CodeChange]]:
+    found: dict[str, list[CodeChange]] = {}
+    for change in changes:
+        found.setdefault(change.path, []).append(change)
+    return found
 
 
 def _compatible(changes: Iterable[tuple[Key, CodeChange]], refused: AbstractSet[Key]) -> dict[Key, CodeChange]:

@@ -9,12 +9,17 @@ from coderefine.core import Status
 
 KEPT, BROKEN = "kept", "!broken"
 """Codes of docstring examples (agent/docstring_examples.py)."""
-UNENDING = "~"
-"""Code of a call that did not end in the time for one (agent/call_probe.py)."""
+RAISED, ENDLESS = "!", "~"
+"""Prefixes of the codes of a call that raised an exception, and of one that did not end in the time for one."""
 CONTRADICTS = "?"
 """Suffix of the code of a result whose type contradicts the return annotation (agent/call_probe.py)."""
 Codes = tuple[str, ...]
-"""The results of a sequence of calls, one code each; for the prefixes `!` and `~` see agent/call_probe.py."""
+"""The results of a sequence of calls, one code each; for their prefixes see agent/call_probe.py."""
+
+
+def has_value(code: str) -> bool:
+    """Return whether the call with this code returned a value."""
+    return not code.startswith((RAISED, ENDLESS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ class Comparison:
     def variants(self, number: int) -> frozenset[str]:
         """Return the different values that variants of failing tests' calls return with candidate `number`."""
         rows = zip(self.codes[number], self.kinds, strict=False)
-        return frozenset(code for code, kind in rows if kind == "F" and code[:1] not in ("!", UNENDING))
+        return frozenset(code for code, kind in rows if kind == "F" and has_value(code))
 
     def contradictions(self, number: int) -> int:
         """Return the number of results of candidate `number` whose type contradicts the function's annotation."""
@@ -68,7 +73,7 @@ class Comparison:
         Variants that do not end in the unchanged program are left out: they have no result that could be kept.
         """
         every = zip(self.codes.get(0, ()), self.codes.get(number, ()), self.kinds, strict=False)
-        rows = (row for row in every if row[0] != UNENDING or row[2] not in "PF")
+        rows = (row for row in every if row[0] != ENDLESS or row[2] not in "PF")
         return ((before, after) for before, after, kind in rows if kind in kinds)
 
 

@@ -30,7 +30,7 @@ from coderefine.config import Config
 from coderefine.core import Case, Patch, View, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.candidates import Codes, Watched
+from coderefine.runner.candidates import ENDLESS, Codes, Watched
 from coderefine.runner.cold_pool import open_any_pool
 from coderefine.runner.file_edits import FileEdit, Text, text_of, units_of
 from coderefine.runner.pool import Pool
@@ -45,8 +45,8 @@ SHORT = 8.0
 """Usual duration of the tests to watch, in seconds; of a longer suite, those that enter an edited function."""
 ENTERING = 0.5
 """Share of the remaining seconds for recording which functions each test enters; once in a run."""
-UNKNOWN, ENDLESS = "?", "~"
-"""Code of a value that cannot be encoded (agent/unit_trace.py); prefix of that of a call that does not end."""
+UNKNOWN = "?"
+"""Code of a value that cannot be encoded (agent/unit_trace.py)."""
 RUNS = ("old", "old again", "new", "new again")
 MOVED = "compiles to the same code with its new functions put back"
 CAUSED = "compiles to the same code without the causes that it names"

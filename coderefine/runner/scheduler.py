@@ -22,6 +22,14 @@ OFTEN, SELDOM = 0.1, 1.0
 """Most seconds between two looks at the time, with and without something to do meanwhile."""
 
 
+def allows_longer(plan: Plan, cost: float, retried: float, seconds: float) -> bool:
+    """Return whether a second, longer run of `cost` CPU seconds is allowed after others that took `retried`.
+
+    The first is; all together may take the share `Plan.retry` of the `seconds` of all servers.
+    """
+    return retried + cost <= plan.retry * seconds or (not retried and plan.retry > 0)
+
+
 class Scheduler:
     """Schedules the candidates of one plan; the workers' servers must have run the baseline."""
 
@@ -174,13 +182,11 @@ class Scheduler:
         return True
 
     def _may_retry(self, task: CandidateRun) -> bool:
-        """Return whether a second, longer run is allowed: the first is, then these may take the share `Plan.retry`."""
         cost = task.limit * LONGER
-        allowed = self._plan.retry * len(self._workers) * (time.monotonic() - self._began)
-        if self._retried + cost > allowed and (self._retried or not self._plan.retry):
-            return False
-        self._retried += cost
-        return True
+        seconds = len(self._workers) * (time.monotonic() - self._began)
+        allowed = allows_longer(self._plan, cost, self._retried, seconds)
+        self._retried += cost if allowed else 0.0
+        return allowed
 
     def _raise_limit(self, seconds: float) -> None:
         """Allow every child at least `seconds`, and judge those that hung once more.

@@ -19,7 +19,7 @@ from coderefine.project import interpreter, locate
 from coderefine.runner.agent.call_probe import Answers, Call, comparable, fits, label, near
 from coderefine.runner.agent.short_repr import Describer
 from coderefine.runner.agent.value_variants import at_limits, variants
-from coderefine.runner.candidates import UNENDING, Comparison
+from coderefine.runner.candidates import ENDLESS, Comparison
 from coderefine.runner.pool import Candidate, Plan, Pool, open_pool
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo
@@ -558,7 +558,7 @@ def test_calls_of_a_hanging_test_are_compared_as_it_makes_them_with_a_repair(tmp
     ):
         found = pool.probe(candidates, [hanging], 5.0, [hanging], {hanging: 1})
     assert found.kinds[0] == "f"
-    assert found.codes[0][0] == UNENDING
+    assert found.codes[0][0] == ENDLESS
     assert len(found.variants(1)) > 4
     assert found.codes[1] == found.codes[2] != found.codes[3]
     assert found.changed(1, "f") == (1, 1)

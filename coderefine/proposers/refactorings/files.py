@@ -12,9 +12,9 @@ from pathlib import Path
 
 import libcst as cst
 
-from coderefine.proposers.refactorings.flow import Function
 from coderefine.proposers.refactorings.sequence import Draft
 from coderefine.proposers.refactorings.trees import Unit
+from coderefine.source import Function
 
 WIDEST = 120
 MOST_FILES = 3_000

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+from coderefine.source import Comprehension, Function
+
 Scope = Function | ast.Lambda
-Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 Names = frozenset[str]
 Place = tuple[int, int]
 NONE: Names = frozenset()

@@ -19,9 +19,9 @@ from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock,
 from coderefine.proposers.refactorings.causes import READS_CAUSES, without_causes
 from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import belongs, python_files
-from coderefine.proposers.refactorings.flow import Function, called, own_nodes, uses
+from coderefine.proposers.refactorings.flow import called, own_nodes, uses
 from coderefine.proposers.refactorings.trees import Unit
-from coderefine.source import syntax
+from coderefine.source import Function, syntax
 
 if TYPE_CHECKING:
     from coderefine.core import View

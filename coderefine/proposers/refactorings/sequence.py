@@ -12,9 +12,10 @@ from itertools import takewhile
 from coderefine.proposers.refactorings.blocks import Extraction, extractions
 from coderefine.proposers.refactorings.decisions import shorter
 from coderefine.proposers.refactorings.extraction import NewFunction, extracted
-from coderefine.proposers.refactorings.flow import Function, uses
+from coderefine.proposers.refactorings.flow import uses
 from coderefine.proposers.refactorings.names import name_for
 from coderefine.proposers.refactorings.trees import Unit
+from coderefine.source import Function
 
 MOST_FUNCTIONS, WIDTH, CHOICES = 8, 3, 6
 """Maximum number of new functions; drafts that are kept after each step; steps that are tried on each of them."""

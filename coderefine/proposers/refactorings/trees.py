@@ -9,7 +9,8 @@ from functools import cached_property, lru_cache
 
 import libcst as cst
 
-from coderefine.proposers.refactorings.flow import Flow, Function
+from coderefine.proposers.refactorings.flow import Flow
+from coderefine.source import Function
 
 Loop = ast.For | ast.AsyncFor | ast.While
 

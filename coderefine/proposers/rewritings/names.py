@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import Code, Edits, Unsure, bindings, fresh, names, sure, uses
+from coderefine.source import Comprehension
 
 SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals"})
 """Functions that show or use local variables by name."""
@@ -32,7 +33,6 @@ PARTICIPLES = {
 LINES = {"splitlines": "lines", "readlines": "lines", "readline": "line", "split": "parts", "partition": "parts"}
 """What a new variable is called after a call of a method."""
 METHOD = re.compile(r"[^()]*\.(\w+)\(")
-Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 Binder = ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | Comprehension
 Place = ast.FunctionDef | ast.AsyncFunctionDef | Comprehension
 

@@ -15,7 +15,7 @@ from coderefine.proposers.search.naturalness import TOKEN
 from coderefine.proposers.search.spectrum import ACCIDENTS
 from coderefine.proposers.search.syntax import Replacement
 from coderefine.proposers.search.validate import Repair
-from coderefine.runner.candidates import Codes
+from coderefine.runner.candidates import ENDLESS, RAISED, Codes, has_value
 
 if TYPE_CHECKING:
     from coderefine.proposers.search.confidence import Rivals
@@ -32,7 +32,7 @@ OPERATOR, NAME, CONSTANT = range(3)
 """Kinds of tokens, the plainest to change first."""
 WORDS = frozenset(("and", "or", "not", "in", "is"))
 """Operators that are keywords."""
-UNINTENDED = {"~", *(f"!{name}" for name in ACCIDENTS)}
+UNINTENDED = {ENDLESS, *(f"{RAISED}{name}" for name in ACCIDENTS)}
 """Result codes that are not intended: exceptions due to programming errors, and timeouts."""
 Behaviour = Mapping[int, Codes]
 """Result codes by index in the list of repairs; -1 is the unchanged program."""
@@ -162,7 +162,7 @@ def crashes(place: int, behaviour: Behaviour) -> float:
     """Return the share of calls that return a value in the unchanged program and one of UNINTENDED with this repair."""
     before, after = behaviour.get(-1, ()), behaviour.get(place, ())
     pairs = list(zip(before, after, strict=False))
-    slips = sum(new in UNINTENDED and old[:1] not in ("!", "~") for old, new in pairs)
+    slips = sum(new in UNINTENDED and has_value(old) for old, new in pairs)
     return slips / len(pairs) if pairs else 0.0
 
 

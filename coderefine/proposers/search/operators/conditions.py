@@ -11,7 +11,7 @@ from coderefine.proposers.search.operators.atoms import atoms
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
 from coderefine.proposers.search.value_kinds import dotted
-from coderefine.source import first_line
+from coderefine.source import Comprehension, first_line
 
 ANALOGOUS = 2.0
 """Bonus of a second condition with the same structure as the first."""
@@ -190,7 +190,7 @@ def unit(site: Site) -> str:
 def filters(site: Site) -> Iterator[Edit]:
     """Add or remove a filter of a comprehension."""
     for node in site.nodes:
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        if isinstance(node, Comprehension):
             yield from _filter_added(site, node.generators[-1])
             yield from _filter_removed(site, node.generators[-1])
 

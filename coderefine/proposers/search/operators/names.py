@@ -11,6 +11,7 @@ from coderefine.proposers.search.ingredients import BUILTINS
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function
 from coderefine.proposers.search.value_kinds import dotted, fits
+from coderefine.source import Comprehension
 
 CONFUSED = (
     ("min", "max"),
@@ -92,7 +93,6 @@ def likeness(one: str, other: str) -> float:
     return max(shared, 0.8 * same, 0.3 if abs(len(one) - len(other)) <= 1 and len(one) <= 2 else 0.0)
 
 
-Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 GUARDED = 4.0
 """Factor for a tested name that is used where the test holds."""
 DISTANCES = (1, 2, 4, 8, 16, 40)
