@@ -96,20 +96,23 @@ class Nearby:
 
 Results = Mapping[str, Mapping[str, Sequence[str]]]
 """By unit and code of the arguments: codes of the results of these calls, in order."""
+Values = Mapping[str, Mapping[str, str]]
+"""By path of a module and name of an attribute: the code of its value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
     """What watched functions did while tests ran. `results` and `values` have one entry for each of two runs.
 
-    `answers`: two results of each repeated call and variant, by label. `lines`: executed lines by unit. `values`: codes
-    of the attributes of each watched module, by path and name. `failed`: why a run is missing.
+    `answers`: two results of each repeated call and variant, by label. `lines`: executed lines by unit. `values`: the
+    attributes of the watched modules before and after the tests; the second is empty if their time was over, as two
+    versions may then have run different tests. `failed`: why a run is missing.
     """
 
     answers: Mapping[str, Codes] = field(default_factory=dict)
     lines: Mapping[str, frozenset[int]] = field(default_factory=dict)
     results: Sequence[Results] = ()
-    values: Sequence[Mapping[str, Mapping[str, str]]] = ()
+    values: Sequence[tuple[Values, Values]] = ()
     failed: str = ""
 
 

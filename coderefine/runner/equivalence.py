@@ -345,12 +345,13 @@ def _judged_module(path: str, edit: FileEdit, old: Watched, new: Watched) -> tup
     runs = [one for found in (old, new) for one in found.values]
     if len(runs) < len(RUNS):
         return _unwatched(old, new)
-    loaded = [one[path] for one in runs if path in one]
-    if len(loaded) < len(RUNS):
+    moments = [[set(values[path].items()) for values in moment if path in values] for moment in zip(*runs, strict=True)]
+    loaded = [moment for moment in moments if len(moment) == len(RUNS)]
+    if not loaded:
         return None, "no test imports it"
     if not edit.at_import:
         return None, "the import need not run the changed lines"
-    steady, other = _other_values(*(set(one.items()) for one in loaded))
+    steady, other = (set().union(*names) for names in zip(*(_other_values(*moment) for moment in loaded), strict=True))
     if other:
         return False, f"{', '.join(sorted(other)[:3])} has another value"
     return True, f"{len(steady)} attributes have the values they had"

@@ -448,7 +448,7 @@ class Pool:
         """Record what the functions of `units` (with the names of their units) do while `tests` run, and near them.
 
         All `tests` run, until the CPU time for them is over.
-        `modules`: files whose attributes are read afterwards. Empty if the probe crashed.
+        `modules`: files whose attributes are read before and afterwards. Empty if the probe crashed.
         """
         most = CALLS * max(len(units), CALLS)
         more = {
@@ -465,7 +465,7 @@ class Pool:
             dict(zip(codes.get("?", ()), pairs, strict=False)),
             {unit: frozenset(lines) for one in traces[:1] for unit, lines in one["lines"].items()},
             [one["results"] for one in traces],
-            [one["values"] for one in traces],
+            [(before, after) for one in traces for before, after in [one["values"]]],
             "".join(codes.get("untraced", ())),
         )
 

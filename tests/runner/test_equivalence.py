@@ -15,6 +15,7 @@ from coderefine.core import Case, Patch, Status, Views
 from coderefine.project import interpreter, locate
 from coderefine.runner.equivalence import Compared, Equivalence
 from coderefine.runner.file_edits import FileEdit
+from coderefine.runner.pool import open_pool
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo
 
@@ -313,3 +314,42 @@ def test_why_the_tests_could_not_be_watched_is_reported(tmp_path: Path) -> None:
             {"m.py": UNSEEN.encode()},
         )
     assert found.unknown == {("m.py", "double"): "double: the tests could not be watched: LookupError: no bases"}
+
+
+CACHED = """class Offset:
+    cache = []
+
+    def __init__(self, minutes):
+        self.minutes = minutes
+        self.cache.append(minutes)
+"""
+LONG = """import time
+
+import pytest
+
+from m import Offset
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_offset(number):
+    assert Offset(number).minutes == number
+    end = time.process_time() + number % 2 * 0.1
+    while time.process_time() < end:
+        pass
+"""
+
+
+def test_a_cache_is_not_compared_after_tests_that_the_time_cut_off(tmp_path: Path) -> None:
+    """Of python-dateutil, 13 refactorings were refused: more tests ran with them, and a class kept more objects."""
+    top = make_repo(tmp_path / "p", {"m.py": CACHED, "test_m.py": LONG})
+    place, config = locate([top], top), Config(python=sys.executable)
+    with (
+        open_views(place) as views,
+        open_pool(views, place, interpreter(place, config, os.environ), config, workers=1) as pool,
+    ):
+        some, cut = (pool.watched(tests, 0.1, [], ["m.py"]).values for tests in (pool.tests[:3], pool.tests))
+    (before, after), again = some
+    assert before.keys() == after.keys() == {"m.py"}
+    assert before["m.py"]["Offset.cache"] != after["m.py"]["Offset.cache"]
+    assert (before, after) == again
+    assert cut == [(before, {}), (before, {})]

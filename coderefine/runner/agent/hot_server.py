@@ -335,8 +335,8 @@ class HotServer:
         recorder.start()
         for edit, tests in repaired:
             with edit.made():
-                self._run.run(tests, self._board, seconds=2 * seconds)
-        self._run.run(message["tests"], self._board, seconds=2 * seconds)
+                self._run.run_within(tests, self._board, 2 * seconds)
+        self._run.run_within(message["tests"], self._board, 2 * seconds)
         recorder.stop()
         return recorder.calls
 
@@ -381,7 +381,8 @@ class HotServer:
     def _traced(self, message: Message) -> Dict[str, List[str]]:
         """Run the tests twice, each in its own process, and record the watched functions (see unit_trace.py).
 
-        The two keys, "trace" and "trace2", have one JSON text each: results and lines by unit, values by module. Where
+        The two keys, "trace" and "trace2", have one JSON text each: results and lines by unit, values by module before
+        and after the tests (nothing after them if their time was over). Where
         there is none, "untraced" says why.
         """
         watched = self._watched(message)
@@ -403,16 +404,21 @@ class HotServer:
     def _trace(self, message: Message, watched: "List[Tuple[types.FunctionType, str]]") -> str:
         """Run the tests; return what the watched functions did (in the child)."""
         trace = unit_trace.UnitTrace(watched)
+        before = self._values(message["modules"])
         trace.start()
-        self._run.run(message["tests"], self._board, seconds=WATCHED * message["limit"])
+        whole = self._run.run_within(message["tests"], self._board, WATCHED * message["limit"])
         trace.stop()
-        values = {
+        after = self._values(message["modules"]) if whole else {}
+        lines = {unit: sorted(lines) for unit, lines in trace.lines.items()}
+        return json.dumps({"results": trace.results, "lines": lines, "values": [before, after]})
+
+    def _values(self, paths: List[str]) -> Dict[str, Dict[str, str]]:
+        """Return the codes of the attributes of the loaded modules at `paths`, by path."""
+        return {
             path: unit_trace.module_values(vars(module), module.__name__)
-            for path in message["modules"]
+            for path in paths
             for module in version_comparison.modules(self._tree.full(path))
         }
-        lines = {unit: sorted(lines) for unit, lines in trace.lines.items()}
-        return json.dumps({"results": trace.results, "lines": lines, "values": values})
 
     def _answered(self, calls: List[Call], edits: "Dict[str, CodeEdit]", seconds: float) -> Dict[str, Answers]:
         """Return the results of the program (twice: "" and AGAIN) and of every candidate, each in its own process.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import signal
 import sys
@@ -86,30 +85,36 @@ class ServerPlugin:
         *,
         known: "frozenset[int]" = frozenset(),
         keep_going: bool = True,
-        seconds: float = math.inf,
     ) -> bool:
         """Run the items `numbers` in this order by pytest's protocol, and write their statuses to `board`.
 
         Without `keep_going` the first failure of a test outside `known` ends the run. Return whether there was none.
-        `seconds`: CPU time after which the run ends.
         """
         fine = True
-        over = self._timed(seconds) if seconds < math.inf else []
         for number, item, following in self._items(numbers):
             board.begin(number)
             status = self._protocol(item, following)
             board.note(number, status)
             fine = fine and (status not in BAD or number in known)
-            if over or not (fine or keep_going):
+            if not (fine or keep_going):
                 break
-        if seconds < math.inf:
-            signal.setitimer(signal.ITIMER_PROF, 0.0)
         return fine
+
+    def run_within(self, numbers: Sequence[int], board: Board, seconds: float) -> bool:
+        """Run the items `numbers` as `run` does, for `seconds` of CPU time; return whether they were enough for all."""
+        over = self._timed(seconds)
+        for number, item, following in self._items(numbers):
+            board.begin(number)
+            board.note(number, self._protocol(item, following))
+            if over:
+                break
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        return not over
 
     def watch(
         self, numbers: Sequence[int], board: Board, watch: test_coverage.Watch, *, followed: str, seconds: float
     ) -> WatchRecord:
-        """Run the items `numbers` as `run` does, all of them, and record what they execute.
+        """Run the items `numbers` as `run_within` does, and record what they execute.
 
         `followed`: the folder where Python programs that the tests start store which lines they executed. `seconds`:
         CPU time after which the run ends; of the test that was running nothing is recorded, unless it is the first.
