@@ -113,11 +113,11 @@ class Refactoring(Searcher):
                 if situation.best.patch.files == best.patch.files:
                     compare(situation, views, tree)
                     equal = [change for change in tree.those(EQUAL) if tree.key(change) not in self._refused]
-                    situation = yield from self._halved(situation, tree, equal)
+                    situation = yield from self._in_parts(situation, tree, equal)
             if situation.best.patch.files == best.patch.files:
                 break
         tree = self._tree(situation, views)
-        yield from self._halved(situation, tree, tree.those(UNKNOWN), offered=True)
+        yield from self._in_parts(situation, tree, tree.those(UNKNOWN), offered=True)
 
     def _tree(self, situation: Situation, views: Views) -> _Tree:
         """Find the changes to try, those that were not refused, as far as there is time to draft them."""
@@ -176,10 +176,10 @@ class Refactoring(Searcher):
                 self._known[tree.key(change)] = verdict
         yield from tree.halves(change for change in group if tree.key(change) not in self._known)
 
-    def _halved(
+    def _in_parts(
         self, situation: Situation, tree: _Tree, changes: Sequence[CodeChange], *, offered: bool = False
     ) -> Generator[Patch, Situation, Situation]:
-        """Propose `changes` on top of those accepted in this tree; halve what is refused, down to single changes."""
+        """Propose `changes` on top of those accepted in this tree; where that is refused, parts of them."""
         late = not offered and self._equivalence.left(situation.seconds_left) <= 0
         if not changes or late or situation.used_up(self.name):
             return situation
@@ -189,13 +189,27 @@ class Refactoring(Searcher):
         situation = yield patch
         if situation.best.patch.files == patch.files:
             tree.accepted += changes
-        elif len(changes) == 1 and len(situation.offers) == before:
-            self._refused.add(tree.key(changes[0]))
         elif len(situation.offers) == before:
-            middle = len(changes) // 2
-            situation = yield from self._halved(situation, tree, changes[:middle], offered=offered)
-            situation = yield from self._halved(situation, tree, changes[middle:], offered=offered)
+            for part in self._parts(tree, changes, self._equivalence.known(situation.best.patch, patch)):
+                situation = yield from self._in_parts(situation, tree, part, offered=offered)
         return situation
+
+    def _parts(
+        self, tree: _Tree, changes: Sequence[CodeChange], found: Compared | None
+    ) -> Iterator[Sequence[CodeChange]]:
+        """Yield parts of refused `changes` to propose: without those that the comparison names, or else halves.
+
+        A single one is not proposed again.
+        """
+        equal = [change for change in changes if found and _verdict(found, tree.units(change))[0] == EQUAL]
+        if len(changes) == 1:
+            self._refused.add(tree.key(changes[0]))
+        elif found and len(equal) < len(changes):
+            yield equal
+            yield from self._unsettled(tree, changes, found)
+        else:
+            middle = len(changes) // 2
+            yield from (changes[:middle], changes[middle:])
 
 
 class _Tree:

@@ -95,7 +95,7 @@ class Nearby:
 
 
 Results = Mapping[str, Mapping[str, Sequence[str]]]
-"""By unit and code of the arguments: codes of the results of these calls, in order."""
+"""By unit and code of the arguments (and number of a generator): codes of the results of these calls, in order."""
 Values = Mapping[str, Mapping[str, str]]
 """By path of a module and name of an attribute: the code of its value."""
 

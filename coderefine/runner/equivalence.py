@@ -30,7 +30,7 @@ from coderefine.config import Config
 from coderefine.core import Case, Patch, View, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.candidates import ENDLESS, Codes, Watched
+from coderefine.runner.candidates import ENDLESS, Codes, Values, Watched
 from coderefine.runner.cold_pool import open_any_pool
 from coderefine.runner.file_edits import FileEdit, Text, text_of, units_of
 from coderefine.runner.pool import Pool
@@ -39,11 +39,11 @@ from coderefine.runner.test_selection import nearest, one_of_each
 
 BUDGET, SLOWEST = 120.0, 3.0
 """CPU seconds that all comparisons of a run may take together; factor of it for wall time, on a busy machine."""
-PATIENCE = 5.0
+PATIENCE = 3.0
 """Seconds for the tests, and for the repeated calls, of one version."""
 SHORT = 8.0
 """Usual duration of the tests to watch, in seconds; of a longer suite, those that enter an edited function."""
-ENTERING = 0.5
+ENTERING = 0.25
 """Share of the remaining seconds for recording which functions each test enters; once in a run."""
 UNKNOWN = "?"
 """Code of a value that cannot be encoded (agent/unit_trace.py)."""
@@ -124,9 +124,8 @@ class Equivalence:
         `originals`: contents of the files that only `after` touches, without any patch. `within`: seconds that it may
         take, at most (None: only BUDGET counts).
         """
-        for old, new, found in self._known:
-            if old == before.files and new == after.files:
-                return found
+        if known := self.known(before, after):
+            return known
         began, spent = time.monotonic(), self._spent
         edits, moved = self._edits(views, before, after, originals)
         try:
@@ -136,6 +135,11 @@ class Equivalence:
             self._waited += self._last[1]
         self._known = [*self._known[-20:], (before.files, after.files, found)]
         return found
+
+    def known(self, before: Patch, after: Patch) -> Compared | None:
+        """Return the result of the last comparison of these trees; None if there was none."""
+        kept = (found for old, new, found in self._known if old == before.files and new == after.files)
+        return next(kept, None)
 
     def equal_codes(self, views: Views, before: Patch, after: Patch, originals: Mapping[str, Text]) -> frozenset[Unit]:
         """Return the edited units that compile to the same code, as `compare` takes it; nothing runs."""
@@ -342,19 +346,23 @@ def _unwatched(old: Watched, new: Watched) -> tuple[None, str]:
 
 
 def _judged_module(path: str, edit: FileEdit, old: Watched, new: Watched) -> tuple[bool | None, str]:
-    runs = [one for found in (old, new) for one in found.values]
+    runs = [*old.values, *new.values]
     if len(runs) < len(RUNS):
         return _unwatched(old, new)
-    moments = [[set(values[path].items()) for values in moment if path in values] for moment in zip(*runs, strict=True)]
-    loaded = [moment for moment in moments if len(moment) == len(RUNS)]
+    loaded = [values for moment in zip(*runs, strict=True) if len(values := _loaded(path, moment)) == len(RUNS)]
     if not loaded:
         return None, "no test imports it"
     if not edit.at_import:
         return None, "the import need not run the changed lines"
-    steady, other = (set().union(*names) for names in zip(*(_other_values(*moment) for moment in loaded), strict=True))
+    steady, other = (set().union(*names) for names in zip(*(_other_values(*values) for values in loaded), strict=True))
     if other:
         return False, f"{', '.join(sorted(other)[:3])} has another value"
     return True, f"{len(steady)} attributes have the values they had"
+
+
+def _loaded(path: str, runs: Iterable[Values]) -> list[set[tuple[str, str]]]:
+    """Return the attributes of the module at `path` in those of `runs` in which it was loaded."""
+    return [set(values[path].items()) for values in runs if path in values]
 
 
 def _other_values(

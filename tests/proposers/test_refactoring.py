@@ -160,6 +160,9 @@ class WithoutCode:
     def equal_codes(self, *_versions: Any) -> frozenset[Unit]:
         return frozenset()
 
+    def known(self, _before: Patch, _after: Patch) -> Compared | None:
+        return None
+
 
 class Costly(WithoutCode):
     """Comparisons of which only the first can be afforded; `g` is equal, and of `f` nothing is known."""
@@ -299,3 +302,29 @@ def test_a_draft_that_the_judge_refuses_is_left_out_before_anything_runs(tmp_pat
         proposer = Refactoring("rewrite", lambda *_: found, cast("Equivalence", Strict()))
         patch = next(proposer.propose(Situation(best, best, (best,), (), ("a.py",)), views))
     assert patch.files == {"a.py": text.replace("return 3", "return int('3')").encode()}
+
+
+class Doubtful(Strict):
+    """Comparisons in which one function is equal at first, and different when all drafts are proved."""
+
+    def known(self, _before: Patch, after: Patch) -> Compared | None:
+        return (
+            Compared({}, {("a.py", "f3"): "16 of 465 calls"})
+            if b"f3(): return 1" in (after.files["a.py"] or b"")
+            else None
+        )
+
+
+def test_what_the_last_comparison_refuses_is_left_out_without_proving_halves(tmp_path: Path) -> None:
+    """python-dateutil: one of twelve drafts was refused, and after the proof of six others no time was left."""
+    text = "".join(f"def f{number}(): return 0\n" for number in range(8))
+    place = locate([make_repo(tmp_path / "repo", {"a.py": text})], tmp_path / "repo")
+    edits = [TextEdit((line, 18), (line, 19), "1") for line in range(1, 9)]
+    found = [CodeChange("a.py", "R1", edit.start[0], "", (edit,)) for edit in edits]
+    best = Attempt(0, Patch(), (), Verdict(ok=True))
+    situation = Situation(best, best, (best,), (), ("a.py",))
+    with open_views(place) as views:
+        proposals = Refactoring("rewrite", lambda *_: found, cast("Equivalence", Doubtful())).propose(situation, views)
+        patches = (next(proposals), proposals.send(situation))
+    assert [(patch.files["a.py"] or b"").count(b"return 1\n") for patch in patches] == [8, 7]
+    assert b"f3(): return 0" in (patches[1].files["a.py"] or b"")

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import types
+from collections import Counter
 from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 from .call_probe import FAILED, bound, given, seen
@@ -44,6 +45,7 @@ class UnitTrace:
         self._frames: Dict[types.FrameType, Call] = {}
         self._raised: Dict[types.FrameType, str] = {}
         self._counts: Dict[str, int] = {}
+        self._generators: "Counter[Tuple[str, str]]" = Counter()
         self._spent: Dict[str, float] = {}
         self._stepping: Dict[str, int] = {}
         """How many lines of each unit are still to be traced."""
@@ -81,9 +83,16 @@ class UnitTrace:
             self._counts[unit] = self._counts.get(unit, 0) + 1
             began = time.thread_time()
             args, kwargs = given(self._outer[id(frame.f_code)], *bound(frame.f_code, frame.f_locals))
-            self._frames[frame] = (_code((args, kwargs)), args, kwargs)
+            self._frames[frame] = (self._call(frame.f_code, unit, _code((args, kwargs))), args, kwargs)
             self._spend(unit, began)
         return self._stepped if frame in self._frames or self._unseen[unit] else None
+
+    def _call(self, code: types.CodeType, unit: str, arguments: str) -> str:
+        """Return the key of a call's results; generators with equal arguments may be used in turn, so each has one."""
+        if not code.co_flags & RESUMED or arguments == UNKNOWN:
+            return arguments
+        self._generators[unit, arguments] += 1
+        return "%s #%d" % (arguments, self._generators[unit, arguments])
 
     def _more(self, unit: str) -> bool:
         """Return whether more calls of `unit` are to be recorded."""
