@@ -50,7 +50,7 @@ from coderefine.runner.equivalence import Equivalence
 
 ENDLESS, SHORTEST = 86_400.0, 60.0
 MEASURING, RESERVED = 5.0, 0.25
-"""Seconds kept for what follows the final proof; most that is kept for both, as a share of the run's time limit."""
+"""Seconds kept for what follows the final proof; most that is kept in all, as a share of the run's time limit."""
 SEED = 0
 """Hash seed of the baseline."""
 MANY, MANY_FUNCTIONS = 20, 3
@@ -205,11 +205,21 @@ class State:
 
     @property
     def proposing_ends(self) -> float | None:
-        """Return when proposers should end (monotonic), so that the proof of what they found ends in time, too."""
+        """Return when proposers should end (monotonic), so that what they found can be judged and proved in time."""
+        return self._before(2)
+
+    @property
+    def seconds_to_judge(self) -> float | None:
+        """Return the seconds that are left for judging an attempt, so that the final proof ends in time, too."""
+        ends = self._before(1)
+        return None if ends is None else ends - time.monotonic()
+
+    def _before(self, runs: int) -> float | None:
+        """Return when `runs` runs of all checks must begin (monotonic) to end in time."""
         if self.ends is None:
             return None
-        proof = sum(check.seconds for check in self.baseline.checks)
-        return self.ends - min(proof + MEASURING, RESERVED * (self.parts.limits.seconds or 0.0))
+        needed = runs * sum(check.seconds for check in self.baseline.checks) + MEASURING
+        return self.ends - min(needed, RESERVED * (self.parts.limits.seconds or 0.0))
 
     @property
     def patience(self) -> float:

@@ -19,8 +19,8 @@ from coderefine.loop.special_cases import KNOWS
 from coderefine.loop.state import LINTERS, SEED, Ahead, State, advice_on, failing, tests
 from coderefine.runner.suspect import KILLED
 
-LINT = "ruff"
-"""The critic whose findings the patches of LINTERS fix."""
+STATIC = ("ruff", "radon")
+"""Critics that run nothing; patches of LINTERS and KEEPING repair their findings."""
 
 
 def tried(state: State, patch: Patch) -> Attempt:
@@ -30,9 +30,8 @@ def tried(state: State, patch: Patch) -> Attempt:
     if not admitted:
         return Attempt(number, patch, verdict=admitted)
     try:
-        static = _refused_lint_fix(state, number, patch)
         return (
-            static
+            _refused_unrun(state, number, patch)
             or _refused_early(state, number, patch)
             or _kept(state, _general(state, _judged(state, number, patch)))
         )
@@ -99,7 +98,8 @@ def _equal(state: State, attempt: Attempt) -> Attempt:
     state.say("stage", "behaviour")
     originals = {**state.originals(patch), **state.best.patch.files}
     best = state.best
-    found = equivalence.compare(state.parts.views, best.patch, patch, best.cases, originals, within=state.seconds_left)
+    left = state.seconds_to_judge
+    found = equivalence.compare(state.parts.views, best.patch, patch, best.cases, originals, within=left)
     offered = any(search.proposed is patch and search.offer for search in state.searches())
     if found.different or (found.unknown and not offered):
         return attempt.refused(found.reason)
@@ -122,15 +122,15 @@ def _sources(state: State) -> tuple[str, ...]:
     return tuple((state.parts.original(path) or b"").decode("utf-8", "replace") for path in paths)
 
 
-def _refused_lint_fix(state: State, number: int, patch: Patch) -> Attempt | None:
-    """Return a refused attempt if tests need not run for this lint fix; None if they must.
+def _refused_unrun(state: State, number: int, patch: Patch) -> Attempt | None:
+    """Return a refused attempt if tests need not run for this lint fix or refactoring; None if they must.
 
-    That is so if it does not reduce the findings, or if it adds a new one: then neither the fix nor any patch based on
-    it could be published.
+    That is so if it does not reduce the findings, or if it adds a new one: then neither it nor any patch based on it
+    could be published.
     """
-    if patch.origin not in LINTERS:
+    if patch.origin not in LINTERS | KEEPING:
         return None
-    critics = [critic for critic in state.parts.critics if critic.name == LINT]
+    critics = [critic for critic in state.parts.critics if critic.name in STATIC]
     ask = Ask(state.parts.scope, frozenset(patch.files), timeout=state.patience)
     fresh = {
         check.critic: check for check in critique(state.parts.views, critics, patch, ask, before=state.baseline.checks)

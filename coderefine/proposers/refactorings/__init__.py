@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from coderefine.lint import TextEdit, apply
 from coderefine.source import decode
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class ComplexityChanges:
     def __init__(self, place: Place, config: Config, interpreter: Interpreter, protection: Protection) -> None:
         self._place, self._config, self._interpreter = place, config, interpreter
         self._protection = protection
-        self._limit = config.max_complexity
+        self._limit, self._floor = config.max_complexity, config.min_maintainability
         self._known: dict[tuple[str, str, int], str | None] = {}
         """The new text by (text, function, line): None if there is none."""
         self._added: dict[tuple[str, str], frozenset[str]] = {}
@@ -44,13 +45,16 @@ class ComplexityChanges:
         The least complex ones come first: they are the quickest, and most often brought under the limit.
         """
         self._ends = math.inf if situation.ends is None else situation.ends
+        made: dict[str, list[TextEdit]] = {}
         for finding in sorted(situation.findings, key=lambda one: one.weight):
             if situation.late:
                 break
             if finding.critic == "radon" and finding.rule == RULE and not self._protection.reason(finding.path):
-                yield from self._changes(view, finding.path, finding.symbol, finding.span.first if finding.span else 1)
+                where = finding.path, finding.symbol, finding.span.first if finding.span else 1
+                yield from self._changes(view, *where, made.setdefault(finding.path, []))
 
-    def _changes(self, view: View, path: str, symbol: str, line: int) -> Iterator[CodeChange]:
+    def _changes(self, view: View, path: str, symbol: str, line: int, made: list[TextEdit]) -> Iterator[CodeChange]:
+        """Yield the change of one function, if there is one. `made`: the edits of the others of its file, so far."""
         from coderefine.proposers.refactoring import CodeChange
 
         data = view.read(path)
@@ -67,7 +71,15 @@ class ComplexityChanges:
                 self._known[key] = after
         if after is not None:
             what = f"{symbol} made simpler"
-            yield CodeChange.between(path, RULE, line, what, (source.text, after))
+            change = CodeChange.between(path, RULE, line, what, (source.text, after))
+            together = apply(source.text, [*made, *change.edits])
+            if together is None or self._maintainable(source.text, together):
+                made += change.edits
+                yield change
+
+    def _maintainable(self, before: str, after: str) -> bool:
+        """Return whether the file's maintainability index stays above the limit: new functions lengthen the file."""
+        return _index(after) >= self._floor or _index(before) < self._floor
 
     def _shortened(self, view: View, where: tuple[str, str], text: str, line: int) -> str | None:
         """Return the text of the file with a function under the limit, None if there is no such text that reads well.
@@ -104,6 +116,16 @@ class ComplexityChanges:
         old, new = before.encode(), after.encode()
         done = linter.formatted(view, path, new) if linter.formatted(view, path, old) == old else None
         return done.decode() if done is not None else after
+
+
+def _index(text: str) -> float:
+    """Return radon's maintainability index of a file, 0 to 100; infinity where radon cannot read it."""
+    from radon.metrics import mi_visit
+
+    try:
+        return float(mi_visit(text, multi=True))
+    except SyntaxError:
+        return math.inf
 
 
 def _private_names(file: Path) -> list[str]:
