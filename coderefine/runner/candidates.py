@@ -121,11 +121,13 @@ class Candidate:
     """An edit to judge: repo-relative path -> whole new content (None deletes), applied to the pool's tree.
 
     `rough`: a failure may be reported although only what the tests call was changed, not what ran during the import.
+    `first`: the tests that run first, in place of those of the plan.
     """
 
     number: int
     files: Mapping[str, bytes | None]
     rough: bool = False
+    first: tuple[str, ...] = ()
 
 
 Then = Sequence[str] | Callable[[Candidate], Sequence[str]] | None
@@ -135,8 +137,8 @@ Then = Sequence[str] | Callable[[Candidate], Sequence[str]] | None
 class Plan:
     """Which tests a candidate must pass, in two stages, each in a fresh child and in collection order.
 
-    1. `first`: test ids that must pass, run alone. 2. Those of `then` (ids, a function of the candidate, or None for
-    all collected tests) that reach the edit.
+    1. `first`: test ids that must pass, run alone, unless the candidate has its own. 2. Those of `then` (ids, a
+    function of the candidate, or None for all collected tests) that reach the edit.
     `known`: ids that may keep failing. `keep_going`: run all of `first` even when one fails, so that behaviours can be
     compared; otherwise the first failure ends the stage. `retry`: share of the judging time that may be used to run
     hung candidates again with a longer limit. `fastest`: "warm" excludes the hot server. `many`: the candidates

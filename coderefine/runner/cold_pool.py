@@ -127,7 +127,7 @@ class ColdPool:
     def _asks(self, candidate: Candidate, plan: Plan) -> Iterator[Ask]:
         patience = max(LEAST, ROOM * (self.usual or 0.0))
         every = Ask(known=plan.known, rich=False, seed=0, timeout=patience, freedom=self.freedom)
-        first = tuple(name for name in plan.first if "::" in name)
+        first = tuple(name for name in candidate.first or plan.first if "::" in name)
         if not first:  # what could not be collected shows only when everything is
             yield every
             return

@@ -77,10 +77,13 @@ class Scheduler:
         return [worker for worker in self._workers if worker.task is not None]
 
     def _begin(self, worker: Worker, candidate: Candidate) -> None:
-        first = self._state.fit(self._plan.first)
+        first = self._first(candidate)
         asked, stage = (first, Stage.FIRST) if first else (self._then(candidate), Stage.REACH)
         slow = self._state.never_hot if self._plan.fastest == "hot" else "warm was asked for"
         self._send(worker, CandidateRun(candidate, stage, asked, slow))
+
+    def _first(self, candidate: Candidate) -> tuple[str, ...]:
+        return self._state.fit(candidate.first or self._plan.first)
 
     def _then(self, candidate: Candidate) -> tuple[str, ...]:
         then = self._plan.then(candidate) if callable(self._plan.then) else self._plan.then
@@ -90,7 +93,7 @@ class Scheduler:
         """Send `worker` the next run of `task`; restart its servers first if they have ended."""
         hot = not task.slow and all(name in self._state.places for name in task.asked)
         if not hot and task.stage is Stage.REACH:
-            every = (*self._state.fit(self._plan.first), *self._then(task.candidate))
+            every = (*self._first(task.candidate), *self._then(task.candidate))
             task.stage, task.asked = Stage.ALL, tuple(dict.fromkeys(every))
         task.limit = self._state.limit(task.asked, hot=hot) * task.factor
         keep_going = self._plan.keep_going and task.stage is Stage.FIRST
@@ -205,8 +208,8 @@ class Scheduler:
             task.slow = rough
             return True
         if task.stage is Stage.FIRST:
-            rest = self._then(task.candidate)
-            task.stage, task.asked = Stage.REACH, tuple(name for name in rest if name not in self._plan.first)
+            rest, first = self._then(task.candidate), set(self._first(task.candidate))
+            task.stage, task.asked = Stage.REACH, tuple(name for name in rest if name not in first)
             return bool(task.asked)
         return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -33,13 +33,13 @@ from coderefine.project import Interpreter, Place, Protection
 from coderefine.proposers.search.choice import Chosen, choose
 from coderefine.proposers.search.confidence import Rivals, answers, bonuses, compared, rival_sets, with_strength
 from coderefine.proposers.search.enumeration import Enumeration, Proposed
-from coderefine.proposers.search.failures import Symptom, broken, in_order, repairable, symptoms
+from coderefine.proposers.search.failures import Symptom, broken, first_on, in_order, repairable, symptoms
 from coderefine.proposers.search.localise import Spectrum
 from coderefine.proposers.search.observation import Observation, function_of, ranked
 from coderefine.proposers.search.offering import offer, summary
 from coderefine.proposers.search.past import MOST_FILES, PastChange, changes, former
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial, passing
+from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial, ignores, merged, passing
 from coderefine.runner.candidates import Candidate, Comparison
 from coderefine.runner.cold import is_deadly, run_tests
 from coderefine.runner.cold_pool import AnyPool, ColdPool, open_any_pool
@@ -101,7 +101,7 @@ class Search(Searcher):
         self._together: set[frozenset[str]] = set()
         """Sets of failing tests that run one statement; those of earlier searches as far as they still fail."""
         self._entered: dict[tuple[str, str], frozenset[str]] = {}
-        """Failing tests that ran each function, by path and name, in this search or an earlier one."""
+        """Failing tests that ran statements of each function (path and name) which connect them, in any search."""
         self._aside: frozenset[str] = frozenset()
         """Failing tests that this search does not watch, because repairs of them were offered."""
         self._changes: dict[str, tuple[PastChange, ...]] = {}
@@ -123,19 +123,38 @@ class Search(Searcher):
         while self._wanted(situation):
             before = situation
             repairs = [*self._ranked(situation, views)]
+            accepted: list[Repair] = []
             while repairs:
-                repair = repairs.pop(0)
+                repair, best = repairs.pop(0), situation.best
                 if not self._take(repair, situation):
                     continue
                 assert self.proposed is not None
                 situation = (yield self.proposed) or situation
-                if situation.best is not before.best:
-                    break
-                self._compare(situation, self.proposed)
-                repairs = self._without_breaking(situation, views, repairs)
+                if situation.best is not best:
+                    accepted.append(repair)
+                    repairs = self._rebased(situation, repairs, accepted)
+                else:
+                    self._compare(situation, self.proposed)
+                    repairs = self._without_breaking(situation, views, repairs)
             if situation.best is before.best and situation.offered == before.offered:
                 self._unsolved = symptoms(situation)
                 return
+
+    def _rebased(self, situation: Situation, repairs: list[Repair], accepted: Sequence[Repair]) -> list[Repair]:
+        """Return those of `repairs` that repair other failing tests than the accepted ones, with the edits of these."""
+        best = situation.best.patch
+        if self.proposed is None or any(best.files.get(path) != data for path, data in self.proposed.files.items()):
+            return []
+        left = {case.id for case in repairable(situation)}
+        edits = [edit for repair in accepted for edit in repair.edits]
+        rebased: dict[int, Repair] = {}
+        for repair in self.chosen.repairs:
+            files = merged([*edits, *repair.edits]) if repair.fixed <= left else None
+            if files is not None:
+                rebased[id(repair)] = replace(repair, files=files)
+        self.chosen = self.chosen.mapped(rebased)
+        self._patches = {id(repair): self._patch(situation, repair) for repair in self.chosen.repairs}
+        return [rebased[id(repair)] for repair in repairs if id(repair) in rebased]
 
     def _take(self, repair: Repair, situation: Situation) -> bool:
         """Make `repair` the next proposal; return False if it was offered, or if its parts are proposed separately."""
@@ -236,12 +255,15 @@ class Search(Searcher):
             self._listen(Event("stage", f"search in {counted(len(sites), 'statement')}"))
             self._connect(situation, sites, spectrum)
             enumeration = Enumeration(sites)
+            seconds = {case.id: case.seconds for case in failing}
+            first = {site.stmt: first_on(asked, spectrum.failing.get(site.stmt, ()), seconds) for site in sites}
             trial = Trial(
                 pool,
                 asked,
                 clock,
                 self._tell,
                 lambda proposed: spectrum.blaming(proposed.scored.site.stmt),
+                first=lambda proposed: first[proposed.scored.site.stmt],
                 fastest=self._fastest,
                 prefer=enumeration.prefer,
             )
@@ -253,7 +275,8 @@ class Search(Searcher):
         self._together = {tests & standing for tests in {*self._together, *spectrum.together}}
         self._aside = situation.offered
         for site in sites:
-            self._entered[function_of(site)] = self._ran(site) | spectrum.failing.get(site.stmt, frozenset())
+            if spectrum.connects(site.stmt):
+                self._entered[function_of(site)] = self._ran(site) | spectrum.failing.get(site.stmt, frozenset())
 
     def _pool(
         self, situation: Situation, views: Views, files: list[str] | None, clock: Clock
@@ -299,7 +322,7 @@ class Search(Searcher):
 
     def _chosen(self, trial: Trial, failing: list[Case], spectrum: Spectrum) -> Chosen:
         """Order the repairs, best first, after comparing their behaviour beyond the tests."""
-        repairs, pool = [self._with_past(repair) for repair in trial.repairs], trial.pool
+        repairs, pool = [self._described(repair) for repair in trial.repairs], trial.pool
         likely = compared(repairs)
         comparison = self._comparison(likely, pool, failing) if likely else Comparison()
         rest = [repair for repair in repairs if repair not in likely]
@@ -319,9 +342,10 @@ class Search(Searcher):
     def _ran(self, site: Site) -> frozenset[str]:
         return self._entered.get(function_of(site), frozenset())
 
-    def _with_past(self, repair: Repair) -> Repair:
-        """Add to `repair` which earlier state of its lines it restores."""
+    def _described(self, repair: Repair) -> Repair:
+        """Add to `repair` which earlier state of its lines it restores, and whether it ignores a value."""
         module = repair.proposed.scored.site.module
+        repair = replace(repair, ignores=ignores(repair.proposed))
         if repair.files.keys() != {module.path}:
             return repair
         return replace(repair, former=former(module, repair.files[module.path], self._past(module.path)))

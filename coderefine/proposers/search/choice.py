@@ -60,6 +60,12 @@ class Chosen:
         groups = (group for rivals in self.sets for group in rivals.groups if repair in group.repairs)
         return next((group.changed for group in groups), None)
 
+    def mapped(self, others: Mapping[int, Repair]) -> Chosen:
+        """Return the same with the repairs that `others` has, by their id, in place of these."""
+        left = self.without([repair for repair in self.repairs if id(repair) not in others])
+        sets = tuple(rivals.mapped(others) for rivals in left.sets)
+        return replace(left, repairs=[others[id(repair)] for repair in left.repairs], sets=sets)
+
     def without(self, wrong: Sequence[Repair]) -> Chosen:
         """Return what is left if `wrong` are no repairs."""
         sets = tuple(left for rivals in self.sets if (left := rivals.without(wrong)).groups)
@@ -94,7 +100,7 @@ def shared(group: Sequence[int], repairs: Sequence[Repair]) -> float:
 
 
 def _emptying(repair: Repair) -> bool:
-    return bool(repair.proposed.scored.operator.shortcut)
+    return repair.ignores or bool(repair.proposed.scored.operator.shortcut)
 
 
 def plainness(repair: Repair) -> tuple[bool, int, int, int, float]:

@@ -26,11 +26,12 @@ from coderefine.proposers.search.choice import (
 )
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.enumeration import shifted
+from coderefine.proposers.search.failures import MOST_FIRST
 from coderefine.proposers.search.ingredients import all_arguments
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.spectrum import Spectrum
 from coderefine.proposers.search.syntax import Function
-from coderefine.proposers.search.validate import MOST_FIRST, Repair
+from coderefine.proposers.search.validate import Repair
 from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan
 from coderefine.runner.cold_pool import AnyPool
 from coderefine.runner.pool import Pool
@@ -116,8 +117,9 @@ def _sides(text: str) -> list[int]:
 
 LEAST_VARIANTS = 4
 """Minimum number of different results of variants of failing tests' calls that make equal repairs known to be alike."""
-MOST_COMPARED, MOST_SETS = 16, 3
-"""Maximum number of compared repairs per set of repaired tests, and of such sets."""
+MOST_COMPARED, LEAST_COMPARED, MOST_OF_ALL = 16, 4, 48
+"""Maximum number of compared repairs per set of repaired tests; fewer, but LEAST_COMPARED, where all sets together have
+more than MOST_OF_ALL."""
 BAR = 0.7
 """Minimum confidence of a repair that is applied.
 
@@ -273,6 +275,11 @@ class Rivals:
 
         return replace(self, groups=tuple(replace(one, features=again(one.features)) for one in left))
 
+    def mapped(self, others: Mapping[int, Repair]) -> Rivals:
+        """Return the same with the repairs that `others` has, by their id, in place of these."""
+        groups = (replace(one, repairs=tuple(others[id(repair)] for repair in one.repairs)) for one in self.groups)
+        return replace(self, groups=tuple(groups))
+
     @property
     def few(self) -> bool:
         """Return whether fewer than FEW tests reach the first repair."""
@@ -349,14 +356,15 @@ def doubts(group: Group) -> str:
 def compared(repairs: Sequence[Repair]) -> list[Repair]:
     """Select the repairs whose behaviour is compared: for each set of repaired tests, the most likely single edits."""
     single = [repair for repair in repairs if repair.second is None]
-    sets = sorted({repair.fixed for repair in single}, key=lambda fixed: -len(fixed))[:MOST_SETS]
+    sets = sorted({repair.fixed for repair in single}, key=lambda fixed: -len(fixed))
+    most = min(MOST_COMPARED, max(LEAST_COMPARED, MOST_OF_ALL // max(1, len(sets))))
     by_set = (
         sorted(
             (one for one in single if one.fixed == fixed), key=lambda one: (bool(one.former), worth(one)), reverse=True
         )
         for fixed in sets
     )
-    return [repair for members in by_set for repair in members[:MOST_COMPARED]]
+    return [repair for members in by_set for repair in members[:most]]
 
 
 def answers(comparison: Comparison) -> Behaviour:

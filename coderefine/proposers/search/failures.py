@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
+
 from coderefine.core import Case, Failure, Patch, Situation
 from coderefine.runner.cold_pool import AnyPool
 
 Symptom = tuple[str, str, str]
+MOST_FIRST, MORE_FIRST, CHEAP = 3, 8, 0.01
+"""Number of failing tests that run first on a candidate, and how many do if they take CHEAP seconds together."""
 NO_FIXTURE = "FixtureLookupError"
 """A test asks for a fixture that does not exist, often that of a plug-in: no change to the program repairs it."""
 
@@ -56,6 +60,22 @@ def in_order(failing: list[Case], pool: AnyPool, covering: frozenset[str]) -> li
         functions.setdefault(case.id.split("[")[0], case.id)
     every = dict.fromkeys((*kinds.values(), *functions.values(), *(case.id for case in fit)))
     return sorted(every, key=lambda name: name not in covering and name not in pool.broken)
+
+
+def first_on(failing: Sequence[str], executing: Collection[str], seconds: Mapping[str, float]) -> tuple[str, ...]:
+    """Select the tests that run first on an edit of a statement: those of `failing`, in this order, that execute it.
+
+    A test that does not execute the statement tells nothing about the edit. `seconds`: durations by test.
+    """
+    chosen: list[str] = []
+    spent = 0.0
+    for name in failing:
+        if name in executing:
+            spent += seconds.get(name, CHEAP)
+            if len(chosen) >= MOST_FIRST and (spent > CHEAP or len(chosen) >= MORE_FIRST):
+                break
+            chosen.append(name)
+    return tuple(chosen)
 
 
 def _symptom(case: Case) -> object:

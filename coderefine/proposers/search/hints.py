@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from coderefine.core import Case, Failure
+from coderefine.proposers.search.differences import operations
 
 BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
     "NameError": {"variable": 2.0, "global": 2.0, "receiver": 2.5, "function": 1.5, "invented": 0.7, "from-here": 0.7},
@@ -20,6 +21,7 @@ BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
         "outdent": 1.0,
     },
     "AttributeError": {
+        "other-type": 3.0,
         "attribute": 2.0,
         "field-of": 1.5,
         "wrap": 1.0,
@@ -68,6 +70,7 @@ BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
     },
     "ValueError": {"wrap": 0.7, "argument-added": 0.5, "early-return": 0.5, "text": 0.5, "made-conditional": 0.3},
     "ZeroDivisionError": {
+        "zero-divisor": 3.0,
         "early-return": 2.0,
         "number": 1.0,
         "early-raise": 0.7,
@@ -90,6 +93,8 @@ BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
 }
 """Log odds of each operator, by the exception that a failing test raised inside the program."""
 
+DIFFERENCE = 3.0
+"""Log odds of the operator that applies an operation which explains every failure."""
 CLASS_WANTED = re.compile(r"is(?:instance|subclass)\(\) arg \d must be a (?:type|class)")
 """CPython's message for an object where a class is wanted, such as the arguments of `isinstance` in the wrong order."""
 
@@ -140,6 +145,7 @@ BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
     (re.compile(r"changed size during iteration"), {"copy": 3.0, "wrap": 2.0}),
     (re.compile(r"<generator object|coroutine"), {"wrap": 1.5, "await": 3.0, "display": 1.0, "statement-kind": 1.0}),
     (re.compile(r"was never awaited"), {"await": 3.0}),
+    (re.compile(r"does not match format"), {"format": 3.0}),
     (CLASS_WANTED, {"misspelt": 3.0}),
 )
 
@@ -156,7 +162,8 @@ class Hints:
 
     `undefined`: names that are undefined in failing tests. `none`: a test failed because of a None. `lacking`:
     attributes that were looked up on None. `slips`: names that were not found, each with the most similar existing
-    ones. `class_wanted`: `isinstance` or `issubclass` got another object in place of a class.
+    ones. `class_wanted`: `isinstance` or `issubclass` got another object in place of a class. `operations`: what turns
+    actual values into the expected ones, see `differences.operations`.
     """
 
     odds: Mapping[str, float] = field(default_factory=dict)
@@ -165,6 +172,7 @@ class Hints:
     lacking: tuple[str, ...] = ()
     slips: tuple[tuple[str, tuple[str, ...]], ...] = ()
     class_wanted: bool = False
+    operations: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, failing: Iterable[Case]) -> Hints:
@@ -178,7 +186,9 @@ class Hints:
         none = any(NONE.search(text) for text in texts)
         slips = {failure.wrong: failure.nearest for failure in failures if failure.nearest}
         wanted = bool(CLASS_WANTED.search("\n".join(texts)))
-        return cls(found, _named(UNDEFINED, texts), none, _named(LACKING, texts), tuple(slips.items()), wanted)
+        shapes = operations(texts)
+        found["difference"] = DIFFERENCE * max(shapes.values(), default=0.0)
+        return cls(found, _named(UNDEFINED, texts), none, _named(LACKING, texts), tuple(slips.items()), wanted, shapes)
 
 
 def _named(pattern: re.Pattern[str], texts: Iterable[str]) -> tuple[str, ...]:

@@ -11,13 +11,15 @@ from types import MappingProxyType
 from coderefine.core import Case, Coverage, Steps
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
-from coderefine.proposers.search.localise import Spectrum, inside_functions, running, suspects, test_sources
+from coderefine.proposers.search.localise import Spectrum, Suspects, inside_functions, running, suspects, test_sources
 from coderefine.proposers.search.past import PastChange
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Function, Module
 
 MOST_SITES = 400
 """Maximum number of statements to edit: the most suspicious ones."""
+SEPARATE, MOST_GROUPS = 1.0, 8
+"""Factor of the suspicion that follows from one group of failing tests alone, and maximum number of such groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +51,49 @@ def ranked(
     """
     modules, tests = parsed(observation.files), parsed(observation.tests)
     entered = {path: module for path, module in modules.items() if path in observation.entered}
+    constants = _imported(entered.values(), {path: one for path, one in modules.items() if path not in entered})
     failing, sources = observation.failing, test_sources(observation.failing, tests)
     coverage = {**observation.coverage, **inside_functions(entered, observation.imported, failing)}
-    constants = _imported(entered.values(), {path: one for path, one in modules.items() if path not in entered})
-    found = suspects(entered, coverage, failing, sources, tests=tests, steps=observation.steps, constants=constants)
+
+    def suspected(cases: Sequence[Case]) -> Suspects:
+        """Return what follows if `cases` were the only failing tests."""
+        others = {case.id for case in failing} - {case.id for case in cases}
+        own = {name: lines for name, lines in coverage.items() if name not in others}
+        texts = {case.id: sources[case.id] for case in cases if case.id in sources}
+        return suspects(entered, own, cases, texts, tests=tests, steps=observation.steps, constants=constants)
+
+    found = suspected(failing)
+    views = [(found, Hints.of(failing))]
+    views += [(suspected(group), Hints.of(group)) for group in separate(failing, found.spectrum)]
+    seen: dict[ast.AST, Mapping[str, str]] = {}
+    likely: dict[ast.stmt, tuple[float, Suspects, Hints]] = {}
+    for suspected_here, hints in views:
+        seen |= suspected_here.seen
+        factor = 1.0 if suspected_here is found else SEPARATE
+        for stmt, weight in suspected_here.weights.items():
+            if stmt not in likely or factor * weight > likely[stmt][0]:
+                likely[stmt] = (factor * weight, suspected_here, hints)
     world = ProjectContext({**entered, **modules}, changes=changes)
-    hints, spans = Hints.of(failing), running(entered, failing)
-    best = sorted(found.weights.items(), key=lambda item: -item[1])[:MOST_SITES]
-    contexts = _contexts({**entered, **constants}, [stmt for stmt, _ in best], world, found.seen)
+    spans = running(entered, failing)
+    best = sorted(likely.items(), key=lambda item: -item[1][0])[:MOST_SITES]
+    contexts = _contexts({**entered, **constants}, [stmt for stmt, _ in best], world, seen)
     sites = [
-        Site(contexts[stmt], stmt, suspicion, found.raised, hints, spans.get(stmt, frozenset()))
-        for stmt, suspicion in best
+        Site(contexts[stmt], stmt, suspicion, here.raised, hints, spans.get(stmt, frozenset()))
+        for stmt, (suspicion, here, hints) in best
     ]
     kept = [site for site in sites if function_of(site)[1] not in observation.asserting.get(site.module.path, ())]
     return kept, found.spectrum
+
+
+def separate(failing: Sequence[Case], spectrum: Spectrum) -> list[list[Case]]:
+    """Group failing tests that may fail for the same reason; [] if there is one group, or more than MOST_GROUPS.
+
+    Tests of one function belong together, and tests that crashed in the same statement.
+    """
+    groups: dict[object, list[Case]] = {}
+    for case in failing:
+        groups.setdefault(spectrum.raised.get(case.id) or case.id.split("[")[0], []).append(case)
+    return list(groups.values()) if 1 < len(groups) <= MOST_GROUPS else []
 
 
 def _imported(modules: Iterable[Module], others: Mapping[str, Module]) -> dict[str, Module]:

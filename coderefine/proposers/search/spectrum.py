@@ -15,9 +15,9 @@ from coderefine.core import Case, Coverage, Line, Step, Steps
 from coderefine.proposers.search.syntax import Function, Module, own_nodes
 from coderefine.source import first_line
 
-CONNECTING, SHARE = 8, 0.05
+CONNECTING, SHARE, MOSTLY = 8, 0.05, 0.5
 """A statement that more passing tests execute than these, and a larger share of them, does not connect failing ones:
-most tests of a web framework handle a request, whatever they fail for."""
+most tests of a web framework handle a request, whatever they fail for. Nor does one that most passing tests execute."""
 SET_UP, ELSEWHERE = 0.8, 0.3
 """Weight of a statement that ran only in the setup of the failed assertion; of one that ran only in other parts."""
 ACCIDENTS = frozenset(
@@ -155,8 +155,11 @@ class Spectrum:
     @property
     def together(self) -> set[frozenset[str]]:
         """Return the sets of failing tests that execute one statement, without those that many tests execute."""
-        most = max(CONNECTING, SHARE * self.traced)
-        return {tests for stmt, tests in self.failing.items() if self.passing.get(stmt, 0) <= most}
+        return {tests for stmt, tests in self.failing.items() if self.connects(stmt)}
+
+    def connects(self, stmt: ast.stmt) -> bool:
+        """Return whether few passing tests execute `stmt`, so that failing ones which do may have one reason."""
+        return self.passing.get(stmt, 0) <= min(max(CONNECTING, SHARE * self.traced), MOSTLY * self.traced)
 
     @property
     def ran(self) -> dict[ast.stmt, int]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coderefine.core import Case, Frame
+from coderefine.proposers.search.differences import compared
 from coderefine.proposers.search.spectrum import names_in
 from coderefine.proposers.search.syntax import Function, Module, own_nodes
 from coderefine.runner.cold import is_hung
@@ -30,28 +31,16 @@ BLANKS = (
     "indent",
 )
 ORDER = ("sorted", "sort", "reverse", "reversed", "min", "max", "key", "insert", "append", "appendleft", "extendleft")
-COMPARED = re.compile(r"(?:assert |AssertionError: )?(?P<one>.+?) (?:==|!=) (?P<two>.+)")
-"""Messages of pytest and unittest for two values that are not equal."""
 
 
 def differing(messages: Iterable[str]) -> frozenset[str]:
     """Return the names of operations that may have caused the differences that `messages` (of failures) show."""
     found: set[str] = set()
     for text in messages:
-        pair = _values(text.split("\n", 1)[0])
+        pair = compared(text)
         if pair is not None:
             found.update(_names(*pair))
     return frozenset(found)
-
-
-def _values(line: str) -> tuple[object, object] | None:
-    match = COMPARED.fullmatch(line.strip())
-    if match is None:
-        return None
-    try:
-        return ast.literal_eval(match["one"]), ast.literal_eval(match["two"])
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
 
 
 def _names(one: object, two: object) -> tuple[str, ...]:

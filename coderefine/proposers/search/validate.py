@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
+import textwrap
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from coderefine.core import Status
-from coderefine.proposers.search.emit import apply
-from coderefine.proposers.search.enumeration import Proposed
+from coderefine.proposers.search.emit import apply, lines_of
+from coderefine.proposers.search.enumeration import Proposed, shifted
+from coderefine.proposers.search.failures import MOST_FIRST
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import Edit
+from coderefine.proposers.search.syntax import Edit, Function
 from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.cold_pool import AnyPool
+from coderefine.source import first_line
 
-MOST_FIRST = 3
-"""Number of failing tests that run on every candidate; the others run only if these pass."""
 LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 1.5, 3.0, 0.3
-"""After the first repair the search continues for GRACE_SHARE of the time so far, within these bounds in seconds."""
+"""After a repair of tests that no other one repairs, the search continues for GRACE_SHARE of the time so far, within
+these bounds in seconds."""
 LEAST_JUDGED, LONGEST_GRACE = 40, 8.0
-"""Number of candidates to judge after the first repair, also if that takes more time, but no more seconds than these:
-whether a rival is found must not depend on how busy the machine is."""
-PARTIAL = 2
-"""Factor of both while no repair makes all failing tests pass: one of the others may complete it."""
+"""Number of candidates to judge after it, also if that takes more time, but no more seconds than these: whether a rival
+is found must not depend on how busy the machine is."""
+UNEXPLAINED, LONGER = 4, 2
+"""Factors of the two while no repair is known for some failing test: it most likely has another fault."""
 DOUBT, FEW = 3.0, 0.5
 """Least additional seconds: to find a better repair when there is evidence against the best one, and to find rivals of
 one that few tests reach."""
@@ -46,7 +49,8 @@ class Repair:
     """A proposal that passed the tests. `fixed`: the failing tests that it makes pass; `whole`: whether these are all.
 
     `second`: the other proposal, if two were combined; `parts`: the tests that each of the two makes pass alone.
-    `former`: the earlier state of its lines that it restores, see `past.former`; "" for none.
+    `former`: the earlier state of its lines that it restores, see `past.former`; "" for none. `ignores`: with it, its
+    function no longer reads a parameter, or returns a constant in place of what it computed.
     """
 
     proposed: Proposed
@@ -57,6 +61,11 @@ class Repair:
     second: Proposed | None = None
     parts: tuple[frozenset[str], ...] = ()
     former: str = ""
+    ignores: bool = False
+
+    @property
+    def edits(self) -> list[Proposed]:
+        return [one for one in (self.proposed, self.second) if one is not None]
 
 
 @dataclass(slots=True)
@@ -77,6 +86,8 @@ class Clock:
 
 Covering = Callable[[Proposed], frozenset[str]]
 """Failing tests that the statement of a proposal may explain."""
+First = Callable[[Proposed], tuple[str, ...]]
+"""Failing tests that run first on a proposal; the others run only if these pass."""
 
 
 class Trial:
@@ -90,6 +101,7 @@ class Trial:
         tell: Callable[[int, int], None],
         covering: Covering,
         *,
+        first: First = lambda _: (),
         fastest: str = "hot",
         prefer: Callable[[Site], None] = lambda _: None,
     ) -> None:
@@ -101,7 +113,16 @@ class Trial:
         self.clock = clock
         self._tell = tell
         self._covering = covering
+        self._first = first
         self._seeds: list[Repair] = []
+        self._held: list[Repair] = []
+        """Confirmed partial repairs with which other failing tests that run their statement still fail."""
+        self._elsewhere: dict[int, frozenset[str]] = {}
+        """Tests that a partial repair, by its id, makes pass together with another one."""
+        self._explained: frozenset[str] = frozenset()
+        """Failing tests that some repair makes pass."""
+        self._since = 0.0
+        """Seconds on the clock when these became more."""
         self._given: dict[int, tuple[Proposed, dict[str, bytes]]] = {}
         self._waiting: list[tuple[int, frozenset[str], bool]] = []
         """Partial repairs: number, repaired tests, and whether all tests that reach the edit have run."""
@@ -120,15 +141,15 @@ class Trial:
 
     def go_on(self, proposals: Iterator[Proposed], seconds: float) -> None:
         """Continue the search for at least `seconds` and MORE_JUDGED candidates."""
-        since = self.clock.spent - self.repairs[0].at
+        since = self.clock.spent - self._since
         self._more, self._longest = since + seconds, since + LONGEST_GRACE
         self._least = self.judged - self._before + MORE_JUDGED
         self.run(proposals)
 
     def run(self, proposals: Iterator[Proposed]) -> None:
         """Judge `proposals` until the extra time after the first repair is over, or time or proposals run out."""
-        first, several = self._failing[:MOST_FIRST], len(self._failing) > 1
-        plan = Plan(first=first, keep_going=several, fastest=self._fastest, many=True)
+        several = len(self._failing) > 1
+        plan = Plan(first=self._failing[:MOST_FIRST], keep_going=several, fastest=self._fastest, many=True)
         more = True
         while more and not self._over():
             feed = _Feed(self, proposals)
@@ -144,12 +165,11 @@ class Trial:
             return True
         if not self.repairs:
             return False
-        first = self.repairs[0].at
-        since = self.clock.spent - first
-        times = 1 if any(repair.whole for repair in self.repairs) else PARTIAL
+        since = self.clock.spent - self._since
+        times, longer = (1, 1) if self._explained.issuperset(self._failing) else (UNEXPLAINED, LONGER)
         if self.judged - self._before < times * self._least:
-            return since > max(self._more, times * self._longest)
-        return since > max(self._more, min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * first)))
+            return since > max(self._more, longer * self._longest)
+        return since > max(self._more, min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * self._since)))
 
     def candidate(self, proposed: Proposed) -> Candidate | None:
         """Convert the proposal to a candidate; None if the file's encoding cannot represent it."""
@@ -160,7 +180,7 @@ class Trial:
         self.tried += 1
         self.frontier = min(self.frontier, proposed.scored.score)
         self._given[self.tried] = (proposed, {proposed.path: data})
-        return Candidate(self.tried, {proposed.path: data}, rough=True)
+        return Candidate(self.tried, {proposed.path: data}, rough=True, first=self._first(proposed))
 
     def again(self, *, only: bool) -> Candidate | None:
         """Return the next candidate to be judged once more, None if it is not its turn. `only`: no others are left."""
@@ -225,17 +245,25 @@ class Trial:
     def _wanted(self, fixed: frozenset[str]) -> bool:
         """Return whether another partial repair of `fixed` is useful: for combining, or as a rival of another one."""
         if any(fixed <= seed.fixed for seed in self._seeds):
-            return sum(repair.fixed == fixed for repair in self.repairs) in range(1, MOST_RIVALS)
+            return sum(repair.fixed == fixed for repair in (*self.repairs, *self._held)) in range(1, MOST_RIVALS)
         return len(self._seeds) < MOST_SEEDS
 
     def _seed(self, seed: Repair) -> None:
-        """Store a confirmed partial repair, and combine it with those stored before."""
-        if not any(seed.fixed <= other.fixed for other in self._seeds):
+        """Store a confirmed partial repair, and combine it with those stored before.
+
+        Where other failing tests run its statement, it is a lucky edit unless another repair makes these pass with it.
+        """
+        new = not any(seed.fixed <= other.fixed for other in self._seeds)
+        if new or not self._covering(seed.proposed) <= seed.fixed:
             for other in self._seeds:
-                self._compose(other, seed)
+                self._compose(other, seed, new=new)
+        if new:
             self._seeds.append(seed)
-        if self._covering(seed.proposed) <= seed.fixed:  # else the same place still fails otherwise: a lucky edit
-            self._add(seed)
+        self._held.append(seed)
+        for held in self._held.copy():
+            if self._covering(held.proposed) <= held.fixed | self._elsewhere.get(id(held), frozenset()):
+                self._held = [one for one in self._held if one is not held]
+                self._add(held)
 
     def fall_back(self) -> None:
         """If there is no repair, accept edits that repair most of the failing tests that run their statement."""
@@ -248,19 +276,29 @@ class Trial:
 
         Near one that repairs only some, the search would find more of the same, and later what completes it.
         """
-        if not self.repairs:
-            self._before = self.judged
+        if not repair.fixed <= self._explained:
+            self._explained |= repair.fixed
+            self._before, self._since = self.judged, self.clock.spent
         if repair.whole and not any(other.whole for other in self.repairs):
             self._prefer(repair.proposed.scored.site)
         self.repairs.append(repair)
 
-    def _compose(self, one: Repair, two: Repair) -> None:
-        """Combine two partial repairs, of different faults with different tests, into one candidate."""
-        files = merged(one, two)
+    def _compose(self, one: Repair, two: Repair, *, new: bool) -> None:
+        """Judge two partial repairs, of different faults with different tests, as one candidate.
+
+        It is a repair if it makes all failing tests pass, and `new`: there was none like `two`.
+        """
+        files = merged([*one.edits, *two.edits])
         if files is None or one.fixed <= two.fixed or two.fixed <= one.fixed:
             return
-        for judged in self.pool.judge([Candidate(0, files)], Plan(first=self._failing)):
-            if judged.plausible:
+        both = one.fixed | two.fixed
+        plan = Plan(first=tuple(sorted(both)), known=frozenset(self._failing) - both)
+        for judged in self.pool.judge([Candidate(0, files)], plan):
+            if not judged.plausible:
+                continue
+            for repair in (one, two):
+                self._elsewhere[id(repair)] = self._elsewhere.get(id(repair), frozenset()) | both
+            if new and both.issuperset(self._failing):
                 self._add(
                     Repair(
                         one.proposed,
@@ -282,19 +320,50 @@ def passing(pool: AnyPool, repairs: Sequence[Repair], tests: Sequence[str], cloc
     return [repair for at, repair in enumerate(repairs) if at not in wrong]
 
 
-def merged(one: Repair, two: Repair) -> dict[str, bytes] | None:
-    """Return the files with both edits applied; None if these overlap."""
-    first, second = one.proposed, two.proposed
-    if first.path != second.path:
-        return {**one.files, **two.files}
-    module = first.scored.site.module
-    parts = sorted((*first.scored.edit.parts, *second.scored.edit.parts), key=lambda part: part.start)
-    if any(left.end > right.start or left.start == right.start for left, right in itertools.pairwise(parts)):
-        return None
+def merged(edits: Sequence[Proposed]) -> dict[str, bytes] | None:
+    """Return the files with all of the `edits`, which are of one tree, applied; None if some of them overlap."""
+    by_path: dict[str, list[Proposed]] = {}
+    for proposed in edits:
+        by_path.setdefault(proposed.path, []).append(proposed)
+    files = {}
+    for path, members in by_path.items():
+        module = members[0].scored.site.module
+        parts = sorted((part for one in members for part in one.scored.edit.parts), key=lambda part: part.start)
+        if any(left.end > right.start or left.start == right.start for left, right in itertools.pairwise(parts)):
+            return None
+        try:
+            files[path] = module.source.encode(apply(module.text, Edit(tuple(parts))))
+        except UnicodeEncodeError:
+            return None
+    return files
+
+
+def ignores(proposed: Proposed) -> bool:
+    """Return whether an edit leaves its function without any use of a parameter, or of what it returned there."""
+    site = proposed.scored.site
+    module, function, parts = site.module, site.local.function, proposed.scored.edit.parts
+    if function is None or isinstance(site.stmt, Function):
+        return False
+    start, end = lines_of(module, function)
+    if any(part.start < start or part.end > end for part in parts):
+        return False
+    text = textwrap.dedent(apply(module.text[start:end], shifted(parts, start)))
     try:
-        return {first.path: module.source.encode(apply(module.text, Edit(tuple(parts))))}
-    except UnicodeEncodeError:
-        return None
+        after = ast.parse(text).body[0]
+    except (SyntaxError, IndexError):
+        return False
+    lost = _reads(function) - _reads(after)
+    if not lost.isdisjoint(site.local.parameters):
+        return True
+    old = site.stmt.value if isinstance(site.stmt, ast.Return) else None
+    line = site.stmt.lineno - first_line(function) + 1
+    new = next((node for node in ast.walk(after) if isinstance(node, ast.Return) and node.lineno == line), None)
+    computed = old is not None and any(isinstance(node, ast.Name | ast.Call) for node in ast.walk(old))
+    return computed and new is not None and isinstance(new.value, ast.Constant)
+
+
+def _reads(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 class _Feed:

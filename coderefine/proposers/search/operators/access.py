@@ -27,6 +27,10 @@ def slices(site: Site) -> Iterator[Edit]:
             options = _sliced(site, piece) if isinstance(piece, ast.Slice) else _indexed(base, site.code(piece))
             for text, weight in (*options, *_shortened(site, node)):
                 yield from site.swap(node, f"{base}[{text}]", weight)
+        elif isinstance(node, ast.Call) and len(node.args) == 2 and isinstance(node.args[1], ast.Name | ast.Attribute):
+            first, second = map(site.code, node.args)
+            if first == second:
+                yield from site.swap(node.args[1], f"{second}[1:]", 3.0)
 
 
 def _shortened(site: Site, node: ast.Subscript) -> Iterator[tuple[str, float]]:

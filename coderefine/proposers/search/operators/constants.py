@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -224,6 +225,7 @@ def format_pieces(site: Site) -> Iterator[Edit]:
             and not _docstring(site, node)
         ):
             yield from _pieces(site, node, PATTERN)
+            yield from _directives(site, node)
 
 
 FORMAT = (
@@ -270,6 +272,15 @@ def _pieces(site: Site, node: ast.expr, table: tuple[tuple[re.Pattern[str], tupl
                 for text in _near(match.group()) if option == "near" else (option,):
                     if text != match.group():
                         yield Edit((Replacement(start + match.start(), start + match.end(), text),), 1.0)
+
+
+def _directives(site: Site, node: ast.expr) -> Iterator[Edit]:
+    """Let two neighbouring directives of a format change places: `%d.%m.` for `%m.%d.`."""
+    start, found = site.module.start(node), list(re.finditer(r"%[a-zA-Z]", site.code(node)))
+    for one, two in itertools.pairwise(found):
+        if one.group() != two.group():
+            pairs = ((one, two.group()), (two, one.group()))
+            yield Edit(tuple(Replacement(start + at.start(), start + at.end(), text) for at, text in pairs), 3.0)
 
 
 def _near(text: str) -> tuple[str, ...]:
