@@ -13,6 +13,8 @@ MOST_ADDED = 3
 """Maximum length of a text that is put before or behind a value: a longer one would be an answer, no repair."""
 FACTORS = (2, 3, 4, 7, 10, 12, 24, 60, 100, 1000, 1024, 3600)
 """Factors between usual units, and small ones."""
+HUGE = 1e15
+"""Numbers from which on no operation is looked for."""
 MOST_DIGITS = 4
 """Maximum number of decimals of a rounding."""
 
@@ -36,24 +38,27 @@ def operations(messages: Iterable[str]) -> dict[str, float]:
 
 
 def _of_pair(actual: object, expected: object) -> Iterator[str]:
+    if actual == expected or isinstance(actual, bool) or isinstance(expected, bool):
+        return
     if isinstance(actual, str) and isinstance(expected, str):
-        yield from _of_texts(actual, expected)
+        if actual and expected:
+            yield from _of_texts(actual, expected)
     elif isinstance(actual, list) and isinstance(expected, list):
         yield from _of_lists(actual, expected)
-    elif _is_number(actual) and _is_number(expected) and actual != expected:
-        yield from _of_numbers(float(actual), float(expected))  # type: ignore[arg-type]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    elif (
+        isinstance(actual, int | float)
+        and isinstance(expected, int | float)
+        and max(abs(actual), abs(expected)) < HUGE  # neither infinite, nor too long for a float
+    ):
+        yield from _of_numbers(float(actual), float(expected))
 
 
 def _of_texts(actual: str, expected: str) -> Iterator[str]:
     before, found, behind = expected.partition(actual)
-    if found and actual and max(len(before), len(behind)) <= MOST_ADDED:
+    if found and max(len(before), len(behind)) <= MOST_ADDED:
         yield " + ".join(filter(None, (_quoted(before), "{}", _quoted(behind))))
     before, found, behind = actual.partition(expected)
-    if found and expected:
+    if found:
         yield from _of_ends(before, behind)
     pairs = {(one, two) for one, two in zip(actual, expected, strict=False) if one != two}
     if len(actual) == len(expected) and len(pairs) == 1:
@@ -75,8 +80,6 @@ def _of_ends(before: str, behind: str) -> Iterator[str]:
 
 
 def _of_lists(actual: list[object], expected: list[object]) -> Iterator[str]:
-    if actual == expected:
-        return
     if actual[::-1] == expected:
         yield "{}[::-1]"
     if list(dict.fromkeys(map(repr, actual))) == list(map(repr, expected)):
@@ -99,7 +102,7 @@ def _of_numbers(actual: float, expected: float) -> Iterator[str]:
         if actual // factor == expected:
             yield f"{{}} // {factor}"
     if actual == -expected:
-        yield "-{}"
+        yield from ("-{}", *(["abs({})"] if actual < 0 else []))
     if int(actual) == expected:
         yield "int({})"
     yield from (f"round({{}}, {digits})" for digits in range(1, MOST_DIGITS + 1) if round(actual, digits) == expected)

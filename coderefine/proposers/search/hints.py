@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from coderefine.core import Case, Failure
 from coderefine.proposers.search.differences import operations
@@ -130,7 +131,14 @@ BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
     ),
     (
         re.compile(r"assert None (==|is not)|(==|is) None\b"),
-        {"statement-kind": 1.5, "returned": 1.5, "invented": 0.7, "none-value": 1.0, "produced": 1.5},
+        {
+            "statement-kind": 1.5,
+            "returned": 1.5,
+            "invented": 0.7,
+            "none-value": 1.0,
+            "produced": 1.5,
+            "loop-return": 2.0,
+        },
     ),
     (
         re.compile(
@@ -156,7 +164,7 @@ UNDEFINED = re.compile(r"(?:name|variable) '(\w+)' (?:is not defined|referenced 
 """CPython's messages for a name without a value, before and since 3.11."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Hints:
     """Log odds by operator name; 0 for others.
 
@@ -173,6 +181,12 @@ class Hints:
     slips: tuple[tuple[str, tuple[str, ...]], ...] = ()
     class_wanted: bool = False
     operations: Mapping[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def factors(self) -> tuple[float, ...]:
+        """Return the numbers by which `operations` multiply."""
+        pairs = (shape.removeprefix("{} ").split(" ") for shape in self.operations if re.match(r"\{\} [*/] ", shape))
+        return tuple(float(number) if sign == "*" else 1 / float(number) for sign, number in pairs)
 
     @classmethod
     def of(cls, failing: Iterable[Case]) -> Hints:

@@ -18,8 +18,9 @@ from coderefine.proposers.search.syntax import Function, Module
 
 MOST_SITES = 400
 """Maximum number of statements to edit: the most suspicious ones."""
-SEPARATE, MOST_GROUPS = 1.0, 8
-"""Factor of the suspicion that follows from one group of failing tests alone, and maximum number of such groups."""
+SMALL, SEPARATE, SELDOM, MOST_GROUPS = 40, 0.9, 0.4, 8
+"""Factors of the suspicion that follows from one group of failing tests alone: where up to SMALL passing tests were
+traced, and in larger suites, where all failing tests mostly have one reason. Maximum number of such groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def ranked(
     likely: dict[ast.stmt, tuple[float, Suspects, Hints]] = {}
     for suspected_here, hints in views:
         seen |= suspected_here.seen
-        factor = 1.0 if suspected_here is found else SEPARATE
+        factor = 1.0 if suspected_here is found else SEPARATE if found.spectrum.traced <= SMALL else SELDOM
         for stmt, weight in suspected_here.weights.items():
             if stmt not in likely or factor * weight > likely[stmt][0]:
                 likely[stmt] = (factor * weight, suspected_here, hints)

@@ -14,6 +14,8 @@ from coderefine.proposers.search.syntax import Edit, Replacement
 from coderefine.proposers.search.value_kinds import fits
 
 MOST_STRINGS = 40
+FACTOR = 4.0
+"""Weight of a number that is changed as the failure's actual value has to be to become the expected one."""
 USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")
 
 
@@ -38,6 +40,8 @@ def _other_numbers(site: Site, node: ast.AST, value: float) -> Iterator[tuple[fl
     usual = _index(value) if _picks(site, node) else _shifted(value)
     for new, weight in (*usual, *((other, 1.0) for other in _nearby(site, node))):
         options[new] = max(options.get(new, 0.0), weight)
+    for factor in site.hints.factors:
+        options[value * factor] = max(options.get(value * factor, 0.0), FACTOR)
     for new, weight in options.items():
         shaped = int(new) if isinstance(value, int) and float(new).is_integer() else new
         if shaped != value and (_alike(value, shaped) or weight >= 0.3):

@@ -170,6 +170,9 @@ def _caught(site: Site, handler: ast.ExceptHandler) -> Iterator[Edit]:
         if isinstance(target, ast.Name):
             for name, weight in _errors(site, target.id).items():
                 yield from site.swap(target, name, weight)
+    uncaught = [name for name in site.raised if name in EXCEPTIONS and name != "AssertionError"]
+    for name in uncaught if not isinstance(handler.type, ast.Tuple) else ():
+        yield from site.swap(handler.type, name, 6.0)
     inner = site.code(handler.type).removeprefix("(").removesuffix(")")
     first = next((node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)), "")
     for name, weight in _errors(site, first).items():

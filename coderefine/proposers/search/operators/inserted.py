@@ -12,14 +12,18 @@ from coderefine.proposers.search.index import Piece
 from coderefine.proposers.search.operators import produced
 from coderefine.proposers.search.operators.names import likeness
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import DEFINITIONS, JUMPS, Edit
-from coderefine.proposers.search.value_kinds import fits
+from coderefine.proposers.search.syntax import DEFINITIONS, JUMPS, LOOPS, Edit
+from coderefine.proposers.search.value_kinds import dotted, fits
 
 ENOUGH = 400
 """Maximum number of statements copied from elsewhere."""
 EMPTY = {"list": "[]", "str": "''", "": "None"}
 LEAVING = ("return", "raise", "break", "continue")
 """First keywords of jump statements."""
+UPDATED = re.compile(r"([\w.]+?)(?: [-+]?= |\[|\.(?:append|extend|add)\()")
+"""The variable or attribute that a statement updates."""
+IDLE = 2.0
+"""Bonus of an update of what is read, and else always has the empty value that it began with."""
 HOLE = 1.5
 """Bonus of a statement that replaces `pass`, where one may have been omitted."""
 
@@ -32,8 +36,32 @@ def from_here(site: Site) -> Iterator[Edit]:
 
 def invented(site: Site) -> Iterator[Edit]:
     """Insert a small update: of a counter, a collection or an attribute; a jump; a call of a method of the class."""
+    idle = _idle(site)
     for text, weight in _updates(site):
-        yield from _around(site, text, weight)
+        updated = UPDATED.match(text)
+        boost = IDLE if updated and updated[1] in idle else 0.0
+        yield from (replace(edit, boost=edit.boost + boost) for edit in _around(site, text, weight))
+
+
+def flushed(site: Site) -> Iterator[Edit]:
+    """Store the last group after a loop that stores each group when the next one begins: `groups.append(group)`."""
+    loop = site.stmt
+    if not isinstance(loop, LOOPS):
+        return
+    begun = {target.id for node in ast.walk(loop) if isinstance(node, ast.Assign) for target in _names(node.targets)}
+    for node in ast.walk(loop):
+        match node.value if isinstance(node, ast.Expr) else None:
+            case (
+                ast.Call(func=ast.Attribute(attr="append" | "add"), args=[ast.Name(id=name)])
+                | ast.Yield(value=ast.Name(id=name))
+            ) if name in begun:
+                for text in (f"if {name}:\n{site.module.step}{site.code(node)}", site.code(node)):
+                    if edit := emit.insertion(site.module, loop, text, after=True):
+                        yield edit
+
+
+def _names(nodes: list[ast.expr]) -> list[ast.Name]:
+    return [node for node in nodes if isinstance(node, ast.Name)]
 
 
 def defined(site: Site) -> Iterator[Edit]:
@@ -137,6 +165,47 @@ def _updates(site: Site) -> Iterator[tuple[str, float]]:
         ("return None", 0.3),
         ("return self", 0.7 if me else 0.0),
     )
+
+
+def _idle(site: Site) -> set[str]:
+    """Return the names of the function, and attributes of its class, that begin as empty, 0 or None and stay that."""
+    function, owner = site.local.function, site.local.owner
+    found = _unchanged(function, "") if function else set()
+    return found | (_unchanged(owner, f"{site.local.receiver}.") if owner and site.local.receiver else set())
+
+
+def _unchanged(tree: ast.AST, prefix: str) -> set[str]:
+    """Return the names that begin with `prefix` ("self.") and are bound once in `tree`, to an empty value, and read."""
+    bound: dict[str, list[ast.expr | None]] = {}
+    touched: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    bound.setdefault(dotted(target), []).append(value)
+                    if isinstance(target, ast.Subscript):
+                        touched.add(dotted(target.value))
+            case ast.AugAssign(target=target) | ast.AnnAssign(target=target) | ast.For(target=target):
+                touched.update(filter(None, map(dotted, ast.walk(target))))
+            case ast.Call(func=ast.Attribute(value=base), args=[_, *_]):
+                touched.add(dotted(base))
+            case ast.Tuple(ctx=ast.Store()) | ast.comprehension() | ast.withitem() | ast.NamedExpr():
+                touched.update(filter(None, map(dotted, ast.walk(node))))
+    read = {dotted(node) for node in ast.walk(tree) if isinstance(getattr(node, "ctx", None), ast.Load)}
+    return {
+        name
+        for name, values in bound.items()
+        if name.startswith(prefix) and len(values) == 1 and name in read - touched and _is_empty(values[0])
+    }
+
+
+def _is_empty(value: ast.expr | None) -> bool:
+    match value:
+        case ast.Constant(value=None | 0 | "" | False):
+            return True
+        case ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Call(func=ast.Name(id="set" | "list" | "dict"), args=[]):
+            return True
+    return False
 
 
 def _of_path(site: Site, path: str, names: list[str]) -> Iterator[tuple[str, float]]:

@@ -58,6 +58,18 @@ def outdent(site: Site) -> Iterator[Edit]:
             yield _moved(site, module.line_start(first_line(parent)), text, 0.7)
 
 
+def loop_return(site: Site) -> Iterator[Edit]:
+    """Move a `return` out of the loop that it ends too early, behind that loop."""
+    module, loop = site.module, site.stmt
+    at = _after(module, loop) if isinstance(loop, LOOPS) else None
+    if at is None:
+        return
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Return) and module.alone(node) and len(module.block(node)) > 1:
+            text = emit.reindented(module, node, module.indent(loop))
+            yield Edit((Replacement(*emit.lines_of(module, node), ""), Replacement(at, at, text)))
+
+
 def _behind(site: Site, parent: ast.stmt, text: str) -> Iterator[Edit]:
     module, node = site.module, site.stmt
     if node is site.siblings[-1] and parent.end_lineno == node.end_lineno:

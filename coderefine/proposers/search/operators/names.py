@@ -47,6 +47,8 @@ CONFUSED = (
     ("weekday", "isoweekday"),
     ("heappush", "heappop", "heapify", "heappushpop"),
     ("sin", "cos", "tan"),
+    ("degrees", "radians"),
+    ("nlargest", "nsmallest"),
     ("days", "seconds", "total_seconds"),
     ("day", "month", "year"),
     ("hour", "minute", "second", "microsecond"),
@@ -76,6 +78,20 @@ CONFUSED = (
     ("first", "last"),
 )
 """Groups of names that are often confused with each other."""
+COUNTERPARTS = {
+    one: other
+    for pair in (
+        "min max", "any all", "startswith endswith", "lower upper", "lstrip rstrip", "ljust rjust", "split rsplit",
+        "partition rpartition", "find rfind", "index rindex", "append appendleft", "pop popleft", "floor ceil",
+        "union intersection", "issubset issuperset", "removeprefix removesuffix", "degrees radians",
+        "nlargest nsmallest",
+        "bisect_left bisect_right", "add discard", "left right", "first last", "encode decode", "append extend",
+        "keys values", "weekday isoweekday", "seconds total_seconds",
+    )
+    for one, other in (pair.split(), pair.split()[::-1])
+}  # fmt: skip
+OPPOSITE = 1.0
+"""Boost of the name that means the opposite, or the same from the other side."""
 
 
 WRONG_KIND = frozenset({"TypeError", "AttributeError", "NameError", "UnboundLocalError"})
@@ -230,7 +246,8 @@ def attributes(site: Site) -> Iterator[Edit]:
     for node in site.exprs:
         if isinstance(node, ast.Attribute):
             for other, weight in attribute_options(site, node).items():
-                yield from site.swap(node, f"{site.code(node.value)}.{other}", weight)
+                boost = OPPOSITE if COUNTERPARTS.get(node.attr) == other else 0.0
+                yield from site.swap(node, f"{site.code(node.value)}.{other}", weight, boost)
 
 
 def attribute_options(site: Site, node: ast.Attribute) -> dict[str, float]:
@@ -294,7 +311,8 @@ def functions(site: Site) -> Iterator[Edit]:
         if _called(site, node):
             for other, weight in _other_functions(site, node.id, here).items():
                 if other != node.id:
-                    yield from site.swap(node, other, weight)
+                    boost = OPPOSITE if COUNTERPARTS.get(node.id) == other else 0.0
+                    yield from site.swap(node, other, weight, boost)
         elif node.id in BUILTINS:
             for other in _confused_builtins(node.id):
                 yield from site.swap(node, other, 0.7)

@@ -287,6 +287,29 @@ def by_one(site: Site) -> Iterator[Edit]:
             yield from site.swap(node, f"{text} - 1", bonus)
 
 
+def shifted(site: Site) -> Iterator[Edit]:
+    """Shift all indices of one sequence by one: `row[i] + row[i + 1]` for `row[i - 1] + row[i]`."""
+    by_base: dict[str, list[ast.expr]] = {}
+    for node in site.exprs:
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name | ast.BinOp):
+            by_base.setdefault(site.code(node.value), []).append(node.slice)
+    for indices in by_base.values():
+        for step in (-1, 1) if len(indices) > 1 else ():
+            edits = [emit.expression(site.module, index, _moved_by(site, index, step)) for index in indices]
+            yield Edit(tuple(part for edit in edits for part in edit.parts))
+
+
+def _moved_by(site: Site, index: ast.expr, step: int) -> str:
+    """Return the text of an index after adding `step`: `i` for `i + 1` and -1."""
+    match index:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=ast.Constant(value=int(number))):
+            total = (number if isinstance(op, ast.Add) else -number) + step
+            text = site.code(left)
+        case _:
+            total, text = step, site.code(index)
+    return f"{text} {'+' if total > 0 else '-'} {abs(total)}" if total else text
+
+
 def _one_after(node: ast.AST) -> int | None:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub) and isinstance(node.right, ast.Constant):
         return 1
