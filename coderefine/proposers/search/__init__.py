@@ -196,18 +196,22 @@ class Search(Searcher):
             self._listen(Event("note", f"search: {wrong[0]} passed in a fork of the warm tests and fails cold"))
 
     def _without_breaking(self, situation: Situation, views: Views, repairs: list[Repair]) -> list[Repair]:
-        """Return those of `repairs` that pass the tests that the last proposal broke, if it had not loaded them.
+        """Return those of `repairs` that pass the tests that the last proposal broke in its cold run.
 
-        Each of the others would break them in a cold run of its own.
+        Each of the others would break them in a cold run of its own. Where the search had loaded these tests, they fail
+        only after others of their file: those run before them in the same process.
         """
-        unforeseen = [name for name in broken(situation, self.proposed) if name not in self._loaded]
-        if not unforeseen or not repairs:
+        names = broken(situation, self.proposed)
+        if not names or not repairs:
             return repairs
-        self._listen(Event("stage", f"search: {counted(len(repairs), 'other repair')} and {unforeseen[0]}"))
-        clock = Clock(min(SCREENING, situation.seconds_left or SCREENING))
+        self._listen(Event("stage", f"search: {counted(len(repairs), 'other repair')} and {names[0]}"))
+        clock, cases = Clock(min(SCREENING, situation.seconds_left or SCREENING)), situation.best.cases
+        unforeseen = [name for name in names if name not in self._loaded]
+        files = files_of(unforeseen or names)
+        tests = unforeseen or [name for name in cases if name.partition("::")[0] in files]
         try:
-            with self._pool(situation, views, files_of(unforeseen), clock) as pool:
-                kept = passing(pool, repairs, unforeseen, clock)
+            with self._pool(situation, views, files, clock) as pool:
+                kept = passing(pool, repairs, tests, clock, {name for name, case in cases.items() if case.status.bad})
         except RunnerError as error:
             self._listen(Event("note", f"search: {error}"))
             return repairs

@@ -9,6 +9,7 @@ import textwrap
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from coderefine.core import Status
@@ -40,6 +41,8 @@ more after a fresh import, which takes several times as long."""
 MOSTLY = 3
 """Where there is no other repair, one counts that repairs at least this many times as many tests as run its statement
 and still fail: these may fail for another reason, such as the version of a dependency."""
+MOST_EVERY = 300
+"""Number of tests that run first on a candidate where a failing test fails only after others."""
 MOST_SEEDS, MOST_RIVALS = 40, 8
 """Number of confirmed partial repairs kept for combining, and of rival repairs of the same tests kept for comparing."""
 
@@ -124,8 +127,14 @@ class Trial:
         self._since = 0.0
         """Seconds on the clock when these became more."""
         self._given: dict[int, tuple[Proposed, dict[str, bytes]]] = {}
-        self._waiting: list[tuple[int, frozenset[str], bool]] = []
-        """Partial repairs: number, repaired tests, and whether all tests that reach the edit have run."""
+        self._waiting: list[tuple[Candidate, frozenset[str], bool]] = []
+        """Candidates with the tests that they repair, and whether all tests that reach the edit have run."""
+        self._alone: dict[tuple[str, ...], frozenset[str]] = {}
+        """Failing tests that pass on the unchanged tree where only these tests run."""
+        self._dependent = False
+        """Whether there are such tests: they fail for what other tests leave behind."""
+        self._every = tuple(pool.tests[:MOST_EVERY])
+        """What runs first on candidates then: all tests in one process, as in a cold run."""
         self._deferred: deque[Candidate] = deque()
         """Candidates to be judged once more, see EXACT."""
         self._hot, self._slow = 0.0, 0.0
@@ -180,7 +189,8 @@ class Trial:
         self.tried += 1
         self.frontier = min(self.frontier, proposed.scored.score)
         self._given[self.tried] = (proposed, {proposed.path: data})
-        return Candidate(self.tried, {proposed.path: data}, rough=True, first=self._first(proposed))
+        first = self._every if self._dependent else self._first(proposed)
+        return Candidate(self.tried, {proposed.path: data}, rough=True, first=first)
 
     def again(self, *, only: bool) -> Candidate | None:
         """Return the next candidate to be judged once more, None if it is not its turn. `only`: no others are left."""
@@ -196,11 +206,8 @@ class Trial:
         self._hot += judged.seconds * (not judged.slow)
         number = judged.candidate.number
         fixed = self._partly(judged)
-        if judged.plausible and len(fixed) == len(self._failing):
-            proposed, files = self._given[number]
-            self._add(Repair(proposed, frozenset(self._failing), whole=True, at=self.clock.spent, files=files))
-        elif fixed:
-            self._waiting.append((number, fixed, judged.plausible))
+        if fixed:
+            self._waiting.append((judged.candidate, fixed, judged.plausible))
         elif judged.rough and not judged.slow and not judged.hung:
             self._deferred.append(replace(judged.candidate, rough=False))
         else:
@@ -229,11 +236,20 @@ class Trial:
     def _confirm(self) -> None:
         """Run all tests on a few rivals, and on partial repairs of tests that no confirmed repair makes pass."""
         waiting, self._waiting = self._waiting, []
-        for number, fixed, confirmed in waiting:
+        for candidate, fixed, confirmed in waiting:
+            number = candidate.number
+            if self.clock.left > 0 and self._passing_alone(candidate.first) & fixed:
+                if candidate.first != self._every:
+                    self._deferred.append(replace(candidate, first=self._every, rough=False))
+                continue
             proposed, files = self._given.pop(number)
+            complete = confirmed or candidate.first == self._every == tuple(self.pool.tests)
+            if complete and len(fixed) == len(self._failing):
+                self._add(Repair(proposed, fixed, whole=True, at=self.clock.spent, files=files))
+                continue
             if self.clock.left <= 0 or not self._wanted(fixed):
                 continue
-            if confirmed:
+            if complete:
                 self._seed(Repair(proposed, fixed, whole=False, at=self.clock.spent, files=files))
                 continue
             plan = Plan(first=tuple(sorted(fixed)), then=None, known=frozenset(self._failing) - fixed)
@@ -241,6 +257,17 @@ class Trial:
                 if judged.plausible:
                     passed = frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
                     self._seed(Repair(proposed, passed, whole=False, at=self.clock.spent, files=files))
+
+    def _passing_alone(self, first: tuple[str, ...]) -> frozenset[str]:
+        """Return the failing tests that pass on the unchanged tree where only the tests `first` run."""
+        tests = first or self._failing[:MOST_FIRST]
+        if tests not in self._alone:
+            plan = Plan(first=tests, then=(), keep_going=True, fastest=self._fastest)
+            statuses = [one.statuses for one in self.pool.judge([Candidate(0, {})], plan)]
+            passed = frozenset(name for found in statuses for name, one in found.items() if one is Status.PASSED)
+            self._alone[tests] = passed.intersection(self._failing)
+            self._dependent = self._dependent or bool(self._alone[tests])
+        return self._alone[tests]
 
     def _wanted(self, fixed: frozenset[str]) -> bool:
         """Return whether another partial repair of `fixed` is useful: for combining, or as a rival of another one."""
@@ -312,10 +339,16 @@ class Trial:
                 )
 
 
-def passing(pool: AnyPool, repairs: Sequence[Repair], tests: Sequence[str], clock: Clock) -> list[Repair]:
-    """Return those of `repairs` with which `tests` pass; those that are not judged in time are kept."""
+def passing(
+    pool: AnyPool, repairs: Sequence[Repair], tests: Sequence[str], clock: Clock, failing: AbstractSet[str]
+) -> list[Repair]:
+    """Return those of `repairs` with which `tests` pass; those that are not judged in time are kept.
+
+    `failing`: tests that may fail.
+    """
+    pool.observe((), tests)
     candidates = (Candidate(at, repair.files) for at, repair in enumerate(repairs) if clock.left > 0)
-    judged = pool.judge(candidates, Plan(first=tuple(tests), known=pool.unfit))
+    judged = pool.judge(candidates, Plan(first=tuple(tests), known=pool.unfit | failing))
     wrong = {one.candidate.number for one in judged if not one.plausible}
     return [repair for at, repair in enumerate(repairs) if at not in wrong]
 

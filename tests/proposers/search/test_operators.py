@@ -154,6 +154,33 @@ RIGHT = [
     ("exception", body("raise KeyError(x)"), 2, "KeyError", "IndexError"),
     ("await", "async def f(x):\n    return x()\n", 2, "x()", "await x()"),
     ("decorator", "class A:\n    def size(self):\n        return 1\n", 2, "    def", "    @property\n    def"),
+    ("shifted", body("return x[y] + x[y + 1]"), 2, "x[y] + x[y + 1]", "x[y - 1] + x[y]"),
+    ("shifted", body("return x[y - 1] - x[y]"), 2, "x[y - 1] - x[y]", "x[y] - x[y + 1]"),
+    ("slice", body("return zip(x, x)"), 2, "(x, x)", "(x, x[1:])"),
+    ("format", body("return strptime(x, '%Y-%d-%m')"), 2, "%Y-%d-%m", "%Y-%m-%d"),
+    ("function", body("return max(x, y)"), 2, "max", "min"),
+    ("attribute", body("return x.partition(y)"), 2, "partition", "rpartition"),
+    (
+        "loop-return",
+        body("for i in x:", "    if i:", "        y += 1", "        return y"),
+        2,
+        "        return y\n",
+        "return y\n",
+    ),
+    (
+        "flushed",
+        body("z = []", "for i in x:", "    if i:", "        y.append(z)", "        z = []", "return y"),
+        3,
+        "    return y",
+        "    if z:\n        y.append(z)\n    return y",
+    ),
+    (
+        "flushed",
+        body("z = []", "for i in x:", "    if i:", "        yield z", "        z = []", "print(y)"),
+        3,
+        "    print",
+        "    yield z\n    print",
+    ),
 ]
 
 
@@ -239,6 +266,68 @@ def test_no_value_is_compared_or_combined_with_itself(text: str, vain: str) -> N
     line = text.count("\n")
     assert not any(vain in new for operator in ("variable", "ingredient") for new in made(operator, text, line))
     assert made("variable", text, line)
+
+
+def test_an_operation_that_explains_the_failure_is_applied_to_what_is_returned_first() -> None:
+    hints = Hints(operations={'{} + "."': 1.0})
+    program = body("return '.'.join(x) if y else x")
+    boosts = weighted("difference", program, 2, hints=hints, boost=True)
+    whole = program.replace("'.'.join(x) if y else x", "('.'.join(x) if y else x) + \".\"")
+    assert boosts[whole] == max(boosts.values()) > min(boosts.values())
+
+
+def test_a_number_is_multiplied_as_the_result_has_to_be() -> None:
+    program = body("return x * 10")
+    wanted = program.replace("10", "600")
+    assert wanted not in weighted("number", program, 2)
+    found = weighted("number", program, 2, hints=Hints(operations={"{} * 60": 1.0}))
+    assert found[wanted] == max(found.values())
+
+
+@pytest.mark.parametrize(
+    ("expression", "guarded"),
+    [
+        ("x / (x + y)", "x / (x + y) if (x + y) else 0.0"),
+        ("sum(x) / len(x)", "sum(x) / len(x) if x else 0.0"),
+        ("x // y", "x // y if y else 0"),
+    ],
+)
+def test_a_division_by_zero_is_avoided(expression: str, guarded: str) -> None:
+    program = body(f"return {expression}")
+    wanted = {program.replace(expression, text) for text in (guarded, guarded.replace("if (x + y)", "if x + y"))}
+    assert wanted & made("zero-divisor", program, 2, ("ZeroDivisionError",))
+    assert not made("zero-divisor", program, 2, ("ValueError",))
+
+
+def test_an_object_of_another_type_is_not_compared() -> None:
+    guard = "        if not isinstance(o, P):\n            return NotImplemented\n"
+    line = "        return self.x == o.x\n"
+    assert PAIR + guard + line in made("other-type", PAIR + line, 6, ("AttributeError",))
+    assert not made("other-type", PAIR + line, 6)
+    assert not made("other-type", PAIR.replace("__eq__", "like") + line, 6, ("AttributeError",))
+
+
+def test_the_exception_that_passed_by_a_handler_is_the_first_that_it_may_catch_instead() -> None:
+    program = body("try:", "    return x()", "except KeyError:", "    return y")
+    found = weighted("exception", program, 2, ("FileNotFoundError",))
+    assert found[program.replace("KeyError", "FileNotFoundError")] == max(found.values())
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "update", "idle"),
+    [
+        (("seen = set()", "for i in x:", "    if i in seen:", "        print(i)"), 4, "seen.add(i)", True),
+        (("n = 0", "for i in x:", "    print(i, n)"), 4, "n += 1", True),
+        (("n = 0", "for i in x:", "    n += i", "    print(n)"), 5, "n += 1", False),
+        (("seen = []", "seen.append(y)", "for i in x:", "    print(i, seen)"), 5, "seen.append(i)", False),
+    ],
+    ids=["a set", "a counter", "an updated counter", "an updated list"],
+)
+def test_what_always_stays_empty_is_updated(lines: tuple[str, ...], line: int, update: str, *, idle: bool) -> None:
+    boosts = weighted("invented", body(*lines), line, boost=True)
+    updates = [boost for text, boost in boosts.items() if f" {update}\n" in text]
+    assert updates
+    assert all((boost > 0) is idle for boost in updates)
 
 
 def test_an_attribute_may_be_any_of_the_classes_that_have_the_other_attributes_of_the_object() -> None:

@@ -312,6 +312,109 @@ def test_a_repair_in_a_busy_function_beside_one_that_was_only_offered_knows_of_i
         assert rivals.groups[0].features.unexplained
 
 
+SEVERAL = """
+class Stock:
+    def __init__(self):
+        self.items = {}
+
+    def add(self, name, count):
+        if name in self.items:
+            self.items[name] = count
+        else:
+            self.items[name] = count
+
+    def remove(self, name, count):
+        if self.items[name] <= count:
+            raise ValueError(name)
+        self.items[name] -= count
+
+    def total(self):
+        return max(self.items.values())
+
+    def label(self, name):
+        return name.upper() + ": " + str(self.items[name] - 1)
+
+    def ratio(self, name):
+        return self.items[name] / sum(self.items.values())
+"""
+ABOUT_SEVERAL = """
+import pytest
+from stock import Stock
+
+@pytest.fixture
+def stock():
+    stock = Stock()
+    stock.add("nut", 10)
+    stock.add("bolt", 4)
+    return stock
+
+def test_items(stock):
+    assert stock.items == {"nut": 10, "bolt": 4}
+
+def test_add_twice(stock):
+    stock.add("nut", 5)
+    assert stock.items["nut"] == 15
+
+def test_remove(stock):
+    stock.remove("nut", 3)
+    assert stock.items["nut"] == 7
+
+def test_remove_all(stock):
+    stock.remove("bolt", 4)
+    assert stock.items["bolt"] == 0
+
+def test_remove_too_many(stock):
+    with pytest.raises(ValueError):
+        stock.remove("bolt", 5)
+
+def test_total(stock):
+    assert stock.total() == 14
+
+def test_label(stock):
+    assert stock.label("nut") == "NUT: 10"
+
+def test_ratio_of_nothing():
+    stock = Stock()
+    stock.items["nut"] = 0
+    assert stock.ratio("nut") == 0
+"""
+FIVE = frozenset(
+    f"test_stock.py::test_{name}" for name in ("add_twice", "remove_all", "total", "label", "ratio_of_nothing")
+)
+
+
+def test_one_search_repairs_several_faults_and_each_patch_goes_on_from_the_last(tmp_path: Path) -> None:
+    """Only three failing tests ran on a candidate, so that repairs of the others were not seen; each took a search."""
+    with begun(tmp_path, {"stock.py": SEVERAL, "test_stock.py": ABOUT_SEVERAL}, 300.0) as it:
+        proposals = it.search.propose(it.situation, it.views)
+        first = next(proposals)
+        found = {repair.fixed for repair in it.search.chosen.repairs}
+        assert frozenset().union(*found) == FIVE
+        tried = it.search.spent.test_runs
+        fixed = next(repair.fixed for repair in it.search.chosen.repairs if repair.files == first.files)
+        cases = {name: case for name, case in it.base.cases.items() if name not in fixed}
+        check = replace(it.base.checks[0], cases=cases)
+        second = proposals.send(replace(it.situation, best=Attempt(1, first, (check,), Verdict(ok=True))))
+        assert it.search.spent.test_runs == tried, "no other search was needed"
+    before = {*SEVERAL.splitlines()}
+    once, twice = ({*(patch.files["stock.py"] or b"").decode().splitlines()} - before for patch in (first, second))
+    assert once < twice
+
+
+def test_a_repair_that_no_longer_reads_a_parameter_removes_behaviour(tmp_path: Path) -> None:
+    """A shared list was "repaired" by an empty one in place of what the caller passes, and written."""
+    program = "class Account:\n    def __init__(self, log=[]):\n        self.log = log\n"
+    program += "\n    def add(self, entry):\n        self.log.append(entry)\n        return len(self.log)\n"
+    tests = "from bank import Account\n\n\ndef test_first():\n    assert Account([1]).add(2) == 2\n"
+    tests += "\n\ndef test_own_log():\n    Account().add(1)\n    assert Account().add(1) == 1\n"
+    with begun(tmp_path, {"bank.py": program, "test_bank.py": tests}, 300.0) as it:
+        next(it.search.propose(it.situation, it.views))
+        repairs = it.search.chosen.repairs
+    ignoring = [one for one in repairs if b"self.log = log\n" not in one.files["bank.py"] and one.ignores]
+    assert all(b"log = []" in one.files["bank.py"] for one in ignoring)
+    assert not repairs[0].ignores
+
+
 def test_a_test_that_fails_for_another_reason_does_not_hide_the_repair_of_many(tmp_path: Path) -> None:
     """A test that fails for the version of a dependency runs the faulty line, too: nothing was found for the others."""
     faulty = "def price(n):\n    return n * 9\n"
