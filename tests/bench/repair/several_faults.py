@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -174,24 +175,20 @@ def noticed(project: Project) -> dict[int, set[str]]:
 
 def checked(project: Project) -> list[str]:
     """Return what is not as it should be."""
-    found = [
-        f"right program: {name} fails"
-        for hidden in ("", project.hidden)
-        for name, passes in outcomes(project.right, hidden).items()
-        if not passes
-    ]
+    right = {**outcomes(project.right), **outcomes(project.right, project.hidden)}
+    found = [f"right program: {name} fails" for name, passes in right.items() if not passes]
     for number, tests in noticed(project).items():
         alone = outcomes(project.tree([number]), project.hidden)
         others = outcomes(project.tree([one for one in project.numbers if one != number]), project.hidden)
-        if not tests:
-            found.append(f"fault {number}: no visible test fails")
-        if len(alone) != len(outcomes(project.right, project.hidden)) or repaired(number, alone):
-            found.append(f"fault {number}: none of its hidden tests fails, or not all of them run")
         strange = [name for name, passes in alone.items() if not passes and name not in of(number, alone)]
-        if strange:
-            found.append(f"fault {number}: it fails hidden tests of others: {strange}")
-        if not repaired(number, others):
-            found.append(f"fault {number}: its hidden tests fail because of other faults")
+        reasons = {
+            "no visible test fails": not tests,
+            "none of its hidden tests fails, or not all of them run": repaired(number, alone)
+            or not alone.keys() < right.keys(),
+            f"it fails hidden tests of others: {strange}": strange,
+            "its hidden tests fail because of other faults": not repaired(number, others),
+        }
+        found += [f"fault {number}: {reason}" for reason, holds in reasons.items() if holds]
     return found
 
 
@@ -217,31 +214,25 @@ def run(project: Project, command: Path) -> Result:
     ways = _offered(project, after, report["offers"])
     for number in project.numbers:
         result.verdicts[number] = "written" if repaired(number, hidden) else ways.get(number, "none")
-    if after != faulty:
-        _judge(project, after, hidden, result)
+    result.wrong = _wrong(project, after, hidden)
     return result
 
 
-def _offered(project: Project, after: Tree, offers: Sequence[Mapping[str, object]]) -> dict[int, str]:
+def _offered(project: Project, after: Tree, offers: Sequence[Mapping[str, Any]]) -> dict[int, str]:
     """Return how each fault is repaired by an offer, alone or together with what was written."""
     found: dict[int, str] = {}
     for offer in offers:
-        alternatives: list[dict[str, list[dict[str, str]]]] = offer["alternatives"]  # type: ignore[assignment]
-        for place, one in enumerate(alternatives):
+        for place, one in enumerate(offer["alternatives"]):
             patch = {part["path"]: part["text"] for part in one["patch"] if "text" in part}
-            trees = [{**after, **patch}]
-            if after != project.tree(project.numbers):
-                trees += [{**after, **both} for both in [_together(project, after, patch)] if both]
-            for tree in trees:
-                tests = outcomes(tree, project.hidden)
-                for number in project.numbers:
-                    if repaired(number, tests) and found.get(number) != "offered first":
-                        found[number] = "offered" if place else "offered first"
+            runs = [outcomes({**after, **files}, project.hidden) for files in _ways(project, after, patch)]
+            for number in project.numbers:
+                if any(repaired(number, tests) for tests in runs) and found.get(number) != "offered first":
+                    found[number] = "offered" if place else "offered first"
     return found
 
 
-def _together(project: Project, after: Tree, patch: Tree) -> Tree:
-    """Return the files of the patch merged with what was written; none where both change the same lines."""
+def _ways(project: Project, after: Tree, patch: Tree) -> list[Tree]:
+    """Return the files of the patch; and merged with what was written, unless both change the same lines."""
     faulty = project.tree(project.numbers)
     merged = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -250,26 +241,28 @@ def _together(project: Project, after: Tree, patch: Tree) -> Tree:
             command = ("git", "merge-file", "-p", "ours", "base", "theirs")
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
             if done.returncode != 0:
-                return {}
+                return [patch]
             merged[path] = done.stdout
-    return merged
+    return [patch] if merged == patch else [patch, merged]
 
 
-def _judge(project: Project, after: Tree, hidden: Mapping[str, bool], result: Result) -> None:
-    """Note the wrong writes: what passed before fails, or a failing visible test passes with its fault still there."""
+def _wrong(project: Project, after: Tree, hidden: Mapping[str, bool]) -> dict[int, list[str]]:
+    """Return by fault what was made worse, or seems repaired to a visible test and is not."""
     faulty = project.tree(project.numbers)
-    first, before, now = outcomes(faulty, project.hidden), outcomes(faulty), outcomes(after)
-    visible = noticed(project)
-    for number in project.numbers:
-        lost = [name for name, passes in of(number, first).items() if passes and not hidden.get(name, False)]
-        lost += [name for name in visible[number] if before.get(name) and not now.get(name, False)]
-        flipped = [name for name in visible[number] if not before.get(name, True) and now.get(name)]
-        reasons = [f"{name} failed after the write" for name in lost]
+    if after == faulty:
+        return {}
+    before, now = ({**outcomes(tree), **outcomes(tree, project.hidden)} for tree in (faulty, after))
+    found: dict[int, list[str]] = {}
+    for number, visible in noticed(project).items():
+        own = {*visible, *of(number, hidden)}
+        reasons = [f"{name} failed after the write" for name in own if before.get(name) and not now.get(name)]
         if not repaired(number, hidden):
-            failing = [name for name, passes in of(number, hidden).items() if not passes]
-            reasons += [f"{name} passes, but not {', '.join(failing)}" for name in flipped]
+            failing = ", ".join(name for name, passes in of(number, hidden).items() if not passes)
+            seeming = [name for name in visible if not before.get(name, True) and now.get(name)]
+            reasons += [f"{name} passes, but not {failing}" for name in seeming]
         if reasons:
-            result.wrong[number] = reasons
+            found[number] = reasons
+    return found
 
 
 def _row(name: str, results: Sequence[Result]) -> str:
