@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from coderefine import judge
-from coderefine.core import Cost, Patch, Proposals, Situation, View, Views
+from coderefine.core import Cost, Patch, Proposals, Situation, Views
 from coderefine.lint import Diagnostic, Fix, Linter, TextEdit, apart, apply
 from coderefine.source import decode
 
@@ -22,6 +23,18 @@ if TYPE_CHECKING:
 Files = Mapping[str, bytes | None]
 ROUNDS = 5
 """Maximum number of rounds, because adjacent edits are not applied in the same round."""
+
+
+Tree = frozenset[tuple[str, bytes | None]]
+"""The files of a patch."""
+
+
+@dataclass(frozen=True, slots=True)
+class LintedFiles:
+    """What ruff reports in some files of a tree, and their content."""
+
+    remarks: list[Diagnostic]
+    files: Files
 
 
 class Autofix:
@@ -36,6 +49,9 @@ class Autofix:
         self._protection = Protection.of(place, config)
         self._refused: set[tuple[str, str, str]] = set()
         """Diagnostics whose fixes were refused individually; they are not proposed again on a better tree."""
+        # A view and a run of ruff take as long as a few tests, and the same tree is looked at several times.
+        self._readings: dict[tuple[Tree, tuple[str, ...]], LintedFiles] = {}
+        self._fixes: dict[tuple[Tree, tuple[str, ...], tuple[str, ...]], Files] = {}
 
     @property
     def spent(self) -> Cost:
@@ -47,6 +63,8 @@ class Autofix:
         Fixes that are inadmissible, or that cause another diagnostic, are excluded before tests run. Raises CriticError
         if ruff fails.
         """
+        self._readings.clear()  # the user may have edited the files meanwhile
+        self._fixes.clear()
         if self._wanted(situation) and not situation.used_up(self.name):
             self._leave_out(situation, views)
             yield from self._halved(situation, views, self._rules(situation, views), ())
@@ -78,39 +96,42 @@ class Autofix:
     def _leave_out(self, situation: Situation, views: Views) -> None:
         """Exclude diagnostics whose fixes would certainly be refused, in files whose complete fix would be refused."""
         files, _ = self._fixed(situation, views, self._rules(situation, views), ())
-        with views.open() as start:
-            wrong = {path for path, data in files.items() if not self._admitted(situation, start, {path: data})}
-            wrong |= self._worse(situation, views, files)
-            if not wrong:
-                return
-            with views.open(situation.best.patch) as view:
-                alone = [(one, _edited(view, [one])) for one in self._safe(view, situation) if one.path in wrong]
-            for remark, data in alone:
-                fixed = {remark.path: data}
-                if data is not None and (
-                    not self._admitted(situation, start, fixed) or self._worse(situation, views, fixed)
-                ):
-                    self._refused.add(_name(remark))
+        originals = self._originals(situation, views)
+        wrong = {path for path, data in files.items() if not self._admitted(situation, originals, {path: data})}
+        wrong |= self._worse(situation, views, files)
+        for remark in [one for one in self._safe(situation, views) if one.path in wrong]:
+            fixed = {remark.path: _edited(self._reading(situation, views).files[remark.path], [remark])}
+            if fixed[remark.path] is not None and (
+                not self._admitted(situation, originals, fixed) or self._worse(situation, views, fixed)
+            ):
+                self._refused.add(_name(remark))
 
     def _worse(self, situation: Situation, views: Views, files: Files) -> set[str]:
         """Return those of `files` with more diagnostics of some rule than before."""
-        best, paths = situation.best.patch, sorted(files)
-        counts = []
-        for patch in (best, best.then(files, origin=self.name, summary="")):
-            with views.open(patch) as view:
-                counts.append(Counter((one.path, one.rule) for one in self._linter.remarks(view, paths)))
-        before, after = counts
+        if not files:
+            return set()
+        patch = situation.best.patch.then(files, origin=self.name, summary="")
+        before = Counter((one.path, one.rule) for one in self._reading(situation, views).remarks)
+        after = Counter((one.path, one.rule) for one in self._read(views, patch, sorted(files)).remarks)
         return {path for (path, rule), count in after.items() if count > before[path, rule]}
 
-    def _admitted(self, situation: Situation, start: View, files: Files) -> bool:
-        """Return whether these changes to the best patch are admissible. `start`: the unchanged tree."""
+    def _originals(self, situation: Situation, views: Views) -> Files:
+        """Return the content of the wanted files, and of those of the best patch, without any patch."""
+        best = situation.best.patch
+        files = self._reading(situation, views).files
+        if not best:
+            return files
+        with views.open() as start:
+            return {path: start.read(path) for path in {**files, **best.files}}
+
+    def _admitted(self, situation: Situation, originals: Files, files: Files) -> bool:
+        """Return whether these changes to the best patch are admissible; see `_originals`."""
         patch = situation.best.patch.then(files, origin=self.name, summary="")
-        originals = {path: start.read(path) for path in patch.files}
         protection = self._protection
         return bool(
             judge.admit(
                 patch,
-                originals,
+                {path: originals[path] for path in patch.files},
                 protection.reason,
                 scope=situation.scope,
                 findings=situation.findings,
@@ -149,34 +170,31 @@ class Autofix:
     def _next(
         self, situation: Situation, views: Views, rule: str, paths: Sequence[str], tried: set[tuple[str, str, str]]
     ) -> tuple[Diagnostic, bytes] | None:
-        with views.open(situation.best.patch) as view:
-            for remark in self._safe(view, situation):
-                if remark.rule != rule or remark.path not in paths or _name(remark) in tried:
-                    continue
-                data = _edited(view, [remark])
-                if data is not None:
-                    return remark, data
+        reading = self._reading(situation, views)
+        for remark in self._safe(situation, views):
+            if remark.rule != rule or remark.path not in paths or _name(remark) in tried:
+                continue
+            data = _edited(reading.files[remark.path], [remark])
+            if data is not None:
+                return remark, data
         return None
 
     def _rules(self, situation: Situation, views: Views) -> list[str]:
-        with views.open(situation.best.patch) as view:
-            return list(dict.fromkeys(remark.rule for remark in self._safe(view, situation)))
+        return list(dict.fromkeys(remark.rule for remark in self._safe(situation, views)))
 
     def _paths(self, situation: Situation, views: Views, rules: Sequence[str]) -> list[str]:
-        with views.open(situation.best.patch) as view:
-            return sorted({one.path for one in self._safe(view, situation) if one.rule in rules})
+        return sorted({one.path for one in self._safe(situation, views) if one.rule in rules})
 
     def _fixed(
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> tuple[Files, list[Diagnostic]]:
         """Return the files that ruff's fixes change, and the fixed diagnostics."""
         partly = {path for path, _, _ in self._refused}
-        with views.open(situation.best.patch) as view:
-            every = list(self._safe(view, situation))
-            remarks = [one for one in every if one.rule in rules and (not paths or one.path in paths)]
-            touched = {remark.path for remark in remarks}
-            chosen = rules if {one.rule for one in every}.difference(rules) else ()
-            files = self._changed(view, sorted(touched - partly), chosen)
+        every = list(self._safe(situation, views))
+        remarks = [one for one in every if one.rule in rules and (not paths or one.path in paths)]
+        touched = {remark.path for remark in remarks}
+        chosen = rules if {one.rule for one in every}.difference(rules) else ()
+        files = self._changed(situation, views, sorted(touched - partly), chosen)
         return {**files, **self._partly_fixed(situation, views, rules, touched & partly)}, remarks
 
     def _partly_fixed(self, situation: Situation, views: Views, rules: Sequence[str], paths: AbstractSet[str]) -> Files:
@@ -186,31 +204,51 @@ class Autofix:
         """
         files: dict[str, bytes | None] = {}
         for _ in range(ROUNDS if paths else 0):
-            changed = {}
-            with views.open(situation.best.patch.then(files, origin=self.name, summary="")) as view:
-                left = [one for one in self._safe(view, situation) if one.path in paths and one.rule in rules]
-                for path, remarks in groupby(left, key=lambda one: one.path):
-                    if (data := _edited(view, list(remarks))) is not None:
-                        changed[path] = data
+            patch = situation.best.patch.then(files, origin=self.name, summary="")
+            reading = self._read(views, patch, self._wanted(situation))
+            left = [one for one in self._fixable(reading) if one.path in paths and one.rule in rules]
+            edited = {
+                path: _edited(reading.files[path], list(some)) for path, some in groupby(left, key=lambda one: one.path)
+            }
+            changed = {path: data for path, data in edited.items() if data is not None}
             if not changed:
                 break
             files |= changed
         return files
 
-    def _changed(self, view: View, touched: Sequence[str], chosen: Sequence[str]) -> Files:
+    def _changed(self, situation: Situation, views: Views, touched: Sequence[str], chosen: Sequence[str]) -> Files:
         """Let ruff fix `touched` by the `chosen` rules (empty: all); return the files that differ afterwards."""
-        before = {path: view.read(path) for path in touched}
-        if touched:
-            self._linter.fix(view, touched, chosen)  # without `chosen`, ruff also fixes what its fixes cause
-        after = {path: view.read(path) for path in touched}
-        return {path: _tidied(before[path], data) for path, data in after.items() if data != before[path]}
+        if not touched:
+            return {}
+        best, before = situation.best.patch, self._reading(situation, views).files
+        key = frozenset(best.files.items()), tuple(touched), tuple(chosen)
+        if key not in self._fixes:
+            with views.open(best) as view:
+                self._linter.fix(view, touched, chosen)  # without `chosen`, ruff also fixes what its fixes cause
+                after = {path: view.read(path) for path in touched}
+            differing = {path: data for path, data in after.items() if data != before[path]}
+            self._fixes[key] = {path: _tidied(before[path], data) for path, data in differing.items()}
+        return self._fixes[key]
 
-    def _safe(self, view: View, situation: Situation) -> Iterator[Diagnostic]:
-        """Yield the diagnostics with a safe fix in the wanted files of `view`."""
-        found = (
-            one for one in self._linter.remarks(view, self._wanted(situation)) if one.fix is not None and one.fix.safe
-        )
+    def _safe(self, situation: Situation, views: Views) -> Iterator[Diagnostic]:
+        """Yield the diagnostics with a safe fix in the wanted files of the best tree."""
+        return self._fixable(self._reading(situation, views))
+
+    def _fixable(self, reading: LintedFiles) -> Iterator[Diagnostic]:
+        found = (one for one in reading.remarks if one.fix is not None and one.fix.safe)
         return (remark for remark in found if _name(remark) not in self._refused)
+
+    def _reading(self, situation: Situation, views: Views) -> LintedFiles:
+        """Read the wanted files of the best tree."""
+        return self._read(views, situation.best.patch, self._wanted(situation))
+
+    def _read(self, views: Views, patch: Patch, paths: Sequence[str]) -> LintedFiles:
+        key = frozenset(patch.files.items()), tuple(paths)
+        if key not in self._readings:
+            with views.open(patch) as view:
+                files = {path: view.read(path) for path in paths}
+                self._readings[key] = LintedFiles(self._linter.remarks(view, paths), files)
+        return self._readings[key]
 
     def _wanted(self, situation: Situation) -> list[str]:
         """Return the writable files with ruff findings (hard, in scope)."""
@@ -234,9 +272,8 @@ def _name(remark: Diagnostic) -> tuple[str, str, str]:
     return remark.path, remark.message, content
 
 
-def _edited(view: View, remarks: Sequence[Diagnostic]) -> bytes | None:
+def _edited(data: bytes | None, remarks: Sequence[Diagnostic]) -> bytes | None:
     """Apply the edits of `remarks` to their file, except those that touch earlier ones; None if nothing changes."""
-    data = view.read(remarks[0].path)
     source = decode(data) if data is not None else None
     if source is None:
         return None
