@@ -133,6 +133,8 @@ class Searcher:
     """Seconds from the start of the first search to the first judged candidate; None before."""
     hindrance = ""
     """Why no candidate could be judged, and what to do; "" if some were judged."""
+    failed_again: frozenset[str] = frozenset()
+    """Tests that failed in its first run of them on the unchanged tree, in a process of its own."""
 
 
 @runtime_checkable

@@ -171,14 +171,22 @@ def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask,
     return flaky | (open_ & frozenset(full.failing))
 
 
-def unsteady(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, *, failed: int = 0) -> frozenset[str]:
+def unsteady(
+    views: Views,
+    critic: Critic,
+    ids: Sequence[str],
+    ask: Ask,
+    *,
+    failed: int = 0,
+    once_more: Collection[str] = (),
+) -> frozenset[str]:
     """Return those of `ids` that both pass and fail in repeated runs on the unchanged baseline.
 
-    `failed`: how often each has failed already.
+    `failed`: how often each has failed already; those in `once_more` have failed one more time.
     """
     if not ids:
         return frozenset()
-    before = Counter({(id_, False): failed for id_ in ids})
+    before = Counter({(id_, False): failed + (id_ in once_more) for id_ in ids})
     seen = _outcomes(views, critic, ids, replace(ask, rich=False), before=before)
     return frozenset(id_ for id_ in ids if seen[id_, True] and seen[id_, False])
 
@@ -249,11 +257,18 @@ class Confirmation:
         self._threads = ThreadPoolExecutor(1)
         self._steady: Future[frozenset[str]] | None = None
 
-    def begin(self, views: Views, critic: Critic, steady: tuple[str, ...], ask: Ask) -> None:
-        """Start to rerun the tests `steady`, which failed alone once, until it is certain that they always fail."""
+    def begin(
+        self, views: Views, critic: Critic, steady: tuple[str, ...], ask: Ask, once_more: Collection[str] = ()
+    ) -> None:
+        """Start to rerun the tests `steady` until it is certain that they always fail.
+
+        They failed alone once, those in `once_more` in another process, too.
+        """
         if steady:
             ask = replace(ask, seed=OTHER_SEED)
-            self._steady = self._threads.submit(unsteady, views, critic, steady, ask, failed=FAILED)
+            self._steady = self._threads.submit(
+                unsteady, views, critic, steady, ask, failed=FAILED, once_more=once_more
+            )
 
     def flaky(self) -> frozenset[str]:
         """Wait for the reruns and return the tests that passed in some of them; empty from the second call on."""

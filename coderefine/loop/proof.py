@@ -169,7 +169,8 @@ def _begin_confirming(state: State, ask: Ask) -> None:
     if suite and state.steady:
         critic = state.test_runner()
         alone = Ask(ask.scope, rich=False, timeout=ask.timeout, freedom=state.freedom, computing=KILLED)
-        state.confirmation.begin(state.parts.views, critic, state.steady, alone)
+        seen = frozenset[str]().union(*(search.failed_again for search in state.searches()))
+        state.confirmation.begin(state.parts.views, critic, state.steady, alone, seen)
         state.steady = ()
 
 

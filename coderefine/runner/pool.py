@@ -115,6 +115,8 @@ class Pool:
         self._deaths = 0
         self.steps: Steps = {}
         """What each line of the failing tests executed, from `observe`."""
+        self.launches = 0
+        """Number of times that the servers were started."""
         self.cpu = 0.0
         """CPU seconds that observing tests, and comparing results, have taken."""
         self.loosened = ""
@@ -143,6 +145,7 @@ class Pool:
         return True
 
     def _launch(self, bounds: Bounds | None) -> None:
+        self.launches += 1
         for worker in self._workers:
             worker.close()
             worker.bounds = bounds

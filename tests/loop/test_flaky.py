@@ -130,6 +130,9 @@ def test_a_sure_failure_costs_few_runs() -> None:
     critic = Dice({"t::always": lambda _: False, "t::fine": lambda _: True})
     named_flaky(critic, baseline(critic))
     assert critic.runs == [2, 1, 1, 1, 1]
+    critic.runs.clear()
+    assert unsteady(VIEWS, critic, ("t::always",), Ask(seed=1), failed=FAILED, once_more={"t::always"}) == frozenset()
+    assert critic.runs == [1, 1]
 
 
 @pytest.mark.thorough

@@ -408,6 +408,8 @@ class Search(Searcher):
         names = [case.id for case in failing if case.id in pool.tests]
         passing = [name for name in pool.tests if (case := situation.best.cases.get(name)) and not case.status.bad]
         coverage = pool.observe(names, passing, min(MOST_OBSERVING, OBSERVING * clock.left))
+        if not situation.best.patch:
+            self.failed_again |= _failed_again(pool, failing)
         wanted = to_watch(names, {case.id: case.seconds for case in failing})
         cold = {} if coverage.keys() >= set(wanted) else situation.trace or self._cold_coverage(situation, views, names)
         return {**cold, **coverage}
@@ -475,6 +477,14 @@ class Search(Searcher):
 
     def _patch(self, situation: Situation, repair: Repair) -> Patch:
         return situation.best.patch.then(dict(repair.files), origin="search", summary=summary(repair))
+
+
+def _failed_again(pool: AnyPool, failing: list[Case]) -> frozenset[str]:
+    """Return those of `failing` that failed when `pool` observed them; none where it may have been the second time."""
+    if isinstance(pool, ColdPool) or pool.launches > 1:
+        return frozenset()
+    ran = (case.id for case in failing if not is_deadly(case))  # the others are not run, see Pool.observe
+    return frozenset(ran).intersection(pool.fit, pool.tests)
 
 
 def _run_through(coverage: Coverage, failing: list[Case]) -> set[str]:

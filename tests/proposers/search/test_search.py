@@ -90,6 +90,7 @@ def test_finds_the_slip_and_keeps_the_file_as_it_is(repair: Repair, monkeypatch:
     assert patches[0].files == {"shop.py": faulty.replace(b"n > 10", b"n >= 10")}
     assert patches[0].origin == "search"
     assert patches[0].summary == "shop.py:3 `>` → `>=`"
+    assert search.failed_again == {"test_shop.py::test_limit"}
     assert search.spent.test_runs > 0
     assert search.spent.seconds > 0
     assert any(event.kind == "search" for event in events) or search.spent.test_runs < 20
@@ -458,6 +459,23 @@ def test_a_search_that_could_judge_nothing_says_why(repair: Repair) -> None:
         search.hindrance == "search could judge no candidate: no line of the program is known to run in a failing test"
     )
     assert any(event.text.startswith("search: no line of the program") for event in events)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("sandbox", "failed"), [("off", {"test_shop.py::test_price"}), ("auto", set())], ids=["at once", "started anew"]
+)
+def test_a_test_that_passes_in_the_fork_has_not_failed_again(repair: Repair, sandbox: str, failed: set[str]) -> None:
+    """Where the servers are started anew because of it, others may have passed before: none has."""
+    tests = (
+        "import tempfile\nfrom shop import price\n\ndef test_price():\n    assert price(1) == 2\n\n"
+        "def test_luck():\n    assert 'coderefine-worker' in tempfile.gettempdir() and price(1)\n"
+    )
+    settings = f'[tool.coderefine]\nsandbox = "{sandbox}"\n'
+    _, search, _ = repair(
+        {"shop.py": "def price(n):\n    return n\n", "test_shop.py": tests, "pyproject.toml": settings}
+    )
+    assert search.failed_again == failed
 
 
 ASSERTING = {
