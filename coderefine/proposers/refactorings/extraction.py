@@ -36,8 +36,9 @@ def extracted(found: Extraction, name: str) -> tuple[str, NewFunction]:
     blank, remarks = remarks_above(head)
     blank = blank if first else []
     body = [head.with_changes(leading_lines=remarks), *rest]
-    levels = len(block.suite.parents) - 1 + bool(block.unit.owner and not found.method)
-    body = [_moved(line, levels * len(block.unit.indent)) for line in body]
+    if "\\" in block.unit.text:  # looking at every blank takes a quarter of an extraction
+        levels = len(block.suite.parents) - 1 + bool(block.unit.owner and not found.method)
+        body = [_moved(line, levels * len(block.unit.indent)) for line in body]
     call = [
         line.with_changes(leading_lines=blank) if not place else line for place, line in enumerate(_call(found, name))
     ]

@@ -122,10 +122,11 @@ class Program:
 def behaviour(text: str, name: str = "f") -> list[Any]:
     """Return what a function does with some arguments: its result or exception, and what it has logged."""
     found = []
+    code = compile(f"from contextlib import suppress\n{text}", "program", "exec")
     for one in range(-1, 4):
         for two in (0, 2):
             scope: dict[str, Any] = {}
-            exec(f"from contextlib import suppress\n{text}", scope)
+            exec(code, scope)
             log: list[Any] = []
             try:
                 answer = scope[name](one, two, log)
