@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import GREEN, ORDER, TESTS, coderefine
+from tests.support.command import GREEN, LINT, ORDER, TESTS, coderefine
 from tests.support.repo import git, make_repo, write
 
 SECRET = "the-token-of-the-production-server"
@@ -27,12 +27,12 @@ def mirrored(top: Path) -> str:
 
 
 def test_a_push_of_everything_publishes_nothing_untracked(tmp_path: Path) -> None:
-    top = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
+    top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
     write(top, {"notes.txt": SECRET, "deep/down/settings.py": f"TOKEN = {SECRET!r}\n"})
     assert coderefine("fix", "order.py", "--no-model", cwd=top).code == 0
     assert git(top, "for-each-ref", "refs/coderefine")
     published = mirrored(top)
-    assert GREEN in published
+    assert f" blob {len(GREEN)}\n{GREEN}" in published
     assert SECRET not in published
 
 
