@@ -45,8 +45,18 @@ LOGIN = r"://[^/\s:@'\"]*:([^/\s@'\"]+)@"
 """The password in a URL."""
 
 
+_judged: dict[tuple[str, str], bool] = {}
+"""Answers of `is_secret`: each start of a process asks about the whole environment, which takes 0.4 ms."""
+
+
 def is_secret(name: str, value: str) -> bool:
     """Return whether the environment variable `name` contains a secret, judging by its name or its value."""
+    if (name, value) not in _judged:
+        _judged[name, value] = _is_secret(name, value)
+    return _judged[name, value]
+
+
+def _is_secret(name: str, value: str) -> bool:
     upper = name.upper()
     if any(word in upper for word in WORDS) or upper.endswith(ENDS):
         return True
