@@ -39,6 +39,16 @@ def test_importing_it_imports_nothing(tmp_path: Path) -> None:
     assert result.stdout.split() == ["coderefine"]
 
 
+def test_libcst_is_imported_for_a_refactoring_only(tmp_path: Path) -> None:
+    """It took an eighth of the processor time of a small fix."""
+    (tmp_path / "order.py").write_text(LINT)
+    code = "import sys, coderefine; found = coderefine.refine(gates=('ruff',)); print(found.best.number, *sys.modules)"
+    result = subprocess.run((sys.executable, "-c", code), cwd=tmp_path, capture_output=True, text=True, check=False)
+    number, *modules = result.stdout.split() or [result.stderr]
+    assert number == "1", result
+    assert "libcst" not in modules
+
+
 @pytest.mark.parametrize("name", coderefine.__all__)
 def test_every_name_is_there_and_says_what_it_is(name: str) -> None:
     assert inspect.getdoc(getattr(coderefine, name))

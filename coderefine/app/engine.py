@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from coderefine.app.project import Project
-from coderefine.core import EMPTY, FIX, Ask, Attempt, Check, Critic, Event, Patch, Proposer, Views
+from coderefine.core import EMPTY, FIX, Ask, Attempt, Check, Critic, Event, Patch, Proposer, View, Views
 from coderefine.errors import SandboxError
 
 if TYPE_CHECKING:
@@ -190,13 +190,19 @@ def loop_parts(
     from coderefine.loop.special_cases import SpecialCases
     from coderefine.loop.state import Parts, forget
     from coderefine.loop.strength import Strength
-    from coderefine.proposers.refactorings.inlining import Inlining
     from coderefine.runner.equivalence import Equivalence
 
     place, config, protection = project.place, project.config, project.protection
     where = (place, project.interpreter, config)
     earlier = _earlier_attempts(journal, under) if journal else ()
-    equivalence = Equivalence(*where, Inlining(place, protection))
+
+    def restore(view: View, texts: Mapping[str, tuple[str, str]]) -> Mapping[str, tuple[str, str]]:
+        # LibCST, which it loads, takes 0.15 s of the start of every run.
+        from coderefine.proposers.refactorings.inlining import Inlining
+
+        return Inlining(place, protection)(view, texts)
+
+    equivalence = Equivalence(*where, restore)
 
     def original(path: str) -> bytes | None:
         return under[path] if path in under else originals[path]
