@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
@@ -33,13 +34,22 @@ from coderefine.project import Interpreter, Place, Protection
 from coderefine.proposers.search.choice import Chosen, choose
 from coderefine.proposers.search.confidence import Rivals, answers, bonuses, compared, rival_sets, with_strength
 from coderefine.proposers.search.enumeration import Enumeration, Proposed
-from coderefine.proposers.search.failures import Symptom, broken, first_on, in_order, repairable, symptoms
+from coderefine.proposers.search.failures import (
+    Symptom,
+    broken,
+    failed_again,
+    first_on,
+    in_order,
+    repairable,
+    symptoms,
+    to_repeat,
+)
 from coderefine.proposers.search.localise import Spectrum
 from coderefine.proposers.search.observation import Observation, function_of, ranked
 from coderefine.proposers.search.offering import offer, summary
 from coderefine.proposers.search.past import MOST_FILES, PastChange, changes, former
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial, ignores, merged, passing
+from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial, beside, ignores, passing
 from coderefine.runner.candidates import Candidate, Comparison
 from coderefine.runner.cold import is_deadly, run_tests
 from coderefine.runner.cold_pool import AnyPool, ColdPool, open_any_pool
@@ -142,16 +152,10 @@ class Search(Searcher):
 
     def _rebased(self, situation: Situation, repairs: list[Repair], accepted: Sequence[Repair]) -> list[Repair]:
         """Return those of `repairs` that repair other failing tests than the accepted ones, with the edits of these."""
-        best = situation.best.patch
-        if self.proposed is None or any(best.files.get(path) != data for path, data in self.proposed.files.items()):
+        if self.proposed is None or not self.proposed.files.items() <= situation.best.patch.files.items():
             return []
         left = {case.id for case in repairable(situation)}
-        edits = [edit for repair in accepted for edit in repair.edits]
-        rebased: dict[int, Repair] = {}
-        for repair in self.chosen.repairs:
-            files = merged([*edits, *repair.edits]) if repair.fixed <= left else None
-            if files is not None:
-                rebased[id(repair)] = replace(repair, files=files)
+        rebased = beside(accepted, [repair for repair in self.chosen.repairs if repair.fixed <= left])
         self.chosen = self.chosen.mapped(rebased)
         self._patches = {id(repair): self._patch(situation, repair) for repair in self.chosen.repairs}
         return [rebased[id(repair)] for repair in repairs if id(repair) in rebased]
@@ -202,16 +206,16 @@ class Search(Searcher):
         only after others of their file: those run before them in the same process.
         """
         names = broken(situation, self.proposed)
-        if not names or not repairs:
-            return repairs
+        return self._passing(situation, views, repairs, names) if names and repairs else repairs
+
+    def _passing(self, situation: Situation, views: Views, repairs: list[Repair], names: list[str]) -> list[Repair]:
+        """Return those of `repairs` that pass the tests `names`, which the last proposal broke."""
         self._listen(Event("stage", f"search: {counted(len(repairs), 'other repair')} and {names[0]}"))
-        clock, cases = Clock(min(SCREENING, situation.seconds_left or SCREENING)), situation.best.cases
-        unforeseen = [name for name in names if name not in self._loaded]
-        files = files_of(unforeseen or names)
-        tests = unforeseen or [name for name in cases if name.partition("::")[0] in files]
+        clock = Clock(min(SCREENING, situation.seconds_left or SCREENING))
+        tests = to_repeat(names, self._loaded, situation.best.cases)
         try:
-            with self._pool(situation, views, files, clock) as pool:
-                kept = passing(pool, repairs, tests, clock, {name for name, case in cases.items() if case.status.bad})
+            with self._pool(situation, views, files_of(tests), clock) as pool:
+                kept = passing(pool, repairs, tests, clock, frozenset(map(attrgetter("id"), repairable(situation))))
         except RunnerError as error:
             self._listen(Event("note", f"search: {error}"))
             return repairs
@@ -258,16 +262,14 @@ class Search(Searcher):
                 raise RunnerError(_unparsed(failing) or "no line of the program is known to run in a failing test")
             self._listen(Event("stage", f"search in {counted(len(sites), 'statement')}"))
             self._connect(situation, sites, spectrum)
-            enumeration = Enumeration(sites)
-            seconds = {case.id: case.seconds for case in failing}
-            first = {site.stmt: first_on(asked, spectrum.failing.get(site.stmt, ()), seconds) for site in sites}
+            enumeration, first = Enumeration(sites), first_on(failing, asked, spectrum.failing)
             trial = Trial(
                 pool,
                 asked,
                 clock,
                 self._tell,
                 lambda proposed: spectrum.blaming(proposed.scored.site.stmt),
-                first=lambda proposed: first[proposed.scored.site.stmt],
+                first=lambda proposed: first.get(proposed.scored.site.stmt, ()),
                 fastest=self._fastest,
                 prefer=enumeration.prefer,
             )
@@ -409,7 +411,7 @@ class Search(Searcher):
         passing = [name for name in pool.tests if (case := situation.best.cases.get(name)) and not case.status.bad]
         coverage = pool.observe(names, passing, min(MOST_OBSERVING, OBSERVING * clock.left))
         if not situation.best.patch:
-            self.failed_again |= _failed_again(pool, failing)
+            self.failed_again |= failed_again(pool, failing)
         wanted = to_watch(names, {case.id: case.seconds for case in failing})
         cold = {} if coverage.keys() >= set(wanted) else situation.trace or self._cold_coverage(situation, views, names)
         return {**cold, **coverage}
@@ -477,14 +479,6 @@ class Search(Searcher):
 
     def _patch(self, situation: Situation, repair: Repair) -> Patch:
         return situation.best.patch.then(dict(repair.files), origin="search", summary=summary(repair))
-
-
-def _failed_again(pool: AnyPool, failing: list[Case]) -> frozenset[str]:
-    """Return those of `failing` that failed when `pool` observed them; none where it may have been the second time."""
-    if isinstance(pool, ColdPool) or pool.launches > 1:
-        return frozenset()
-    ran = (case.id for case in failing if not is_deadly(case))  # the others are not run, see Pool.observe
-    return frozenset(ran).intersection(pool.fit, pool.tests)
 
 
 def _run_through(coverage: Coverage, failing: list[Case]) -> set[str]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 COMPARED = re.compile(r"(?:assert |AssertionError: )?(?P<one>.+?) (?:==|!=) (?P<two>.+)")
 """Messages of pytest and unittest for two values that are not equal."""
@@ -14,7 +17,8 @@ MOST_ADDED = 3
 FACTORS = (2, 3, 4, 7, 10, 12, 24, 60, 100, 1000, 1024, 3600)
 """Factors between usual units, and small ones."""
 HUGE = 1e15
-"""Numbers from which on no operation is looked for."""
+"""Numbers from which on no operation is looked for: infinite ones, and those too long for a float."""
+EMPTY = '""'
 MOST_DIGITS = 4
 """Maximum number of decimals of a rounding."""
 
@@ -38,83 +42,72 @@ def operations(messages: Iterable[str]) -> dict[str, float]:
 
 
 def _of_pair(actual: object, expected: object) -> Iterator[str]:
-    if actual == expected or isinstance(actual, bool) or isinstance(expected, bool):
-        return
-    if isinstance(actual, str) and isinstance(expected, str):
-        if actual and expected:
-            yield from _of_texts(actual, expected)
-    elif isinstance(actual, list) and isinstance(expected, list):
-        yield from _of_lists(actual, expected)
-    elif (
-        isinstance(actual, int | float)
-        and isinstance(expected, int | float)
-        and max(abs(actual), abs(expected)) < HUGE  # neither infinite, nor too long for a float
-    ):
-        yield from _of_numbers(float(actual), float(expected))
+    """Yield the operations that turn `actual` into `expected`."""
+    tried: Mapping[str, object] = {}
+    match actual, expected:
+        case (bool(), _) | (_, bool()):
+            return
+        case str(), str() if actual and expected:
+            tried = _on_text(actual, expected)
+        case list(), list():
+            tried = _on_list(actual)
+        case (int() | float(), int() | float()) if expected and max(abs(actual), abs(expected)) < HUGE:
+            tried = _on_number(float(actual))
+    yield from (shape for shape, result in tried.items() if actual != expected and _same(result, expected))
 
 
-def _of_texts(actual: str, expected: str) -> Iterator[str]:
-    before, found, behind = expected.partition(actual)
-    if found and max(len(before), len(behind)) <= MOST_ADDED:
-        yield " + ".join(filter(None, (_quoted(before), "{}", _quoted(behind))))
-    before, found, behind = actual.partition(expected)
-    if found:
-        yield from _of_ends(before, behind)
+def _same(one: object, two: object) -> bool:
+    numbers = isinstance(one, int | float) and isinstance(two, int | float)
+    return math.isclose(one, two, rel_tol=1e-9) if numbers else one == two  # type: ignore[arg-type]
+
+
+def _on_text(actual: str, expected: str) -> dict[str, str]:
+    """Return results of operations on a text, with literals of up to MOST_ADDED characters that `expected` suggests."""
     pairs = {(one, two) for one, two in zip(actual, expected, strict=False) if one != two}
-    if len(actual) == len(expected) and len(pairs) == 1:
-        one, two = pairs.pop()
-        yield f"{{}}.replace({_quoted(one)}, {_quoted(two)})"
-    for gone in {*actual} - {*expected}:
-        if actual.replace(gone, "") == expected:
-            yield f'{{}}.replace({_quoted(gone)}, "")'
+    pairs |= {(gone, "") for gone in {*actual} - {*expected}}
+    tried = {f"{{}}.replace({_quoted(one)}, {_quoted(two) or EMPTY})": actual.replace(one, two) for one, two in pairs}
+    if actual in expected:
+        before, _, behind = expected.partition(actual)
+        tried[" + ".join(filter(None, (_quoted(before), "{}", _quoted(behind))))] = expected
+    elif expected in actual:
+        tried |= _without_ends(actual, *actual.split(expected, 1))
+    return {shape: result for shape, result in tried.items() if _literals(shape) <= MOST_ADDED}
 
 
-def _of_ends(before: str, behind: str) -> Iterator[str]:
-    """Yield what removes `before` and `behind` from the ends of a text."""
-    both = "".join(dict.fromkeys(before + behind))
-    names = ["strip", *(["rstrip"] if not before else []), *(["lstrip"] if not behind else [])]
-    if len(both) <= MOST_ADDED:
-        yield from (f"{{}}.{name}({'' if both.isspace() else _quoted(both)})" for name in names)
-    if len(both) > 1 and len(before + behind) <= MOST_ADDED and not (before and behind):
-        yield f"{{}}.removesuffix({_quoted(behind)})" if behind else f"{{}}.removeprefix({_quoted(before)})"
+def _without_ends(actual: str, before: str, behind: str) -> dict[str, str]:
+    """Return results of operations that remove `before` and `behind` from the ends of a text."""
+    ends = "".join(dict.fromkeys(before + behind))
+    given = "" if ends.isspace() else _quoted(ends)
+    tried = {f"{{}}.{name}({given})": getattr(actual, name)(ends) for name in ("strip", "rstrip", "lstrip")}
+    tried |= {f"{{}}.removesuffix({_quoted(behind)})": actual.removesuffix(behind)} if len(behind) > 1 else {}
+    return tried | ({f"{{}}.removeprefix({_quoted(before)})": actual.removeprefix(before)} if len(before) > 1 else {})
 
 
-def _of_lists(actual: list[object], expected: list[object]) -> Iterator[str]:
-    if actual[::-1] == expected:
-        yield "{}[::-1]"
-    if list(dict.fromkeys(map(repr, actual))) == list(map(repr, expected)):
-        yield "list(dict.fromkeys({}))"
-    try:
-        if sorted(actual) == expected:  # type: ignore[type-var]
-            yield "sorted({})"
-        if sorted(actual, reverse=True) == expected:  # type: ignore[type-var]
-            yield "sorted({}, reverse=True)"
-    except TypeError:
-        return
+def _literals(shape: str) -> int:
+    """Return the length of the longest literal of a shape."""
+    return max((len(text) for text in re.findall(r'"([^"]*)"', shape)), default=0)
 
 
-def _of_numbers(actual: float, expected: float) -> Iterator[str]:
+def _on_list(actual: list[Any]) -> dict[str, object]:
+    tried: dict[str, object] = {"{}[::-1]": actual[::-1]}
+    with contextlib.suppress(TypeError):
+        tried["list(dict.fromkeys({}))"] = list(dict.fromkeys(actual))
+        tried |= {"sorted({})": sorted(actual), "sorted({}, reverse=True)": sorted(actual, reverse=True)}
+    return tried
+
+
+def _on_number(actual: float) -> dict[str, float]:
+    tried = {"-{}": -actual, "int({})": int(actual), "round({})": round(actual)}
+    tried |= {"abs({})": abs(actual)} if actual < 0 else {}
+    tried |= {f"round({{}}, {digits})": round(actual, digits) for digits in range(1, MOST_DIGITS + 1)}
     for factor in FACTORS:
-        if _close(actual * factor, expected):
-            yield f"{{}} * {factor}"
-        if _close(actual / factor, expected):
-            yield f"{{}} / {factor}"
-        if actual // factor == expected:
-            yield f"{{}} // {factor}"
-    if actual == -expected:
-        yield from ("-{}", *(["abs({})"] if actual < 0 else []))
-    if int(actual) == expected:
-        yield "int({})"
-    yield from (f"round({{}}, {digits})" for digits in range(1, MOST_DIGITS + 1) if round(actual, digits) == expected)
-    if round(actual) == expected:
-        yield "round({})"
-
-
-def _close(one: float, two: float) -> bool:
-    return bool(one) and abs(one - two) <= 1e-9 * abs(one)
+        tried |= {f"{{}} * {factor}": actual * factor, f"{{}} / {factor}": actual / factor}
+        tried |= {f"{{}} // {factor}": actual // factor}
+    return {shape: result for shape, result in tried.items() if result != actual}
 
 
 def _quoted(text: str) -> str:
-    """Return `text` as a literal in double quotes, where that needs no other escapes; "" for no text."""
+    """Return `text` as a literal, in double quotes where that needs no other escapes; "" for no text."""
     shown = repr(text)
-    return f'"{shown[1:-1]}"' if text and '"' not in shown and "\\'" not in shown else shown if text else ""
+    plain = '"' not in shown and "\\'" not in shown
+    return "" if not text else f'"{shown[1:-1]}"' if plain else shown

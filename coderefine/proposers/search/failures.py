@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import ast
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from coderefine.core import Case, Failure, Patch, Situation
-from coderefine.runner.cold_pool import AnyPool
+from coderefine.runner.cold import is_deadly
+from coderefine.runner.cold_pool import AnyPool, ColdPool
 
 Symptom = tuple[str, str, str]
 MOST_FIRST, MORE_FIRST, CHEAP = 3, 8, 0.01
@@ -37,6 +40,16 @@ def broken(situation: Situation, patch: Patch | None) -> list[str]:
     return [name for name, case in situation.best.cases.items() if name in bad and not case.status.bad]
 
 
+def to_repeat(names: Sequence[str], loaded: Collection[str], cases: Iterable[str]) -> list[str]:
+    """Return the tests that tell whether another patch breaks the tests `names`: those that were not loaded.
+
+    If all were, they fail only after others: all tests of their files, in their order.
+    """
+    files = {name.partition("::")[0] for name in names}
+    unforeseen = [name for name in names if name not in loaded]
+    return unforeseen or [name for name in cases if name.partition("::")[0] in files]
+
+
 def symptoms(situation: Situation) -> frozenset[Symptom]:
     """Return the failing tests with the type and message of each failure."""
     failures = ((case.id, case.failure) for case in repairable(situation))
@@ -62,23 +75,33 @@ def in_order(failing: list[Case], pool: AnyPool, covering: frozenset[str]) -> li
     return sorted(every, key=lambda name: name not in covering and name not in pool.broken)
 
 
-def first_on(failing: Sequence[str], executing: Collection[str], seconds: Mapping[str, float]) -> tuple[str, ...]:
-    """Select the tests that run first on an edit of a statement: those of `failing`, in this order, that execute it.
+def first_on(
+    failing: Sequence[Case], asked: Sequence[str], executing: Mapping[ast.stmt, Collection[str]]
+) -> dict[ast.stmt, tuple[str, ...]]:
+    """Select the tests that run first on an edit of each statement: those of `asked`, in this order, that execute it.
 
-    A test that does not execute the statement tells nothing about the edit. `seconds`: durations by test.
+    A test that does not execute a statement tells nothing about its edits. `executing`: failing tests by statement.
     """
-    chosen: list[str] = []
-    spent = 0.0
-    for name in failing:
-        if name in executing:
-            spent += seconds.get(name, CHEAP)
-            if len(chosen) >= MOST_FIRST and (spent > CHEAP or len(chosen) >= MORE_FIRST):
-                break
-            chosen.append(name)
-    return tuple(chosen)
+    seconds = {case.id: case.seconds for case in failing}
+    return {stmt: _cheapest([name for name in asked if name in tests], seconds) for stmt, tests in executing.items()}
+
+
+def _cheapest(tests: Sequence[str], seconds: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the first MOST_FIRST of `tests`, and more if they take little time."""
+    spent = itertools.accumulate(seconds.get(name, CHEAP) for name in tests)
+    rows = enumerate(zip(tests[:MORE_FIRST], spent, strict=False))
+    return tuple(name for at, (name, until) in rows if at < MOST_FIRST or until <= CHEAP)
 
 
 def _symptom(case: Case) -> object:
     """Return the type of the exception and the innermost line of the traceback."""
     failure = case.failure
     return failure and (failure.exception, *((frame.path, frame.line) for frame in failure.frames[-1:]))
+
+
+def failed_again(pool: AnyPool, failing: list[Case]) -> frozenset[str]:
+    """Return those of `failing` that failed when `pool` observed them; none where it may have been the second time."""
+    if isinstance(pool, ColdPool) or pool.launches > 1:
+        return frozenset()
+    ran = (case.id for case in failing if not is_deadly(case))  # the others are not run, see Pool.observe
+    return frozenset(ran).intersection(pool.fit, pool.tests)

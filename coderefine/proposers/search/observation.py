@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import filterfalse
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
@@ -64,26 +65,38 @@ def ranked(
         return suspects(entered, own, cases, texts, tests=tests, steps=observation.steps, constants=constants)
 
     found = suspected(failing)
-    views = [(found, Hints.of(failing))]
-    views += [(suspected(group), Hints.of(group)) for group in separate(failing, found.spectrum)]
-    seen: dict[ast.AST, Mapping[str, str]] = {}
-    likely: dict[ast.stmt, tuple[float, Suspects, Hints]] = {}
-    for suspected_here, hints in views:
-        seen |= suspected_here.seen
-        factor = 1.0 if suspected_here is found else SEPARATE if found.spectrum.traced <= SMALL else SELDOM
-        for stmt, weight in suspected_here.weights.items():
-            if stmt not in likely or factor * weight > likely[stmt][0]:
-                likely[stmt] = (factor * weight, suspected_here, hints)
-    world = ProjectContext({**entered, **modules}, changes=changes)
-    spans = running(entered, failing)
-    best = sorted(likely.items(), key=lambda item: -item[1][0])[:MOST_SITES]
-    contexts = _contexts({**entered, **constants}, [stmt for stmt, _ in best], world, seen)
-    sites = [
+    groups = separate(failing, found.spectrum)
+    views = [(found, Hints.of(failing)), *((suspected(group), Hints.of(group)) for group in groups)]
+    likely = _likeliest(views, SEPARATE if found.spectrum.traced <= SMALL else SELDOM)
+    best = dict(sorted(likely.items(), key=lambda item: -item[1][0])[:MOST_SITES])
+    world, spans = ProjectContext({**entered, **modules}, changes=changes), running(entered, failing)
+    seen = {node: values for here, _ in views for node, values in here.seen.items()}
+    contexts = _contexts({**entered, **constants}, list(best), world, seen)
+    sites = (
         Site(contexts[stmt], stmt, suspicion, here.raised, hints, spans.get(stmt, frozenset()))
-        for stmt, (suspicion, here, hints) in best
-    ]
-    kept = [site for site in sites if function_of(site)[1] not in observation.asserting.get(site.module.path, ())]
-    return kept, found.spectrum
+        for stmt, (suspicion, here, hints) in best.items()
+    )
+    return list(filterfalse(lambda site: _asserts(site, observation), sites)), found.spectrum
+
+
+def _asserts(site: Site, observation: Observation) -> bool:
+    path, function = function_of(site)
+    return function in observation.asserting.get(path, ())
+
+
+Likely = tuple[float, Suspects, Hints]
+"""Suspicion of a statement, and the view of the failing tests from which it follows."""
+
+
+def _likeliest(views: Sequence[tuple[Suspects, Hints]], share: float) -> dict[ast.stmt, Likely]:
+    """Return the highest suspicion of each statement; `share`: factor for all views but the first."""
+    likely: dict[ast.stmt, Likely] = {}
+    for at, (here, hints) in enumerate(views):
+        for stmt, weight in here.weights.items():
+            suspicion = (share if at else 1.0) * weight
+            if stmt not in likely or suspicion > likely[stmt][0]:
+                likely[stmt] = suspicion, here, hints
+    return likely
 
 
 def separate(failing: Sequence[Case], spectrum: Spectrum) -> list[list[Case]]:

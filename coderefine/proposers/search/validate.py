@@ -234,29 +234,36 @@ class Trial:
         return bool(self._waiting) or self._over()
 
     def _confirm(self) -> None:
-        """Run all tests on a few rivals, and on partial repairs of tests that no confirmed repair makes pass."""
+        """Run all tests on a few rivals, and on partial repairs of tests that no confirmed repair makes pass.
+
+        A test that also passes on the unchanged tree, where only the same tests run, is not repaired.
+        """
         waiting, self._waiting = self._waiting, []
-        for candidate, fixed, confirmed in waiting:
-            number = candidate.number
+        for candidate, fixed, complete in waiting:
             if self.clock.left > 0 and self._passing_alone(candidate.first) & fixed:
                 if candidate.first != self._every:
                     self._deferred.append(replace(candidate, first=self._every, rough=False))
                 continue
-            proposed, files = self._given.pop(number)
-            complete = confirmed or candidate.first == self._every == tuple(self.pool.tests)
-            if complete and len(fixed) == len(self._failing):
-                self._add(Repair(proposed, fixed, whole=True, at=self.clock.spent, files=files))
-                continue
-            if self.clock.left <= 0 or not self._wanted(fixed):
-                continue
-            if complete:
-                self._seed(Repair(proposed, fixed, whole=False, at=self.clock.spent, files=files))
-                continue
-            plan = Plan(first=tuple(sorted(fixed)), then=None, known=frozenset(self._failing) - fixed)
-            for judged in self.pool.judge([Candidate(number, files)], plan):
-                if judged.plausible:
-                    passed = frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
-                    self._seed(Repair(proposed, passed, whole=False, at=self.clock.spent, files=files))
+            proposed, files = self._given.pop(candidate.number)
+            whole = len(fixed) == len(self._failing)
+            repair = Repair(proposed, fixed, whole, at=self.clock.spent, files=files)
+            complete = complete or candidate.first == self._every == tuple(self.pool.tests)  # noqa: PLW2901
+            if complete and whole:
+                self._add(repair)
+            elif self.clock.left > 0 and self._wanted(fixed):
+                self._confirm_partial(repair, complete=complete)
+
+    def _confirm_partial(self, repair: Repair, *, complete: bool) -> None:
+        """Store a partial repair after all tests that reach it have run; `complete`: they have."""
+        if complete:
+            self._seed(repair)
+            return
+        fixed = repair.fixed
+        plan = Plan(first=tuple(sorted(fixed)), then=None, known=frozenset(self._failing) - fixed)
+        for judged in self.pool.judge([Candidate(0, repair.files)], plan):
+            if judged.plausible:
+                passed = frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
+                self._seed(replace(repair, fixed=passed, whole=False))
 
     def _passing_alone(self, first: tuple[str, ...]) -> frozenset[str]:
         """Return the failing tests that pass on the unchanged tree where only the tests `first` run."""
@@ -371,28 +378,45 @@ def merged(edits: Sequence[Proposed]) -> dict[str, bytes] | None:
     return files
 
 
+def beside(accepted: Sequence[Repair], repairs: Sequence[Repair]) -> dict[int, Repair]:
+    """Return those of `repairs`, by their id, that can be applied together with the accepted ones, with their edits."""
+    edits = [edit for repair in accepted for edit in repair.edits]
+    texts = ((repair, merged([*edits, *repair.edits])) for repair in repairs)
+    return {id(repair): replace(repair, files=files) for repair, files in texts if files is not None}
+
+
 def ignores(proposed: Proposed) -> bool:
     """Return whether an edit leaves its function without any use of a parameter, or of what it returned there."""
     site = proposed.scored.site
-    module, function, parts = site.module, site.local.function, proposed.scored.edit.parts
-    if function is None or isinstance(site.stmt, Function):
-        return False
-    start, end = lines_of(module, function)
-    if any(part.start < start or part.end > end for part in parts):
-        return False
-    text = textwrap.dedent(apply(module.text[start:end], shifted(parts, start)))
-    try:
-        after = ast.parse(text).body[0]
-    except (SyntaxError, IndexError):
+    function, after = site.local.function, _edited(proposed)
+    if function is None or after is None:
         return False
     lost = _reads(function) - _reads(after)
-    if not lost.isdisjoint(site.local.parameters):
-        return True
-    old = site.stmt.value if isinstance(site.stmt, ast.Return) else None
     line = site.stmt.lineno - first_line(function) + 1
     new = next((node for node in ast.walk(after) if isinstance(node, ast.Return) and node.lineno == line), None)
-    computed = old is not None and any(isinstance(node, ast.Name | ast.Call) for node in ast.walk(old))
-    return computed and new is not None and isinstance(new.value, ast.Constant)
+    constant = new is not None and isinstance(new.value, ast.Constant)
+    return not lost.isdisjoint(site.local.parameters) or (constant and _computes(site.stmt))
+
+
+def _edited(proposed: Proposed) -> ast.stmt | None:
+    """Return the function of an edit after it; None if the edit reaches beyond its body."""
+    site, parts = proposed.scored.site, proposed.scored.edit.parts
+    function, module = site.local.function, site.module
+    if function is None or isinstance(site.stmt, Function):
+        return None
+    start, end = lines_of(module, function)
+    if any(part.start < start or part.end > end for part in parts):
+        return None
+    try:
+        return ast.parse(textwrap.dedent(apply(module.text[start:end], shifted(parts, start)))).body[0]
+    except (SyntaxError, IndexError):
+        return None
+
+
+def _computes(stmt: ast.stmt) -> bool:
+    """Return whether a statement returns what it computes from names or by calls."""
+    value = stmt.value if isinstance(stmt, ast.Return) else None
+    return value is not None and any(isinstance(node, ast.Name | ast.Call) for node in ast.walk(value))
 
 
 def _reads(tree: ast.AST) -> set[str]:

@@ -38,18 +38,17 @@ def _other_numbers(site: Site, node: ast.AST, value: float) -> Iterator[tuple[fl
     """Yield replacements of `value` with weights; mostly integers for an integer."""
     options: dict[float, float] = {}
     usual = _index(value) if _picks(site, node) else _shifted(value)
-    for new, weight in (*usual, *((other, 1.0) for other in _nearby(site, node))):
+    others = [(other, 1.0) for other in _nearby(site, node)] + [(value * by, FACTOR) for by in site.hints.factors]
+    for new, weight in itertools.chain(usual, others):
         options[new] = max(options.get(new, 0.0), weight)
-    for factor in site.hints.factors:
-        options[value * factor] = max(options.get(value * factor, 0.0), FACTOR)
     for new, weight in options.items():
         shaped = int(new) if isinstance(value, int) and float(new).is_integer() else new
-        if shaped != value and (_alike(value, shaped) or weight >= 0.3):
+        if shaped != value and _fits(value, shaped, weight):
             yield shaped, weight
 
 
-def _alike(value: float, other: float) -> bool:
-    return isinstance(other, int) or not isinstance(value, int)
+def _fits(value: float, other: float, weight: float) -> bool:
+    return isinstance(other, int) or not isinstance(value, int) or weight >= 0.3
 
 
 def _picks(site: Site, node: ast.AST) -> bool:

@@ -150,6 +150,10 @@ def _errors(site: Site, name: str) -> dict[str, float]:
     return found
 
 
+UNCAUGHT = 6.0
+"""Weight of the exception with which a failing test ended, in a handler that did not catch it."""
+
+
 def exception_type(site: Site) -> Iterator[Edit]:
     """Raise or catch another exception type, or catch an additional one."""
     node = site.stmt
@@ -169,10 +173,7 @@ def _caught(site: Site, handler: ast.ExceptHandler) -> Iterator[Edit]:
     for target in handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]:
         if isinstance(target, ast.Name):
             for name, weight in _errors(site, target.id).items():
-                yield from site.swap(target, name, weight)
-    uncaught = [name for name in site.raised if name in EXCEPTIONS and name != "AssertionError"]
-    for name in uncaught if not isinstance(handler.type, ast.Tuple) else ():
-        yield from site.swap(handler.type, name, 6.0)
+                yield from site.swap(target, name, UNCAUGHT if name in site.raised else weight)
     inner = site.code(handler.type).removeprefix("(").removesuffix(")")
     first = next((node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)), "")
     for name, weight in _errors(site, first).items():

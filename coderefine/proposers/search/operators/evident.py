@@ -35,16 +35,19 @@ def zero_divisor(site: Site) -> Iterator[Edit]:
         return
     for node in site.exprs:
         if isinstance(node, ast.BinOp) and isinstance(node.op, DIVISIONS):
-            divisor = node.right
-            sized = isinstance(divisor, ast.Call) and isinstance(divisor.func, ast.Name) and divisor.func.id == "len"
-            condition = site.code(divisor.args[0] if isinstance(divisor, ast.Call) and sized else divisor)
+            condition = _nonzero(site, node.right)
             for value, weight in (("0.0" if isinstance(node.op, ast.Div) else "0", 3.0), ("0", 1.0), ("None", 0.5)):
                 text = f"{site.code(node)} if {condition} else {value}"
-                if len(text) < LONGEST:
-                    yield from site.swap(node, text, weight)
-                code = f"if not {site.tight(divisor) if not sized else condition}:\n{unit(site)}return {value}"
-                if edit := emit.insertion(site.module, site.stmt, code, weight=weight / 2):
-                    yield edit
+                yield from site.swap(node, text, weight) if len(text) < LONGEST else ()
+                code = f"if not {condition}:\n{unit(site)}return {value}"
+                yield from filter(None, [emit.insertion(site.module, site.stmt, code, weight=weight / 2)])
+
+
+def _nonzero(site: Site, divisor: ast.expr) -> str:
+    """Return the condition that a divisor is not 0: for `len(x)` it is `x`."""
+    if isinstance(divisor, ast.Call) and isinstance(divisor.func, ast.Name) and divisor.func.id == "len":
+        return site.tight(divisor.args[0]) if divisor.args else site.code(divisor)
+    return site.tight(divisor)
 
 
 def other_type(site: Site) -> Iterator[Edit]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -176,30 +178,33 @@ def _idle(site: Site) -> set[str]:
 
 def _unchanged(tree: ast.AST, prefix: str) -> set[str]:
     """Return the names that begin with `prefix` ("self.") and are bound once in `tree`, to an empty value, and read."""
-    bound: dict[str, list[ast.expr | None]] = {}
-    touched: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    bound.setdefault(dotted(target), []).append(value)
-                    if isinstance(target, ast.Subscript):
-                        touched.add(dotted(target.value))
-            case ast.AugAssign(target=target) | ast.AnnAssign(target=target) | ast.For(target=target):
-                touched.update(filter(None, map(dotted, ast.walk(target))))
-            case ast.Call(func=ast.Attribute(value=base), args=[_, *_]):
-                touched.add(dotted(base))
-            case ast.Tuple(ctx=ast.Store()) | ast.comprehension() | ast.withitem() | ast.NamedExpr():
-                touched.update(filter(None, map(dotted, ast.walk(node))))
-    read = {dotted(node) for node in ast.walk(tree) if isinstance(getattr(node, "ctx", None), ast.Load)}
-    return {
-        name
-        for name, values in bound.items()
-        if name.startswith(prefix) and len(values) == 1 and name in read - touched and _is_empty(values[0])
-    }
+    nodes = list(ast.walk(tree))
+    bound = [pair for node in nodes for pair in _bound(node)]
+    times = Counter(name for name, _ in bound)
+    read = {dotted(node) for node in nodes if isinstance(getattr(node, "ctx", None), ast.Load)}
+    touched = set(itertools.chain.from_iterable(map(_touched, nodes)))
+    empty = {name for name, value in bound if times[name] == 1 and _is_empty(value)}
+    return set(filter(re.compile(re.escape(prefix)).match, (empty & read) - touched))
 
 
-def _is_empty(value: ast.expr | None) -> bool:
+def _bound(node: ast.AST) -> list[tuple[str, ast.expr]]:
+    return [(dotted(target), node.value) for target in node.targets] if isinstance(node, ast.Assign) else []
+
+
+def _touched(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a node updates, or binds in another way than by an assignment."""
+    match node:
+        case ast.Assign(targets=targets):
+            yield from (dotted(target.value) for target in targets if isinstance(target, ast.Subscript))
+        case ast.AugAssign(target=target) | ast.AnnAssign(target=target) | ast.For(target=target):
+            yield from map(dotted, ast.walk(target))
+        case ast.Call(func=ast.Attribute(value=base), args=[_, *_]):
+            yield dotted(base)
+        case ast.Tuple(ctx=ast.Store()) | ast.comprehension() | ast.withitem() | ast.NamedExpr():
+            yield from map(dotted, ast.walk(node))
+
+
+def _is_empty(value: ast.expr) -> bool:
     match value:
         case ast.Constant(value=None | 0 | "" | False):
             return True

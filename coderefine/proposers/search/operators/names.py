@@ -246,8 +246,8 @@ def attributes(site: Site) -> Iterator[Edit]:
     for node in site.exprs:
         if isinstance(node, ast.Attribute):
             for other, weight in attribute_options(site, node).items():
-                boost = OPPOSITE if COUNTERPARTS.get(node.attr) == other else 0.0
-                yield from site.swap(node, f"{site.code(node.value)}.{other}", weight, boost)
+                opposite = OPPOSITE * (COUNTERPARTS.get(node.attr) == other)
+                yield from site.swap(node, f"{site.code(node.value)}.{other}", weight, opposite)
 
 
 def attribute_options(site: Site, node: ast.Attribute) -> dict[str, float]:
@@ -310,9 +310,7 @@ def functions(site: Site) -> Iterator[Edit]:
             continue
         if _called(site, node):
             for other, weight in _other_functions(site, node.id, here).items():
-                if other != node.id:
-                    boost = OPPOSITE if COUNTERPARTS.get(node.id) == other else 0.0
-                    yield from site.swap(node, other, weight, boost)
+                yield from site.swap(node, other, weight, OPPOSITE * (COUNTERPARTS.get(node.id) == other))
         elif node.id in BUILTINS:
             for other in _confused_builtins(node.id):
                 yield from site.swap(node, other, 0.7)
