@@ -5,11 +5,16 @@ from __future__ import annotations
 import itertools
 import time
 
-from coderefine.proposers.search.enumeration import Enumeration
+import pytest
+
+from coderefine.proposers.search.emit import apply
+from coderefine.proposers.search.enumeration import Enumeration, Proposed, Scored
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext, own_words
 from coderefine.proposers.search.naturalness import Trigrams
+from coderefine.proposers.search.operators import TABLE
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import Function, Module
+from coderefine.proposers.search.syntax import Edit, Function, Module, Replacement
+from coderefine.proposers.search.validate import ignores
 
 
 def sites(text: str, weights: dict[int, float]) -> list[Site]:
@@ -62,3 +67,30 @@ def test_a_faulty_line_does_not_speak_for_itself() -> None:
     other.learn(own_words(site.module, site.module.by_line[3]))
     other.learn(own_words(site.module, site.module.by_line[4]))
     assert without.logp("", "", "return") == other.logp("", "", "return")
+
+
+@pytest.mark.parametrize(
+    ("line", "old", "new", "ignoring"),
+    [
+        ("self.log = log", "log = log", "log = []", True),
+        ("self.log = log", "log = log", "log = list(log)", False),
+        ("return self.total / len(self.log)", "self.total / len(self.log)", "0", True),
+        ("return self.total / len(self.log)", "self.total", "0", False),
+        ("return 1", "1", "2", False),
+    ],
+    ids=["a parameter is dropped", "it is copied", "a computed result is dropped", "a part of it", "a constant"],
+)
+def test_an_edit_that_drops_a_parameter_or_a_computed_result_removes_behaviour(
+    line: str, old: str, new: str, *, ignoring: bool
+) -> None:
+    """A shared list was "repaired" by an empty one in place of what the caller passes, and written."""
+    text = f"class Account:\n    def __init__(self, log=[]):\n        print(self)\n        {line}\n"
+    text = text if "= log" in line else text.replace("log=[]", "")
+    module = Module.of("bank.py", text.encode())
+    assert module is not None
+    stmt = module.by_line[4]
+    site = Site(FunctionContext(module, module.function(stmt), ProjectContext({"bank.py": module})), stmt)
+    at = text.rindex(old)
+    edit = Edit((Replacement(at, at + len(old), new),))
+    proposed = Proposed(Scored(0.0, edit, TABLE[0], site), apply(text, edit))
+    assert ignores(proposed) is ignoring
