@@ -103,12 +103,11 @@ class Linter:
         name = os.path.relpath(path, self.root)
         return list(self._reported(view, ("--stdin-filename", name, "-"), 60.0, stdin=data))
 
-    def formatted(self, view: View, path: str, data: bytes, lines: tuple[int, int] | None = None) -> bytes | None:
-        """Return `data` as ruff formats the file `path`, or only the statements in `lines`; None if it cannot."""
+    def formatted(self, view: View, path: str, data: bytes, options: Iterable[str] = ()) -> bytes | None:
+        """Return `data` as ruff formats the file `path` with further `options`; None if it cannot."""
         name = os.path.relpath(path, self.root)
         argv = (str(self.binary), "format", "--no-cache", "--quiet", "--stdin-filename", name)
-        some = (f"--range={lines[0]}-{lines[1] + 1}",) if lines else ()  # the end is not in the range
-        done = view.run((*argv, *some, "-"), cwd=self.root, stdin=data)
+        done = view.run((*argv, *options, "-"), cwd=self.root, stdin=data)
         return done.stdout if done.returncode == 0 and not done.timed_out else None
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -116,11 +117,29 @@ class Strength:
         ) as pool:
             pool.observe((), running, OBSERVING * max(0.0, until[0] - time.monotonic()))
             plan = Plan(known=known | pool.unfit, many=each > LONG)
-            judged = list(pool.judge(_in_time(wrong, until), plan))
+            judged: list[Judged] = []
+            with contextlib.suppress(_TimeOverError):
+                # The loop keeps the verdicts before the end: a mutant that hangs in a long suite may take minutes.
+                for one in pool.judge(_in_time(wrong, until), plan, _ending(until[1])):
+                    judged.append(one)  # noqa: PERF402
             changed = _changed(pool, originals, running, repaired)
         why = f"{UNMEASURED} in the time for it" if len(judged) < min(LEAST, len(wrong)) else ""
         survived = _survived(wrong, judged)
         return Measured((len(judged) - len(survived), len(judged)) if judged else None, changed, survived, why)
+
+
+class _TimeOverError(Exception):
+    """Raised between two verdicts, or while a mutant is judged."""
+
+
+def _ending(until: float) -> Callable[[], None]:
+    """Return a function that raises _TimeOverError after the time `until` (monotonic)."""
+
+    def check() -> None:
+        if time.monotonic() > until:
+            raise _TimeOverError
+
+    return check
 
 
 def _in_time(wrong: Sequence[judge.Mutant], until: tuple[float, float]) -> Iterator[Candidate]:

@@ -17,7 +17,10 @@ from coderefine.runner.reached_code import Function
 from coderefine.source import decode
 
 DEFINITIONS = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-READS_DOCSTRINGS = re.compile(r"__doc__|getdoc|docopt|yacc|click|typer|fire")
+READS_DOCSTRINGS = re.compile(
+    r"__doc__|getdoc|docopt|yacc|^[ \t]*(from|import)\b([^\n(]*\([^)]*|.*)(click|fire|typer)", re.MULTILINE
+)
+"""What reads docstrings at run time. Modules named by usual words count where they are imported."""
 Text = bytes | None
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +29,8 @@ from coderefine.critics.pytest import Pytest
 from coderefine.loop.critique import critique
 from coderefine.loop.strength import UNMEASURED, Measured, Strength
 from coderefine.project import interpreter, locate
+from coderefine.runner.candidates import Candidate, Judged, Plan
+from coderefine.runner.cold_pool import open_any_pool
 from coderefine.workspace import open_views
 from tests.support.command import coderefine
 from tests.support.loop import Script, run
@@ -38,14 +43,16 @@ STRONG = f"from bar import old_enough\n\n\ndef test_it():\n    assert {ASKED}\n"
 WEAK = "from bar import old_enough\n\n\ndef test_it():\n    assert old_enough(40)\n"
 
 
-def measured(top: Path, repaired: tuple[str, ...] = (), seconds: float = 20.0) -> Measured:
+def measured(
+    top: Path, repaired: tuple[str, ...] = (), seconds: float = 20.0, open_pool: Any = open_any_pool
+) -> Measured:
     place, config = locate([top], top), Config()
     python = interpreter(place, config, os.environ)
     patch = Patch({"bar.py": NEW.encode()})
     with open_views(place) as views:
         ask = Ask(coverage=True, cover=frozenset(patch.files))
         attempt = Attempt(1, patch, critique(views, (Pytest(place, python, config, lambda _: None),), patch, ask))
-        return Strength(place, python, config).measure(
+        return Strength(place, python, config, open_pool).measure(
             views, attempt, {"bar.py": OLD.encode()}, seconds=seconds, repaired=repaired
         )
 
@@ -67,6 +74,28 @@ def test_what_could_not_be_measured_on_a_busy_machine_is_named(tmp_path: Path, s
     found = measured(make_repo(tmp_path / "bar", {"bar.py": OLD, "test_bar.py": slow}), seconds=seconds)
     assert found.why.startswith(UNMEASURED) is (judged == 0)
     assert (found.noticed or (0, 0))[1] >= judged
+
+
+class HangingPool:
+    """A pool of which only the first verdict comes, and which then waits for ever."""
+
+    unfit = frozenset[str]()
+
+    def observe(self, *_: object) -> None:
+        pass
+
+    def judge(self, wrong: Iterable[Candidate], _: Plan, meanwhile: Callable[[], None]) -> Iterator[Judged]:
+        yield Judged(next(iter(wrong)), {}, "hot", plausible=False)
+        while True:
+            meanwhile()
+
+
+def test_a_wrong_version_that_hangs_does_not_take_more_than_the_time(tmp_path: Path) -> None:
+    """In croniter, the run ended minutes after its time: the limit of each wrong version is that of its long suite."""
+    top = make_repo(tmp_path / "bar", {"bar.py": OLD, "test_bar.py": STRONG})
+    found = measured(top, seconds=0.2, open_pool=lambda *_, **__: nullcontext(HangingPool()))
+    assert found.noticed == (1, 1)
+    assert found.why.startswith(UNMEASURED)
 
 
 def test_without_tests_nothing_is_claimed(tmp_path: Path) -> None:

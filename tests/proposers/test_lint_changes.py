@@ -44,3 +44,25 @@ def test_what_a_repair_causes_is_repaired_with_it_where_ruff_has_a_safe_fix(tmp_
     made = apply(text, change.edits)
     assert made == text.replace('"no %s" % (name,)', 'f"no {name}"'), "the other finding is another change"
     assert change.rule == "UP031"
+
+
+def test_a_summary_may_be_as_long_as_the_project_allows_where_the_lines_of_its_file_are_shorter(tmp_path: Path) -> None:
+    text = 'def f():\n    """Return the first one of\n    all that there are."""\n'
+    (change,) = drafted(tmp_path, text, '"D205"')
+    assert apply(text, change.edits) == 'def f():\n    """Return the first one of all that there are."""\n'
+
+
+def test_a_line_is_laid_out_in_the_indentation_and_quotes_of_its_file_and_nothing_else(tmp_path: Path) -> None:
+    """In dominate, with two spaces, the line brought the whole class with it, in four spaces: 479 lines changed."""
+    text = "class Tag:\n  def first(self):\n    return ''\n\n  def second(self, one, other):\n{}    return 'a'\n"
+    (change,) = drafted(tmp_path, text.format(f"    name = one or 'name' if other else '{'name' * 7}'\n"), '"E501"')
+    made = f"    name = (\n      one or 'name'\n      if other\n      else '{'name' * 7}'\n    )\n"
+    assert apply(text.format(f"    name = one or 'name' if other else '{'name' * 7}'\n"), change.edits) == text.format(
+        made
+    )
+
+
+def test_the_body_of_a_header_is_in_the_indentation_of_its_file(tmp_path: Path) -> None:
+    text = "def f(a):\n  if a: return 1\n  return 2\n"
+    (change,) = drafted(tmp_path, text, '"E701"')
+    assert apply(text, change.edits) == "def f(a):\n  if a:\n    return 1\n  return 2\n"

@@ -17,6 +17,7 @@ from tests.support.repo import make_repo
 Table = dict[str, list[tuple[str, "str | None"]]]
 
 LONG = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen end"
+WORDS = ", ".join(f"'{word}'" for word in LONG.split()[:10])
 WIDE = f"\n\nx = '{'x' * 50}'\n"
 """A line as long as others may become."""
 
@@ -121,6 +122,23 @@ CASES: Table = {
         ),
         (f"x = 1  # {LONG}\n", None),
         (f"# {'x' * 90} b\n", None),
+        (
+            f'def f():\n  """Return.\n\n  {LONG}\n  of it.\n\n  - more\n  """\n',
+            'def f():\n  """Return.\n\n'
+            "  one two three four five six seven eight nine ten eleven twelve thirteen fourteen\n"
+            '  fifteen end of it.\n\n  - more\n  """\n',
+        ),
+        (f'def f():\n  """Return.\n\n      {LONG}\n  """\n', None),
+        (f'def f():\n  """Return.\n\n  - {LONG}\n  """\n', None),
+        (f'def f():\n  """Return.\n\n  {LONG.replace(" seven", "   seven")}\n  """\n', None),
+        (f'TEXT = """\n{LONG}\n"""\n', None),
+        (f'def f():\n  """Return.\n\n  {LONG}\n  Of it\n  """\n', None),
+        (
+            f"X = [\n  'a', 'b',\n  {WORDS}, 'the end',\n  {WORDS}, 'the end', 'c'\n]\n",
+            f"X = [\n  'a', 'b',\n  {WORDS},\n  'the end', {WORDS[:-7]},\n  'ten', 'the end', 'c'\n]\n",
+        ),
+        (f"X = [\n  'a', 'b',\n  {WORDS}, 'the end',  # comment\n]\n", None),
+        (f"X = [\n  'a',\n  {WORDS}, 'the end',\n]\n", None),
     ],
     "E701": [
         ("if a: b = 1\n", "if a:\n    b = 1\n"),

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from coderefine.core import Situation, View
-from coderefine.lint import Diagnostic, Linter, TextEdit, apart, apply
+from coderefine.lint import Diagnostic, Linter, TextEdit, apart, apply, settings
 from coderefine.proposers.refactoring import CodeChange
-from coderefine.proposers.rewritings import comments
+from coderefine.proposers.rewritings import long_lines
 from coderefine.runner.file_edits import alike_lines
 from coderefine.source import Source, decode
 
@@ -60,7 +60,7 @@ class LintChanges:
     def _draft(self, view: View, remark: Diagnostic, file: _File) -> CodeChange | None:
         if edits := _edits(file, remark):
             return CodeChange(remark.path, remark.rule, remark.first, _deed(remark), edits)
-        return None if file.clean else self._laid_out(view, remark, file.source)
+        return self._laid_out(view, remark, file) if remark.rule == TOO_LONG and not file.clean else None
 
     def _useful(self, view: View, draft: CodeChange, file: _File) -> CodeChange | None:
         """Return the change of a draft, formatted as the file is; None if it does not lower the number of findings.
@@ -91,7 +91,8 @@ class LintChanges:
 
         data = view.read(path)
         source = decode(data) if data is not None else None
-        code = Code.of(source.text) if source else None
+        width = settings(view.host_path / self._linter.root).get("line-length", 0)
+        code = Code.of(source.text, width if isinstance(width, int) else 0) if source else None
         if data is None or source is None or code is None:
             return None
         counts = Counter(one.rule for one in remarks if one.path == path)
@@ -103,23 +104,23 @@ class LintChanges:
         after = decode(made) if made else None
         return after.text if after else text
 
-    def _laid_out(self, view: View, remark: Diagnostic, source: Source) -> CodeChange | None:
+    def _laid_out(self, view: View, remark: Diagnostic, file: _File) -> CodeChange | None:
         """Return the change that lays out the statement with a line that is too long, as ruff formats it.
 
-        None if it is another finding, or if a line stays too long.
+        In the file's own indentation and quotes. None if a line stays too long, or if ruff formats other statements
+        with it.
         """
-        if remark.rule != TOO_LONG:
-            return None
-        data = source.encode(source.text)
-        made = self._linter.formatted(view, remark.path, data, (remark.first, remark.last))
+        text = file.source.text
+        options = [f"--range={remark.first}-{remark.last + 1}", *_style(file.code)]  # the end is not in the range
+        made = self._linter.formatted(view, remark.path, file.source.encode(text), options)
         after = decode(made) if made else None
-        if after is None or after.text == source.text:
+        if after is None or after.text == text:
             return None
-        change = CodeChange.between(
-            remark.path, remark.rule, remark.first, "lay out the statement", (source.text, after.text)
-        )
-        limit, lines = comments.limit(remark), [line for edit in change.edits for line in edit.content.splitlines()]
-        return change if limit and all(len(line) <= limit for line in lines) else None
+        change = CodeChange.between(remark.path, remark.rule, remark.first, "lay out the statement", (text, after.text))
+        first, last = file.code.lines_of_statement(remark.first)
+        alone = all(first <= edit.start[0] and edit.end[0] <= last + 1 for edit in change.edits)
+        limit, lines = long_lines.limit(remark), [line for edit in change.edits for line in edit.content.splitlines()]
+        return change if alone and max(map(len, lines), default=0) <= limit else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,13 @@ def _edits(file: _File, remark: Diagnostic) -> tuple[TextEdit, ...] | None:
     if fix is None or fix.safe or remark.rule in WITHOUT_UNSAFE_FIX:
         return None
     return fix.plain.edits if file.source.newline else fix.edits
+
+
+def _style(code: Code) -> list[str]:
+    """Return the options with which ruff formats in a file's own indentation and quotes."""
+    spaces = ("format.indent-style='space'", f"indent-width={len(code.step)}")
+    indent = ("format.indent-style='tab'",) if code.step == "\t" else spaces
+    return [f"--config={one}" for one in (*indent, "format.quote-style='preserve'")]
 
 
 def _with_text(draft: CodeChange, file: _File, text: str) -> CodeChange:

@@ -122,7 +122,7 @@ def _blocks(paragraph: Sequence[str]) -> list[list[str]]:
     sure(len(paragraph) > 1, prose)
     margin = paragraph[1][: len(paragraph[1]) - len(paragraph[1].lstrip())]
     sure(all(row.startswith(margin) for row in prose[1:]))
-    summary, rest = _parted(_joined(prose))
+    summary, rest = _parted(joined(prose))
     width = max(USUAL_WIDTH, *map(len, paragraph)) - len(margin)
     wrapped = textwrap.wrap(rest, width, break_long_words=False, break_on_hyphens=False)
     blocks = [[margin + summary], [margin + row for row in wrapped], list(paragraph[len(prose) :])]
@@ -130,12 +130,12 @@ def _blocks(paragraph: Sequence[str]) -> list[list[str]]:
 
 
 def _usual_width(code: Code) -> int:
-    """Return the length of the longest lines of the file, of which one in 200 may be longer."""
+    """Return the length that the project sets, or that of the file's longest lines; one in 200 may be longer."""
     lengths = sorted(len(line.rstrip()) for line in code.lines)
-    return min(WIDEST, lengths[-1 - len(lengths) // 200])
+    return max(code.width, min(WIDEST, lengths[-1 - len(lengths) // 200]))
 
 
-def _joined(rows: Sequence[str]) -> str:
+def joined(rows: Sequence[str]) -> str:
     """Return the rows of a paragraph as one line. Raises Unsure where a row may begin an item without a full stop."""
     texts = [row.strip() for row in rows]
     for text, after in itertools.pairwise(texts):

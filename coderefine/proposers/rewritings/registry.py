@@ -16,6 +16,7 @@ from coderefine.proposers.rewritings import (
     docstrings,
     exceptions,
     log_calls,
+    long_lines,
     loops,
     names,
     statements,
@@ -30,7 +31,7 @@ RULES: Mapping[str, Rewriting] = {
     "B904": exceptions.chain,
     "D205": docstrings.separate_summary,
     "D401": docstrings.imperative,
-    "E501": comments.wrap,
+    "E501": long_lines.shorten,
     "E701": statements.split_header,
     "E702": statements.split_statements,
     "E721": conditions.compare_types,
@@ -51,7 +52,7 @@ RULES: Mapping[str, Rewriting] = {
     "TD007": comments.add_space,
     "TRY203": statements.remove_useless_try,
     "TRY300": statements.move_return_to_else,
-    "W505": comments.wrap,
+    "W505": long_lines.shorten,
 }
 
 WITHOUT_UNSAFE_FIX: Mapping[str, str] = {

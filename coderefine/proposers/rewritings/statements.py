@@ -7,8 +7,6 @@ import ast
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import Code, Edits, Unsure, expect, plain, sure
 
-STEP = 4
-
 
 def split_header(code: Code, at: Diagnostic) -> Edits:
     """E701: `if a: b` → two lines."""
@@ -19,8 +17,7 @@ def split_header(code: Code, at: Diagnostic) -> Edits:
     if not isinstance(parent, ast.stmt | ast.excepthandler):
         raise Unsure
     margin = code.indent(parent)
-    step = "\t" if margin.startswith("\t") else " " * STEP
-    return (code.edit(colon + 1, code.start(body), f"\n{margin}{step}"),)
+    return (code.edit(colon + 1, code.start(body), f"\n{margin}{code.step}"),)
 
 
 def split_statements(code: Code, at: Diagnostic) -> Edits:
