@@ -21,6 +21,23 @@ READS_DOCSTRINGS = re.compile(
     r"__doc__|getdoc|docopt|yacc|^[ \t]*(from|import)\b([^\n(]*\([^)]*|.*)(click|fire|typer)", re.MULTILINE
 )
 """What reads docstrings at run time. Modules named by usual words count where they are imported."""
+INDIFFERENT = frozenset(
+    (
+        *("abstractmethod", "cache", "cached_property", "classmethod", "contextmanager", "dataclass", "deleter"),
+        *(
+            "getter",
+            "lru_cache",
+            "overload",
+            "override",
+            "property",
+            "setter",
+            "staticmethod",
+            "total_ordering",
+            "wraps",
+        ),
+    )
+)
+"""Decorators that pass a docstring on at most."""
 Text = bytes | None
 
 
@@ -152,10 +169,15 @@ def _by_name(module: types.CodeType) -> dict[str, types.CodeType]:
 
 
 def _clear_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    decorated = getattr(node, "decorator_list", ())
+    decorated = not INDIFFERENT.issuperset(map(_decorator, getattr(node, "decorator_list", ())))
     text = ast.get_docstring(node, clean=False)
     if text is not None and not decorated:
         node.body[0].value = ast.Constant(_examples(text), lineno=node.body[0].lineno, col_offset=0)  # type: ignore[attr-defined]
+
+
+def _decorator(node: ast.expr) -> str:
+    """Return the name of a decorator, without its module and arguments."""
+    return ast.unparse(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2]
 
 
 def _examples(docstring: str) -> str:

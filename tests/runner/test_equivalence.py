@@ -150,6 +150,7 @@ EXAMPLE = """def f(number):
     \'\'\'
     return chr(96 + number)
 """
+STATIC = f"@functools.lru_cache(3)\n@staticmethod\n{EXAMPLE}"
 COMMANDS = f"from commands import (  # none of ours\n    a_click,\n)\n{EXAMPLE}"
 CLICKED = f"import events\n# The event has been fired.\nEVENTS = ['onclick', 'typer']\n{EXAMPLE}"
 CAUGHT = "try:\n    x = f()\n{0}except ValueError:\n    x = 2\n{1}"
@@ -176,6 +177,13 @@ CAUGHT = "try:\n    x = f()\n{0}except ValueError:\n    x = 2\n{1}"
         ),
         pytest.param(
             f"{EXAMPLE}g(f.__doc__)\n", f"{EXAMPLE}g(f.__doc__)\n".replace("Returns", "Return"), {"f"}, id="it-is-read"
+        ),
+        pytest.param(STATIC, STATIC.replace("Returns", "Return"), set(), id="a-decorator-of-python"),
+        pytest.param(
+            STATIC.replace("static", "my"),
+            STATIC.replace("static", "my").replace("Returns", "Return"),
+            {"f"},
+            id="other",
         ),
         pytest.param(COMMANDS, COMMANDS.replace("Returns", "Return"), {"f"}, id="a-module-that-reads-it-is-imported"),
         pytest.param(CLICKED, CLICKED.replace("Returns", "Return"), set(), id="a-word-like-the-name-of-such-a-module"),

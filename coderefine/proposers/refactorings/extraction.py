@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain, count
 
 import libcst as cst
 
@@ -134,7 +135,8 @@ def _call(found: Extraction, name: str) -> list[cst.BaseStatement]:
         case "flag":
             return [_statement(f"if {call}:\n{unit.indent}{found.leave}\n", unit.indent)]
         case "value":
-            value = next(word for word in ("result", "found", "value", "answer") if word not in unit.names)
+            words = chain(("result", "found", "value", "answer"), (f"result_{number}" for number in count(2)))
+            value = next(word for word in words if word not in unit.names)
             test = _statement(f"if {value} is not None:\n{unit.indent}return {value}\n", unit.indent)
             return [_statement(f"{value} = {call}"), test]
     return [_statement(f"{', '.join(found.outputs)} = {call}" if found.outputs else call)]

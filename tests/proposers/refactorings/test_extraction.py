@@ -154,6 +154,16 @@ def test_random_programs_behave_alike_after_each_extraction(seed: int) -> None:
     assert count > 20
 
 
+def test_where_all_usual_names_of_results_are_taken_another_one_is_made() -> None:
+    """In inflect, the whole run ended with an error."""
+    before = "def f(a, b, log):\n    result, found, value, answer = a, b, a, b\n    if a > 1:\n"
+    before += "        if b:\n            return 'big'\n        if a > 2:\n            return 'bigger'\n"
+    before += "    log.append(a)\n    return result\n"
+    texts = [after(found) for found in extractions(Unit(before), 100) if found.manner == "value"]
+    assert any("result_2 is not None" in text for text in texts)
+    assert all(behaviour(text) == behaviour(before) for text in texts)
+
+
 LOOP = """\
 def f(a, b, log):
     total = 0
