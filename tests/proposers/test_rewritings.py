@@ -99,6 +99,8 @@ CASES: Table = {
         (f'def f():\n    """Return (one. Or\n    two).\n    """\n{WIDE}', None),
         (f'def f():\n    """\n    >>> f()\n    1\n    """\n{WIDE}', None),
         (f'def f():\n    """Title\n    ~~~~~\n    """\n{WIDE}', None),
+        (f'def f():\n    """Decorates it.\n    wraps func, e.g. of it\n    """\n{WIDE}', None),
+        (f'def f():\n    """\n    Draw it. It has\n     colours\n    """\n{WIDE}', None),
         (f'def f():\n    """f(x,\n      y)\n    Return one.\n    """\n{WIDE}', None),
         (f'def f():\n    """Return \\\n    one.\n    """\n{WIDE}', None),
     ],
@@ -113,6 +115,9 @@ CASES: Table = {
         ('def f():\n    """Function to blame."""\n', None),
         ('def f():\n    """Maps of the keys."""\n', None),
         ('def f():\n    """Removing it."""\n', None),
+        ('def f():\n    """Returns: The name, if any."""\n', 'def f():\n    """Return the name, if any."""\n'),
+        ('def f():\n    """Returns: True if it is."""\n', 'def f():\n    """Return True if it is."""\n'),
+        ('def f():\n    """Returns: Nothing."""\n', None),
     ],
     "E501": [
         (

@@ -8,6 +8,7 @@ import keyword
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
 from coderefine.proposers.refactorings.extraction import remarks_above
@@ -18,8 +19,8 @@ from coderefine.proposers.refactorings.words import GENERIC, SKIPPED, STOPPED, V
 
 LONGEST, MOST_REMARKS = 34, 2
 """Characters of a name; lines of a comment from which a name is taken."""
-INPUTS = 0.4
-"""Cost of a name that is made of a parameter's name."""
+DOES_MORE, INPUTS = 0.5, 0.4
+"""Cost of a name for a result where the block does something else, too, and of one made of a parameter's name."""
 Named = tuple[str, float]
 """A name, and how far it is from saying what the function does (0 is best)."""
 
@@ -41,9 +42,16 @@ def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
         yield words, 0.0
     if _only_checks(block):
         yield from ((["check", *noun], cost) for noun, cost in _nouns(found))
-    if found.outputs:
-        yield from _computed(found)
+    if found.outputs or _returned(found):
+        yield from _computed(replace(found, outputs=found.outputs or _returned(found)))
     yield from ((_deed(found, noun), (0.9 if found.outputs else 0.3) + cost) for noun, cost in _nouns(found))
+
+
+def _returned(found: Extraction) -> tuple[str, ...]:
+    """Return the name that the block returns at its end, if it makes it and the name says something; () otherwise."""
+    last = found.block.body[-1]
+    name = getattr(last.value, "id", "") if isinstance(last, ast.Return) and len(found.block.returns) == 1 else ""
+    return (name,) if name and name not in GENERIC.union(found.inputs) else ()
 
 
 def _remark(block: StatementBlock) -> list[str]:
@@ -76,11 +84,18 @@ def _computed(found: Extraction) -> Iterator[tuple[list[str], float]]:
     names, verb = found.outputs, making(found, _function_words(found.block))
     words = [word for name in names for word in ("and", *split(name))][1:]
     if not any(name in GENERIC or len(name) < 3 for name in names):
-        yield [verb, *words], 0.1 * (len(names) - 1)
+        yield [verb, *words], 0.1 * (len(names) - 1) + _does_more(found)
     for noun, cost in _nouns(found) if len(names) == 1 else ():
         if noun != words and cost < INPUTS:
             yield [verb, *noun, *words], 0.6 + cost
     yield [*_function_words(found.block), *words], 0.9
+
+
+def _does_more(found: Extraction) -> float:
+    """Return the cost of calls, besides, that are made only for their effect on what the block is given."""
+    deeds = (node.value for node in found.block.nodes if isinstance(node, ast.Expr))
+    owners = {getattr(getattr(call.func, "value", None), "id", "") for call in deeds if isinstance(call, ast.Call)}
+    return 0.0 if owners.isdisjoint({*found.inputs} - {*found.outputs}) else DOES_MORE
 
 
 def _deed(found: Extraction, noun: list[str]) -> list[str]:

@@ -135,9 +135,17 @@ def _cuts(found: Extraction) -> Iterator[float]:
     if block.paragraphs > 1:
         yield 0.0 if block.begins_paragraph(block.start) else 0.6
         yield 0.0 if block.ends or block.begins_paragraph(block.stop) else 0.4
+    yield 0.5 * _is_followed_by_its_return(found)
     before = statements[block.start - 1] if block.start else None
     made = uses([before]).binds if isinstance(before, ast.Assign | ast.AnnAssign) else set()
     flow = block.unit.flow
     yield 0.4 * sum(
         all(block.holds(place) for place in flow.reads[name] if place < block.end) for name in made & {*found.inputs}
     )
+
+
+def _is_followed_by_its_return(found: Extraction) -> bool:
+    """Return whether the next statement only returns the result: it belongs to the block."""
+    block = found.block
+    after = None if block.ends else block.suite.statements[block.stop]
+    return isinstance(after, ast.Return) and [getattr(after.value, "id", "")] == [*found.outputs]

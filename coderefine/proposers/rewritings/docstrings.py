@@ -17,10 +17,13 @@ KIND = re.compile(
     r"(?P<word>[a-z]+) ",
     re.IGNORECASE,
 )
+COLON = re.compile(r":\s*(\w*)")
 OPENING = re.compile(r"""[rRuU]?("{3}|'{3})""")
 BLOCK = re.compile(r"\s*(:\w[^:`]*:(\s|$)|@\w|>>>|\.\. |[-*+] |\d+[.)] |[A-Z]\w*( \w+)?:\s*$)")
 """The beginning of what is no prose: fields, examples, directives, lists, titles of sections."""
 SENTENCE_END = re.compile(r"[.!?](?=\s+[A-Z`]|$)")
+BEGINS_SMALL = re.compile(r"(\S*\w)[.!?] [a-z]")
+"""The last word of a sentence after which the next one begins with a small letter, if it is no abbreviation."""
 ABBREVIATIONS = frozenset(re.findall(r"\w+", "eg ie etc vs cf approx resp incl dr mr ms no fig al"))
 BEFORE_NAMES = frozenset(
     re.findall(r"\w+", "a an the of to by in on for with from as at and or is are be that like into using")
@@ -84,7 +87,19 @@ def imperative(code: Code, at: Diagnostic) -> Edits:
     base = next((one for one in _bases(word.lower()) if one in known), "")
     sure(base)
     start = code.start(found) + first.start("word")
-    return (code.edit(start, start + len(word), base.capitalize()),)
+    colon = COLON.match(code.source(found), first.end())
+    after = f" {_inside(colon[1])}" if colon else ""
+    return (
+        code.edit(start, colon.end() + code.start(found) if colon else start + len(word), base.capitalize() + after),
+    )
+
+
+def _inside(word: str) -> str:
+    """Return the first word after a colon as it is written inside a sentence."""
+    if word in ("A", "An", "The"):
+        return word.lower()
+    sure(word in ("True", "False", "None") or not word.istitle())
+    return word
 
 
 def _bases(word: str) -> tuple[str, ...]:
@@ -120,8 +135,9 @@ def _blocks(paragraph: Sequence[str]) -> list[list[str]]:
     """
     prose = list(itertools.takewhile(lambda row: not BLOCK.match(row), paragraph))
     sure(len(paragraph) > 1, prose)
-    margin = paragraph[1][: len(paragraph[1]) - len(paragraph[1].lstrip())]
-    sure(all(row.startswith(margin) for row in prose[1:]))
+    margin, first = (row[: len(row) - len(row.lstrip())] for row in (paragraph[1], paragraph[0]))
+    # The first row may follow the quotes; where it has a margin, that of the others may be no deeper.
+    sure(all(row.startswith(margin) for row in prose[1:]), len(first) < 2 or first.startswith(margin))
     summary, rest = _parted(joined(prose))
     width = max(USUAL_WIDTH, *map(len, paragraph)) - len(margin)
     wrapped = textwrap.wrap(rest, width, break_long_words=False, break_on_hyphens=False)
@@ -147,9 +163,10 @@ def joined(rows: Sequence[str]) -> str:
 def _parted(text: str) -> tuple[str, str]:
     """Return the first sentence of `text`, and what follows. Raises Unsure where it may end at an earlier full stop."""
     end = SENTENCE_END.search(text)
+    sentence, rest = (text[: end.end()], text[end.end() :].strip()) if end else (text, "")
+    sure(all(word.lower() in ABBREVIATIONS or "." in word for word in BEGINS_SMALL.findall(sentence)))
     if end is None:
-        return text, ""
-    sentence, rest = text[: end.end()], text[end.end() :].strip()
+        return sentence, rest
     word = sentence[: end.start()].rpartition(" ")[2]
     quoted = word.endswith(("`", '"'))
     sure(quoted or (len(word) > 1 and word.strip("(").lower() not in ABBREVIATIONS and "." not in word))

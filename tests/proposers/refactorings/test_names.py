@@ -165,6 +165,43 @@ NAMED = {
         """,
         "_decode_text(encoding, text):",
     ),
+    "the return of a result belongs to what computes it": (
+        """
+        def netloc(self, userpass):
+            if userpass is None or not self.host and userpass:
+                userpass = ""
+
+            place = self.host
+            if self.port and self.port != 80:
+                place = (place or "") + str(self.port)
+
+            if userpass or place:
+                place = (userpass or "") + (place or "")
+
+            return place
+        """,
+        "_compute_place(self, userpass):",
+    ),
+    "what also adds something does not only compute": (
+        """
+        def render(self, sb, xhtml, most):
+            if xhtml is None or not most and xhtml:
+                return sb
+
+            name = self.tag
+            if name[-1] == "_":
+                name = name[:-1]
+            for attribute in self.attributes:
+                if attribute:
+                    sb.append(attribute)
+
+            if self.single:
+                return sb
+            sb.append(name)
+            return sb
+        """,
+        "_render_attributes(self, sb):",
+    ),
 }
 
 
@@ -175,6 +212,14 @@ def test_a_new_function_is_named_for_what_it_computes(name: str) -> None:
     draft = shortened(unit, unit.complexity - 2)
     assert draft is not None
     assert [one.text.partition("\n")[0].removeprefix("def ") for one in draft.added] == [header]
+
+
+def test_what_is_returned_at_once_is_returned_by_the_new_function() -> None:
+    """In furl, it was `netloc = self._compute_netloc(userpass)`, and then `return netloc`."""
+    unit = Unit(textwrap.dedent(NAMED["the return of a result belongs to what computes it"][0]).lstrip("\n"))
+    draft = shortened(unit, unit.complexity - 2)
+    assert draft is not None
+    assert draft.unit.text.endswith("    return _compute_place(self, userpass)\n")
 
 
 TYPED = """
