@@ -118,6 +118,8 @@ CASES: Table = {
         ('def f():\n    """Returns: The name, if any."""\n', 'def f():\n    """Return the name, if any."""\n'),
         ('def f():\n    """Returns: True if it is."""\n', 'def f():\n    """Return True if it is."""\n'),
         ('def f():\n    """Returns: Nothing."""\n', None),
+        ('def f():\n    """Takes a text and cleverly puts it there."""\n', None),
+        ('def f():\n    """Returns keys and values."""\n', 'def f():\n    """Return keys and values."""\n'),
     ],
     "E501": [
         (

@@ -18,6 +18,8 @@ KIND = re.compile(
     re.IGNORECASE,
 )
 COLON = re.compile(r":\s*(\w*)")
+AND = re.compile(r"\band (?:\w+ly )?(\w+s)\b")
+"""What may be a second verb in the third person."""
 OPENING = re.compile(r"""[rRuU]?("{3}|'{3})""")
 BLOCK = re.compile(r"\s*(:\w[^:`]*:(\s|$)|@\w|>>>|\.\. |[-*+] |\d+[.)] |[A-Z]\w*( \w+)?:\s*$)")
 """The beginning of what is no prose: fields, examples, directives, lists, titles of sections."""
@@ -85,7 +87,8 @@ def imperative(code: Code, at: Diagnostic) -> Edits:
     word = first["word"]
     known = VERBS | OTHERS if BEFORE_NOUNS.match(code.source(found), first.end()) else VERBS
     base = next((one for one in _bases(word.lower()) if one in known), "")
-    sure(base)
+    summary = code.source(found)[first.end() :].partition("\n")[0]
+    sure(base, not any(VERBS.intersection(_bases(other)) for other in AND.findall(summary)))
     start = code.start(found) + first.start("word")
     colon = COLON.match(code.source(found), first.end())
     after = f" {_inside(colon[1])}" if colon else ""
