@@ -110,8 +110,9 @@ class Search(Searcher):
         self._patches: dict[int, Patch] = {}
         self._together: set[frozenset[str]] = set()
         """Sets of failing tests that run one statement; those of earlier searches as far as they still fail."""
-        self._entered: dict[tuple[str, str], frozenset[str]] = {}
-        """Failing tests that ran statements of each function (path and name) which connect them, in any search."""
+        self._entered: dict[tuple[str, ...], frozenset[str]] = {}
+        """Failing tests that ran each statement, by path, function and text, and of each function those that ran
+        statements which connect them; in any search."""
         self._aside: frozenset[str] = frozenset()
         """Failing tests that this search does not watch, because repairs of them were offered."""
         self._changes: dict[str, tuple[PastChange, ...]] = {}
@@ -281,8 +282,9 @@ class Search(Searcher):
         self._together = {tests & standing for tests in {*self._together, *spectrum.together}}
         self._aside = situation.offered
         for site in sites:
-            if spectrum.connects(site.stmt):
-                self._entered[function_of(site)] = self._ran(site) | spectrum.failing.get(site.stmt, frozenset())
+            function, tests = function_of(site), spectrum.failing.get(site.stmt, frozenset())
+            for key in ((*function, site.code(site.stmt)), *([function] if spectrum.connects(site.stmt) else [])):
+                self._entered[key] = self._entered.get(key, frozenset()) | tests
 
     def _pool(
         self, situation: Situation, views: Views, files: list[str] | None, clock: Clock
@@ -346,7 +348,9 @@ class Search(Searcher):
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison)), sets=sets)
 
     def _ran(self, site: Site) -> frozenset[str]:
-        return self._entered.get(function_of(site), frozenset())
+        """Return the failing tests that ran the statement, or one of its function that connects them, in any search."""
+        function = function_of(site)
+        return frozenset().union(*(self._entered.get(key, ()) for key in (function, (*function, site.code(site.stmt)))))
 
     def _described(self, repair: Repair) -> Repair:
         """Add to `repair` which earlier state of its lines it restores, and whether it ignores a value."""

@@ -206,7 +206,7 @@ class Trial:
         self._hot += judged.seconds * (not judged.slow)
         number = judged.candidate.number
         fixed = self._partly(judged)
-        if fixed:
+        if fixed or (judged.plausible and not self._failing):  # without ids where nothing can be collected
             self._waiting.append((judged.candidate, fixed, judged.plausible))
         elif judged.rough and not judged.slow and not judged.hung:
             self._deferred.append(replace(judged.candidate, rough=False))
@@ -269,7 +269,7 @@ class Trial:
         """Return the failing tests that pass on the unchanged tree where only the tests `first` run."""
         tests = first or self._failing[:MOST_FIRST]
         if tests not in self._alone:
-            plan = Plan(first=tests, then=(), keep_going=True, fastest=self._fastest)
+            plan = Plan(first=tests, then=(), keep_going=True, retry=0.0, fastest=self._fastest)
             statuses = [one.statuses for one in self.pool.judge([Candidate(0, {})], plan)]
             passed = frozenset(name for found in statuses for name, one in found.items() if one is Status.PASSED)
             self._alone[tests] = passed.intersection(self._failing)
@@ -310,7 +310,7 @@ class Trial:
 
         Near one that repairs only some, the search would find more of the same, and later what completes it.
         """
-        if not repair.fixed <= self._explained:
+        if not self.repairs or not repair.fixed <= self._explained:
             self._explained |= repair.fixed
             self._before, self._since = self.judged, self.clock.spent
         if repair.whole and not any(other.whole for other in self.repairs):
