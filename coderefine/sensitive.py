@@ -46,7 +46,10 @@ LOGIN = r"://[^/\s:@'\"]*:([^/\s@'\"]+)@"
 
 
 _judged: dict[tuple[str, str], bool] = {}
-"""Answers of `is_secret`: each start of a process asks about the whole environment, which takes 0.4 ms."""
+"""Answers of `is_secret`: each start of a process asks about the whole environment, which takes 0.4 ms.
+
+No `functools.cache`, because this file imports nothing.
+"""
 
 
 def is_secret(name: str, value: str) -> bool:

@@ -22,19 +22,10 @@ READS_DOCSTRINGS = re.compile(
 )
 """What reads docstrings at run time. Modules named by usual words count where they are imported."""
 INDIFFERENT = frozenset(
-    (
-        *("abstractmethod", "cache", "cached_property", "classmethod", "contextmanager", "dataclass", "deleter"),
-        *(
-            "getter",
-            "lru_cache",
-            "overload",
-            "override",
-            "property",
-            "setter",
-            "staticmethod",
-            "total_ordering",
-            "wraps",
-        ),
+    re.findall(
+        r"\w+",
+        """abstractmethod cache cached_property classmethod contextmanager dataclass deleter getter lru_cache
+        overload override property setter staticmethod total_ordering wraps""",
     )
 )
 """Decorators that pass a docstring on at most."""

@@ -239,7 +239,7 @@ class Trial:
         A test that also passes on the unchanged tree, where only the same tests run, is not repaired.
         """
         waiting, self._waiting = self._waiting, []
-        for candidate, fixed, complete in waiting:
+        for candidate, fixed, reached in waiting:
             if self.clock.left > 0 and self._passing_alone(candidate.first) & fixed:
                 if candidate.first != self._every:
                     self._deferred.append(replace(candidate, first=self._every, rough=False))
@@ -247,7 +247,7 @@ class Trial:
             proposed, files = self._given.pop(candidate.number)
             whole = len(fixed) == len(self._failing)
             repair = Repair(proposed, fixed, whole, at=self.clock.spent, files=files)
-            complete = complete or candidate.first == self._every == tuple(self.pool.tests)  # noqa: PLW2901
+            complete = reached or candidate.first == self._every == tuple(self.pool.tests)
             if complete and whole:
                 self._add(repair)
             elif self.clock.left > 0 and self._wanted(fixed):
