@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from operator import attrgetter
@@ -60,6 +60,8 @@ ALONE, TURN = 30.0, 8.0
 """Default time of a search in seconds: if no proposer follows, and before a model is asked."""
 OBSERVING, MOST_OBSERVING = 0.15, 3.0
 """Share of the remaining time, and maximum seconds, for tracing failing tests and those near them."""
+MOST_SEARCHES = 3
+"""Maximum number of searches on one tree: there is another one after all repairs of the last one were refused."""
 UNPARSED = ("SyntaxError", "IndentationError", "TabError")
 SCREENING = 10.0
 """Maximum seconds for judging the repairs that are left by tests of files that the search had not loaded."""
@@ -119,6 +121,8 @@ class Search(Searcher):
         """How the most suspicious files were changed lately, by path."""
         self.chosen = Chosen([])
         """Result of the last search."""
+        self._failed: set[int] = set()
+        """Keys of the candidates that failed on the present tree, in searches whose repairs were refused."""
         self._unsolved: frozenset[Symptom] = frozenset()
         """Symptoms of the last search without a result: a tree with the same symptoms is not searched again."""
 
@@ -129,27 +133,40 @@ class Search(Searcher):
     def propose(self, situation: Situation, views: Views) -> Proposals:
         """Yield cumulative patches, best first; start a new search if the failures differ after an accepted patch.
 
-        If its repairs are only offered, a test is ignored from then on.
+        If its repairs are only offered, a test is ignored from then on. If all are refused, the search goes on with
+        what it has not tried, up to MOST_SEARCHES times.
         """
+        searches = 0
         while self._wanted(situation):
-            before = situation
-            repairs = [*self._ranked(situation, views)]
-            accepted: list[Repair] = []
-            while repairs:
-                repair, best = repairs.pop(0), situation.best
-                if not self._take(repair, situation):
-                    continue
-                assert self.proposed is not None
-                situation = (yield self.proposed) or situation
-                if situation.best is not best:
-                    accepted.append(repair)
-                    repairs = self._rebased(situation, repairs, accepted)
-                else:
-                    self._compare(situation, self.proposed)
-                    repairs = self._without_breaking(situation, views, repairs)
-            if situation.best is before.best and situation.offered == before.offered:
+            before, found = situation, self._ranked(situation, views)
+            situation = yield from self._each(found, situation, views)
+            if situation.best is not before.best or situation.offered != before.offered:
+                searches, self._failed = 0, set()
+                continue
+            searches += 1
+            if not found or searches == MOST_SEARCHES:
                 self._unsolved = symptoms(situation)
                 return
+            self._failed.update(proposed.key for repair in found for proposed in repair.edits)
+
+    def _each(
+        self, found: Sequence[Repair], situation: Situation, views: Views
+    ) -> Generator[Patch, Situation | None, Situation]:
+        """Yield the patches of one search, those after an accepted one with its edits; return the last situation."""
+        repairs, accepted = [*found], list[Repair]()
+        while repairs:
+            repair, best = repairs.pop(0), situation.best
+            if not self._take(repair, situation):
+                continue
+            assert self.proposed is not None
+            situation = (yield self.proposed) or situation
+            if situation.best is not best:
+                accepted.append(repair)
+                repairs = self._rebased(situation, repairs, accepted)
+            else:
+                self._compare(situation, self.proposed)
+                repairs = self._without_breaking(situation, views, repairs)
+        return situation
 
     def _rebased(self, situation: Situation, repairs: list[Repair], accepted: Sequence[Repair]) -> list[Repair]:
         """Return those of `repairs` that repair other failing tests than the accepted ones, with the edits of these."""
@@ -273,6 +290,7 @@ class Search(Searcher):
                 first=lambda proposed: first.get(proposed.scored.site.stmt, ()),
                 fastest=self._fastest,
                 prefer=enumeration.prefer,
+                failed=self._failed,
             )
             self.chosen = self._tried(trial, iter(enumeration), failing, spectrum)
 

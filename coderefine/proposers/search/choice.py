@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,9 @@ TEMPER = 1.25
 """Scores of equivalent repairs are added as exp(score / TEMPER): the higher, the more their number counts."""
 SLIP, CRASH = 1.5, 6.0
 """Penalty for calls that crash now and did not before: a constant, and a factor of the share of such calls."""
+FIT = 2.5
+"""Penalty of repairs of one test with a factor that follows from this very test."""
+FACTOR = re.compile(r" (?:\*|//?) \d+\)?$")
 EMPTY = 1.0
 """Penalty of repairs that behave like one which only removes behaviour."""
 OPERATOR, NAME, CONSTANT = range(3)
@@ -151,8 +155,15 @@ def _kind(token: str) -> int:
 def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair]) -> float:
     """Return the penalty for repairs that behave alike, in units of the score; 0 for none."""
     slips = crashes(group[0], behaviour)
+    lucky = FIT if all(len(repairs[place].fixed) == 1 and fitted(repairs[place]) for place in group) else 0.0
     empty = len(group) > 1 and any(_emptying(repairs[place]) for place in group)
-    return (SLIP + CRASH * slips if slips else 0.0) + EMPTY * empty
+    return (SLIP + CRASH * slips if slips else 0.0) + EMPTY * empty + lucky
+
+
+def fitted(repair: Repair) -> bool:
+    """Return whether the repair multiplies or divides by a number that follows from the failure itself."""
+    scored = repair.proposed.scored
+    return scored.operator.name == "difference" and any(FACTOR.search(part.text) for part in scored.edit.parts)
 
 
 def clusters(repairs: Sequence[Repair], behaviour: Behaviour) -> list[list[int]]:

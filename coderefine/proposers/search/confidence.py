@@ -20,6 +20,7 @@ from coderefine.proposers.search.choice import (
     clusters,
     crashes,
     doubt,
+    fitted,
     plainness,
     shared,
     worth,
@@ -144,6 +145,8 @@ WEIGHTS: Mapping[str, float] = {
     "weak": -1.3,
     "rivalled": -2.0,
     "tokens": -0.1,
+    "far": -0.8,
+    "fitted": -1.5,
 }
 """Log odds of the features if the repair is the only plausible one: learnt on 60 trials, eight of them slips.
 
@@ -168,6 +171,8 @@ its score is LEAD above the lowest of the tried ones. Of 25 such repairs 12 were
 """
 MOST_WRONG, NOTICING = 8, 0.7
 """Maximum number of mutants of a repair that are judged, and seconds for this; see `with_strength`."""
+FAR = -7.0
+"""Score below which a repair is one of thousands that were tried: the lower, the likelier is a lucky one."""
 LEAST_WRONG, LEAST_NOTICED = 3, 0.5
 """Minimum number of mutants for a conclusion, and the share of them that the tests have to kill."""
 
@@ -187,10 +192,10 @@ class Features:
     tokens. `seen`: whether behaviour could be observed. `named`: the error message contains the missing name, which
     the repair replaces by a similar one. `intent`: 1 if docstring or comments agree with its comparison, -1 if they
     contradict it, else 0. `examples`: the same for the examples in docstrings, see `documented`. `former`: it
-    restores what its lines were in an earlier commit. `worth`: the best score of the group; `margin`: its distance
-    to the lowest score of a tried candidate. `tests`: number of repaired tests. `reached`: number of traced passing
-    tests that execute the patched statement. `noticed`: number of killed mutants among `wrong` judged ones;
-    `unmeasured`: there are others, but too few could be judged in the time for it.
+    restores what its lines were in an earlier commit. `fitted`: see `choice.fitted`. `worth`: the best score of the
+    group; `margin`: its distance to the lowest score of a tried candidate. `tests`: number of repaired tests.
+    `reached`: number of traced passing tests that execute the patched statement. `noticed`: number of killed mutants
+    among `wrong` judged ones; `unmeasured`: there are others, but too few could be judged in the time for it.
     """
 
     share: float = 1.0
@@ -215,6 +220,7 @@ class Features:
     intent: int = 0
     examples: int = 0
     former: bool = False
+    fitted: bool = False
     noticed: int = 0
     wrong: int = 0
     unmeasured: bool = False
@@ -309,6 +315,8 @@ def vector(known: Features) -> dict[str, float]:
         "weak": float(weak),
         "rivalled": float(known.ways > 1 and _reaching(known) < DECISIVE and known.margin < LEAD),
         "tokens": min(float(known.tokens), 8.0),
+        "far": max(0.0, FAR - known.worth),
+        "fitted": float(known.fitted and known.tests == 1),
     }
 
 
@@ -342,6 +350,8 @@ def doubts(group: Group) -> str:
             known.noticed < known.wrong,
             f"the tests notice {known.noticed} of {known.wrong} small wrong versions of it",
         ),
+        (known.worth < FAR, "it was found late, among thousands of other edits"),
+        (known.fitted, "its number follows from the failing test itself"),
         (known.unmeasured, "there was no time to see whether the tests notice small wrong versions of it"),
         (known.examples < 0, "it contradicts an example in a docstring, or a return annotation"),
         (known.intent < 0, "it draws a limit otherwise than the docstring"),
@@ -574,6 +584,7 @@ def _features(
         named=any(repairs[place].proposed.scored.operator.name == NAMING for place in order),
         intent=_intent(order, repairs),
         former=_restores(order, repairs),
+        fitted=fitted(first),
         stuck=any(spectrum.blaming(stmt) - explained for stmt in stmts),
         renames=_renames(first),
         reached=min(spectrum.passing.get(stmt, 0) for stmt in stmts),

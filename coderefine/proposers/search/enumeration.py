@@ -41,6 +41,8 @@ DEAR = 2.0
 """Penalty of edits to code that runs at import: judging one costs ten times as much as judging others."""
 UNUSED = 1.5
 """Bonus of edits that read a name which is not read so far."""
+KEYED = 2.5
+"""Bonus of edits of the entry of a table whose key is in the failing test."""
 RUNNING = 1.0
 """Bonus of edits within the expression that raised."""
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -89,6 +91,7 @@ def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored
             + math.log(edit.weight / total)
             + min(CEILING, NATURAL * model.trust * gain(model, site.module, edit))
             + _use(site, edit)
+            + _keyed(site, edit)
             + _running(site, edit),
             edit,
             operator,
@@ -104,6 +107,12 @@ def _use(site: Site, edit: Edit) -> float:
     """Return the bonus of an edit that uses a name which is bound here but never read."""
     unused = site.local.unused
     return UNUSED if unused and any(name in unused for part in edit.parts for name in WORD.findall(part.text)) else 0.0
+
+
+def _keyed(site: Site, edit: Edit) -> float:
+    """Return the bonus of an edit of a table's entry, if of all keys only this one is in a failing test."""
+    first, last = min(part.start for part in edit.parts), max(part.end for part in edit.parts)
+    return KEYED if any(start <= first and last <= end for start, end in site.asked) else 0.0
 
 
 def _running(site: Site, edit: Edit) -> float:
@@ -162,6 +171,11 @@ class Proposed:
     @property
     def path(self) -> str:
         return self.scored.site.module.path
+
+    @property
+    def key(self) -> int:
+        """Return a hash of the path and the new text."""
+        return hash((self.path, self.text))
 
 
 class Enumeration:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 
 from coderefine.core import Case, Failure
 from coderefine.proposers.search.differences import operations
@@ -163,6 +164,8 @@ LACKING = re.compile(r"'NoneType' object has no attribute '(\w+)'")
 UNDEFINED = re.compile(r"(?:name|variable) '(\w+)' (?:is not defined|referenced before|where it is not associated)")
 """CPython's messages for a name without a value, before and since 3.11."""
 
+LITERAL = re.compile(r"'([^'\n]+)'|\"([^\"\n]+)\"")
+
 
 @dataclass(frozen=True)
 class Hints:
@@ -171,7 +174,7 @@ class Hints:
     `undefined`: names that are undefined in failing tests. `none`: a test failed because of a None. `lacking`:
     attributes that were looked up on None. `slips`: names that were not found, each with the most similar existing
     ones. `class_wanted`: `isinstance` or `issubclass` got another object in place of a class. `operations`: what turns
-    actual values into the expected ones, see `differences.operations`.
+    actual values into the expected ones, see `differences.operations`. `literals`: texts in the failing tests.
     """
 
     odds: Mapping[str, float] = field(default_factory=dict)
@@ -181,6 +184,7 @@ class Hints:
     slips: tuple[tuple[str, tuple[str, ...]], ...] = ()
     class_wanted: bool = False
     operations: Mapping[str, float] = field(default_factory=dict)
+    literals: frozenset[str] = frozenset()
 
     @cached_property
     def factors(self) -> tuple[float, ...]:
@@ -189,20 +193,38 @@ class Hints:
         return tuple(float(number) if sign == "*" else 1 / float(number) for sign, number in pairs)
 
     @classmethod
-    def of(cls, failing: Iterable[Case]) -> Hints:
-        """Compute the mean of the log odds over the failing tests."""
+    def of(cls, failing: Sequence[Case], sources: Mapping[str, str] = MappingProxyType({})) -> Hints:
+        """Compute the mean of the log odds over the failing tests. `sources`: the texts of their functions, by id."""
         failures = [case.failure for case in failing if case.failure is not None]
-        found: dict[str, float] = {}
-        for failure in failures:
-            for name, odds in _odds_of(failure).items():
-                found[name] = found.get(name, 0.0) + odds / len(failures)
+        found = _mean(list(map(_odds_of, failures)))
         texts = [failure.words for failure in failures]
         none = any(NONE.search(text) for text in texts)
         slips = {failure.wrong: failure.nearest for failure in failures if failure.nearest}
         wanted = bool(CLASS_WANTED.search("\n".join(texts)))
         shapes = operations(texts)
         found["difference"] = DIFFERENCE * max(shapes.values(), default=0.0)
-        return cls(found, _named(UNDEFINED, texts), none, _named(LACKING, texts), tuple(slips.items()), wanted, shapes)
+        return cls(
+            found,
+            undefined=_named(UNDEFINED, texts),
+            none=none,
+            lacking=_named(LACKING, texts),
+            slips=tuple(slips.items()),
+            class_wanted=wanted,
+            operations=shapes,
+            literals=frozenset(text for case in failing for text in _literals(case.id, sources.get(case.id, ""))),
+        )
+
+
+def _mean(odds: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of the odds of each operator; one that is missing counts as 0."""
+    names = {name for one in odds for name in one}
+    return {name: sum(one.get(name, 0.0) for one in odds) / len(odds) for name in names}
+
+
+def _literals(name: str, source: str) -> Iterator[str]:
+    """Yield the texts in the source of a test, and the values of its parameters that its id shows."""
+    yield from (one or two for one, two in LITERAL.findall(source))
+    yield from name.partition("[")[2].removesuffix("]").split("-")
 
 
 def _named(pattern: re.Pattern[str], texts: Iterable[str]) -> tuple[str, ...]:

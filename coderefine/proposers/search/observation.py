@@ -66,7 +66,7 @@ def ranked(
 
     found = suspected(failing)
     groups = separate(failing, found.spectrum)
-    views = [(found, Hints.of(failing)), *((suspected(group), Hints.of(group)) for group in groups)]
+    views = [(found, Hints.of(failing, sources)), *((suspected(one), Hints.of(one, sources)) for one in groups)]
     likely = _likeliest(views, SEPARATE if found.spectrum.traced <= SMALL else SELDOM)
     best = dict(sorted(likely.items(), key=lambda item: -item[1][0])[:MOST_SITES])
     world, spans = ProjectContext({**entered, **modules}, changes=changes), running(entered, failing)

@@ -186,6 +186,18 @@ class Site:
         return frozenset({*self.names, *self.local.globals, *BUILTINS, "self", "cls"})
 
     @cached_property
+    def asked(self) -> tuple[tuple[int, int], ...]:
+        """Return the spans of the entries of dictionaries whose key is a text in a failing test; not if all are."""
+        found: list[tuple[int, int]] = []
+        for node in self.nodes if self.hints.literals else ():
+            if isinstance(node, ast.Dict):
+                keys = [getattr(key, "value", None) in self.hints.literals for key in node.keys]
+                pairs = zip(keys, node.values, strict=True)
+                spans = [(self.module.start(value), self.module.end(value)) for asked, value in pairs if asked]
+                found += spans if len(spans) < len(keys) else []
+        return tuple(found)
+
+    @cached_property
     def at_import(self) -> bool:
         """Return whether the statement runs when its module is imported."""
         return isinstance(self.stmt, Function) or self.module.function(self.stmt) is None

@@ -28,8 +28,9 @@ these bounds in seconds."""
 LEAST_JUDGED, LONGEST_GRACE = 40, 8.0
 """Number of candidates to judge after it, also if that takes more time, but no more seconds than these: whether a rival
 is found must not depend on how busy the machine is."""
-UNEXPLAINED, LONGER = 4, 2
-"""Factors of the two while no repair is known for some failing test: it most likely has another fault."""
+UNEXPLAINED, LONGER, MOST_FAULTS = 8, 3, 6
+"""Factors of the two for each test function that still fails with every repair known, and the maximum number of such
+functions: each may have a fault of its own."""
 DOUBT, FEW = 3.0, 0.5
 """Least additional seconds: to find a better repair when there is evidence against the best one, and to find rivals of
 one that few tests reach."""
@@ -107,8 +108,14 @@ class Trial:
         first: First = lambda _: (),
         fastest: str = "hot",
         prefer: Callable[[Site], None] = lambda _: None,
+        failed: set[int] | None = None,
     ) -> None:
-        """Create a trial. `prefer`: called with the site of the first repair, near which its rivals are likely."""
+        """Create a trial.
+
+        `prefer`: called with the site of the first repair, near which its rivals are likely. `failed`: keys of
+        proposals that need not be judged; those that fail are added.
+        """
+        self._failed = set[int]() if failed is None else failed
         self._fastest = fastest
         self._prefer = prefer
         self.pool = pool
@@ -175,13 +182,17 @@ class Trial:
         if not self.repairs:
             return False
         since = self.clock.spent - self._since
-        times, longer = (1, 1) if self._explained.issuperset(self._failing) else (UNEXPLAINED, LONGER)
-        if self.judged - self._before < times * self._least:
-            return since > max(self._more, longer * self._longest)
+        faults = min(
+            MOST_FAULTS, len({name.partition("[")[0] for name in self._failing if name not in self._explained})
+        )
+        if self.judged - self._before < (faults * UNEXPLAINED or 1) * self._least:
+            return since > max(self._more, (faults * LONGER or 1) * self._longest)
         return since > max(self._more, min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * self._since)))
 
     def candidate(self, proposed: Proposed) -> Candidate | None:
-        """Convert the proposal to a candidate; None if the file's encoding cannot represent it."""
+        """Convert the proposal to a candidate; None if it failed before, or the file's encoding cannot represent it."""
+        if proposed.key in self._failed:
+            return None
         try:
             data = proposed.scored.site.module.source.encode(proposed.text)
         except UnicodeEncodeError:
@@ -199,22 +210,27 @@ class Trial:
         return None
 
     def _note(self, judged: Judged) -> None:
-        if self.first_judged is None:
-            self.first_judged = self.clock.spent
-        self.judged += judged.candidate.rough  # not once more
-        self._slow += judged.seconds * bool(judged.slow)
-        self._hot += judged.seconds * (not judged.slow)
+        self._time(judged)
         number = judged.candidate.number
         fixed = self._partly(judged)
         if fixed or (judged.plausible and not self._failing):  # without ids where nothing can be collected
             self._waiting.append((judged.candidate, fixed, judged.plausible))
         elif judged.rough and not judged.slow and not judged.hung:
             self._deferred.append(replace(judged.candidate, rough=False))
-        else:
-            self._given.pop(number, None)
+        elif number in self._given:
+            self._failed.add(self._given.pop(number)[0].key)
         if self.clock.spent - self._shown > 0.2:
             self._shown = self.clock.spent
             self._tell(self.tried, sum(repair.whole for repair in self.repairs))
+
+    def _time(self, judged: Judged) -> None:
+        """Count the candidate, unless it is judged once more, and the seconds of hot servers and of fresh imports."""
+        self.first_judged = self.clock.spent if self.first_judged is None else self.first_judged
+        self.judged += judged.candidate.rough
+        if judged.slow:
+            self._slow += judged.seconds
+        else:
+            self._hot += judged.seconds
 
     def _partly(self, judged: Judged) -> frozenset[str]:
         """Return the repaired tests; empty if another test failed.
@@ -288,12 +304,16 @@ class Trial:
         Where other failing tests run its statement, it is a lucky edit unless another repair makes these pass with it.
         """
         new = not any(seed.fixed <= other.fixed for other in self._seeds)
-        if new or not self._covering(seed.proposed) <= seed.fixed:
-            for other in self._seeds:
-                self._compose(other, seed, new=new)
+        others = [*self._seeds, *(held for held in self._held if held not in self._seeds)]
+        for other in others if new or not self._covering(seed.proposed) <= seed.fixed else ():
+            self._compose(other, seed, new=new)
         if new:
             self._seeds.append(seed)
         self._held.append(seed)
+        self._release()
+
+    def _release(self) -> None:
+        """Make repairs of what was held back, where others repair all other failing tests that run its statement."""
         for held in self._held.copy():
             if self._covering(held.proposed) <= held.fixed | self._elsewhere.get(id(held), frozenset()):
                 self._held = [one for one in self._held if one is not held]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import pytest
@@ -139,6 +139,17 @@ SAME, OTHER = ("a", "b", "c", "x"), ("a", "b", "y", "x")
 )
 def test_first(given: tuple[Given, ...], wanted: int) -> None:
     assert first(*given) == wanted
+
+
+@pytest.mark.parametrize(("tests", "wanted"), [("t", 1), ("tu", 0)], ids=["one test", "two tests"])
+def test_a_factor_that_one_test_alone_asks_for_is_a_lucky_one(tests: str, wanted: int) -> None:
+    """`(hits / misses) / 4` stood before `hits / total`: one test of 0.75 for 3 can be met by a factor always."""
+    factor = replace(Given(-4.0, SAME).repair, fixed=frozenset(tests))
+    scored = replace(factor.proposed.scored, operator=next(row for row in TABLE if row.name == "difference"))
+    edit = Edit((Replacement(0, 1, "(hits / misses) / 4"),))
+    factor = replace(factor, proposed=replace(factor.proposed, scored=replace(scored, edit=edit)))
+    other = replace(Given(-5.0, OTHER).repair, fixed=frozenset(tests))
+    assert [factor, other].index(choose([factor, other], {-1: BEFORE, 0: SAME, 1: OTHER}).repairs[0]) == wanted
 
 
 def test_what_crashed_before_may_crash() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import time
+from dataclasses import replace
 
 import pytest
 
+from coderefine.core import Case, Status
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.enumeration import Enumeration, Proposed, Scored
+from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext, own_words
 from coderefine.proposers.search.naturalness import Trigrams
 from coderefine.proposers.search.operators import TABLE
@@ -43,6 +46,27 @@ def test_nothing_twice_and_all_compile() -> None:
 def test_suspicion_leads() -> None:
     first = next(iter(Enumeration(sites(TEXT, {2: 0.05, 3: 1.0, 4: 0.05}))))
     assert first.scored.site.stmt.lineno == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "asked"),
+    [
+        ("assert f(2, 'dl') == 0.2", "t.py::test", ["10"]),
+        ("assert f(2, unit) == 0.2", "t.py::test[dl-0.2]", ["10"]),
+        ("assert f('ml', 'dl') == f('l', '')", "t.py::test", []),
+        ("assert f(2, 'pint') == 0.2", "t.py::test", []),
+    ],
+    ids=["in the test", "a parameter", "every key", "no key"],
+)
+def test_the_entry_of_a_table_that_the_failing_test_asks_for_is_suspicious(
+    source: str, name: str, asked: list[str]
+) -> None:
+    text = 'ML = {"ml": 1, "dl": 10, "l": 1000}\n'
+    (site,) = sites(text, {1: 1.0})
+    hints = Hints.of([Case(name, Status.FAILED)], {name: source})
+    assert [text[start:end] for start, end in replace(site, hints=hints).asked] == asked
+    first = next(iter(Enumeration([replace(site, hints=hints)])))
+    assert (text[first.scored.edit.parts[0].start :].startswith("10")) is bool(asked)
 
 
 def test_a_large_function_costs_little_to_begin() -> None:

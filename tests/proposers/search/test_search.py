@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -58,7 +59,10 @@ def begun(
 def repair(tmp_path: Path) -> Repair:
     def run(files: Mapping[str, str | bytes], seconds: float = 300.0) -> tuple[list[Patch], Search, list[Event]]:
         with begun(tmp_path, files, seconds) as it:
-            return list(it.search.propose(it.situation, it.views)), it.search, it.events
+            proposals = it.search.propose(it.situation, it.views)
+            first = list(itertools.islice(proposals, 1))
+            others = itertools.islice(proposals, max(0, len(it.search.chosen.repairs) - 1))  # of the first search
+            return [*first, *others], it.search, it.events
 
     return run
 
@@ -400,6 +404,40 @@ def test_one_search_repairs_several_faults_and_each_patch_goes_on_from_the_last(
     before = {*SEVERAL.splitlines()}
     once, twice = ({*(patch.files["stock.py"] or b"").decode().splitlines()} - before for patch in (first, second))
     assert once < twice
+
+
+def test_the_search_goes_on_with_other_edits_after_all_repairs_were_refused(tmp_path: Path) -> None:
+    """Cold runs refused the first repairs of a small library: the search ended with time left and offered nothing."""
+    faulty = "def price(n):\n    if n > 10:\n        return n * 9 // 10\n    return n\n"
+    tests = "from shop import price\n\n\ndef test_limit():\n    assert price(10) == 9\n"
+    with begun(tmp_path, {"shop.py": faulty, "test_shop.py": tests}, 300.0) as it:
+        proposals = it.search.propose(it.situation, it.views)
+        patch, found = next(proposals), 0
+        first = {repair.proposed.key for repair in it.search.chosen.repairs}
+        second = first
+        situation = it.situation
+        while second == first:
+            found += 1
+            refused = Attempt(found, patch, it.base.checks, Verdict(ok=False, reason="refused"))
+            situation = replace(situation, attempts=(*situation.attempts, refused))
+            patch = proposals.send(situation)
+            second = {repair.proposed.key for repair in it.search.chosen.repairs}
+    assert first.isdisjoint(second)
+    assert second
+
+
+def test_repairs_of_two_faults_in_the_statements_of_both_tests_are_found_in_any_order(tmp_path: Path) -> None:
+    """The repair of the boundary came first and was held back; the other one was never tried together with it."""
+    faulty = 'def shorten(text, width=20):\n    """Cut a text."""\n    if len(text) < width:\n        return text\n'
+    faulty += '    return text[:width] + "..."\n'
+    tests = "from words import shorten\n\n\ndef test_long():\n    assert shorten('abcdefghij', 8) == 'abcde...'\n"
+    tests += "\n\ndef test_exactly():\n    assert shorten('abcd', 4) == 'abcd'\n"
+    tests += "\n\ndef test_short():\n    assert shorten('abc', 8) == 'abc'\n"
+    with begun(tmp_path, {"words.py": faulty, "test_words.py": tests}, 300.0) as it:
+        next(it.search.propose(it.situation, it.views))
+        texts = [(repair.files["words.py"] or b"").decode() for repair in it.search.chosen.repairs]
+    assert any("len(text) <= width" in text for text in texts)
+    assert any("text[:width - 3]" in text for text in texts)
 
 
 def test_a_test_that_fails_only_after_others_is_not_repaired_by_every_candidate(tmp_path: Path) -> None:

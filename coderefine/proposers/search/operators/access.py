@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from coderefine.proposers.search import emit
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
 from coderefine.proposers.search.value_kinds import SIZED, dotted
@@ -80,6 +81,13 @@ def _indexed(base: str, index: str) -> Iterable[tuple[str, float]]:
         (f"{index}:{index} + 1", 0.1),
         (f"{index} % len({base})", 0.4),
     )
+
+
+def index_order(site: Site) -> Iterator[Edit]:
+    """Exchange two indices: `rows[y][x]` for `rows[x][y]`."""
+    for node in site.nodes:
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Subscript):
+            yield emit.exchanged(site.module, node.value.slice, node.slice, 1.0)
 
 
 def key_access(site: Site) -> Iterator[Edit]:

@@ -15,6 +15,8 @@ from coderefine.source import first_line
 
 TELLING = 3.0
 """Bonus of the decorator that is missing on a method without `self`."""
+SHARED = 4.0
+"""Boost of a default that all calls share, a list, dict or set: hardly ever what is meant."""
 COPIERS = {ast.Dict: "dict", ast.Set: "set"}
 RELATED = (
     ("KeyError", "IndexError", "LookupError"),
@@ -59,7 +61,8 @@ def mutable_default(site: Site) -> Iterator[Edit]:
             fresh = f"if {name} is None:\n{unit(site)}{name} = {site.code(default)}"
             into = emit.insertion(site.module, body[0], fresh)
             if into:
-                yield Edit((*emit.expression(site.module, default, "None").parts, *into.parts), 3.0)
+                parts = (*emit.expression(site.module, default, "None").parts, *into.parts)
+                yield Edit(parts, 3.0, _shared(default))
                 copied = emit.insertion(
                     site.module,
                     body[0],
@@ -67,6 +70,10 @@ def mutable_default(site: Site) -> Iterator[Edit]:
                 )
                 if copied:
                     yield Edit(copied.parts, 0.7)
+
+
+def _shared(default: ast.expr) -> float:
+    return 0.0 if isinstance(default, ast.Call) else SHARED
 
 
 def defaults(site: Site) -> Iterator[Edit]:

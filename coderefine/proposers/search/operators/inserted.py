@@ -38,10 +38,10 @@ def from_here(site: Site) -> Iterator[Edit]:
 
 def invented(site: Site) -> Iterator[Edit]:
     """Insert a small update: of a counter, a collection or an attribute; a jump; a call of a method of the class."""
-    idle = _idle(site)
+    unchanged = idle(site)
     for text, weight in _updates(site):
         updated = UPDATED.match(text)
-        boost = IDLE if updated and updated[1] in idle else 0.0
+        boost = IDLE if updated and updated[1] in unchanged else 0.0
         yield from (replace(edit, boost=edit.boost + boost) for edit in _around(site, text, weight))
 
 
@@ -169,7 +169,7 @@ def _updates(site: Site) -> Iterator[tuple[str, float]]:
     )
 
 
-def _idle(site: Site) -> set[str]:
+def idle(site: Site) -> set[str]:
     """Return the names of the function, and attributes of its class, that begin as empty, 0 or None and stay that."""
     function, owner = site.local.function, site.local.owner
     found = _unchanged(function, "") if function else set()

@@ -295,16 +295,18 @@ def shifted(site: Site) -> Iterator[Edit]:
             by_base.setdefault(site.code(node.value), []).append(node.slice)
     for indices in by_base.values():
         for step in (-1, 1) if len(indices) > 1 else ():
-            edits = [emit.expression(site.module, index, _moved_by(site, index, step)) for index in indices]
+            edits = [emit.expression(site.module, index, moved_by(site, index, step)) for index in indices]
             yield Edit(tuple(part for edit in edits for part in edit.parts))
 
 
-def _moved_by(site: Site, index: ast.expr, step: int) -> str:
+def moved_by(site: Site, index: ast.expr, step: int) -> str:
     """Return the text of an index after adding `step`: `i` for `i + 1` and -1."""
     match index:
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=ast.Constant(value=int(number))):
             total = (number if isinstance(op, ast.Add) else -number) + step
             text = site.code(left)
+        case ast.Constant(value=int(number)):
+            return str(number + step)
         case _:
             total, text = step, site.code(index)
     return f"{text} {'+' if total > 0 else '-'} {abs(total)}" if total else text
