@@ -39,9 +39,9 @@ MORE_JUDGED = 160
 EXACT = 0.35
 """Share of the judging time for candidates that failed while only what the tests call was changed: they are judged once
 more after a fresh import, which takes several times as long."""
-MOSTLY = 3
-"""Where there is no other repair, one counts that repairs at least this many times as many tests as run its statement
-and still fail: these may fail for another reason, such as the version of a dependency."""
+MOST_LEFT = 3
+"""A repair that was held back for failing tests which run its statement counts at the end if they are at most so many
+times as many as it repairs: they may have another fault, or fail for the version of a dependency."""
 MOST_EVERY = 300
 """Number of tests that run first on a candidate where a failing test fails only after others."""
 MOST_SEEDS, MOST_RIVALS = 40, 8
@@ -320,10 +320,15 @@ class Trial:
                 self._add(held)
 
     def fall_back(self) -> None:
-        """If there is no repair, accept edits that repair most of the failing tests that run their statement."""
-        for seed in self._seeds if not self.repairs else ():
-            if MOSTLY * len(self._covering(seed.proposed) - seed.fixed) <= len(seed.fixed):
-                self.repairs.append(seed)
+        """Take what was held back for tests that nothing else repairs, unless too many failing tests speak against it.
+
+        Most such repairs are only offered: another failing test runs their statement.
+        """
+        held = sorted(self._held, key=lambda repair: (-len(repair.fixed), -repair.proposed.scored.score))
+        for repair in held:
+            failing = self._covering(repair.proposed) - repair.fixed
+            if not repair.fixed <= self._explained and len(failing) <= MOST_LEFT * len(repair.fixed):
+                self.repairs.append(repair)
 
     def _add(self, repair: Repair) -> None:
         """Store a repair; the rivals of the first that repairs all tests are likely near it.

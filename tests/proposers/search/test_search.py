@@ -471,6 +471,19 @@ def test_a_test_that_fails_for_another_reason_does_not_hide_the_repair_of_many(t
     assert "another failing test runs the same code" in it.search.offer.why
 
 
+def test_a_repair_is_offered_although_a_test_with_another_fault_needs_it_too(tmp_path: Path) -> None:
+    """Nothing was found where one test needs two repairs, of which one repairs other tests alone."""
+    faulty = "def area(w, h):\n    return w + h\n\n\ndef volume(w, h, d):\n    return area(w, h) + d - 1\n"
+    tests = "from box import area, volume\n\n\ndef test_small():\n    assert area(2, 5) == 10\n"
+    tests += "\n\ndef test_large():\n    assert area(31, 47) == 1457\n"
+    tests += "\n\ndef test_volume():\n    assert volume(2, 5, 3) == 30\n"
+    with begun(tmp_path, {"box.py": faulty, "test_box.py": tests}, 8.0) as it:
+        patch = next(it.search.propose(it.situation, it.views))
+    assert patch.files == {"box.py": faulty.replace("w + h", "w * h").encode()}
+    assert it.search.offer is not None
+    assert "another failing test runs the same code" in it.search.offer.why
+
+
 def test_a_test_that_comes_past_the_statement_where_another_crashes_does_not_hide_its_repair(tmp_path: Path) -> None:
     program = "def label(name, width):\n    text = name - '_repr'\n    return text.ljust(width)\n"
     program += "\n\ndef count(number):\n    return number - 1\n"
