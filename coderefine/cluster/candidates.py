@@ -145,7 +145,7 @@ class SpreadPool:
         if self.opening is None:
             self.opening = self._open()
         try:
-            while self._is_left():
+            while self._is_left() and time.monotonic() < plan.ends:
                 for judged in self._judged_here(plan):
                     yield judged
                     yield from _taken_from(self.refused)
@@ -265,7 +265,8 @@ class SpreadPool:
             while worker.has_room and (batch := self._next_batch(worker)):
                 if not worker.batches:
                     worker.since = time.monotonic()
-                there = replace(plan, retry=math.inf if batch.longer else 0.0)
+                # The clock of `ends` is that of this machine.
+                there = replace(plan, retry=math.inf if batch.longer else 0.0, ends=math.inf)
                 order = BatchOrder(self.job.key, tuple(batch.candidates.values()), there, BATCH, batch.least)
                 worker.batches[self.workers.submit(address, warm_pools.judge, order)] = batch
 

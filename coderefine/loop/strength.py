@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from coderefine.config import Config
 from coderefine.core import Attempt, Freedom, Mutation, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.candidates import Candidate, Judged, Plan
+from coderefine.runner.candidates import Candidate, Plan
 from coderefine.runner.cold_pool import AnyPool, open_any_pool
 from coderefine.runner.test_selection import files_of
 
@@ -111,35 +110,18 @@ class Strength:
             expected={name: case.status for name, case in cases.items()},
             seconds={name: case.seconds for name, case in cases.items()},
             files=files_of(running),
-            workers=_workers(len(wrong) * each),
+            workers=1 if len(wrong) * each < QUICK else None,
             freedom=freedom,
             within=until[1] - time.monotonic(),
         ) as pool:
             pool.observe((), running, OBSERVING * max(0.0, until[0] - time.monotonic()))
-            plan = Plan(known=known | pool.unfit, many=each > LONG)
-            judged: list[Judged] = []
-            with contextlib.suppress(_TimeOverError):
-                # The loop keeps the verdicts before the end: a mutant that hangs in a long suite may take minutes.
-                for one in pool.judge(_in_time(wrong, until), plan, _ending(until[1])):
-                    judged.append(one)  # noqa: PERF402
+            # A mutant that hangs in a long suite may take minutes.
+            plan = Plan(known=known | pool.unfit, many=each > LONG, ends=until[1])
+            judged = list(pool.judge(_in_time(wrong, until), plan))
             changed = _changed(pool, originals, running, repaired)
         why = f"{UNMEASURED} in the time for it" if len(judged) < min(LEAST, len(wrong)) else ""
-        survived = _survived(wrong, judged)
+        survived = tuple(wrong[at].mutation for at in sorted(one.candidate.number for one in judged if one.plausible))
         return Measured((len(judged) - len(survived), len(judged)) if judged else None, changed, survived, why)
-
-
-class _TimeOverError(Exception):
-    """Raised between two verdicts, or while a mutant is judged."""
-
-
-def _ending(until: float) -> Callable[[], None]:
-    """Return a function that raises _TimeOverError after the time `until` (monotonic)."""
-
-    def check() -> None:
-        if time.monotonic() > until:
-            raise _TimeOverError
-
-    return check
 
 
 def _in_time(wrong: Sequence[judge.Mutant], until: tuple[float, float]) -> Iterator[Candidate]:
@@ -147,16 +129,6 @@ def _in_time(wrong: Sequence[judge.Mutant], until: tuple[float, float]) -> Itera
     for number, one in enumerate(wrong):
         if time.monotonic() < until[number < LEAST]:
             yield Candidate(number, one.files)
-
-
-def _survived(wrong: Sequence[judge.Mutant], judged: Iterable[Judged]) -> tuple[Mutation, ...]:
-    """Return the mutants that no test kills."""
-    return tuple(wrong[number].mutation for number in sorted(one.candidate.number for one in judged if one.plausible))
-
-
-def _workers(seconds: float) -> int | None:
-    """Return how many workers judge mutants whose tests take `seconds` in all; None for the usual number."""
-    return 1 if seconds < QUICK else None
 
 
 def _changed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -142,7 +143,8 @@ class Plan:
     `known`: ids that may keep failing. `keep_going`: run all of `first` even when one fails, so that behaviours can be
     compared; otherwise the first failure ends the stage. `retry`: share of the judging time that may be used to run
     hung candidates again with a longer limit. `fastest`: "warm" excludes the hot server. `many`: the candidates
-    are so many, or take so long, that they are worth the workers of a cluster.
+    are so many, or take so long, that they are worth the workers of a cluster. `ends`: time (monotonic) at which what
+    is still running is given up, and the verdicts end.
     """
 
     first: tuple[str, ...] = ()
@@ -152,6 +154,7 @@ class Plan:
     retry: float = 0.2
     fastest: str = "hot"
     many: bool = False
+    ends: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)

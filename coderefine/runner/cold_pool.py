@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -89,22 +89,19 @@ class ColdPool:
         """Return no answers: behaviour beyond the tests cannot be observed without a fork."""
         return {}
 
-    def judge(
-        self, candidates: Iterable[Candidate], plan: Plan, meanwhile: Callable[[], None] = lambda: None
-    ) -> Iterator[Judged]:
-        """Judge `candidates`, unordered; the next one is pulled when a worker is free. `meanwhile`: called between."""
+    def judge(self, candidates: Iterable[Candidate], plan: Plan) -> Iterator[Judged]:
+        """Judge `candidates`, unordered; the next one is pulled when a worker is free."""
         source = iter(candidates)
         with ThreadPoolExecutor(self.workers) as threads:
             running: set[Future[Judged]] = set()
             more = True
-            while more or running:
+            while (more or running) and time.monotonic() < plan.ends:
                 while more and len(running) < self.workers:
                     candidate = next(source, None)
                     more = candidate is not None
                     if candidate is not None:
                         running.add(threads.submit(self._judge, candidate, plan))
                 done, running = wait(running, return_when=FIRST_COMPLETED)
-                meanwhile()
                 for future in done:
                     yield future.result()
 

@@ -52,6 +52,8 @@ class Scheduler:
         source: Iterator[Candidate] | None = iter(candidates)
         try:
             while source is not None or self._again or self._busy():
+                if time.monotonic() >= self._plan.ends:
+                    return  # without those that hung: that they would not end is not known
                 source = source if self._fill(source) else None
                 if self._busy():  # a select of nothing would wait for its whole second
                     yield from self._answers()
@@ -120,7 +122,8 @@ class Scheduler:
     def _answers(self) -> Iterator[Judged]:
         """Wait for answers of the workers; yield the verdicts, or start the next stage."""
         busy = {worker.line: worker for worker in self._busy() if worker.line is not None}
-        ready, _, _ = select.select(list(busy), [], [], self._look)
+        left = max(0.0, self._plan.ends - time.monotonic())
+        ready, _, _ = select.select(list(busy), [], [], min(self._look, left))
         self._meanwhile()
         for line in ready:
             worker = busy[line]
