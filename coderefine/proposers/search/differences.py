@@ -16,6 +16,8 @@ MOST_ADDED = 3
 """Maximum length of a text that is put before or behind a value: a longer one would be an answer, no repair."""
 FACTORS = (2, 3, 4, 7, 10, 12, 24, 60, 100, 1000, 1024, 3600)
 """Factors between usual units, and small ones."""
+TIMES, DIVIDED = "{{}} * {}", "{{}} / {}"
+"""Operations for a factor."""
 HUGE = 1e15
 """Numbers from which on no operation is looked for: infinite ones, and those too long for a float."""
 EMPTY = '""'
@@ -39,6 +41,12 @@ def operations(messages: Iterable[str]) -> dict[str, float]:
     texts = list(messages)
     found = Counter(shape for text in texts for shape in set(_of_pair(*(compared(text) or (None, None)))))
     return {shape: count / len(texts) for shape, count in found.items()}
+
+
+def factors(shapes: Mapping[str, float]) -> tuple[float, ...]:
+    """Return the numbers by which the `operations` among `shapes` multiply."""
+    larger = (float(factor) for factor in FACTORS if TIMES.format(factor) in shapes)
+    return (*larger, *(1 / factor for factor in FACTORS if DIVIDED.format(factor) in shapes))
 
 
 def _of_pair(actual: object, expected: object) -> Iterator[str]:
@@ -101,7 +109,7 @@ def _on_number(actual: float) -> dict[str, float]:
     tried |= {"abs({})": abs(actual)} if actual < 0 else {}
     tried |= {f"round({{}}, {digits})": round(actual, digits) for digits in range(1, MOST_DIGITS + 1)}
     for factor in FACTORS:
-        tried |= {f"{{}} * {factor}": actual * factor, f"{{}} / {factor}": actual / factor}
+        tried |= {TIMES.format(factor): actual * factor, DIVIDED.format(factor): actual / factor}
         tried |= {f"{{}} // {factor}": actual // factor}
     return {shape: result for shape, result in tried.items() if result != actual}
 

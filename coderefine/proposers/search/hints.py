@@ -9,7 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from coderefine.core import Case, Failure
-from coderefine.proposers.search.differences import operations
+from coderefine.proposers.search.differences import factors, operations
 
 BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
     "NameError": {"variable": 2.0, "global": 2.0, "receiver": 2.5, "function": 1.5, "invented": 0.7, "from-here": 0.7},
@@ -189,8 +189,7 @@ class Hints:
     @cached_property
     def factors(self) -> tuple[float, ...]:
         """Return the numbers by which `operations` multiply."""
-        pairs = (shape.removeprefix("{} ").split(" ") for shape in self.operations if re.match(r"\{\} [*/] ", shape))
-        return tuple(float(number) if sign == "*" else 1 / float(number) for sign, number in pairs)
+        return factors(self.operations)
 
     @classmethod
     def of(cls, failing: Sequence[Case], sources: Mapping[str, str] = MappingProxyType({})) -> Hints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coderefine.proposers.search.differences import compared, operations
+from coderefine.proposers.search.differences import compared, factors, operations
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,7 @@ def test_an_operation_that_explains_one_of_two_failures_has_half_the_share() -> 
 
 def test_the_values_of_unittest_are_read() -> None:
     assert compared("AssertionError: 'a' != 'b'\n- a\n+ b") == ("a", "b")
+
+
+def test_factors_are_those_of_multiplications_and_divisions() -> None:
+    assert factors(operations(["assert 150 == 2.5", "assert 3 == 300", "assert 7.9 == 3.0"])) == (100.0, 1 / 60)
