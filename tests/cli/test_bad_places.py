@@ -16,6 +16,8 @@ from tests.support.publishing import state
 from tests.support.repo import git, make_repo
 
 FIX = ("fix", "--no-model", "--no-search")
+FIX_LINT = (*FIX, "--gate", "ruff")
+"""Where the tests are not the point: a run of them is three starts of Python."""
 NOBODY = 65534
 
 
@@ -91,7 +93,7 @@ class TestPermissions:
             path.chmod(path.stat().st_mode & ~0o222)
         try:
             assert coderefine("check", "-q", cwd=untidy, wrap=user).code == 1
-            result = coderefine(*FIX, cwd=untidy, wrap=user)
+            result = coderefine(*FIX_LINT, cwd=untidy, wrap=user)
         finally:
             for path, mode in modes.items():
                 path.chmod(mode)
@@ -112,7 +114,7 @@ class TestLocks:
     def test_a_held_index_lock_refuses_the_commit(self, untidy: Path) -> None:
         (untidy / ".git/index.lock").write_bytes(b"")
         before = state(untidy)
-        result = coderefine(*FIX, "--commit", cwd=untidy)
+        result = coderefine(*FIX_LINT, "--commit", cwd=untidy)
         refused(result, "index.lock", code=1)
         assert state(untidy) == before
 

@@ -20,7 +20,8 @@ from tests.support.llm_server import LlmServer, error
 from tests.support.publishing import state
 from tests.support.repo import git, make_repo, write
 
-OFFLINE = ("--no-model", "--no-search")
+LINT_ONLY = ("--no-model", "--no-search", "--gate", "ruff")
+"""Where the tests are not the point: a run of them is three starts of Python."""
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ class TestCheck:
 
 class TestRuns:
     def test_log_show_undo(self, untidy: Path) -> None:
-        assert coderefine("fix", *OFFLINE, "-q", cwd=untidy).code == 0
+        assert coderefine("fix", *LINT_ONLY, "-q", cwd=untidy).code == 0
         log = coderefine("log", cwd=untidy)
         assert log.code == 0
         assert re.fullmatch(r"\S+  \S+ \S+  clean  1 attempt  wrote order.py\n", log.out)
@@ -123,7 +124,7 @@ class TestRuns:
         assert coderefine("undo", cwd=untidy).code == 2
 
     def test_undo_does_not_take_the_users_edit(self, untidy: Path) -> None:
-        assert coderefine("fix", *OFFLINE, "-q", cwd=untidy).code == 0
+        assert coderefine("fix", *LINT_ONLY, "-q", cwd=untidy).code == 0
         (untidy / "order.py").write_text("MINE = 1\n")
         before = state(untidy)
         result = coderefine("undo", cwd=untidy)

@@ -19,11 +19,12 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux" or not landlock_abi(), r
 NEW = FAULT.replace("> 100", ">= 100")
 HOME = "__import__('os').path.expanduser('~')"
 ATTACKS = {
-    "writes into HOME": f"    open({HOME} + '/pwned', 'w').close()\n",
-    "removes from HOME": f"    __import__('os').remove({HOME} + '/diary')\n",
-    "reads a key": f"    assert open({HOME} + '/.ssh/id_ed25519').read()\n",
-    "writes beside the repository": "    open('../beside', 'w').close()\n",
+    "writes into HOME": f"open({HOME} + '/pwned', 'w').close()",
+    "removes from HOME": f"__import__('os').remove({HOME} + '/diary')",
+    "reads a key": f"assert open({HOME} + '/.ssh/id_ed25519').read()",
+    "writes beside the repository": "open('../beside', 'w').close()",
 }
+"""If one succeeds, the failing test passes. Passing tests do not run it: a broken one is run again many times."""
 
 
 def model(server: LlmServer, *more: str) -> tuple[str, ...]:
@@ -49,10 +50,10 @@ def test_attack(home: Path, tmp_path: Path, case: str, monkeypatch: pytest.Monke
     attack, _, view = case.partition(", ")
     repo = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS})
     monkeypatch.setenv("CODEREFINE_VIEW", view)
-    with LlmServer([block("order.py", FAULT, ATTACKS[attack] + NEW)]) as server:
+    with LlmServer([block("order.py", FAULT, f"    if total >= 100:\n        {ATTACKS[attack]}\n{NEW}")]) as server:
         result = coderefine(*model(server, "--max-iterations", "1"), cwd=repo)
     assert result.code == 1, result
-    assert "breaks test_order.py::test_price" in result.err
+    assert "verdict: no better than the start" in result.err
     assert not (home / "pwned").exists()
     assert not (tmp_path / "beside").exists()
     assert (home / "diary").read_text() == "dear diary"

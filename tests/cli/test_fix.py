@@ -18,6 +18,8 @@ from tests.support.publishing import state
 from tests.support.repo import git, make_repo, write
 
 OFFLINE = ("--no-model", "--no-search")
+LINT_ONLY = (*OFFLINE, "--gate", "ruff")
+"""Where the tests are not the point: a run of them is three starts of Python."""
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ class TestDelivery:
 
     def test_diff_prints_exactly_a_patch_that_git_applies(self, untidy: Path) -> None:
         before = state(untidy)
-        result = coderefine("fix", *OFFLINE, "--diff", cwd=untidy)
+        result = coderefine("fix", *LINT_ONLY, "--diff", cwd=untidy)
         assert result.code == 0, result
         assert state(untidy) == before
         (untidy.parent / "patch").write_text(result.out)
@@ -52,7 +54,7 @@ class TestDelivery:
 
     def test_a_patch_file_is_taken_by_git_am(self, untidy: Path) -> None:
         before = state(untidy)
-        result = coderefine("fix", *OFFLINE, "--patch", "../mail.patch", "--message", "tidy: {summary}", cwd=untidy)
+        result = coderefine("fix", *LINT_ONLY, "--patch", "../mail.patch", "--message", "tidy: {summary}", cwd=untidy)
         assert result.code == 0, result
         assert state(untidy) == before
         git(untidy, "am", "../mail.patch")
@@ -81,7 +83,7 @@ class TestDelivery:
         hook.write_text("#!/bin/sh\necho not today >&2; exit 1\n")
         hook.chmod(0o755)
         before = state(untidy)
-        result = coderefine("fix", *OFFLINE, "--commit", cwd=untidy)
+        result = coderefine("fix", *LINT_ONLY, "--commit", cwd=untidy)
         assert result.code == 1, result
         assert "not today" in result.err
         assert state(untidy) == before
@@ -89,7 +91,7 @@ class TestDelivery:
     @pytest.mark.thorough
     def test_a_branch_is_made_and_not_checked_out(self, untidy: Path) -> None:
         before = state(untidy)
-        result = coderefine("fix", *OFFLINE, "--branch", "tidy", cwd=untidy)
+        result = coderefine("fix", *LINT_ONLY, "--branch", "tidy", cwd=untidy)
         assert result.code == 0, result
         assert git(untidy, "diff", "--name-only", "main", "tidy") == "order.py"
         after = state(untidy)
@@ -126,7 +128,7 @@ class TestOutput:
         assert result.err == ""
 
     def test_quiet_prints_nothing(self, untidy: Path) -> None:
-        result = coderefine("fix", *OFFLINE, "--quiet", cwd=untidy)
+        result = coderefine("fix", *LINT_ONLY, "--quiet", cwd=untidy)
         assert (result.code, result.out, result.err) == (0, "", "")
 
     def test_only_the_gates_asked_for_run(self, repo: Path) -> None:

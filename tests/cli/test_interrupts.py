@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import every, few
-from tests.support.command import GREEN, ORDER, RIGHT, TESTS, WRONG, coderefine, descendants, end, start
+from tests.support.command import GREEN, ORDER, RIGHT, TESTS, block, coderefine, descendants, end, start
 from tests.support.llm_server import LlmServer, Reply
 from tests.support.publishing import state
 from tests.support.repo import make_repo
 
+SUM = "    return total - discount(total)"
 ASLEEP = TESTS + "\n\ndef test_sleeps():\n    import os, time\n\n    time.sleep(60)\n"
 
 
@@ -101,10 +102,14 @@ def test_an_interrupt_that_python_ignores_in_a_callback_is_not_lost(name: str) -
 
 @pytest.mark.parametrize("number", every(2, [signal.SIGKILL, signal.SIGINT]))
 def test_a_run_cut_short_is_finished_without_paying_twice(repo: Path, number: int) -> None:
+    """The gate is ruff alone, with a finding that only a model repairs: each run of tests is a start of Python."""
     mark = f"mark-{os.getpid()}-resume-{number}"
-    before = state(repo)
-    with LlmServer([WRONG, Reply(RIGHT, delay=60), RIGHT]) as server:
-        process = start("fix", "--no-search", "--model", "m", "--base-url", server.url, cwd=repo, env={"MARK": mark})
+    faulty, wrong = (SUM.replace("return total", f"return {name}") for name in ("totl", "totle"))
+    (repo / "order.py").write_text(GREEN.replace(SUM, faulty))
+    before, right = state(repo), block("order.py", faulty, SUM)
+    with LlmServer([block("order.py", faulty, wrong), Reply(right, delay=60), right]) as server:
+        flags = ("--no-search", "--gate", "ruff", "--model", "m", "--base-url", server.url)
+        process = start("fix", *flags, cwd=repo, env={"MARK": mark})
         wait(lambda: len(server.requests) == 2, process)
         process.send_signal(number)
         result = end(process)

@@ -23,6 +23,7 @@ from tests.support.repo import git, make_repo
 __all__ = ["untidy", "user"]
 
 OFFLINE = ("fix", "--no-model", "--no-search")
+LINT_ONLY = (*OFFLINE, "--gate", "ruff")
 LETTERS = 'def roman(number: int) -> str:\n    """Roman."""\n    return "I" * number\n'
 
 
@@ -91,12 +92,12 @@ class TestLastLine:
 
     def test_a_printed_patch_is_not_in_the_tree(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})
-        result = coderefine(*OFFLINE, "--diff", cwd=top)
+        result = coderefine(*LINT_ONLY, "--diff", cwd=top)
         assert last(result.err) == "with the patch all checks pass"
 
     def test_used_up_time_names_its_option(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})
-        result = coderefine(*OFFLINE, "--timeout", "0", cwd=top)
+        result = coderefine(*LINT_ONLY, "--timeout", "0", cwd=top)
         assert "(budget: the 0 s of --timeout are used up)" in last(result.out)
 
 
@@ -121,7 +122,7 @@ class TestPlaces:
     ) -> None:
         (untidy / "order.py").chmod(file)
         untidy.chmod(folder)
-        result = coderefine(*OFFLINE, cwd=untidy, wrap=user)
+        result = coderefine(*LINT_ONLY, cwd=untidy, wrap=user)
         runs = coderefine("log", cwd=untidy, wrap=user)
         untidy.chmod(0o755)
         assert result.code == 1, result
@@ -139,7 +140,7 @@ class TestPlaces:
             tmp_path / "order",
             {"order.py": GREEN, "test_order.py": TESTS, "pyproject.toml": settings, "made.py": made},
         )
-        result = coderefine(*OFFLINE, cwd=top)
+        result = coderefine(*LINT_ONLY, cwd=top)
         assert result.code == 1, result
         assert "made.py is protected by 'made.py': its 2 findings are left" in result.err
         assert "found no repair" not in result.out
