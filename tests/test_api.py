@@ -75,7 +75,7 @@ def test_refine_writes_nothing_by_default(untidy: Path) -> None:
 
 
 def test_refine_writes_with_write_and_that_can_be_undone(untidy: Path) -> None:
-    outcome = refine(cwd=untidy, search=False, write=True)
+    outcome = refine(cwd=untidy, gates=["ruff"], write=True)
     assert outcome.clean
     assert (untidy / "order.py").read_text() == GREEN
     assert command("undo", cwd=untidy).code == 0
@@ -84,9 +84,9 @@ def test_refine_writes_with_write_and_that_can_be_undone(untidy: Path) -> None:
 
 def test_outside_git_it_refines_and_does_not_write(tmp_path: Path) -> None:
     write(tmp_path, FILES)
-    assert refine(cwd=tmp_path, search=False).best.patch.files == {"order.py": GREEN.encode()}
+    assert refine(cwd=tmp_path, gates=["ruff"]).best.patch.files == {"order.py": GREEN.encode()}
     with pytest.raises(SurroundingsError, match="git init"):
-        refine(cwd=tmp_path, search=False, write=True)
+        refine(cwd=tmp_path, gates=["ruff"], write=True)
 
 
 def test_a_model_is_asked_where_one_is_named(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_model_is_asked_where_one_is_named(tmp_path: Path) -> None:
 def test_tables_are_settings_too(untidy: Path) -> None:
     never = {"name": "never", "run": ["sh", "-c", "echo order.py:1: no; exit 1"]}
     settings = {"commands": [never], "criteria": {"mine": "Short."}, "extra_headers": {"x-key": "hidden"}}
-    outcome = refine(cwd=untidy, search=False, model="", **settings)  # type: ignore[arg-type]
+    outcome = refine(cwd=untidy, gates=["ruff", "never"], model="", **settings)  # type: ignore[arg-type]
     assert [finding.critic for finding in outcome.remaining] == ["never"]
     assert "hidden" not in "".join(file.read_text() for file in untidy.glob(".git/coderefine/runs/*/run.json"))
 
@@ -190,7 +190,7 @@ def test_async_leaves_the_loop_free_and_tells_events_in_it(untidy: Path) -> None
 
 def test_watching_gives_events_and_the_outcome_last(untidy: Path) -> None:
     async def watched() -> list[Event | Outcome]:
-        return [item async for item in watch(cwd=untidy, search=False)]
+        return [item async for item in watch(cwd=untidy, gates=["ruff"])]
 
     *events, last = asyncio.run(watched())
     assert isinstance(last, Outcome)

@@ -85,7 +85,7 @@ class TestLastLine:
         git(top, "checkout", "-qb", "topic")
         (top / "order.py").write_text(LINT)
         git(top, "commit", "-qam", "lint")
-        result = coderefine("suggest", "--base", "main", "--no-post", "--style", "--no-search", cwd=top)
+        result = coderefine("suggest", "--base", "main", "--no-post", "--style", "--gate", "ruff", cwd=top)
         head = git(top, "rev-parse", "HEAD")[:10]
         assert last(result.out) == f"{head}: 1 ruff finding; with the patch all checks pass"
         assert "1 suggestion\n" in result.out

@@ -147,11 +147,12 @@ class Passed:
     def keep(self) -> None:
         """Keep what the hook knows now, for `again`."""
         assert self.ticket.exists()
+        git(self.top, "tag", "kept")
         shutil.copytree(self.top / ".git/coderefine", self._kept)
 
     def again(self) -> Path:
         """The project as it was when `keep` was called."""
-        git(self.top, "reset", "-q", "--hard")
+        git(self.top, "reset", "-q", "--hard", "kept")
         git(self.top, "clean", "-fdq")
         shutil.rmtree(self.top / ".git/coderefine")
         shutil.copytree(self._kept, self.top / ".git/coderefine")

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from coderefine.quick import reach, ticket
+from tests.conftest import seal
+from tests.hooks.test_both_ways import Passed
 from tests.support.cases import every
 from tests.support.repo import git, make_repo, write
 
@@ -46,14 +48,25 @@ REST = {"pkg/a.py": SOURCE.replace("a - b", "a - b - 1")}
 BROKEN = {"pkg/a.py": SOURCE.replace("a + b", "a - b")}
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Passed:
     """A project whose map knows test_a.py: the hook has looked at a change that it can affect."""
-    top = make_repo(tmp_path / "my project", FILES)
-    assert staged(top, {"pkg/a.py": SOURCE + "# end\n"}) == (0, "")
-    git(top, "commit", "-qm", "known", "--no-verify")
-    assert (top / ".git" / ticket.FOLDER / reach.MAP).exists()
-    return top
+    with pytest.MonkeyPatch.context() as patch:
+        home = seal(tmp_path_factory.mktemp("home"), patch)
+        patch.setenv("CODEREFINE_SEARCH", "0")
+        project = Passed(make_repo(tmp_path_factory.mktemp("reach") / "my project", FILES), str(home))
+        assert staged(project.top, {"pkg/a.py": SOURCE + "# end\n"}) == (0, "")
+        git(project.top, "commit", "-qm", "known", "--no-verify")
+        assert (project.top / ".git" / ticket.FOLDER / reach.MAP).exists()
+        project.keep()
+    return project
+
+
+@pytest.fixture
+def repo(known: Passed, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project as the hook has left it."""
+    monkeypatch.setenv("HOME", known.home)
+    return known.again()
 
 
 def staged(top: Path, files: Mapping[str, str | None]) -> tuple[int, str]:

@@ -103,8 +103,8 @@ def test_praise_never_outvotes_a_gate(shop: Path, worse: str) -> None:
 
 def test_a_step_up_is_kept_when_the_next_one_fails(shop: Path) -> None:
     adviser = Adviser(TASTE)
-    outcome, _ = refined(shop, adviser, [OTHER, BROKEN])
-    assert adviser.asked == [UGLY, OTHER], "the adviser is not asked about what the tests refuse"
+    outcome, _ = refined(shop, adviser, [OTHER, LINTED])
+    assert adviser.asked == [UGLY, OTHER], "the adviser is not asked about what the gates refuse"
     assert (outcome.best.number, outcome.best.patch.files) == (1, {"shop.py": OTHER.encode()})
     assert [finding.message for finding in outcome.remaining] == ["remark 0"]
 

@@ -213,11 +213,11 @@ def test_a_pull_request_is_opened_once(pull: Fake, remote: Path) -> None:
     write(pull.top, {"order.py": LINT})
     git(pull.top, "commit", "-qam", "style")
     git(pull.top, "push", "-q", "origin", "topic")
-    result = suggest(pull, "--pull-request", "--no-post", "--style")
+    result = suggest(pull, "--pull-request", "--no-post", "--style", "--gate", "ruff")
     assert "opened #2 against topic" in result.err
     assert pull.opened[0]["head"] == "coderefine/topic"
     ours = git(remote, "rev-parse", "coderefine/topic")
-    again = suggest(pull, "--pull-request", "--no-post", "--style").err
+    again = suggest(pull, "--pull-request", "--no-post", "--style", "--gate", "ruff").err
     assert "holds this repair already" in again
     assert "is open already" in again
     assert git(remote, "rev-parse", "coderefine/topic") == ours
