@@ -20,13 +20,15 @@ import pytest
 from coderefine.publishers.hosts.bundle import Bundle, dump
 from tests.hooks.test_commits import EDITED, FILES, WRONG
 from tests.support.cases import few
-from tests.support.command import ORDER, RIGHT, TESTS, Ended, coderefine, kill_all
+from tests.support.command import LINT, ORDER, RIGHT, TESTS, Ended, coderefine, kill_all
 from tests.support.llm_server import LlmServer
 from tests.support.repo import git, make_repo, write
 
 ROOT = Path(__file__).parents[2]
 SECRET = "the-token-of-the-production-server"
 PY = sys.executable
+LINT_ONLY = ("--no-model", "--gate", "ruff")
+"""Where the tests are not the point: a run of them is three starts of Python."""
 
 
 @dataclass(frozen=True)
@@ -102,25 +104,25 @@ def a_commit_that_needs_an_empty_folder(scene: Scene) -> bool:
 
 def a_commit_that_its_own_hooks_hide(scene: Scene) -> bool:
     """Formatted and reworded by hooks, it was called refused, and its files were taken back under it."""
-    top = make_repo(scene.home / "order", {"order.py": ORDER, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
+    top = make_repo(scene.home / "order", {"order.py": LINT, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
     formats, rewords = "echo '# formatted' >> order.py; git add order.py", 'echo x > "$1"'
     for name, body in (("pre-commit", formats), ("commit-msg", rewords)):
         (top / ".git/hooks" / name).write_text(f"#!/bin/sh\n{body}\n")
         (top / ".git/hooks" / name).chmod(0o755)
-    scene.ours(top, "fix", "order.py", "--no-model", "--commit")
+    scene.ours(top, "fix", "order.py", *LINT_ONLY, "--commit")
     return git(top, "rev-list", "--count", "HEAD") == "2" and git(top, "status", "--porcelain") != ""
 
 
 def a_formatter_that_is_killed_with_us(scene: Scene) -> bool:
     """Its work stayed in the file, on top of a patch that was not committed."""
-    top = make_repo(scene.home / "order", {"order.py": ORDER, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
+    top = make_repo(scene.home / "order", {"order.py": LINT, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
     reached = scene.home / "reached"
     hook = top / ".git/hooks/pre-commit"
     hook.write_text(f"#!/bin/sh\necho '# formatted' >> order.py; touch '{reached}'; sleep 300\n")
     hook.chmod(0o755)
     mark = f"TEST_MARK={reached}"
     env = {**os.environ, **scene.env, "TEST_MARK": str(reached)}
-    argv = (PY, "-m", "coderefine", "fix", "order.py", "--no-model", "--commit")
+    argv = (PY, "-m", "coderefine", "fix", "order.py", *LINT_ONLY, "--commit")
     child = subprocess.Popen(argv, cwd=top, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until = time.monotonic() + 240
     while not reached.exists() and time.monotonic() < until:
@@ -130,7 +132,7 @@ def a_formatter_that_is_killed_with_us(scene: Scene) -> bool:
     child.wait()
     kill_all(mark)
     scene.ours(top, "log")
-    return (top / "order.py").read_text() != ORDER or (top / ".git/index.lock").exists()
+    return (top / "order.py").read_text() != LINT or (top / ".git/index.lock").exists()
 
 
 # -- pushes -----------------------------------------------------------------------------------------------
@@ -190,9 +192,9 @@ def mirrored(scene: Scene, top: Path) -> str:
 
 
 def an_untracked_file_in_a_mirror(scene: Scene) -> bool:
-    top = make_repo(scene.home / "order", {"order.py": ORDER, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
+    top = make_repo(scene.home / "order", {"order.py": LINT, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
     write(top, {"settings.py": f"TOKEN = {SECRET!r}\n"})
-    scene.ours(top, "fix", "order.py", "--no-model")
+    scene.ours(top, "fix", "order.py", *LINT_ONLY)
     return SECRET in mirrored(scene, top)
 
 
@@ -204,19 +206,19 @@ def a_patched_untracked_file_in_a_mirror(scene: Scene) -> bool:
 
 
 def another_name_of_a_file_left_behind(scene: Scene) -> bool:
-    top = make_repo(scene.home / "order", {"order.py": ORDER, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
+    top = make_repo(scene.home / "order", {"order.py": LINT, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
     (scene.home / "other.py").hardlink_to(top / "order.py")
-    scene.ours(top, "fix", "order.py", "--no-model")
+    scene.ours(top, "fix", "order.py", *LINT_ONLY)
     return (scene.home / "other.py").read_text() != (top / "order.py").read_text()
 
 
 def an_attribute_dropped(scene: Scene) -> bool:
-    top = make_repo(scene.home / "order", {"order.py": ORDER, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
+    top = make_repo(scene.home / "order", {"order.py": LINT, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
     try:
         os.setxattr(top / "order.py", "user.reviewed", b"yes")
     except (OSError, AttributeError):
         pytest.skip("no extended attributes here")
-    assert scene.ours(top, "fix", "order.py", "--no-model").code == 0
+    assert scene.ours(top, "fix", "order.py", *LINT_ONLY).code == 0
     return "user.reviewed" not in os.listxattr(top / "order.py")
 
 

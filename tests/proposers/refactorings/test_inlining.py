@@ -69,8 +69,9 @@ def test_what_was_changed_and_behaves_otherwise_is_never_put_back(seed: int) -> 
         text = Program(number).text()
         before = behaviour(text)
         for found in extractions(Unit(text), 100):
+            extracted = after(found)
             for change in range(3):
-                new = Changed(number + change).of(after(found))
+                new = Changed(number + change).of(extracted)
                 if left(text, new):
                     refused += 1
                 else:
