@@ -14,12 +14,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import every, few
-from tests.support.command import GREEN, ORDER, RIGHT, TESTS, block, coderefine, descendants, end, start
+from tests.support.command import DEFINED, GREEN, ORDER, RIGHT, TESTS, UNDEFINED, coderefine, descendants, end, start
 from tests.support.llm_server import LlmServer, Reply
 from tests.support.publishing import state
 from tests.support.repo import make_repo
 
-SUM = "    return total - discount(total)"
 ASLEEP = TESTS + "\n\ndef test_sleeps():\n    import os, time\n\n    time.sleep(60)\n"
 
 
@@ -104,10 +103,9 @@ def test_an_interrupt_that_python_ignores_in_a_callback_is_not_lost(name: str) -
 def test_a_run_cut_short_is_finished_without_paying_twice(repo: Path, number: int) -> None:
     """The gate is ruff alone, with a finding that only a model repairs: each run of tests is a start of Python."""
     mark = f"mark-{os.getpid()}-resume-{number}"
-    faulty, wrong = (SUM.replace("return total", f"return {name}") for name in ("totl", "totle"))
-    (repo / "order.py").write_text(GREEN.replace(SUM, faulty))
-    before, right = state(repo), block("order.py", faulty, SUM)
-    with LlmServer([block("order.py", faulty, wrong), Reply(right, delay=60), right]) as server:
+    (repo / "order.py").write_text(UNDEFINED)
+    before = state(repo)
+    with LlmServer([DEFINED.replace("total -", "totle -"), Reply(DEFINED, delay=60), DEFINED]) as server:
         flags = ("--no-search", "--gate", "ruff", "--model", "m", "--base-url", server.url)
         process = start("fix", *flags, cwd=repo, env={"MARK": mark})
         wait(lambda: len(server.requests) == 2, process)

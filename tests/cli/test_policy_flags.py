@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import every
-from tests.support.command import GREEN, ORDER, RIGHT, TESTS, WRONG, coderefine
+from tests.support.command import DEFINED, GREEN, ORDER, RIGHT, TESTS, UNDEFINED, WRONG, coderefine
 from tests.support.llm_server import LlmServer, Reply
 from tests.support.repo import make_repo
 
@@ -53,8 +53,10 @@ def test_an_unknown_policy_is_refused(shop: Path) -> None:
 @pytest.mark.parametrize("limit", every(2, ["--max-tokens", "--max-requests"]))
 def test_a_limit_in_dollars_needs_a_known_price(repo: Path, limit: str) -> None:
     """A scripted server is in no price list: with --max-cost alone nothing would ever stop the run."""
-    with LlmServer([RIGHT]) as server:
-        ask = ("fix", "--no-search", "--model", "scripted", "--base-url", server.url, "--max-cost", "0.5")
+    (repo / "order.py").write_text(UNDEFINED)
+    with LlmServer([DEFINED]) as server:
+        where = ("--gate", "ruff", "--model", "scripted", "--base-url", server.url)
+        ask = ("fix", "--no-search", *where, "--max-cost", "0.5")
         result = coderefine(*ask, cwd=repo)
         assert (result.code, len(result.lines)) == (2, 1), result
         assert "the price of 'scripted' is not known" in result.lines[0]

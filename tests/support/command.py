@@ -54,6 +54,10 @@ def block(path: str, old: str, new: str) -> str:
 
 
 RIGHT = "The boundary is excluded.\n\n" + block("order.py", FAULT, FAULT.replace("> 100", ">= 100"))
+MISSPELT, SPELT = (f"    return {name} - discount(total)" for name in ("totl", "total"))
+UNDEFINED = GREEN.replace(SPELT, MISSPELT)
+"""One finding of ruff that only a model repairs, with the reply `DEFINED`."""
+DEFINED = block("order.py", MISSPELT, SPELT)
 WRONG = "The rate.\n\n" + block("order.py", FAULT, FAULT.replace("> 100", "> 101"))
 
 
