@@ -223,7 +223,7 @@ class Cluster:
             names = ("expected", "deadly", "seconds", "files", "freedom")
             own = self._own(interpreter, config)
             given = {name: settings[name] for name in names if name in settings}
-            job = PoolJob(uuid4().hex, place.prefix, *own, patch, **given)
+            job = PoolJob("", patch, place.prefix, *own, uuid4().hex, **given)
             spread = SpreadPool(pool, self.workers, job, lambda: self._bring(place), self.listen)
             pool.elsewhere = spread.judge
             try:

@@ -9,15 +9,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from coderefine.cluster.trees import TreeStore
-from coderefine.cluster.worker import here
-from coderefine.config import Config
-from coderefine.core import Freedom, Patch, Status
+from coderefine.cluster.worker import TreeJob
+from coderefine.core import Freedom, Status
 from coderefine.errors import CriticError, RunnerError
-from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.pool import Pool, open_pool
-from coderefine.workspace import Grants, open_views
 
 IDLE = 60.0
 """Seconds without a batch after which a pool is closed: its client is gone."""
@@ -26,23 +22,18 @@ OBSERVING = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class PoolJob:
+class PoolJob(TreeJob):
     """A pool that a worker opens. `failing`, `others`: the tests that the client's own pool runs on candidates.
 
-    The rest is as in `runner.pool.open_pool`; `prefix`: of the project in the tree.
+    The rest is as in `runner.pool.open_pool`.
     """
 
     key: str
-    prefix: str
-    interpreter: Interpreter
-    config: Config
-    patch: Patch
     expected: Mapping[str, Status]
     seconds: Mapping[str, float]
     files: Sequence[str] | None
     freedom: Freedom
     deadly: frozenset[str] = frozenset()
-    tree: str = ""
     failing: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
@@ -91,16 +82,14 @@ def open_warm(job: PoolJob) -> tuple[str, ...] | str:
 
     Raises the error of what this worker lacks: the tree, space on its disk, a sandbox.
     """
-    top = TreeStore().checkout(job.tree)
-    place = Place(top, top / job.prefix)
+    place, interpreter = job.here()
     with ExitStack() as stack:
         try:
-            grants = Grants(job.config.network, job.config.pass_env)
-            views = stack.enter_context(open_views(place, kind="copy", grants=grants))
+            views = stack.enter_context(job.views(place))
             opened = open_pool(
                 views,
                 place,
-                here(job.interpreter),
+                interpreter,
                 job.config,
                 patch=job.patch,
                 workers=1,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from coderefine.cluster.trees import TreeStore, cache
 from coderefine.config import Config
-from coderefine.core import Ask, Check, Listen, Patch
+from coderefine.core import Ask, Check, Listen, Patch, Views
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.cold import run_tests
@@ -16,11 +17,10 @@ from coderefine.workspace.private_views import SnapshotViews
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A question to a worker: what do the tests of `ask` say about `tree` with `patch`?
+class TreeJob:
+    """What a worker runs: the project below `prefix` in `tree`, with `patch`; see also `runner.cold.run_tests`.
 
-    The rest is as in `runner.cold.run_tests`; `prefix`: of the project in the tree; `topic`: for which the worker
-    reports the tests that it begins, ten in a second at most ("": it does not).
+    `interpreter`: its path is relative where the workers have an environment of their own.
     """
 
     tree: str
@@ -28,6 +28,25 @@ class Job:
     prefix: str
     interpreter: Interpreter
     config: Config
+
+    def here(self) -> tuple[Place, Interpreter]:
+        """Return the project and its interpreter on this worker. Raises the error of what it lacks: the tree, space."""
+        top = TreeStore().checkout(self.tree)
+        return Place(top, top / self.prefix), replace(self.interpreter, path=cache() / self.interpreter.path)
+
+    def views(self, place: Place) -> AbstractContextManager[Views]:
+        """Open private views of the tree, which `here` returned."""
+        # Copies, because their path comes first on the import path: an editable install names the client's tree.
+        return open_views(place, kind="copy", grants=Grants(self.config.network, self.config.pass_env))
+
+
+@dataclass(frozen=True, slots=True)
+class Job(TreeJob):
+    """A question to a worker: what do the tests of `ask` say? The rest is as in `runner.cold.run_tests`.
+
+    `topic`: for which the worker reports the tests that it begins, ten in a second at most ("": it does not).
+    """
+
     ask: Ask
     limit: float | None
     slowest: float
@@ -45,11 +64,6 @@ def receive(tree: str, pack: bytes) -> None:
     TreeStore().receive(tree, pack)
 
 
-def here(interpreter: Interpreter) -> Interpreter:
-    """Return `interpreter` with its path on this worker: that of an environment of its own is relative."""
-    return replace(interpreter, path=cache() / interpreter.path)
-
-
 def reporter(topic: str) -> Listen:
     """Return a function that reports the running test to the scheduler, for `topic`."""
     if not topic:
@@ -65,16 +79,13 @@ def run(job: Job) -> Check | str:
 
     Raises the error of what this worker lacks: the tree, space on its disk, a sandbox.
     """
-    top = TreeStore().checkout(job.tree)
-    place = Place(top, top / job.prefix)
-    grants = Grants(job.config.network, job.config.pass_env)
+    place, interpreter = job.here()
     try:
-        # A copy, because its path comes first on the import path: an editable install names the client's tree.
-        with open_views(place, kind="copy", grants=grants) as views, SnapshotViews(views, {}).open(job.patch) as view:
+        with job.views(place) as views, SnapshotViews(views, {}).open(job.patch) as view:
             check = run_tests(
                 view,
                 place,
-                here(job.interpreter),
+                interpreter,
                 job.config,
                 job.ask,
                 reporter(job.topic),
@@ -84,7 +95,7 @@ def run(job: Job) -> Check | str:
                 canary=job.canary,
             )
             paths = {case.path for case in check.cases.values() if case.path}
-            given = {path: job.patch.files.get(path, read(top, top, path)) for path in paths}
+            given = {path: job.patch.files.get(path, read(place.top, place.top, path)) for path in paths}
             changed = [path for path in paths if view.read(path) != given[path]]
             # At home it is decided what that means: the views there are those that are compared.
             return f"the tests changed {changed[0]}" if changed else check
