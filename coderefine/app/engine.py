@@ -180,7 +180,7 @@ def loop_parts(
     journal: Journal | None,
     originals: Originals,
     under: Contents,
-    proposers: Sequence[Proposer] | None = None,
+    proposers: Sequence[Proposer] | None,
     cluster: Cluster | None = None,
 ) -> Parts:
     """Assemble everything that the loop needs; parameters as in `open_loop` and `gates`."""

@@ -44,7 +44,7 @@ class GivenPatch:
     links: tuple[str, ...] = ()
 
 
-def read_diff(repository: Repository, text: bytes, name: str, *, on_head: bool = False) -> GivenPatch:
+def read_diff(repository: Repository, text: bytes, name: str, *, on_head: bool) -> GivenPatch:
     """Read a unified diff, or mails of `git format-patch`, for the working tree or, with `on_head`, for HEAD.
 
     Raises UsageError if it cannot be applied.

@@ -61,7 +61,7 @@ def diff_files(
     head: str | None,
     before: Mapping[str, bytes | None],
     after: Mapping[str, bytes | None],
-    programs: Collection[str] = (),
+    programs: Collection[str],
 ) -> bytes:
     """Return the diff between working-tree contents `before` and `after`, in a repository whose HEAD is `head`.
 

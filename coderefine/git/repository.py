@@ -161,7 +161,7 @@ LAST_LINES = 6
 
 
 def commit_with_hooks(
-    repository: Repository, index: Path, message: str, author: Mapping[str, str], hold: tuple[int, ...] = ()
+    repository: Repository, index: Path, message: str, author: Mapping[str, str], hold: tuple[int, ...]
 ) -> bool:
     """Commit `index` on HEAD like the user: with their hooks, signature and identity; return whether git did.
 

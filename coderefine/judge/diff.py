@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
-from coderefine.core import EMPTY, Patch
+from coderefine.core import Patch
 
 Opcode = tuple[str, int, int, int, int]
 LONE_CR = re.compile(rb"\r(?!\n)")
@@ -46,7 +46,7 @@ def lines_of(before: bytes | None, after: bytes | None) -> tuple[int, int]:
     return sum(m - k for _, _, _, k, m in steps), sum(j - i for _, i, j, _, _ in steps)
 
 
-def diff_size(patch: Patch, originals: Mapping[str, bytes | None] = EMPTY) -> int:
+def diff_size(patch: Patch, originals: Mapping[str, bytes | None]) -> int:
     """Return the number of added and removed lines of all files. Files missing in `originals` count as new."""
     return sum(sum(lines_of(originals.get(path), after)) for path, after in patch.files.items())
 

@@ -129,7 +129,7 @@ def _exported(tree: ast.Module) -> set[str] | None:
     return names if names or not values else None
 
 
-def narrowed(change: Change, findings: Sequence[Finding], tests: Sequence[str] = ()) -> Iterator[str]:
+def narrowed(change: Change, findings: Sequence[Finding], tests: Sequence[str]) -> Iterator[str]:
     """Yield parameters of public functions that can no longer be passed, unless the failing tests require this.
 
     `tests`: source texts of the failing tests.

@@ -76,9 +76,7 @@ class _Known:
         return left is not None
 
 
-def new_violations(
-    changed: tuple[Change, ...], scan: Scan, tests: Sequence[str] = ()
-) -> Iterator[tuple[Change, Violation]]:
+def new_violations(changed: tuple[Change, ...], scan: Scan, tests: Sequence[str]) -> Iterator[tuple[Change, Violation]]:
     """Yield violations that `changed` adds without an exemption. `tests`: source texts of the failing tests.
 
     They are counted by kind and enclosing function. Thus the line of a violation may be edited, and a function may

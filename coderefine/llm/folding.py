@@ -68,7 +68,7 @@ def folded(
     telling: Collection[int],
     most: int,
     *,
-    summary: bool = False,
+    summary: bool,
 ) -> frozenset[int]:
     """Return the lines of `item` to show: all, or of a long one its executed branches and the lines in `telling`.
 

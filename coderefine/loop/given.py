@@ -75,7 +75,7 @@ class GivenParts:
         return replace(self.code, files={**self.code.files, **self.tests, **self.beside})
 
 
-def judge_given(given: GivenParts, parts: Parts, *, minimise: bool = False) -> Outcome:
+def judge_given(given: GivenParts, parts: Parts, *, minimise: bool) -> Outcome:
     """Judge `given`, which the first proposer of `parts` proposes; the outcome's `proof` contains the verdict.
 
     If it is not proved, the other proposers continue from it. `minimise`: find the smallest part that is proved. Raises

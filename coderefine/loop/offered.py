@@ -75,7 +75,7 @@ def _share(changed: tuple[int, int]) -> float:
     return changed[0] / changed[1] if changed[1] else 0.0
 
 
-def offer_whole(state: State, attempt: Attempt, why: str, *, shown: bool = True) -> None:
+def offer_whole(state: State, attempt: Attempt, why: str, *, shown: bool) -> None:
     """Refuse `attempt` because of `why`, and offer its whole patch, followed by those with a rival of its last part.
 
     `shown` False: do not offer it.

@@ -18,7 +18,7 @@ UNKNOWN = frozenset({errno.ENOTSUP, errno.ENOSYS})
 """Error codes of a file system without extended attributes."""
 
 
-def place_of(top: Path, path: str, *, remove: bool = False) -> str:
+def place_of(top: Path, path: str, *, remove: bool) -> str:
     """Return `path` relative to `top` with links resolved; for a file to remove, only the links of its folder.
 
     Raises PublishError if that is outside the repository, in a git directory, or does not exist.

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from coderefine.core import (
-    EMPTY,
     PLAUSIBLE,
     Alternative,
     Attempt,
@@ -82,9 +81,9 @@ def notes(checks: Sequence[Check]) -> Iterator[Row]:
 
 def outcome_rows(
     outcome: Outcome,
-    wrote: Sequence[str] = (),
-    decided: str = "",
-    before: Mapping[str, bytes | None] = EMPTY,
+    wrote: Sequence[str],
+    decided: str,
+    before: Mapping[str, bytes | None],
 ) -> Iterator[Row]:
     """Yield the rows on a whole run: checks; proved, refused, remaining and written changes; the evidence.
 

@@ -188,7 +188,7 @@ def _differences(before: Line, after: Line) -> tuple[Collection[int], Collection
     return {at for _, i, j, _, _ in steps for at in range(i, j)}, {at for _, _, _, k, m in steps for at in range(k, m)}
 
 
-def _markup(line: Line, marked: Collection[int] = ()) -> Markup:
+def _markup(line: Line, marked: Collection[int]) -> Markup:
     """Return a line as HTML. `marked`: places of its pieces that differ from the line beside it."""
     found = []
     for place, (name, text) in enumerate(line):

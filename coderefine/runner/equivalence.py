@@ -96,7 +96,7 @@ class Equivalence:
     _last: tuple[float, float] = field(default=(0.0, 0.0), init=False)
     """The same of the last comparison."""
 
-    def affords(self, within: float | None = None) -> bool:
+    def affords(self, within: float | None) -> bool:
         """Return whether there is time for two more comparisons like the last one: for one, and for the final proof.
 
         `within`: seconds that are left for both, at most.

@@ -204,8 +204,8 @@ def open_server(
     origin: Path,
     extra: Sequence[str],
     bounds: Bounds | None,
-    files: Sequence[str] | None = None,
-    strict: bool = False,
+    files: Sequence[str] | None,
+    strict: bool,
 ) -> Iterator[WorkerProcess]:
     """Start a worker in `view`. `cwd` (repo-relative): where pytest runs; `extra`: additional options of pytest.
 

@@ -38,7 +38,7 @@ class Grants:
 NOTHING = Grants()
 
 
-def child_environment(temp: Path, extra: Mapping[str, str] | None, grants: Grants = NOTHING) -> dict[str, str]:
+def child_environment(temp: Path, extra: Mapping[str, str] | None, grants: Grants) -> dict[str, str]:
     """Return our environment variables without `GIT_*` and ungranted secrets; temporary files go to `temp`."""
     env = proc.clean_env(passed=grants.variables)
     for name in DROPPED:
