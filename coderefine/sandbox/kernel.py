@@ -38,7 +38,7 @@ ELSEWHERE = ("/run/secrets", "/var/run/secrets", "/etc/shadow", "/etc/gshadow", 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd")
 """All that may be used of /dev; block devices would show every file to root."""
 
-EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, TRUNCATE = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 14
+EXECUTE, WRITE_FILE, READ_FILE, TRUNCATE = 1, 1 << 1, 1 << 2, 1 << 14
 CHANGES = WRITE_FILE | sum(1 << bit for bit in range(4, 13))
 """Write, remove, make: the rights to change files in Landlock's first ABI."""
 REFER = 1 << 13

@@ -177,19 +177,13 @@ class Spectrum:
         tests = self.failing.get(stmt, frozenset())
         return frozenset(test for test in tests if self.raised.get(test) is stmt) or tests
 
-    def ochiai(self, stmt: ast.stmt) -> float:
-        """Return the Ochiai suspiciousness ef / sqrt(nf * (ef + ep)); Abreu et al. 2007."""
-        return self._ratio(len(self.failing.get(stmt, ())), self.passing.get(stmt, 0))
-
     def purified(self, stmt: ast.stmt) -> float:
-        """Return the Ochiai suspiciousness after test purification (Xuan and Monperrus 2014).
+        """Return the Ochiai suspiciousness ef / sqrt(nf * (ef + ep)) after test purification (Xuan, Monperrus 2014).
 
         An assertion that passed inside a failing test counts as a passing test of its own.
         """
         hit = self.share.get(stmt, float(len(self.failing.get(stmt, ()))))
-        return self._ratio(hit, self.passing.get(stmt, 0) + self.cleared.get(stmt, 0))
-
-    def _ratio(self, hit: float, passed: float) -> float:
+        passed = self.passing.get(stmt, 0) + self.cleared.get(stmt, 0)
         return hit / math.sqrt(self.total * (hit + passed)) if hit else 0.0
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import ast
 import gzip
+import math
 import pickle
 import statistics
 import tempfile
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from coderefine.proposers.search.localise import Suspects, suspects, test_sources
+from coderefine.proposers.search.spectrum import Spectrum
 from coderefine.proposers.search.syntax import Function, Module
 from tests.bench.repair.injected import PACKAGES, Package, drawn, outcome, prepare
 from tests.bench.repair.mutator import Fault
@@ -86,13 +88,19 @@ def located(seen: Observed) -> tuple[Suspects, dict[str, Module]]:
     return suspects(modules, seen.coverage, seen.failing, sources, tests=tests, steps=seen.steps), modules
 
 
+def ochiai(spectrum: Spectrum, stmt: ast.stmt) -> float:
+    """The Ochiai suspiciousness ef / sqrt(nf * (ef + ep)); Abreu et al. 2007."""
+    hit = len(spectrum.failing.get(stmt, ()))
+    return hit / math.sqrt(spectrum.total * (hit + spectrum.passing.get(stmt, 0))) if hit else 0.0
+
+
 def ranked(seen: Observed) -> Found:
     found, modules = located(seen)
     module = modules.get(seen.fault.path)
     stmts = wanted(module, seen.fault) if module else set()
     tops = {stmt if isinstance(stmt, Function) else module.function(stmt) for stmt in stmts if module}
     functions: set[ast.AST] = {top for top in tops if top is not None}
-    plain = {stmt: found.spectrum.ochiai(stmt) for stmt in found.spectrum.failing}
+    plain = {stmt: ochiai(found.spectrum, stmt) for stmt in found.spectrum.failing}
     return Found(
         seen, _ranks(found.weights, modules, stmts, functions), _ranks(plain, modules, stmts, functions), len(plain)
     )
