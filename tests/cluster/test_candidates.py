@@ -136,6 +136,14 @@ def test_what_passes_on_workers_only_is_refused(spread: Spread) -> None:
     assert [one.plausible for one in spread.pool.judge(candidates, PLAN)] == [False] * 8
 
 
+def test_a_plan_that_is_over_gives_up_what_workers_have(spread: Spread) -> None:
+    list(spread.judge(lambda: spread.spread.away > 0))
+    many = [replace(bound(1), number=number) for number in range(5000)]
+    judged = list(spread.pool.judge(many, replace(PLAN, ends=time.monotonic() + 0.3)))
+    assert len(judged) < len(many)
+    assert not any(worker.batches for worker in spread.spread.team.values())
+
+
 def test_workers_do_not_wait_for_a_candidate_that_is_slow_here(spread: Spread) -> None:
     list(spread.judge(lambda: spread.spread.away > 0))
     slow = "import os\nimport time\n\n\ndef low(n):\n    if 'ON_WORKER' not in os.environ:\n        time.sleep(6)\n"
