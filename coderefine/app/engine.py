@@ -302,10 +302,9 @@ def _proposers(
         where = (place, python, config, project.protection, project.listen)
         found.append(Search(*where, alone=client is None, under=under, open_pool=_pools(cluster)))
     found.append(Autofix(place, config, python))
-    found.append(
-        Refactoring(rewritings.NAME, rewritings.LintChanges(place, config, python), equivalence, project.listen)
-    )
-    simpler = refactorings.ComplexityChanges(place, config, python, project.protection)
+    cleaner = rewritings.LintChanges(place, config, python, project.listen)
+    found.append(Refactoring(rewritings.NAME, cleaner, equivalence, project.listen))
+    simpler = refactorings.ComplexityChanges(place, config, python, project.protection, project.listen)
     found.append(Refactoring(refactorings.NAME, simpler, equivalence, project.listen))
     if client is not None:
         found.append(model_proposer(project, client, under))

@@ -12,8 +12,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from functools import partial
 from itertools import chain, takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from coderefine.core import (
     Alternative,
@@ -30,6 +31,7 @@ from coderefine.core import (
     Views,
 )
 from coderefine.core.plurals import counted
+from coderefine.errors import CoderefineError
 from coderefine.judge.admit import admit
 from coderefine.lint import TextEdit, apart, apply
 from coderefine.runner.equivalence import Compared, Equivalence
@@ -47,6 +49,28 @@ EQUAL, DIFFERENT, UNKNOWN = "equal", "different", "unknown"
 HEADER = re.compile(r"\s*(async\s+def|def|class)\b")
 Files = Mapping[str, bytes | None]
 Key = tuple[str, str, tuple[str, ...]]
+Made = TypeVar("Made")
+
+
+class Guard:
+    """Makes drafts, so that an error in coderefine itself costs the one draft that it is in, and is told once."""
+
+    def __init__(self, listen: Listen) -> None:
+        self._listen = listen
+        self._told: set[str] = set()
+
+    def made(self, what: str, make: Callable[[], Made]) -> Made | None:
+        """Return what `make` returns; None if that fails. `what`: the draft, for the note about it."""
+        try:
+            return make()
+        except CoderefineError:
+            raise
+        except Exception as error:  # whatever is wrong with it, the other drafts are not
+            note = f"{what}: left out because of an error in coderefine ({type(error).__name__}: {error})"
+            if note not in self._told:
+                self._told.add(note)
+                self._listen(Event("note", note))
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +120,12 @@ class Refactoring(Searcher):
         self._find = find
         self._listen = listen
         self._equivalence = equivalence
+        self._guard = Guard(listen)
         self._known: dict[Key, tuple[str, str]] = {}
         """What the comparison said about a change, and why."""
         self._refused: set[Key] = set()
+        self._cut_off = False
+        """Whether the time ended the last search for changes."""
 
     @property
     def spent(self) -> Cost:
@@ -106,15 +133,19 @@ class Refactoring(Searcher):
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
         """Yield the changes that are proved to keep behaviour; then those that cannot be compared, to be offered."""
+        seen: set[Key] = set()
         while True:
             tree, best = self._tree(situation, views), situation.best
+            new = tree.changes.keys() - seen
+            seen |= new
             # What needs no run comes first: the comparison of the others may take all the time that is left.
             for compare in (self._compare_codes, self._compare):
                 if situation.best.patch.files == best.patch.files:
                     compare(situation, views, tree)
                     equal = [change for change in tree.those(EQUAL) if tree.key(change) not in self._refused]
                     situation = yield from self._in_parts(situation, tree, equal)
-            if situation.best.patch.files == best.patch.files:
+            again = self._cut_off and new and self._equivalence.affords(situation.seconds_left)
+            if situation.best.patch.files == best.patch.files and not again:
                 break
         tree = self._tree(situation, views)
         yield from self._in_parts(situation, tree, tree.those(UNKNOWN), offered=True)
@@ -128,6 +159,7 @@ class Refactoring(Searcher):
         texts = {path: data for path, data in read if data and decode(data)}
         keyed = ((_key(change, texts[change.path]), change) for change in found if change.path in texts)
         tree = _Tree(situation.best, texts, _compatible(keyed, self._refused), self._known, self.name)
+        tree.keep(lambda change: self._guard.made(change.summary, partial(tree.units, change)) is not None)
         self._refused.update(tree.leave_out_refused(situation.findings))
         return tree
 
@@ -135,8 +167,10 @@ class Refactoring(Searcher):
         """Yield the changes that are found in the first part of the time that is left."""
         if (left := situation.seconds_left) is not None:
             situation = replace(situation, ends=time.monotonic() + DRAFTING * left)
-        drafts = takewhile(lambda _: not situation.late, self._find(view, situation))
-        yield from (change for change in drafts if change.edits)
+        source = iter(self._find(view, situation))
+        found = iter(lambda: self._guard.made(f"{self.name}: further drafts", partial(next, source, None)), None)
+        yield from (change for change in takewhile(lambda _: not situation.late, found) if change and change.edits)
+        self._cut_off = situation.late
 
     def _compare_codes(self, situation: Situation, views: Views, tree: _Tree) -> None:
         """Note the changes that leave the code of all units as it was, also together with the others; nothing runs."""
@@ -235,6 +269,10 @@ class _Tree:
         """Return the changes with this verdict of the comparison."""
         return [change for key, change in self.changes.items() if self._known.get(key, ("",))[0] == verdict]
 
+    def keep(self, good: Callable[[CodeChange], bool]) -> None:
+        """Leave out the changes that are not `good`."""
+        self.changes = {key: change for key, change in self.changes.items() if good(change)}
+
     def leave_out_refused(self, findings: Sequence[Finding]) -> list[Key]:
         """Leave out the changes that the judge refuses without a test run; return their keys.
 
@@ -242,7 +280,7 @@ class _Tree:
         """
         files = _by_path(self.changes.values()).values()
         refused = [self.key(change) for own in files for change in self._refused_of(own, findings)]
-        self.changes = {key: change for key, change in self.changes.items() if key not in refused}
+        self.keep(lambda change: self.key(change) not in refused)
         return refused
 
     def _refused_of(self, changes: list[CodeChange], findings: Sequence[Finding]) -> list[CodeChange]:

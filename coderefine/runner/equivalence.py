@@ -208,8 +208,8 @@ class Equivalence:
         until: float,
     ) -> tuple[_Chosen, Watched, Watched]:
         """Watch both versions. Raises _NotComparedError if there is nothing to watch, or no time."""
-        if all(case.status.bad for case in cases.values()):
-            raise _NotComparedError("no test passes, so there are no calls to compare")
+        if why := _without_calls(cases):
+            raise _NotComparedError(why)
         units = frozenset((path, name) for path, edit in edits.items() for name in edit.changed)
         known = self._before
         if known is None or known[0] != before.files or not units <= known[1]:
@@ -282,6 +282,13 @@ def _sorted(
         verdict, why = (True, moved[unit]) if ran is None and unit in moved else (ran, found)
         reasons[verdict][unit] = f"{unit[1] or unit[0]}: {why}{remark}"
     return Compared(reasons[True], reasons[False], reasons[None])
+
+
+def _without_calls(cases: Mapping[str, Case]) -> str:
+    """Return why the tests make no call that can be compared; "" if some pass."""
+    if any(not case.status.bad for case in cases.values()):
+        return ""
+    return f"{'no test passes' if cases else 'no test was run'}, so there are no calls to compare"
 
 
 def _changed(edits: Mapping[str, FileEdit]) -> list[Unit]:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from coderefine.config import Config
-from coderefine.core import Attempt, Finding, Patch, Situation, Verdict
-from coderefine.lint import apply
+from coderefine.core import Attempt, Event, Finding, Patch, Situation, Verdict
+from coderefine.lint import Diagnostic, apply
 from coderefine.project import locate
 from coderefine.proposers.refactoring import CodeChange
 from coderefine.proposers.rewritings import LintChanges
+from coderefine.proposers.rewritings.code import Code, Edits
+from coderefine.proposers.rewritings.registry import RULES
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo
 
 
-def drafted(tmp_path: Path, text: str, rules: str) -> list[CodeChange]:
-    """Return the changes of a module that is checked with `rules`, with lines of at most 60 characters."""
-    settings = f"[tool.ruff]\nline-length = 60\nlint.select = [{rules}]\n"
+def drafted(tmp_path: Path, text: str, select: str, **options: Any) -> list[CodeChange]:
+    """Return the changes of a module that is checked with the rules of `select`, with lines of at most 60 characters.
+
+    `options`: of LintChanges.
+    """
+    settings = f"[tool.ruff]\nline-length = 60\nlint.select = [{select}]\n"
     top = make_repo(tmp_path / "repo", {"module.py": text, "pyproject.toml": settings})
     place = locate([top], top)
     with open_views(place, kind="copy") as views, views.open() as view:
         findings = (Finding("ruff", "", "module.py", ""),)
         start = Attempt(0, Patch(), (), Verdict(ok=True))
-        return list(LintChanges(place, Config())(view, Situation(start, start, (start,), findings, (".",))))
+        return list(LintChanges(place, Config(), **options)(view, Situation(start, start, (start,), findings, (".",))))
 
 
 def test_384_findings_do_not_become_388_because_a_repair_of_one_finding_causes_another(tmp_path: Path) -> None:
@@ -66,3 +72,17 @@ def test_the_body_of_a_header_is_in_the_indentation_of_its_file(tmp_path: Path) 
     text = "def f(a):\n  if a: return 1\n  return 2\n"
     (change,) = drafted(tmp_path, text, '"E701"')
     assert apply(text, change.edits) == "def f(a):\n  if a:\n    return 1\n  return 2\n"
+
+
+def test_a_rewriting_that_fails_costs_its_own_draft_only(tmp_path: Path) -> None:
+    """A file with four taken names ended the run with an error, and nothing was written."""
+
+    def fails(_code: Code, _at: Diagnostic) -> Edits:
+        raise IndexError("no such line")
+
+    text = "x = type(1) == type(2)\nif x: y = 1\n"
+    said: list[Event] = []
+    (change,) = drafted(tmp_path, text, '"E701", "E721"', rules={**RULES, "E721": fails}, listen=said.append)
+    assert change.rule == "E701"
+    note = "module.py:1 E721: left out because of an error in coderefine (IndexError: no such line)"
+    assert [event.text for event in said] == [note]

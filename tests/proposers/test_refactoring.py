@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from coderefine.core import Attempt, Patch, Situation, Verdict, View
+from coderefine.core import Attempt, Event, Patch, Situation, Verdict, View
 from coderefine.lint import TextEdit
 from coderefine.project import locate
 from coderefine.proposers.refactoring import CodeChange, Refactoring
@@ -328,3 +328,50 @@ def test_what_the_last_comparison_refuses_is_left_out_without_proving_halves(tmp
         patches = (next(proposals), proposals.send(situation))
     assert [(patch.files["a.py"] or b"").count(b"return 1\n") for patch in patches] == [8, 7]
     assert b"f3(): return 0" in (patches[1].files["a.py"] or b"")
+
+
+def test_a_source_that_fails_costs_no_draft_that_it_has_found(tmp_path: Path) -> None:
+    """An error in any draft ended the run: patches that were proved were lost with it."""
+    text = "def f():\n    return 0\n"
+    place = locate([make_repo(tmp_path / "repo", {"a.py": text})], tmp_path / "repo")
+
+    def failing(_view: View, _situation: Situation) -> Iterator[CodeChange]:
+        yield CodeChange("a.py", "R1", 2, "good", (TextEdit((2, 12), (2, 13), "1"),))
+        yield CodeChange("a.py", "R2", 9, "outside of the file", (TextEdit((9, 1), (9, 2), "1"),))
+        raise RecursionError("too deep")
+
+    best, said = Attempt(0, Patch(), (), Verdict(ok=True)), list[Event]()
+    with open_views(place) as views:
+        proposer = Refactoring("rewrite", failing, cast("Equivalence", Strict()), said.append)
+        patch = next(proposer.propose(Situation(best, best, (best,), (), ("a.py",)), views))
+    assert patch.files == {"a.py": b"def f():\n    return 1\n"}
+    notes = [event.text for event in said if event.kind == "note"]
+    assert [note.partition(": left out")[0] for note in notes] == [
+        "rewrite: further drafts",
+        "a.py:9 R2 outside of the file",
+    ]
+    assert "RecursionError: too deep" in notes[0]
+
+
+def test_drafts_that_the_clock_has_cut_off_are_tried_when_the_others_are_settled(tmp_path: Path) -> None:
+    """Half of the time was for drafting once: what came later was never drafted, though time was left."""
+    text = "x = 0\ny = 0\n"
+    place = locate([make_repo(tmp_path / "repo", {"a.py": text})], tmp_path / "repo")
+    drafted: list[int] = []
+
+    def slowly(_view: View, situation: Situation) -> Iterator[CodeChange]:
+        for line, content in ((1, "'wrong'"), (2, "1")):
+            if line not in drafted:
+                time.sleep(1.1)
+                if situation.late:
+                    drafted.append(line)  # what it has found is known the next time
+                    return
+                drafted.append(line)
+            yield CodeChange("a.py", "R1", line, "", (TextEdit((line, 5), (line, 6), content),))
+
+    best = Attempt(0, Patch(), (), Verdict(ok=True))
+    with open_views(place) as views:
+        situation = Situation(best, best, (best,), (), ("a.py",), ends=time.monotonic() + 4)
+        proposer = Refactoring("rewrite", slowly, cast("Equivalence", Strict()))
+        patch = next(proposer.propose(situation, views))
+    assert patch.files == {"a.py": b"x = 0\ny = 1\n"}

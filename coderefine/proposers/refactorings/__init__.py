@@ -6,8 +6,10 @@ import math
 import re
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
+from coderefine.core import Listen
 from coderefine.lint import TextEdit, apply
 from coderefine.source import decode
 
@@ -27,7 +29,17 @@ PRIVATE = re.compile(r"\b_[A-Za-z]\w*")
 class ComplexityChanges:
     """Finds, for each function over the limit, the best sequence of refactorings that brings it under the limit."""
 
-    def __init__(self, place: Place, config: Config, interpreter: Interpreter, protection: Protection) -> None:
+    def __init__(
+        self,
+        place: Place,
+        config: Config,
+        interpreter: Interpreter,
+        protection: Protection,
+        listen: Listen = lambda _: None,
+    ) -> None:
+        from coderefine.proposers.refactoring import Guard
+
+        self._guard = Guard(listen)
         self._place, self._config, self._interpreter = place, config, interpreter
         self._protection = protection
         self._limit, self._floor = config.max_complexity, config.min_maintainability
@@ -51,16 +63,18 @@ class ComplexityChanges:
                 break
             if finding.critic == "radon" and finding.rule == RULE and not self._protection.reason(finding.path):
                 where = finding.path, finding.symbol, finding.span.first if finding.span else 1
-                yield from self._changes(view, *where, made.setdefault(finding.path, []))
+                change = partial(self._change, view, *where, made.setdefault(finding.path, []))
+                if (found := self._guard.made(f"{finding.path}:{where[2]} {finding.symbol}", change)) is not None:
+                    yield found
 
-    def _changes(self, view: View, path: str, symbol: str, line: int, made: list[TextEdit]) -> Iterator[CodeChange]:
-        """Yield the change of one function, if there is one. `made`: the edits of the others of its file, so far."""
+    def _change(self, view: View, path: str, symbol: str, line: int, made: list[TextEdit]) -> CodeChange | None:
+        """Return the change of one function, if there is one. `made`: the edits of the others of its file, so far."""
         from coderefine.proposers.refactoring import CodeChange
 
         data = view.read(path)
         source = decode(data) if data is not None else None
         if source is None or not source.newline:
-            return
+            return None
         key = source.text, symbol, line
         if key in self._known:
             after = self._known[key]
@@ -69,13 +83,14 @@ class ComplexityChanges:
             if after is not None or time.monotonic() < self._ends:
                 # What the clock has cut off may be found when there is more time, after other functions.
                 self._known[key] = after
-        if after is not None:
-            what = f"{symbol} made simpler"
-            change = CodeChange.between(path, RULE, line, what, (source.text, after))
-            together = apply(source.text, [*made, *change.edits])
-            if together is None or self._maintainable(source.text, together):
-                made += change.edits
-                yield change
+        if after is None:
+            return None
+        change = CodeChange.between(path, RULE, line, f"{symbol} made simpler", (source.text, after))
+        together = apply(source.text, [*made, *change.edits])
+        if together is not None and not self._maintainable(source.text, together):
+            return None
+        made += change.edits
+        return change
 
     def _maintainable(self, before: str, after: str) -> bool:
         """Return whether the file's maintainability index stays above the limit: new functions lengthen the file."""

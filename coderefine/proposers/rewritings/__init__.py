@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from coderefine.core import Situation, View
+from coderefine.core import Listen, Situation, View
 from coderefine.lint import Diagnostic, Linter, TextEdit, apart, apply, settings
-from coderefine.proposers.refactoring import CodeChange
+from coderefine.proposers.refactoring import CodeChange, Guard
 from coderefine.proposers.rewritings import long_lines
 from coderefine.runner.file_edits import alike_lines
 from coderefine.source import Source, decode
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from coderefine.config import Config
     from coderefine.project import Interpreter, Place
     from coderefine.proposers.rewritings.code import Code
+    from coderefine.proposers.rewritings.registry import Rewriting
 
 NAME = "rewrite"
 TOO_LONG = "E501"
@@ -31,11 +33,24 @@ FOLLOWING = 2
 
 
 class LintChanges:
-    """Finds the changes that clear ruff findings: rewritings, and ruff's unsafe fixes."""
+    """Finds the changes that clear ruff findings: rewritings, and ruff's unsafe fixes.
 
-    def __init__(self, place: Place, config: Config, interpreter: Interpreter | None = None) -> None:
+    `rules`: the rewritings by rule; those of the registry, if there are none. `listen` is told about failed ones.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        config: Config,
+        interpreter: Interpreter | None = None,
+        listen: Listen = lambda _: None,
+        rules: Mapping[str, Rewriting] | None = None,
+    ) -> None:
         from coderefine.project import Protection
+        from coderefine.proposers.rewritings.registry import RULES
 
+        self._rules = rules or RULES
+        self._guard = Guard(listen)
         self._linter = Linter.of(place, interpreter, config)
         self._protection = Protection.of(place, config)
         self._known: dict[tuple[str, CodeChange], CodeChange | None] = {}
@@ -49,16 +64,22 @@ class LintChanges:
         remarks = self._remarks(view, situation)
         parsed = {path: self._parsed(view, path, remarks) for path in dict.fromkeys(one.path for one in remarks)}
         for remark in remarks:
-            if (file := parsed[remark.path]) is None or (draft := self._draft(view, remark, file)) is None:
-                continue
-            key = file.source.text, draft
-            if key not in self._known:
-                self._known[key] = self._useful(view, draft, file)
-            if (change := self._known[key]) is not None:
-                yield change
+            if (file := parsed[remark.path]) is not None:
+                what = f"{remark.path}:{remark.first} {remark.rule}"
+                change = self._guard.made(what, partial(self._change, view, remark, file))
+                if change is not None:
+                    yield change
+
+    def _change(self, view: View, remark: Diagnostic, file: _File) -> CodeChange | None:
+        if (draft := self._draft(view, remark, file)) is None:
+            return None
+        key = file.source.text, draft
+        if key not in self._known:
+            self._known[key] = self._useful(view, draft, file)
+        return self._known[key]
 
     def _draft(self, view: View, remark: Diagnostic, file: _File) -> CodeChange | None:
-        if edits := _edits(file, remark):
+        if edits := _edits(self._rules, file, remark):
             return CodeChange(remark.path, remark.rule, remark.first, _deed(remark), edits)
         return self._laid_out(view, remark, file) if remark.rule == TOO_LONG and not file.clean else None
 
@@ -133,14 +154,14 @@ class _File:
     clean: bool
 
 
-def _edits(file: _File, remark: Diagnostic) -> tuple[TextEdit, ...] | None:
+def _edits(rules: Mapping[str, Rewriting], file: _File, remark: Diagnostic) -> tuple[TextEdit, ...] | None:
     """Return the edits of the rewriting for a finding, or of ruff's unsafe fix; None if there are none."""
     from coderefine.proposers.rewritings.code import Unsure
-    from coderefine.proposers.rewritings.registry import RULES, WITHOUT_UNSAFE_FIX
+    from coderefine.proposers.rewritings.registry import WITHOUT_UNSAFE_FIX
 
-    if remark.rule in RULES:
+    if remark.rule in rules:
         with contextlib.suppress(Unsure):
-            return RULES[remark.rule](file.code, remark)
+            return rules[remark.rule](file.code, remark)
     fix = remark.fix
     if fix is None or fix.safe or remark.rule in WITHOUT_UNSAFE_FIX:
         return None
