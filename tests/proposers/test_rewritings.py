@@ -94,6 +94,31 @@ CASES: Table = {
             f'def f():\n    """Return a :class:`A` or\n    :class:`B`.\n    """\n{WIDE}',
             f'def f():\n    """Return a :class:`A` or :class:`B`.\n    """\n{WIDE}',
         ),
+        (
+            'def f():\n    """Add one to all of them, setting the name\n    that each has: """\n',
+            'def f():\n    """Add one to all of them.\n\n    Set the name that each has:"""\n',
+        ),
+        (
+            'def f():\n    """Takes the first of all texts and returns\n    the rest.\n    """\n',
+            'def f():\n    """Takes the first of all texts.\n\n    Returns the rest.\n    """\n',
+        ),
+        (
+            'class A:\n    """The class has all of the texts, allowing\n    the use of one.\n    """\n',
+            'class A:\n    """The class has all of the texts.\n\n    This allows the use of one.\n    """\n',
+        ),
+        (
+            'class A:\n    """A class for all of the texts; numbers\n    are elsewhere\n    """\n',
+            'class A:\n    """A class for all of the texts.\n\n    Numbers are elsewhere.\n    """\n',
+        ),
+        ('class A:\n    """A class for texts; for names; for\n    numbers of all kinds.\n    """\n', None),
+        ('def f():\n    """Return a list with all of the texts, containing\n    the names.\n    """\n', None),
+        ('def f():\n    """Turn them all into one single thing, merged\n    the right way.\n    """\n', None),
+        ('def f():\n    """Return a function that takes a text and returns\n    the other.\n    """\n', None),
+        ('def f():\n    """Allow others to take a given text and return\n    the other.\n    """\n', None),
+        (
+            f'def f():\n    """Return one of this\n    Kind.\n    """\n{WIDE}',
+            f'def f():\n    """Return one of this Kind.\n    """\n{WIDE}',
+        ),
         (f'def f():\n    """Return one\n    Raise the other.\n    """\n{WIDE}', None),
         (f'def f():\n    """Return one, i.e. A\n    number. No other.\n    """\n{WIDE}', None),
         (f'def f():\n    """Return (one. Or\n    two).\n    """\n{WIDE}', None),
@@ -115,6 +140,30 @@ CASES: Table = {
         ('def f():\n    """Function to blame."""\n', None),
         ('def f():\n    """Maps of the keys."""\n', None),
         ('def f():\n    """Removing it."""\n', None),
+        ('def f():\n    """returns one."""\n', 'def f():\n    """Return one."""\n'),
+        ('def f():\n    """Helper for pulling a key."""\n', 'def f():\n    """Pull a key."""\n'),
+        ('def f():\n    """This method returns one."""\n', 'def f():\n    """Return one."""\n'),
+        (
+            'def f():\n    """A convenience function which gets and returns it."""\n',
+            None,
+        ),
+        (
+            'def f():\n    """The name of all."""\n    return 1\n',
+            'def f():\n    """Return the name of all."""\n    return 1\n',
+        ),
+        (
+            'def f():\n    """Number of names."""\n    return 1\n',
+            'def f():\n    """Return the number of names."""\n    return 1\n',
+        ),
+        ('def f():\n    """The name of all."""\n', None),
+        ('def f():\n    """The name is set."""\n    return 1\n', None),
+        ('def f():\n    """A decorator for calls."""\n    return 1\n', None),
+        ('def f():\n    """The names."""\n    yield 1\n    return 1\n', None),
+        (
+            'def f():\n    """Takes a name, changes it and returns the text."""\n',
+            'def f():\n    """Take a name, change it and return the text."""\n',
+        ),
+        ('def f():\n    """Returns a function that takes one and returns the other."""\n', None),
         ('def f():\n    """Returns: The name, if any."""\n', 'def f():\n    """Return the name, if any."""\n'),
         ('def f():\n    """Returns: True if it is."""\n', 'def f():\n    """Return True if it is."""\n'),
         ('def f():\n    """Returns: Nothing."""\n', None),
@@ -139,6 +188,56 @@ CASES: Table = {
         (f'def f():\n  """Return.\n\n  - {LONG}\n  """\n', None),
         (f'def f():\n  """Return.\n\n  {LONG.replace(" seven", "   seven")}\n  """\n', None),
         (f'TEXT = """\n{LONG}\n"""\n', None),
+        (
+            f'def f():\n  """Return.\n\n  :param x: {LONG}\n      of it.\n  :param y: more\n  """\n',
+            'def f():\n  """Return.\n\n'
+            "  :param x: one two three four five six seven eight nine ten eleven twelve thirteen\n"
+            '      fourteen fifteen end of it.\n  :param y: more\n  """\n',
+        ),
+        (
+            f'def f():\n  """Return.\n\n  Args:\n    x: {LONG}\n    y: more\n  """\n',
+            'def f():\n  """Return.\n\n  Args:\n'
+            "    x: one two three four five six seven eight nine ten eleven twelve thirteen fourteen\n"
+            '        fifteen end\n    y: more\n  """\n',
+        ),
+        (
+            f'def f():\n  """Return.\n\n  .. note::\n    {LONG}\n  """\n',
+            'def f():\n  """Return.\n\n  .. note::\n'
+            "    one two three four five six seven eight nine ten eleven twelve thirteen fourteen\n"
+            '    fifteen end\n  """\n',
+        ),
+        (
+            f'def f():\n  """Return.\n\n  {LONG[:-12]} `one or two`.\n  """\n',
+            'def f():\n  """Return.\n\n'
+            "  one two three four five six seven eight nine ten eleven twelve thirteen fourteen\n"
+            '  `one or two`.\n  """\n',
+        ),
+        (f'def f():\n  """Return.\n\n  >>> f()\n  {LONG}\n  """\n', None),
+        (f'def f():\n  """Return.\n\n  ```\n  {LONG}\n  ```\n  """\n', None),
+        (f'def f():\n  """Return.\n\n  .. code::\n      {LONG}\n  """\n', None),
+        (
+            f'def f():\n  """Return one of them. O{LONG[1:70]}"""\n',
+            f'def f():\n  """Return one of them.\n\n  O{LONG[1:70]}\n  """\n',
+        ),
+        (
+            f"def f(x):\n  return '{LONG} ' + x\n",
+            "def f(x):\n  return (\n"
+            "    'one two three four five six seven eight nine ten eleven twelve thirteen fourteen '\n"
+            "    'fifteen end '\n  ) + x\n",
+        ),
+        (
+            f'def f(x):\n  g(f"{LONG} {{x + 1}}")\n',
+            "def f(x):\n  g(\n"
+            '    "one two three four five six seven eight nine ten eleven twelve thirteen "\n'
+            '    f"fourteen fifteen end {x + 1}"\n  )\n',
+        ),
+        (
+            f"def f(x):\n  g(\n    '{LONG}',\n    x)\n",
+            "def f(x):\n  g(\n"
+            "    'one two three four five six seven eight nine ten eleven twelve thirteen fourteen '\n"
+            "    'fifteen end',\n    x)\n",
+        ),
+        (f"x = '{'y' * 90}'\n", None),
         (f'def f():\n  """Return.\n\n  {LONG}\n  Of it\n  """\n', None),
         (
             f"X = [\n  'a', 'b',\n  {WORDS}, 'the end',\n  {WORDS}, 'the end', 'c'\n]\n",

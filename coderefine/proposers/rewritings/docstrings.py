@@ -6,19 +6,44 @@ import ast
 import itertools
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 from coderefine.lint import Diagnostic
-from coderefine.proposers.rewritings.code import Code, Edits, Unsure, sure
+from coderefine.proposers.rewritings.code import Code, Edits, Unsure, expect, sure
 
-FIRST_WORD = re.compile(r"""[rRuU]?("{3}|'{3}|"|')\s*(?P<word>[A-Z][a-z]+)\b""")
+FIRST_WORD = re.compile(r"""[rRuU]?("{3}|'{3}|"|')\s*(?P<word>[A-Za-z][a-z]+)\b""")
 KIND = re.compile(
-    r"""[rRuU]?("{3}|'{3}|"|')\s*(?P<kind>(An? )?(decorator|(helper )?function|helper|method|routine|utility) to )"""
+    r"""[rRuU]?("{3}|'{3}|"|')\s*(?P<kind>(An? |The |This )?"""
+    r"((convenience|helper|utility|internal|private|simple|small|generic|class|static|common) )?"
+    r"(decorator|(helper )?function|helper|method|routine|utility) (to |for |that |which |(?=\w+s\b)))"
     r"(?P<word>[a-z]+) ",
     re.IGNORECASE,
 )
+"""The beginning of a docstring that says what kind of thing it documents, and then what that does."""
+THING = re.compile(
+    r"""[rRuU]?("{3}|'{3}|"|')\s*"""
+    r"(?P<word>(The|An?)(?= [a-z])|True(?= if)|False(?= if)|Number(?= of))\b"
+)
+"""The beginning of a docstring that names a value."""
+RETURNED = {word: f"Return {word.lower()}" for word in ("The", "A", "An")}
+RETURNED |= {"Number": "Return the number", "True": "Return True", "False": "Return False"}
+OF_CODE = frozenset(
+    re.findall(
+        r"\w+",
+        """alias callback class command constructor context convenience coroutine decorator entry equivalent example
+        factory fixture function generator handler helper hook implementation interface iterator loop main manager
+        method placeholder procedure property replacement routine rule script shortcut shorthand step task test
+        utility variant version view way wrapper""",
+    )
+)
+"""Nouns for code: what is called so is not what a function returns."""
+STATES = re.compile(r"\b(is|are|was|were|must|should|shall|will|would|can|could|may|might|has|have|does|do)\b")
+INSIDE = re.compile(r"\b(that|which|who|whose|where|when|if|what|how|whether)\b")
+"""Words that begin a clause inside the sentence: its verbs are not those of the sentence."""
 COLON = re.compile(r":\s*(\w*)")
-AND = re.compile(r"\band (?:\w+ly )?(\w+s)\b")
+NEXT_VERB = re.compile(r"(?:\band (?:\w+ly )?|, )(\w+s)\b")
 """What may be a second verb in the third person."""
 OPENING = re.compile(r"""[rRuU]?("{3}|'{3})""")
 BLOCK = re.compile(r"\s*(:\w[^:`]*:(\s|$)|@\w|>>>|\.\. |[-*+] |\d+[.)] |[A-Z]\w*( \w+)?:\s*$)")
@@ -28,7 +53,13 @@ BEGINS_SMALL = re.compile(r"(\S*\w)[.!?] [a-z]")
 """The last word of a sentence after which the next one begins with a small letter, if it is no abbreviation."""
 ABBREVIATIONS = frozenset(re.findall(r"\w+", "eg ie etc vs cf approx resp incl dr mr ms no fig al"))
 BEFORE_NAMES = frozenset(
-    re.findall(r"\w+", "a an the of to by in on for with from as at and or is are be that like into using")
+    re.findall(
+        r"\w+",
+        """a an the of to by in on for with from as at and or is are be that like into using this these those its
+        their our your his each every any some no not when while where which whose whether if than then but because
+        until unless without through via per between against over under within about after before during called
+        named""",
+    )
 )
 """Words after which a sentence goes on, though with a capital letter."""
 USUAL_WIDTH, WIDEST = 72, 120
@@ -73,28 +104,72 @@ OTHERS = frozenset(
 )
 """Verbs that are taken for such only before a word of BEFORE_NOUNS: their third person may be the plural of a noun."""
 BEFORE_NOUNS = re.compile(r"\s+(the|an?|all|any|each|every|its|this|that|these|whether|if|given|one|new)\b")
+OBJECT = re.compile(rf"{BEFORE_NOUNS.pattern}|\s+(it|them|True|False|None)\b|\s+[`*:]")
+"""What shows that the word before it is a verb."""
 
 
 def imperative(code: Code, at: Diagnostic) -> Edits:
-    """D401: `Returns the …` → `Return the …`; `Decorator to wrap …` → `Wrap …`."""
+    """D401: `Returns the …` → `Return the …`; `Decorator to wrap …` → `Wrap …`; `The name …` → `Return the name …`."""
     found = code.find(at, ast.Constant)
-    if (named := KIND.match(code.source(found))) and named["word"] in VERBS | OTHERS:
-        start = code.start(found)
-        return (code.edit(start + named.start("kind"), start + named.end("word"), named["word"].capitalize()),)
-    first = FIRST_WORD.match(code.source(found))
+    text, start = code.source(found), code.start(found)
+    if (named := KIND.match(text)) and (base := _base(named["word"], VERBS | OTHERS)):
+        _check_single(text[named.end() :])
+        return (code.edit(start + named.start("kind"), start + named.end("word"), base.capitalize()),)
+    if thing := THING.match(text):
+        _check_returned(code, found, text[thing.start("word") :])
+        return (code.edit(start + thing.start("word"), start + thing.end("word"), RETURNED[thing["word"]]),)
+    first = FIRST_WORD.match(text)
     if first is None:
         raise Unsure
-    word = first["word"]
-    known = VERBS | OTHERS if BEFORE_NOUNS.match(code.source(found), first.end()) else VERBS
-    base = next((one for one in _bases(word.lower()) if one in known), "")
-    summary = code.source(found)[first.end() :].partition("\n")[0]
-    sure(base, not any(VERBS.intersection(_bases(other)) for other in AND.findall(summary)))
-    start = code.start(found) + first.start("word")
-    colon = COLON.match(code.source(found), first.end())
+    known = VERBS | OTHERS if BEFORE_NOUNS.match(text, first.end()) else VERBS
+    base = _base(first["word"], known)
+    sure(base, not first["word"].endswith("ing"))
+    others = [code.edit(start + a, start + b, other) for a, b, other in _next_verbs(text, first.end())]
+    colon = COLON.match(text, first.end())
     after = f" {_inside(colon[1])}" if colon else ""
-    return (
-        code.edit(start, colon.end() + code.start(found) if colon else start + len(word), base.capitalize() + after),
-    )
+    end = colon.end() if colon else first.end()
+    return (code.edit(start + first.start("word"), start + end, base.capitalize() + after), *others)
+
+
+def _check_single(rest: str) -> None:
+    """Raise Unsure if the first row of a docstring goes on with a second verb in the third person."""
+    sure(not any(_base(other, VERBS) for other in NEXT_VERB.findall(rest.partition("\n")[0])))
+
+
+def _next_verbs(text: str, start: int) -> Iterator[tuple[int, int, str]]:
+    """Yield the places of further verbs in the third person in the first row, and what they become.
+
+    Raises Unsure where it is not certain which words are verbs, or of which clause.
+    """
+    row = text[: start + len(text[start:].partition("\n")[0])]
+    for found in NEXT_VERB.finditer(row, start):
+        base, goes_on = _base(found[1], VERBS), OBJECT.match(row, found.end())
+        if base and (goes_on or not found[0].startswith(",")):
+            sure(goes_on, found[0].startswith(("and ", ", ")), "ly " not in found[0])
+            sure(not INSIDE.search(row, start, found.start()))
+            yield found.start(1), found.end(1), base
+
+
+def _check_returned(code: Code, docstring: ast.Constant, text: str) -> None:
+    """Raise Unsure unless `text` names a value, and the function ends by returning one."""
+    function = code.function(docstring)
+    last = expect(function.body[-1], ast.Return)
+    sure(last.value, not any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(function)))
+    sentence = re.split(r"[.!?](?:\s|$)|\n\s*\n", text.rstrip("\"'"))[0]
+    clause = INSIDE.search(sentence, len("Whether"))
+    own = sentence[: clause.start()] if clause else sentence
+    sure(not text.startswith(("The", "A")) or not STATES.search(own))
+    sure(OF_CODE.isdisjoint(re.findall(r"\w+", re.split(r"\b(of|in|with|from|by)\b", own)[0].lower())))
+    sure(not _verbs(own))
+
+
+def _verbs(text: str) -> list[str]:
+    """Return the words of a text that are verbs in the third person, before an object."""
+    return [
+        found[0]
+        for found in re.finditer(r"\b[a-z]+s\b", text)
+        if _base(found[0], VERBS) and OBJECT.match(text, found.end())
+    ]
 
 
 def _inside(word: str) -> str:
@@ -105,9 +180,16 @@ def _inside(word: str) -> str:
     return word
 
 
-def _bases(word: str) -> tuple[str, ...]:
-    """Return what a verb in the third person may come from: `tries` → `try`, `tie`."""
-    return (f"{word[:-3]}y" if word.endswith("ies") else "", word[:-1], word[:-2] if word.endswith("es") else "")
+def _base(word: str, known: AbstractSet[str]) -> str:
+    """Return the verb that `word` is a form of: `tries`, `trying` → `try`; "" if `known` has none."""
+    word = word.lower()
+    forms: tuple[str, ...] = (word,)
+    if word.endswith("s"):
+        forms += (f"{word[:-3]}y" if word.endswith("ies") else "", word[:-1], word[:-2] if word.endswith("es") else "")
+    elif word.endswith("ing"):
+        stem = word[:-3]
+        forms += (f"{stem}e", stem, stem[:-1] if stem[-2:-1] == stem[-1:] else "")
+    return next((one for one in forms if one in known), "")
 
 
 def separate_summary(code: Code, at: Diagnostic) -> Edits:
@@ -121,31 +203,118 @@ def separate_summary(code: Code, at: Diagnostic) -> Edits:
     rows = code.text[start:end].split("\n")
     first = 0 if rows[0].strip() else 1
     paragraph = list(itertools.takewhile(str.strip, rows[first:]))
-    blocks, width = _blocks(paragraph), _usual_width(code)
-    before = "" if first else code.text[code.begin(code.line_of(start)) : start]
-    last = len(blocks) == 1 and first + len(paragraph) == len(rows)
+    before, width = code.text[code.begin(code.line_of(start)) : start], _usual_width(code)
+    margin = rows[first][: -len(rows[first].lstrip())]
+    ending = len(opening[1]) if first + len(paragraph) == len(rows) else 0
+    blocks = _blocks(paragraph, width - len(margin if first else before), ending)
     summary = blocks[0][0] if first else blocks[0][0].lstrip()
-    sure(len(f"{before}{summary}{opening[1] if last else ''}") <= width)
     sure(all(len(row) <= max(width, *map(len, paragraph)) for block in blocks[1:] for row in block))
     made = "\n\n".join("\n".join(block) for block in ([summary], *blocks[1:]))
     return (code.edit(start, end, "\n".join((*rows[:first], made, *rows[first + len(paragraph) :]))),)
 
 
-def _blocks(paragraph: Sequence[str]) -> list[list[str]]:
+def _blocks(paragraph: Sequence[str], room: int, ending: int) -> list[list[str]]:
     """Return the first sentence of a paragraph in one row, the others in rows as long as before, and what is no prose.
 
-    Without what is empty. Raises Unsure where it is not certain where the sentence ends.
+    Without what is empty. `room`: how long the sentence may be; a longer one is parted. `ending`: length of what
+    follows the paragraph in its row. Raises Unsure where it is not certain where the sentence ends.
     """
     prose = list(itertools.takewhile(lambda row: not BLOCK.match(row), paragraph))
     sure(len(paragraph) > 1, prose)
     margin, first = (row[: len(row) - len(row.lstrip())] for row in (paragraph[1], paragraph[0]))
     # The first row may follow the quotes; where it has a margin, that of the others may be no deeper.
     sure(all(row.startswith(margin) for row in prose[1:]), len(first) < 2 or first.startswith(margin))
-    summary, rest = _parted(joined(prose))
+    summary, rest = parted(joined(prose), room, 0 if len(prose) < len(paragraph) else ending)
     width = max(USUAL_WIDTH, *map(len, paragraph)) - len(margin)
     wrapped = textwrap.wrap(rest, width, break_long_words=False, break_on_hyphens=False)
     blocks = [[margin + summary], [margin + row for row in wrapped], list(paragraph[len(prose) :])]
     return [block for block in blocks if block]
+
+
+def parted(text: str, room: int, ending: int = 0) -> tuple[str, str]:
+    """Return the first sentence of `text`, and what follows; of a sentence that is too long, the first clauses.
+
+    `room`: how long it may be; `ending`: the length of what comes after `text`. Raises Unsure in doubt.
+    """
+    summary, rest = _sentence(text)
+    if len(summary) + (0 if rest else ending) <= room:
+        return summary, rest
+    summary, clause = _clause(summary, room)
+    return summary, f"{clause} {rest}".strip()
+
+
+CLAUSE = re.compile(r"(?P<sign>;|,(?: and| but| then| and then)?| and| --| -| –| —)\s+(?P<word>[a-z]+)\b(?!['=(.-])")
+SUBJECTS = frozenset(("this", "it", "these", "they", "there"))
+FEWEST = 20
+"""Characters of a clause that may be a summary."""
+VAGUE = frozenset(
+    re.findall(r"\w+", "containing including excluding representing indicating providing following describing giving")
+)
+"""Participles that belong to the noun before them."""
+
+
+def _clause(sentence: str, room: int) -> tuple[str, str]:
+    """Part a sentence before the last clause that can be one of its own, so that the first part has `room`."""
+    mood = _Mood.of(sentence)
+    for found in reversed(list(CLAUSE.finditer(sentence))):
+        head = sentence[: found.start()]
+        begin = _beginning(found, mood, head)
+        if begin and FEWEST <= len(head) < room and _closed(head):
+            tail = begin + sentence[found.end() :]
+            return f"{head}.", tail if tail.endswith((".", "!", "?", ":")) else f"{tail}."
+    raise Unsure
+
+
+@dataclass(frozen=True, slots=True)
+class _Mood:
+    """Whether a sentence begins with a noun, and the form of its verb: "base", "third", or "" if it is unknown."""
+
+    subject: bool
+    form: str
+
+    @classmethod
+    def of(cls, sentence: str) -> _Mood:
+        first = re.match(r"[A-Za-z]+(?= )", sentence)
+        word = first[0].lower() if first else ""
+        if word in ("this", "the", "a", "an"):
+            return cls(subject=True, form="third")
+        third = "third" if word.endswith("s") and _base(word, VERBS) else ""
+        return cls(subject=False, form="base" if word in VERBS | OTHERS else third)
+
+
+def _beginning(found: re.Match[str], mood: _Mood, head: str) -> str:
+    """Return how a sentence begins that is made of the clause after `found`; "" if it cannot be one."""
+    sign, word = found["sign"], found["word"]
+    if sign == ";":
+        return "" if ";" in head or ";" in found.string[found.end() :] else word.capitalize()
+    if word in SUBJECTS:
+        return "" if sign.endswith(("and", "but", "then")) else word.capitalize()
+    return "" if sign[-1] in "-–—" or INSIDE.search(head) or _serves(head) else _predicate(found, mood)
+
+
+def _predicate(found: re.Match[str], mood: _Mood) -> str:
+    """Return the verb after `found` with what a sentence needs before it; "" if there is no verb of this mood."""
+    word, base = found["word"], _base(found["word"], VERBS | OTHERS)
+    if not base or not mood.form or not OBJECT.match(found.string, found.end()):
+        return ""
+    if word.endswith("ing"):
+        return "" if found["sign"] != "," or word in VAGUE else _verb(base, mood)
+    if (word == base) != (mood.form == "base"):
+        return ""
+    return f"It {word}" if mood.subject else word.capitalize()
+
+
+def _serves(head: str) -> bool:
+    """Return whether a clause says what something is for: what follows may be for that, too."""
+    return any(_base(word, VERBS | OTHERS) == word for word in re.findall(r"\bto (\w+)", head))
+
+
+def _verb(base: str, mood: _Mood) -> str:
+    """Return a verb at the beginning of a sentence."""
+    if mood.form == "third":
+        ies, es = re.search(r"[^aeiou]y$", base), base.endswith(("s", "sh", "ch", "x", "z"))
+        base = f"{base[:-1]}ies" if ies else f"{base}{'es' if es else 's'}"
+    return f"This {base}" if mood.subject else base.capitalize()
 
 
 def _usual_width(code: Code) -> int:
@@ -163,7 +332,7 @@ def joined(rows: Sequence[str]) -> str:
     return " ".join(" ".join(texts).split())
 
 
-def _parted(text: str) -> tuple[str, str]:
+def _sentence(text: str) -> tuple[str, str]:
     """Return the first sentence of `text`, and what follows. Raises Unsure where it may end at an earlier full stop."""
     end = SENTENCE_END.search(text)
     sentence, rest = (text[: end.end()], text[end.end() :].strip()) if end else (text, "")
@@ -173,6 +342,11 @@ def _parted(text: str) -> tuple[str, str]:
     word = sentence[: end.start()].rpartition(" ")[2]
     quoted = word.endswith(("`", '"'))
     sure(quoted or (len(word) > 1 and word.strip("(").lower() not in ABBREVIATIONS and "." not in word))
-    sure(all(sentence.count(mark) % 2 == 0 for mark in '`"*'))
-    sure(all(sentence.count(one) == sentence.count(other) for one, other in ("()", "[]", "{}", "<>")))
+    sure(_closed(sentence))
     return sentence, rest
+
+
+def _closed(text: str) -> bool:
+    """Return whether quotes and brackets that begin in `text` end there."""
+    pairs = all(text.count(one) == text.count(other) for one, other in ("()", "[]", "{}", "<>"))
+    return pairs and all(text.count(mark) % 2 == 0 for mark in '`"*')

@@ -10,13 +10,21 @@ import textwrap
 
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import Code, Edits, Unsure, expect, sure
-from coderefine.proposers.rewritings.docstrings import BLOCK, joined
+from coderefine.proposers.rewritings.docstrings import BLOCK, OPENING, joined, parted
 
 LIMIT = re.compile(r"\((\d+) > (\d+)\)")
 COMMENT = re.compile(r"(?P<margin>\s*)(?P<begin>#\s+(?:[-*]\s+|\d+\.\s+)?)(?P<text>.*)")
 PRAGMA = re.compile(r"#\s*(!|noqa|type:|pylint|fmt|isort|pragma|pyright|mypy|ruff|flake8|-\*-|coding|nosec|yapf)|#[^ ]")
 ALIGNED = re.compile(r"[^.?!:]\s{2}")
 """Columns of a table: white space that a paragraph would lose."""
+SECTION = re.compile(r"(Args|Arguments|Keyword Args|Keyword Arguments|Parameters|Raises|Attributes|Returns|Yields):$")
+TEXTS = re.compile(r":\w[^:`]*:|\.\. (note|warning|seealso|version\w+|deprecated)::")
+"""The beginning of a field or a note, which is followed by text, also in rows that are indented."""
+EXAMPLE = re.compile(r"\s*(>>>|\.\.\.|\$ |Traceback )")
+FENCE = re.compile(r"\s*`+\w*\s*$")
+JOINT = "\x00"
+QUOTED = re.compile(r"`[^`]*`")
+ENTRY = re.compile(r"[*\w.]+(?: \([^)]*\))?: ")
 
 
 def limit(at: Diagnostic) -> int:
@@ -28,7 +36,7 @@ def limit(at: Diagnostic) -> int:
 def shorten(code: Code, at: Diagnostic) -> Edits:
     """E501, W505: more lines in place of one."""
     sure(limit(at))
-    for rewriting in (_wrap_comment, _wrap_docstring, _break_elements):
+    for rewriting in (_wrap_comment, _part_summary, _wrap_docstring, _wrap_item, _break_elements, _break_string):
         with contextlib.suppress(Unsure):
             return rewriting(code, at)
     raise Unsure
@@ -58,8 +66,127 @@ def _wrap_docstring(code: Code, at: Diagnostic) -> Edits:
     rows = list(itertools.takewhile(lambda row: not BLOCK.match(row), below))
     last = at.first - 1 + len(rows)
     sure(rows, all(row.startswith(margin) and not row[len(margin)].isspace() for row in rows))
-    sure(not any("\\" in row or ALIGNED.search(row.strip()) for row in rows))
+    sure(not any("\\" in row or ALIGNED.search(row.strip()) for row in rows), _is_prose(code, string, at.first))
     return _wrapped(code, at, last, joined(rows), (margin, margin))
+
+
+def _wrap_item(code: Code, at: Diagnostic) -> Edits:
+    """Wrap the rest of a field or a note in a docstring; its other rows are indented."""
+    found = next((one for one in ast.walk(code.tree) if _is_docstring(code, one, at.first)), None)
+    string, row = expect(found, ast.Expr), code.lines[at.first - 1]
+    pad = _padding(row)
+    below = itertools.takewhile(str.strip, code.lines[at.first : (string.end_lineno or 0) - 1])
+    rows = [row, *itertools.takewhile(lambda one: len(_padding(one)) >= len(pad) and not _begins(one), below)]
+    hanging = _hanging(code, string, at.first, rows)
+    sure(all(_padding(one) == hanging for one in rows[1:]), _is_prose(code, string, at.first))
+    sure(not any("\\" in one or ALIGNED.search(one.strip()) for one in rows))
+    return _wrapped(code, at, at.first - 1 + len(rows), " ".join(" ".join(rows).split()), (pad, hanging))
+
+
+def _begins(row: str) -> bool:
+    return bool(BLOCK.match(row) or ENTRY.match(row.strip()))
+
+
+def _is_prose(code: Code, string: ast.Expr, line: int) -> bool:
+    """Return whether a line of a docstring is no example: neither in its paragraph, nor between fences."""
+    above = code.lines[string.lineno - 1 : line - 1]
+    paragraph = itertools.takewhile(str.strip, reversed(above))
+    return not any(map(EXAMPLE.match, paragraph)) and sum(bool(FENCE.match(row)) for row in above) % 2 == 0
+
+
+def _hanging(code: Code, string: ast.Expr, line: int, rows: list[str]) -> str:
+    """Return the indentation of the further rows of an item that begins in `line`, or that goes on there."""
+    pad, margin, text = _padding(rows[0]), code.indent(string), rows[0].strip()
+    usual = _deeper(rows) or pad + "    "
+    if TEXTS.match(text):
+        return usual
+    above = (code.lines[row - 1] for row in range(line - 1, string.lineno, -1))
+    head = next((row.strip() for row in above if len(_padding(row)) < len(pad)), "")
+    section = SECTION.match(head)
+    sure(len(pad) > len(margin), pad.startswith(margin), section or TEXTS.match(head) or ENTRY.match(head))
+    return usual if section and ENTRY.match(text) else pad
+
+
+def _deeper(rows: list[str]) -> str:
+    """Return the indentation of the second row, if it is deeper than that of the first."""
+    first, second = (_padding(row) for row in (rows[0], rows[-1] if len(rows) == 1 else rows[1]))
+    return second if len(second) > len(first) else ""
+
+
+def _padding(row: str) -> str:
+    return row[: len(row) - len(row.lstrip())] if row.strip() else " " * len(row)
+
+
+def _part_summary(code: Code, at: Diagnostic) -> Edits:
+    """Part the first row of a docstring after its first sentence, or after clauses of it; a blank line follows."""
+    string = _docstring_near(code, at.first)
+    opening = OPENING.match(code.source(string))
+    if opening is None:
+        raise Unsure
+    margin, ends = code.indent(string), string.end_lineno == at.first
+    begin = max(code.start(string) + opening.end(), code.begin(at.first))
+    end = code.end(string) - len(opening[1]) if ends else code.begin(at.first + 1) - 1
+    text, below = code.text[begin:end], "" if ends else code.lines[at.first].strip(" \t\n\"'")
+    sure(begin <= end, not code.text[code.start(string) + opening.end() : begin].strip(), not below, "\\" not in text)
+    summary, rest = parted(text.strip(), limit(at) - (begin - code.begin(at.first) + len(_padding(text))))
+    sure(rest, not BLOCK.match(rest))
+    rows = textwrap.wrap(rest, limit(at) - len(margin), break_long_words=False, break_on_hyphens=False)
+    made = [f"{_padding(text)}{summary}", "", *(margin + row for row in rows), *([margin] if ends else ())]
+    return (code.edit(begin, end, "\n".join(made)),)
+
+
+def _docstring_near(code: Code, line: int) -> ast.Expr:
+    """Return the docstring that begins in `line`, or in the one before it."""
+    near = (one for one in ast.walk(code.tree) if isinstance(one, ast.Expr) and one.lineno in (line, line - 1))
+    found = (one for one in near if isinstance(one.value, ast.Constant) and code.siblings(one)[0] is one)
+    return expect(next(found, None), ast.Expr)
+
+
+def _break_string(code: Code, at: Diagnostic) -> Edits:
+    """Part a string that is too long into several ones, each in a row of its own, in parentheses."""
+    found = _longest_string(code, at.first)
+    written = STRING.fullmatch(code.source(found))
+    if written is None:
+        raise Unsure
+    parent, line = code.parents[found], code.lines[at.first - 1]
+    sure(not isinstance(parent, ast.Expr | ast.FormattedValue | ast.JoinedStr))
+    begin, after = code.begin(at.first), code.text[code.end(found) :][:1]
+    before = code.text[begin : code.start(found)]
+    own = not before.strip() and isinstance(parent, ast.Call)
+    margin = _padding(line) + ("" if own else code.step)
+    rows = f"\n{margin}".join(_parts(written, limit(at) - len(margin) - 1))
+    if own:
+        return code.replace(found, rows)
+    sole = isinstance(parent, ast.Call) and before[-1:] + after == "()"
+    made = f"\n{margin}{rows}\n{_padding(line)}"
+    return code.replace(found, made if sole else f"({made})")
+
+
+STRING = re.compile(r"""(?P<prefix>[fF]?)(?P<quote>["'])(?!\2\2)(?P<text>.*)(?P=quote)""")
+PIECE = re.compile(r"(?:\{\{|\{[^{}]*\}|\\.|[^ {\\])* *")
+"""What a string may be parted after: a word with the spaces after it; not inside of the braces of an f-string."""
+
+
+def _longest_string(code: Code, line: int) -> ast.Constant | ast.JoinedStr:
+    """Return the longest string that is in `line`, and in no other one."""
+    whole = (one for one in ast.walk(code.tree) if getattr(one, "lineno", 0) == getattr(one, "end_lineno", 0) == line)
+    found = [one for one in whole if isinstance(one, ast.Constant | ast.JoinedStr)]
+    sure(found)
+    return max(found, key=lambda one: len(code.source(one)))
+
+
+def _parts(written: re.Match[str], width: int) -> list[str]:
+    """Return the parts of a string, each no longer than `width` with its quotes. Raises Unsure if one is longer."""
+    rows = [""]
+    for piece in PIECE.findall(written["text"]):
+        sign = written["prefix"] + written["quote"]
+        if rows[-1] and piece and len(f"{sign}{rows[-1]}{piece}{written['quote']}") > width:
+            rows.append("")
+        rows[-1] += piece
+    prefixes = (written["prefix"] if "{" in row or "}" in row else "" for row in rows)
+    parts = [f"{prefix}{written['quote']}{row}{written['quote']}" for prefix, row in zip(prefixes, rows, strict=True)]
+    sure(len(parts) > 1, all(len(part) <= width for part in parts))
+    return parts
 
 
 def _is_docstring(code: Code, node: ast.AST, line: int) -> bool:
@@ -71,14 +198,16 @@ def _is_docstring(code: Code, node: ast.AST, line: int) -> bool:
 
 def _wrapped(code: Code, at: Diagnostic, last: int, text: str, margins: tuple[str, str]) -> Edits:
     """Replace the lines from that of the finding to `last` by `text`. `margins`: before the first row, others."""
+    # What is in quotes stays together.
     rows = textwrap.wrap(
-        text,
+        QUOTED.sub(lambda found: found[0].replace(" ", JOINT), text),
         width := limit(at),
         initial_indent=margins[0],
         subsequent_indent=margins[1],
         break_long_words=False,
         break_on_hyphens=False,
     )
+    rows = [row.replace(JOINT, " ") for row in rows]
     sure(all(len(row) <= width and row.strip(" #") for row in rows))
     return code.replace_lines(at.first, last, "".join(f"{row}\n" for row in rows))
 
