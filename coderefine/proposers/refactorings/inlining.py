@@ -37,13 +37,12 @@ SEES_FRAMES = re.compile(
     r"|inspect\.stack\b|stacklevel\s*=\s*(?!1\b|2\b)|def __getattribute__"
 )
 """What may depend on how many calls are above it. With `stacklevel=2` it is the calling file, which stays the same."""
-PRIVATE, OF_CLASS = re.compile(r"\b_[A-Za-z]\w*"), re.compile(r"\b_*[A-Z]\w*\.[A-Za-z_]\w*")
+PRIVATE, OF_CLASS = re.compile(r"\b_[A-Za-z]\w*"), re.compile(r"\b(?=([A-Za-z_]\w*\.[A-Za-z_]\w*))")
 TRANSPARENT = frozenset(
     """property cached_property staticmethod classmethod setter getter deleter abstractmethod overload override final
     contextmanager asynccontextmanager wraps lru_cache cache total_ordering singledispatch register""".split()
 )
 """Decorators for which it makes no difference how a function is divided; others may read its code."""
-CLASS = re.compile(r"_*[A-Z]")
 MARK = ast.Expr(ast.Constant(b"put back"))
 """Stands before statements that were put back: also to keep an `if` apart from the `else` above it."""
 Classes = tuple[ast.ClassDef, ...]
@@ -198,7 +197,7 @@ def _may_call(tree: ast.Module, caller: _Definition, helper: _Definition) -> boo
     if not calls or _destroys_early(helper.node, HELD):
         return False
     if helper.classes:
-        return helper.classes == caller.classes and bool(CLASS.match(helper.classes[-1].name))
+        return helper.classes == caller.classes
     top: ast.stmt = caller.classes[0] if caller.classes else caller.node
     return tree.body.index(helper.node) < tree.body.index(top)
 

@@ -26,7 +26,7 @@ from coderefine.proposers.rewritings.registry import RULES
 
 SECONDS = "300"
 NEEDS = ("pytest", "pytest-lazy-fixtures", "hypothesis", "freezegun", "six", "wcwidth", "markupsafe", "email_validator")
-MORE_NEEDS = ("lxml", "pytest-cov", "jsonpointer", "webencodings", "pytz")
+MORE_NEEDS = ("lxml", "pytest-cov", "jsonpointer", "webencodings", "pytz", "attrs")
 """What the tests of the packages need."""
 HALVES = {
     "development": ("mistune", "sqlparse", "tabulate", "prettytable", "pyflakes", "wtforms"),

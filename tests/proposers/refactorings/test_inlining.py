@@ -251,6 +251,23 @@ def test_what_other_files_may_notice_of_a_new_function_is_refused(
 
 
 @pytest.mark.parametrize(
+    ("use", "proved"),
+    [
+        pytest.param("cart.tax", True, id="another-method"),
+        pytest.param("cart.total", False, id="called-with-another-class"),
+        pytest.param("m.cart.total", False, id="by-its-module"),
+    ],
+)
+def test_a_class_may_have_a_name_in_small_letters(tmp_path: Path, use: str, proved: bool) -> None:
+    before, after = (text.replace("Cart", "cart") for text in (METHOD, MOVED_METHOD))
+    top = make_repo(tmp_path / "p", {"m.py": before, "b.py": f"class Basket:\n    total = {use}\n"})
+    place, config = locate([top], top), Config(python=sys.executable)
+    with open_views(place) as views, views.open() as view:
+        found = Inlining(place, Protection.of(place, config))(view, {"m.py": (before, after)})
+    assert bool(found) is proved
+
+
+@pytest.mark.parametrize(
     ("name", "proved"), [pytest.param("b.py", False, id="program"), pytest.param("tests/test_b.py", True, id="test")]
 )
 def test_a_program_that_reads_causes_may_notice_them(tmp_path: Path, name: str, proved: bool) -> None:
