@@ -38,13 +38,13 @@ def extracted(found: Extraction, name: str) -> tuple[str, NewFunction]:
     blank = blank if first else []
     body = [head.with_changes(leading_lines=remarks), *rest]
     if "\\" in block.unit.text:  # looking at every blank takes a quarter of an extraction
-        levels = len(block.suite.parents) - 1 + bool(block.unit.owner and not found.method)
-        body = [_moved(line, levels * len(block.unit.indent)) for line in body]
+        columns = block.body[0].col_offset + len(block.unit.indent) * (bool(block.unit.owner and not found.method) - 1)
+        body = [_moved(line, columns) for line in body]
     call = [
         line.with_changes(leading_lines=blank) if not place else line for place, line in enumerate(_call(found, name))
     ]
-    suite = block.suite.block.with_changes(body=[*lines[:first], *call, *lines[last:]])
-    return block.unit.edited(block.suite.block, suite), _new_function(found, name, body)
+    replaced = block.suite.replaced([*lines[:first], *call, *lines[last:]])
+    return block.unit.edited(*replaced), _new_function(found, name, body)
 
 
 def _new_function(found: Extraction, name: str, body: list[cst.BaseStatement]) -> NewFunction:

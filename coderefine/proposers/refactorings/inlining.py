@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined
@@ -128,6 +129,7 @@ class Inlining:
         return _Project(words, *found)
 
 
+@lru_cache(maxsize=64)
 def restored(before: str, after: str) -> Restored | None:
     """Return the file `after` with the new functions put back that are plain extractions, both without causes.
 

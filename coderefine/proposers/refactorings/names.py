@@ -38,13 +38,24 @@ def name_for(found: Extraction) -> Named | None:
 
 def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
     block = found.block
-    if words := _remark(block):
+    if block.is_divided:
+        yield from _others(block)
+    elif words := _remark(block):
         yield words, 0.0
     if _only_checks(block):
         yield from ((["check", *noun], cost) for noun, cost in _nouns(found))
-    if found.outputs or _returned(found):
-        yield from _computed(replace(found, outputs=found.outputs or _returned(found)))
+    if results := found.outputs or _returned(found):
+        yield from _computed(replace(found, outputs=results))
     yield from ((_deed(found, noun), (0.9 if found.outputs else 0.3) + cost) for noun, cost in _nouns(found))
+
+
+def _others(block: StatementBlock) -> Iterator[tuple[list[str], float]]:
+    """Yield words for several branches of a decision, which no single condition describes: `parse_other_value`."""
+    verb, *rest = own = _function_words(block)
+    if verb in VERBS and rest:
+        yield [verb, "other", *rest], 0.2
+    elif not block.unit.function.name.startswith("__"):
+        yield [answering(block), "other", *own], 0.5
 
 
 def _returned(found: Extraction) -> tuple[str, ...]:

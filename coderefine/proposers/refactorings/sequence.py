@@ -122,6 +122,7 @@ def _flaws(found: Extraction) -> Iterator[float]:
     lines = block.end[0] - block.body[0].lineno + 1
     yield 1.2 if lines < 3 else 0.6 if lines < 5 else 0.0
     yield 0.02 * max(0, lines - 30)
+    yield 0.3 * block.suite.chained
     whole = block.start == 0 and block.ends
     yield 0.0 if whole or len(block.body) == 1 else 0.2
     of_all = lines / max(1, (block.unit.function.end_lineno or 1) - block.unit.function.body[0].lineno + 1)

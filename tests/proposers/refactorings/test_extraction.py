@@ -91,6 +91,9 @@ class Program:
 
     def else_(self, depth: int, loop: bool) -> None:
         self.if_(depth, loop)
+        if self.random.random() < 0.5:
+            self.add(depth, f"elif {self.test()}:")
+            self.suite(depth + 1, 2, loop=loop)
         self.add(depth, self.random.choice(("else:", f"elif {self.test()}:")))
         self.suite(depth + 1, 2, loop=loop)
 
@@ -143,7 +146,7 @@ def after(found: Extraction) -> str:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs_behave_alike_after_each_extraction(seed: int) -> None:
-    count = 0
+    count = chained = 0
     for number in range(seed * 25, seed * 25 + 25):
         text = Program(number).text()
         before = behaviour(text)
@@ -151,7 +154,9 @@ def test_random_programs_behave_alike_after_each_extraction(seed: int) -> None:
             new = after(found)
             assert behaviour(new) == before, f"{text}\n-> {new}"
             count += 1
+            chained += found.block.suite.chained
     assert count > 20
+    assert chained
 
 
 def test_where_all_usual_names_of_results_are_taken_another_one_is_made() -> None:

@@ -31,6 +31,24 @@ NAMED = {
         """,
         "_collect_text(lines, state):",
     ),
+    "several branches of a decision are the other ones": (
+        """
+        def parse_value(self, kind, rows):
+            if kind == "text":
+                return self.text
+            elif kind == "number" and rows:
+                return self.number
+            # A list
+            elif kind == "list":
+                self.found += rows
+                return self.found
+            elif kind == "map":
+                return dict(rows)
+            else:
+                return None
+        """,
+        "_parse_other_value(kind, self, rows):",
+    ),
     "a comment counts for one paragraph only": (
         """
         def process(self, kind, value):
