@@ -146,19 +146,23 @@ class SpreadPool:
             self.opening = self._open()
         try:
             while self._is_left() and time.monotonic() < plan.ends:
-                for judged in self._judged_here(plan):
-                    yield judged
-                    yield from _taken_from(self.refused)
-                self._exchange(plan)
-                self._end_hung()
-                if self.team and not (self.refused or self.here or self.stuck):
-                    self.workers.wait()
-                yield from _taken_from(self.refused)
+                yield from self._judged_round(plan)
         finally:
             for waiting in (self.here, self.stuck, self.longer, self.hung, self.refused):
                 waiting.clear()
             for worker in self.team.values():
                 _taken_back(worker)
+
+    def _judged_round(self, plan: Plan) -> Iterator[Judged]:
+        """Judge what is for this machine, exchange candidates with the workers, and yield what these refused."""
+        for judged in self._judged_here(plan):
+            yield judged
+            yield from _taken_from(self.refused)
+        self._exchange(plan)
+        self._end_hung()
+        if self.team and not (self.refused or self.here or self.stuck):
+            self.workers.wait()
+        yield from _taken_from(self.refused)
 
     def _judged_here(self, plan: Plan) -> Iterator[Judged]:
         """Judge the candidates for this machine; a hanging one may take half a minute: the workers must not wait."""

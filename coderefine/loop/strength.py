@@ -12,7 +12,7 @@ from coderefine.config import Config
 from coderefine.core import Attempt, Freedom, Mutation, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.candidates import Candidate, Plan
+from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.cold_pool import AnyPool, open_any_pool
 from coderefine.runner.test_selection import files_of
 
@@ -119,9 +119,14 @@ class Strength:
             plan = Plan(known=known | pool.unfit, many=each > LONG, ends=until[1])
             judged = list(pool.judge(_in_time(wrong, until), plan))
             changed = _changed(pool, originals, running, repaired)
-        why = f"{UNMEASURED} in the time for it" if len(judged) < min(LEAST, len(wrong)) else ""
-        survived = tuple(wrong[at].mutation for at in sorted(one.candidate.number for one in judged if one.plausible))
-        return Measured((len(judged) - len(survived), len(judged)) if judged else None, changed, survived, why)
+        return _counted(wrong, judged, changed)
+
+
+def _counted(wrong: Sequence[judge.Mutant], judged: Sequence[Judged], changed: tuple[int, int] | None) -> Measured:
+    """Count the mutants that the tests killed; too few judged ones are a reason, no number."""
+    why = f"{UNMEASURED} in the time for it" if len(judged) < min(LEAST, len(wrong)) else ""
+    survived = tuple(wrong[at].mutation for at in sorted(one.candidate.number for one in judged if one.plausible))
+    return Measured((len(judged) - len(survived), len(judged)) if judged else None, changed, survived, why)
 
 
 def _in_time(wrong: Sequence[judge.Mutant], until: tuple[float, float]) -> Iterator[Candidate]:
