@@ -48,6 +48,7 @@ BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
         "none-value": 1.0,
     },
     "IndexError": {
+        "around": 2.5,
         "by-one": 1.5,
         "comparison": 1.0,
         "number": 1.0,

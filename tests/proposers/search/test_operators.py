@@ -182,6 +182,7 @@ RIGHT = [
         "    yield z\n    print",
     ),
     ("index-order", body("x[0][y] = 1"), 2, "[0][y]", "[y][0]"),
+    ("around", body("return x[y + 1]"), 2, "y + 1", "(y + 1) % len(x)"),
     ("next-term", body("return 1 + x[y + 1]"), 2, "x[y + 1]", "x[y + 1] + x[y + 2]"),
     ("next-term", body("print(x[0])"), 2, "x[0]", "x[0] + x[1]"),
     ("element", body("z = []", "return 10"), 3, "10", "10 - z[-1]"),

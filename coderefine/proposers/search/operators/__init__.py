@@ -122,6 +122,7 @@ TABLE: tuple[Operator, ...] = (
     Operator("composed", 2.5, values.composed),
     Operator("rounded-up", 1.0, values.rounded_up),
     Operator("slice", 3.0, access.slices),
+    Operator("around", 0.7, access.around),
     Operator("index-order", 1.5, access.index_order),
     Operator("key-access", 2.0, access.key_access),
     Operator("copy", 3.0, access.copies),

@@ -83,6 +83,14 @@ def _indexed(base: str, index: str) -> Iterable[tuple[str, float]]:
     )
 
 
+def around(site: Site) -> Iterator[Edit]:
+    """Begin again at the first element behind the last one: `names[(at + 1) % len(names)]`."""
+    for node in site.exprs:
+        match node:
+            case ast.Subscript(value=base, slice=ast.Name() | ast.BinOp() as at) if site.kinds.of(at) in ("int", ""):
+                yield from site.swap(at, f"{site.tight(at)} % len({site.code(base)})")
+
+
 def index_order(site: Site) -> Iterator[Edit]:
     """Exchange two indices: `rows[y][x]` for `rows[x][y]`."""
     for node in site.nodes:
