@@ -123,6 +123,8 @@ class Search(Searcher):
         """Result of the last search."""
         self._failed: set[int] = set()
         """Keys of the candidates that failed on the present tree, in searches whose repairs were refused."""
+        self._unforeseen = False
+        """Whether a proposal broke a test that the search had not loaded: another search would propose more such."""
         self._unsolved: frozenset[Symptom] = frozenset()
         """Symptoms of the last search without a result: a tree with the same symptoms is not searched again."""
 
@@ -144,7 +146,7 @@ class Search(Searcher):
                 searches, self._failed = 0, set()
                 continue
             searches += 1
-            if not found or searches == MOST_SEARCHES:
+            if not found or searches == MOST_SEARCHES or self._unforeseen:
                 self._unsolved = symptoms(situation)
                 return
             self._failed.update(proposed.key for repair in found for proposed in repair.edits)
@@ -224,6 +226,7 @@ class Search(Searcher):
         only after others of their file: those run before them in the same process.
         """
         names = broken(situation, self.proposed)
+        self._unforeseen = self._unforeseen or not self._loaded.issuperset(names)
         return self._passing(situation, views, repairs, names) if names and repairs else repairs
 
     def _passing(self, situation: Situation, views: Views, repairs: list[Repair], names: list[str]) -> list[Repair]:
