@@ -158,6 +158,8 @@ CASES: Table = {
         ('def f():\n    """The name of all."""\n', None),
         ('def f():\n    """The name is set."""\n    return 1\n', None),
         ('def f():\n    """A decorator for calls."""\n    return 1\n', None),
+        ('def f():\n    """An extension of calls."""\n    return 1\n', None),
+        ('def f():\n    """The inverse of calls, this adds names."""\n    return 1\n', None),
         ('def f():\n    """The names."""\n    yield 1\n    return 1\n', None),
         (
             'def f():\n    """Takes a name, changes it and returns the text."""\n',
@@ -307,6 +309,7 @@ CASES: Table = {
         ),
         ("def f(x):\n    Max = 3\n    return Max\n", "def f(x):\n    max_ = 3\n    return max_\n"),
         ("def f(n):\n    N = 3\n    return N + n\n", None),
+        ("def f(x):\n    Format = x.Format\n    return Format\n", None),
         ("def f(x):\n    Max = 3\n    def g():\n        nonlocal Max\n        Max = 4\n", None),
     ],
     "PERF401": [

@@ -112,6 +112,11 @@ def test_without_time_nothing_is_compared(compare: Compare) -> None:
     assert set(found.unknown.values()) == {"not compared: the time for comparisons is used up"}
 
 
+def test_where_no_test_was_run_none_is_said_to_fail(compare: Compare) -> None:
+    found = compare(AFTER, {}, 100.0)
+    assert set(found.unknown.values()) == {"not compared: no test was run, so there are no calls to compare"}
+
+
 def test_calls_are_compared_by_what_they_return_where_they_cannot_be_repeated(tmp_path: Path) -> None:
     """A copy may crash, or take very long: sqlparse's tokens refer to the whole statement."""
     tests = "from m import Token, first\n\n\ndef test_first():\n    assert first([Token()]) and first([]) is None\n"
