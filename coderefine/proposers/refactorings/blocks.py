@@ -25,7 +25,7 @@ from coderefine.proposers.refactorings.flow import (
 from coderefine.proposers.refactorings.trees import Suite, Unit, decisions
 
 Exit = ast.Return | ast.Break | ast.Continue
-Order = Callable[[str], tuple[int, str]]
+Order = Callable[[str], tuple[Place, str]]
 MOST_PARAMETERS, MOST_RESULTS = 5, 3
 OBSERVERS = frozenset(("locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "stack", "globals"))
 """Functions whose result depends on the frame that calls them."""
@@ -220,12 +220,15 @@ def _against_class(found: Extraction) -> str:
 
 
 def _order(block: StatementBlock) -> Order:
-    """Return a key that sorts names by their first appearance in the block."""
-    places: dict[str, int] = {}
-    for node in block.nodes:
+    """Return a key that sorts names as the whole function has them: its parameters, then by first appearance."""
+    function = block.unit.function
+    every = [*ast.walk(function.args), *own_nodes(function.body)]
+    places = {node.arg: (node.lineno, node.col_offset) for node in every if isinstance(node, ast.arg)}
+    for node in every:
         if isinstance(node, ast.Name):
-            places.setdefault(node.id, node.lineno * 1000 + node.col_offset)
-    return lambda name: (places.get(name, sys.maxsize), name)
+            here = (node.lineno, node.col_offset)
+            places[node.id] = min(places.get(node.id, here), here)
+    return lambda name: (places.get(name, (sys.maxsize, 0)), name)
 
 
 def _inputs(block: StatementBlock, manner: str, outputs: Names) -> Names:

@@ -42,7 +42,7 @@ def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
         yield from _others(block)
     elif words := _remark(block):
         yield words, 0.0
-    if _only_checks(block):
+    if _only(block, ast.Raise):
         yield from ((["check", *noun], cost) for noun, cost in _nouns(found))
     if results := found.outputs or _returned(found):
         yield from _computed(replace(found, outputs=results))
@@ -50,8 +50,13 @@ def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
 
 
 def _others(block: StatementBlock) -> Iterator[tuple[list[str], float]]:
-    """Yield words for several branches of a decision, which no single condition describes: `parse_other_value`."""
+    """Yield words for several branches of a decision, which no single condition describes: `parse_other_value`.
+
+    In a loop they do not decide on what the function is about.
+    """
     verb, *rest = own = _function_words(block)
+    if block.suite.looped:
+        return
     if verb in VERBS and rest:
         yield [verb, "other", *rest], 0.2
     elif not block.unit.function.name.startswith("__"):
@@ -85,10 +90,10 @@ def _instruction(remark: str) -> list[str]:
     return [verb, *found] if verb in VERBS and found and found[-1] != "of" else []
 
 
-def _only_checks(block: StatementBlock) -> bool:
-    """Return whether all that the block does is to raise."""
+def _only(block: StatementBlock, *kinds: type[ast.stmt]) -> bool:
+    """Return whether all that the block does, besides deciding, is done by statements of these kinds."""
     effects = [node for node in block.nodes if isinstance(node, ast.stmt) and not isinstance(node, ast.If | Loop)]
-    return bool(effects) and all(isinstance(node, ast.Raise) for node in effects)
+    return bool(effects) and all(isinstance(node, kinds) for node in effects)
 
 
 def _computed(found: Extraction) -> Iterator[tuple[list[str], float]]:
@@ -112,6 +117,8 @@ def _does_more(found: Extraction) -> float:
 def _deed(found: Extraction, noun: list[str]) -> list[str]:
     """Return a verb and `noun`: the verb of the block's last call, or one from the function's name."""
     verb = last_verb(found.block)
+    if found.manner == "flag" and _only(found.block, ast.Return, ast.Break, ast.Continue):
+        return ["check", *noun]
     if found.manner not in ("return", "value") and verb and verb not in noun:
         return [verb, *noun]
     return _part(found.block, noun)
@@ -192,6 +199,8 @@ def _asked(test: ast.Call) -> list[str]:
             return split(_last_name(kind.elts[0] if isinstance(kind, ast.Tuple) and kind.elts else kind))
         case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str(name))]):
             return split(name)
+        case ast.Call(func=ast.Attribute(attr="get" | "group"), args=[ast.Constant(value=str(name)), *_]) if name:
+            return split(name) if name.isidentifier() else []
         case ast.Call(func=ast.Attribute(value=inner, attr="startswith" | "endswith" | "get" | "match")):
             return split(_last_name(inner))
         case ast.Call(func=ast.Name(id="len" | "any" | "all" | "sum" | "min" | "max" | "int" | "str"), args=[one, *_]):

@@ -29,7 +29,7 @@ NAMED = {
                 return text
             return None
         """,
-        "_collect_text(lines, state):",
+        "_collect_text(state, lines):",
     ),
     "several branches of a decision are the other ones": (
         """
@@ -47,7 +47,58 @@ NAMED = {
             else:
                 return None
         """,
-        "_parse_other_value(kind, self, rows):",
+        "_parse_other_value(self, kind, rows):",
+    ),
+    "what only decides whether to leave is a check": (
+        """
+        def get_last(self, rows):
+            for place, row in rows:
+                if place and row:
+                    self.last = row
+                if (
+                    row.key is not None
+                    and place is not None
+                    and self.known(place)
+                    and self.known(row)
+                ):
+                    break
+                self.found.append(place)
+            return self.last
+        """,
+        "_check_row(self, place, row):",
+    ),
+    "in a loop, the other branches are not about the whole": (
+        """
+        def render_table(self, table, text):
+            for place, value in table.rows:
+                if value is None:
+                    text += "-"
+                elif value.is_list and place:
+                    text += self.render_list(value)
+                elif value.is_map:
+                    text += self.render_map(value)
+                else:
+                    text += str(value)
+            return text
+        """,
+        "_adjust_text(self, text, place, value):",
+    ),
+    "a group of a match says what is there": (
+        """
+        def parse_value(self, text, known):
+            found = self.pattern.match(text)
+            if not found:
+                return None
+            if found.group("date"):
+                parts = found.group("date").split("-")
+                if len(parts) == 3:
+                    return known.day(parts)
+                if len(parts) == 2:
+                    return known.month(parts)
+                return known.year(parts)
+            return text
+        """,
+        "_parse_date(known, found):",
     ),
     "a comment counts for one paragraph only": (
         """
@@ -65,7 +116,7 @@ NAMED = {
             elif value and value.split():
                 self.ended = True
         """,
-        "_process_kind(kind, value, self):",
+        "_process_kind(self, kind, value):",
     ),
     "a condition says what is there, and a comment counts up to its phrase's end": (
         """
@@ -82,7 +133,7 @@ NAMED = {
 
             return tokens
         """,
-        "_limit_number_of_tokens(most, tokens):",
+        "_limit_number_of_tokens(tokens, most):",
     ),
     "an abbreviation says nothing, but the conditions of a yes or no do": (
         """
@@ -99,7 +150,7 @@ NAMED = {
                     return True
             return False
         """,
-        "_check_ttype(t, token):",
+        "_check_ttype(token, t):",
     ),
     "of a call inside a condition the argument counts": (
         """
@@ -181,7 +232,7 @@ NAMED = {
                         text = text.decode("unicode-escape")
             return text.split()
         """,
-        "_decode_text(encoding, text):",
+        "_decode_text(text, encoding):",
     ),
     "the return of a result belongs to what computes it": (
         """
@@ -319,7 +370,7 @@ def test_lines_after_a_backslash_move_with_their_statement() -> None:
     unit = Unit(f"def f(a, b, log):\n{loop}    return log\n")
     found = examined(StatementBlock(unit, unit.suites[1], 0, 1))
     assert isinstance(found, Extraction)
-    new = "def _add(x, b, log):\n    if x and \\\n            b:\n        log.append(x)\n"
+    new = "def _add(b, log, x):\n    if x and \\\n            b:\n        log.append(x)\n"
     assert extracted(found, "_add")[1].text == new
 
 

@@ -68,9 +68,9 @@ def test_a_function_is_brought_under_the_limit_and_proved(tmp_path: Path) -> Non
     result = coderefine("fix", "--no-model", cwd=top)
     text = (top / "orders.py").read_text()
     assert result.code == 0, result
-    assert "\n    _collect_warnings(totals, limit, warnings)\n    return totals, warnings\n" in text
+    assert "\n    _collect_warnings(limit, totals, warnings)\n    return totals, warnings\n" in text
     assert 'if kind in ("gift", "sample", "return"):' in text
-    assert "\n\n\ndef _collect_warnings(totals, limit, warnings):\n    # Collect warnings\n    for kind" in text
+    assert "\n\n\ndef _collect_warnings(limit, totals, warnings):\n    # Collect warnings\n    for kind" in text
 
 
 def test_new_functions_of_changes_that_are_made_together_have_different_names(tmp_path: Path) -> None:
