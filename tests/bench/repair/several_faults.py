@@ -1,12 +1,12 @@
 # ruff: noqa: E501 (rows of a report)
 """What `coderefine fix` does for small projects with several faults each.
 
-python -m tests.bench.repair.several_faults development|aside [NAME...] [--coderefine PATH] [--details]
-python -m tests.bench.repair.several_faults development|aside --check     only: the files are as they should be
+python -m tests.bench.repair.several_faults development|aside|fresh [NAME...] [--coderefine PATH] [--details]
+python -m tests.bench.repair.several_faults development|aside|fresh --check     only: the files are as they should be
 
 A file of `several/` has the right text of each file (`### file PATH`), the faults (`### fault`, a line about it, pairs of
 `### change` and `### into`), and `### hidden`: tests that the tool never sees, `test_K_...` for the fault of number K.
-Of `aside` only sums are printed.
+Of `aside` and `fresh` only sums are printed; half of `aside` was read on 25 November 2026, `fresh` was written after that.
 """
 
 from __future__ import annotations
@@ -294,7 +294,7 @@ def _check(half: str, projects: Sequence[Project]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("half", choices=("development", "aside"))
+    parser.add_argument("half", choices=("development", "aside", "fresh"))
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--coderefine", type=Path, default=Path(sys.executable).parent / "coderefine", metavar="PATH")
     parser.add_argument("--check", action="store_true")
