@@ -8,21 +8,20 @@ from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.operators.conditions import unit
-from coderefine.proposers.search.operators.inserted import idle
+from coderefine.proposers.search.operators.inserted import IDLE, idle
 from coderefine.proposers.search.operators.operands import moved_by
+from coderefine.proposers.search.operators.values import NUMERIC
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
 from coderefine.proposers.search.value_kinds import dotted
 
 WHOLES = ("1", "100")
 """What rates and percentages are parts of."""
-NUMERIC = ("int", "float", "")
 SEQUENCES = ("list", "tuple")
 TAKING = (ast.Return, ast.Assign, ast.AugAssign, ast.Call, ast.keyword, ast.Tuple, ast.List)
 """Parents of an expression whose value may lack an operand."""
-IDLE = 2.0
-"""Boost of an update of what begins empty and would never change."""
-MOST_NAMES, MOST_ELEMENTS = 8, 4
+MOST_ELEMENTS = 4
+"""Maximum number of sequences whose last element is tried."""
 
 
 def next_term(site: Site) -> Iterator[Edit]:
