@@ -163,7 +163,11 @@ def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair])
 def fitted(repair: Repair) -> bool:
     """Return whether the repair multiplies or divides by a number that follows from the failure itself."""
     scored = repair.proposed.scored
-    return scored.operator.name == "difference" and any(FACTOR.search(part.text) for part in scored.edit.parts)
+    text = scored.site.module.text
+    factors = ((FACTOR.search(part.text), text[part.start : part.end]) for part in scored.edit.parts)
+    return scored.operator.name == "difference" and any(
+        factor and factor.group().rstrip(")") not in old for factor, old in factors
+    )
 
 
 def clusters(repairs: Sequence[Repair], behaviour: Behaviour) -> list[list[int]]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
-from coderefine.proposers.search.choice import Behaviour, choose
+from coderefine.proposers.search.choice import Behaviour, choose, fitted
 from coderefine.proposers.search.enumeration import Proposed, Scored
 from coderefine.proposers.search.operators import TABLE
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import Edit, Replacement
+from coderefine.proposers.search.syntax import Edit, Module, Replacement
 from coderefine.proposers.search.validate import Repair
 
 PLAIN = next(operator for operator in TABLE if not operator.shortcut)
@@ -150,6 +151,15 @@ def test_a_factor_that_one_test_alone_asks_for_is_a_lucky_one(tests: str, wanted
     factor = replace(factor, proposed=replace(factor.proposed, scored=replace(scored, edit=edit)))
     other = replace(Given(-5.0, OTHER).repair, fixed=frozenset(tests))
     assert [factor, other].index(choose([factor, other], {-1: BEFORE, 0: SAME, 1: OTHER}).repairs[0]) == wanted
+
+
+@pytest.mark.parametrize(("new", "wanted"), [("(n / 2) / 4", True), ("abs(n / 2)", False)], ids=["new", "there before"])
+def test_a_factor_that_was_there_before_does_not_follow_from_the_failure(new: str, *, wanted: bool) -> None:
+    module = Module.of("f.py", b"n / 2\n")
+    site = SimpleNamespace(module=module)
+    operator = next(row for row in TABLE if row.name == "difference")
+    scored = Scored(-4.0, Edit((Replacement(0, 5, new),)), operator, cast(Site, site))
+    assert fitted(Repair(Proposed(scored, ""), frozenset("t"), whole=True, at=0.0)) is wanted
 
 
 def test_what_crashed_before_may_crash() -> None:
