@@ -155,12 +155,19 @@ def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask,
     they run alone; those that pass, as many times at once as with the patch, because some tests limit their seconds
     (hypothesis); and in the full suite, because a test that depends on another one fails alone on any tree. The
     baseline runs without a sandbox, so a test that fails only because of the sandbox is not excused.
+
+    `ask.coverage`: the tests were traced when they failed. They are not traced here, except those that always pass with
+    the patch: these are excused if they fail on the baseline while they are traced, as a test does that counts frames.
     """
-    own = replace(ask, freedom=None, changed=None)
-    seen = _outcomes(views, critic, ids, ask, patch=patch)
+    own = replace(ask, freedom=None, changed=None, coverage=False)
+    seen = _outcomes(views, critic, ids, replace(ask, coverage=False), patch=patch)
     flaky = frozenset(id_ for id_ in ids if seen[id_, True] and seen[id_, False])
+    red = tuple(id_ for id_ in ids if seen[id_, False] and id_ not in flaky)
+    green = tuple(id_ for id_ in ids if not seen[id_, False])
+    if ask.coverage and green:
+        traced = _run(views, critic, Patch(), replace(own, coverage=True, watched=frozenset(green), tests=green))
+        flaky |= frozenset(green).intersection(traced.failing)
     rest = tuple(id_ for id_ in ids if id_ not in flaky)
-    red = tuple(id_ for id_ in rest if seen[id_, False])
     alone = _run(views, critic, Patch(), replace(own, tests=red)) if red else Check(critic.name)
     passed = tuple(_passing(red, alone))
     flaky |= frozenset(passed) - _passing_side_by_side(views, critic, passed, own)

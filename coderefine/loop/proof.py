@@ -247,4 +247,4 @@ def excuse(state: State, attempt: Attempt, ask: Ask) -> None:
         state.flaky |= found
         lost = judge.lost(attempt, state.baseline, state.flaky)
     if lost:
-        state.flaky |= broken_by_chance(state.parts.views, critic, lost, replace(ask, coverage=False), attempt.patch)
+        state.flaky |= broken_by_chance(state.parts.views, critic, lost, ask, attempt.patch)

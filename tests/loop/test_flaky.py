@@ -170,6 +170,30 @@ def test_a_right_patch_is_not_refused_for_a_test_whose_name_is_the_time(tmp_path
     assert named.startswith("test_clock.py::test_clock[1")
 
 
+COUNTS_FRAMES = """
+import traceback
+
+
+def test_depth():
+    def down():
+        return down()
+
+    try:
+        down()
+    except RecursionError as error:
+        names = {frame.name for frame in traceback.extract_tb(error.__traceback__)}
+    assert names == {"test_depth", "down"}
+"""
+
+
+def test_a_right_patch_is_not_refused_for_a_test_that_fails_only_while_it_is_traced(tmp_path: Path) -> None:
+    """structlog has such a test: the trace function is a frame of its own at the limit of the recursion."""
+    top = make_repo(tmp_path / "deep", {"shop.py": SUM, "test_shop.py": TESTS, "test_deep.py": COUNTS_FRAMES})
+    outcome = run(top, Script([{"shop.py": RIGHT}])).outcome
+    assert outcome.best.number == 1, outcome.attempts[1].verdict.reason
+    assert outcome.evidence.lost == ()
+
+
 GONE = """
 import pytest
 import shop
