@@ -210,6 +210,8 @@ def of_repr(text: str) -> str:
         return "set" if text[:1] == "{" and text[1:2] not in ("}", "") and ": " not in text[:60] else heads[text[0]]
     if text[:2] in ("b'", 'b"'):
         return "bytes"
+    if text.startswith(("<function ", "<bound method ", "<built-in ", "<class ")):
+        return "call"
     if text.lstrip("-").isdigit():
         return "int"
     return "float" if _float(text) else ""
@@ -308,6 +310,8 @@ class Kinds:
             case ast.Call(func=ast.Name(id="range"), args=arguments):
                 for argument in arguments:
                     self._put(argument, "int")
+            case ast.Call(func=ast.Name(id=name)):
+                self._learn(name, "call")
             case ast.arg(arg=name, annotation=ast.expr() as annotation):
                 self._learn(name, _annotated(annotation))
             case ast.AnnAssign(target=target, annotation=annotation):

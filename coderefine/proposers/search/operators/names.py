@@ -172,7 +172,8 @@ def _nearness(site: Site, name: str) -> float:
 def _guarded(site: Site, node: ast.expr) -> frozenset[str]:
     """Return the names that are used where `node` is true; empty unless its truth alone is tested.
 
-    A value of any kind can be tested, and mostly the one that is used next: `x[0] if x else None`.
+    A value of almost any kind can be tested, and mostly the one that is used next: `x[0] if x else None`. What can be
+    called is always true.
     """
     parents = site.module.parents
     test: ast.AST = node
@@ -181,7 +182,8 @@ def _guarded(site: Site, node: ast.expr) -> frozenset[str]:
     if not isinstance(parent, ast.If | ast.IfExp | ast.While) or parent.test is not test:
         return frozenset()
     body = [parent.body] if isinstance(parent, ast.IfExp) else parent.body
-    return frozenset(inner.id for part in body for inner in ast.walk(part) if isinstance(inner, ast.Name))
+    names = {inner.id for part in body for inner in ast.walk(part) if isinstance(inner, ast.Name)}
+    return frozenset(name for name in names if site.kinds.name(name) != "call")
 
 
 def _bound_by_loop(site: Site, node: ast.expr) -> frozenset[str]:

@@ -190,6 +190,8 @@ def wrap(site: Site) -> Iterator[Edit]:
     for node in site.values:
         if isinstance(node, ast.Compare | ast.BoolOp | ast.Lambda | ast.Starred) or _no_value(site, node):
             continue
+        if isinstance(node, ast.Constant) and node.value is None:
+            continue
         plain = not isinstance(node, ast.Constant)
         for shape, weight in WRAPS.get(site.kinds.of(node), WRAPS[""]):
             if plain or shape in CONVERSIONS:
