@@ -162,6 +162,8 @@ BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
 
 NONE = re.compile(r"NoneType|assert None (==|is not)")
 LACKING = re.compile(r"'NoneType' object has no attribute '(\w+)'")
+ABSENT = re.compile(r"'[\w.]+' (?:object )?has no attribute '(\w+)'")
+"""CPython's messages for an attribute that an object, class or module does not have."""
 UNDEFINED = re.compile(r"(?:name|variable) '(\w+)' (?:is not defined|referenced before|where it is not associated)")
 """CPython's messages for a name without a value, before and since 3.11."""
 
@@ -173,7 +175,7 @@ class Hints:
     """Log odds by operator name; 0 for others.
 
     `undefined`: names that are undefined in failing tests. `none`: a test failed because of a None. `lacking`:
-    attributes that were looked up on None. `slips`: names that were not found, each with the most similar existing
+    attributes that were looked up on None. `absent`: attributes that were looked up on other objects. `slips`: names that were not found, each with the most similar existing
     ones. `class_wanted`: `isinstance` or `issubclass` got another object in place of a class. `operations`: what turns
     actual values into the expected ones, see `differences.operations`. `literals`: texts in the failing tests.
     """
@@ -182,6 +184,7 @@ class Hints:
     undefined: tuple[str, ...] = ()
     none: bool = False
     lacking: tuple[str, ...] = ()
+    absent: frozenset[str] = frozenset()
     slips: tuple[tuple[str, tuple[str, ...]], ...] = ()
     class_wanted: bool = False
     operations: Mapping[str, float] = field(default_factory=dict)
@@ -208,6 +211,7 @@ class Hints:
             undefined=_named(UNDEFINED, texts),
             none=none,
             lacking=_named(LACKING, texts),
+            absent=frozenset(_named(ABSENT, texts)) - {*_named(LACKING, texts)},
             slips=tuple(slips.items()),
             class_wanted=wanted,
             operations=shapes,

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from coderefine.core import Case, Coverage, Frame, Steps
 from coderefine.proposers.search.spectrum import Spectrum, spectrum_of
-from coderefine.proposers.search.suspiciousness_features import FeatureInput, odds
+from coderefine.proposers.search.suspiciousness_features import FeatureInput, odds, unreached
 from coderefine.proposers.search.syntax import JUMPS, Function, Module, has_docstring, own_nodes
 from coderefine.source import first_line
 
@@ -69,6 +69,9 @@ def suspects(
     for stmt, value in odds(evidence, list(weights)).items():
         if stmt in weights:
             weights[stmt] *= math.exp(value)
+    top = max(weights.values(), default=1.0)
+    for stmt, share in unreached(evidence, spectrum.failing.keys()).items():
+        _raise_to(weights, stmt, share**TRUST * top)
     _add_headers(weights, modules)
     add_imported(weights, {**modules, **constants}, evidence.messages)
     _add_named(weights, modules, refusing(failing, sources))

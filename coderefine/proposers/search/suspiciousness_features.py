@@ -7,12 +7,13 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from coderefine.core import Case, Frame
 from coderefine.proposers.search.differences import compared
 from coderefine.proposers.search.spectrum import names_in
-from coderefine.proposers.search.syntax import Function, Module, own_nodes
+from coderefine.proposers.search.syntax import JUMPS, Function, Module, own_nodes
 from coderefine.runner.cold import is_hung
 
 CASE = ("lower", "upper", "title", "capitalize", "casefold", "swapcase", "lowercase", "uppercase", "ignorecase")
@@ -61,12 +62,19 @@ def _texts(one: str, two: str) -> tuple[str, ...]:
 
 FRAME = 0.7
 """Weight of the statement that raised."""
+LOOKED_UP = 1.0
+"""Additional weight of the statement that raised if it contains the name that was not found."""
+NOT_FOUND = re.compile(r"(?<!NoneType' object) has no attribute '(\w+)'|name '(\w+)' is not defined")
 OUTER = 0.3
 """Factor for each further caller in the traceback."""
 RAISE, GUARD = 0.7, 0.5
 """Weights of a `raise` statement that raised, and of the conditions around it, which are more likely at fault."""
 MADE = 0.4
 """Weight of statements of the same function that bind the values which a raising statement reads."""
+UNREACHED, FEW_UNREACHED = 0.7, 3
+"""Share of the highest suspicion for what decided that an awaited exception or warning did not come; less if more than
+FEW_UNREACHED could have."""
+NOT_RAISED = re.compile(r"DID NOT RAISE (.*)")
 NAMED = 0.15
 """Weight of functions named in the failing line of the test or in the failure message."""
 MEANT = 0.05
@@ -154,7 +162,16 @@ def frames(evidence: FeatureInput, _: Iterable[ast.stmt]) -> Weighted:
                 yield stmt, RAISE
                 yield from _guards(evidence.modules[frame.path], stmt)
             else:
-                yield stmt, FRAME * OUTER**depth
+                yield stmt, FRAME * OUTER**depth + LOOKED_UP * (depth == 0 and _looks_up(stmt, case))
+
+
+def _looks_up(stmt: ast.stmt, case: Case) -> bool:
+    """Return whether `stmt` contains the name or attribute that the message of its failure says does not exist."""
+    found = NOT_FOUND.search(case.failure.message if case.failure else "")
+    return found is not None and any(
+        isinstance(node, ast.Attribute) and node.attr == found[1] or isinstance(node, ast.Name) and node.id == found[2]
+        for node in own_nodes(stmt)
+    )
 
 
 def _guards(module: Module, stmt: ast.stmt) -> Weighted:
@@ -188,6 +205,64 @@ def _binding(module: Module, readers: list[ast.stmt], known: set[ast.stmt], weig
 
 def _binds(stmt: ast.stmt, names: set[str]) -> bool:
     return any(stored and name in names for name, stored in names_in(stmt))
+
+
+def unreached(evidence: FeatureInput, executed: AbstractSet[ast.stmt]) -> Odds:
+    """Return what decided that an awaited `raise` or warning did not run, in functions that did run.
+
+    The values are shares (0..1) of the highest suspicion: such conditions are executed by many passing tests, too, so
+    that the spectrum says nothing about them.
+    """
+    exceptions, warns = _awaited(evidence)
+    found = [
+        (module, deciding)
+        for module in evidence.modules.values()
+        for stmt in (module.statements if exceptions or warns else ())
+        if stmt not in executed and _is_awaited(stmt, exceptions, warns=warns)
+        if (deciding := _deciding(module, stmt, executed))
+    ]
+    shares: Odds = {}
+    for module, deciding in found:
+        share = UNREACHED * min(1.0, FEW_UNREACHED / len(found))
+        made = _binding(module, deciding, set(executed), share * UNREACHED)
+        for stmt, value in (*((stmt, share) for stmt in deciding), *made):
+            shares[stmt] = max(value, shares.get(stmt, 0.0))
+    return shares
+
+
+def _awaited(evidence: FeatureInput) -> tuple[set[str], bool]:
+    """Return the names of the exceptions that tests missed, and whether one missed a warning."""
+    text = "\n".join(evidence.messages)
+    missed = (one for part in NOT_RAISED.findall(text) for one in re.findall(r"\w+(?='>|$)", part))
+    return set(missed), "DID NOT WARN" in text
+
+
+def _is_awaited(stmt: ast.stmt, exceptions: set[str], *, warns: bool) -> bool:
+    if isinstance(stmt, ast.Raise):
+        called = stmt.exc.func if isinstance(stmt.exc, ast.Call) else stmt.exc
+        return isinstance(called, ast.Attribute | ast.Name) and _identifier(called) in exceptions
+    calls = own_nodes(stmt) if warns and isinstance(stmt, ast.Expr) else ()
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name) and "warn" in _identifier(node.func)
+        for node in calls
+    )
+
+
+def _identifier(node: ast.Attribute | ast.Name) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id
+
+
+def _deciding(module: Module, stmt: ast.stmt, executed: AbstractSet[ast.stmt]) -> list[ast.stmt]:
+    """Return the executed conditions and loops around `stmt`, and the conditions of executed jumps before it."""
+    function = module.function(stmt)
+    around = [up for up in module.ancestors(stmt) if up in executed and isinstance(up, ast.If | ast.While | ast.For)]
+    jumps = (
+        up
+        for up in (ast.walk(function) if function else ())
+        if isinstance(up, ast.If) and up in executed and up.lineno < stmt.lineno
+        if isinstance(up.body[-1], JUMPS) and up.body[0] in executed
+    )
+    return [*around, *jumps]
 
 
 def named(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:

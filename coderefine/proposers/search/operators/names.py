@@ -92,6 +92,8 @@ COUNTERPARTS = {
 }  # fmt: skip
 OPPOSITE = 1.0
 """Boost of the name that means the opposite, or the same from the other side."""
+ABSENT = 2.0
+"""Boost of attributes in place of one that the object does not have, as the error message says."""
 
 
 WRONG_KIND = frozenset({"TypeError", "AttributeError", "NameError", "UnboundLocalError"})
@@ -247,9 +249,10 @@ def attributes(site: Site) -> Iterator[Edit]:
     """Replace an attribute by another one that is used on the same object, or by one that it is often confused with."""
     for node in site.exprs:
         if isinstance(node, ast.Attribute):
+            absent = ABSENT * (node.attr in site.hints.absent)
             for other, weight in attribute_options(site, node).items():
                 opposite = OPPOSITE * (COUNTERPARTS.get(node.attr) == other)
-                yield from site.swap(node, f"{site.code(node.value)}.{other}", weight, opposite)
+                yield from site.swap(node, f"{site.code(node.value)}.{other}", weight, absent + opposite)
 
 
 def attribute_options(site: Site, node: ast.Attribute) -> dict[str, float]:
