@@ -161,17 +161,14 @@ def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask,
     """
     own = replace(ask, freedom=None, changed=None, coverage=False)
     seen = _outcomes(views, critic, ids, replace(ask, coverage=False), patch=patch)
-    flaky = frozenset(id_ for id_ in ids if seen[id_, True] and seen[id_, False])
+    flaky = _mixed(seen, ids)
+    if ask.coverage:
+        green = tuple(id_ for id_ in ids if not seen[id_, False])
+        flaky |= frozenset(_run(views, critic, Patch(), replace(own, tests=green, coverage=True, watched=None)).failing)
     red = tuple(id_ for id_ in ids if seen[id_, False] and id_ not in flaky)
-    green = tuple(id_ for id_ in ids if not seen[id_, False])
-    if ask.coverage and green:
-        traced = _run(views, critic, Patch(), replace(own, coverage=True, watched=frozenset(green), tests=green))
-        flaky |= frozenset(green).intersection(traced.failing)
-    rest = tuple(id_ for id_ in ids if id_ not in flaky)
-    alone = _run(views, critic, Patch(), replace(own, tests=red)) if red else Check(critic.name)
-    passed = tuple(_passing(red, alone))
+    passed = tuple(_passing(red, _run(views, critic, Patch(), replace(own, tests=red))))
+    open_ = frozenset(ids) - flaky - frozenset(passed)
     flaky |= frozenset(passed) - _passing_side_by_side(views, critic, passed, own)
-    open_ = frozenset(rest) - frozenset(passed)
     if not open_:
         return flaky
     (full,) = critique(views, (critic,), Patch(), replace(own, tests=None))
@@ -195,6 +192,11 @@ def unsteady(
         return frozenset()
     before = Counter({(id_, False): failed + (id_ in once_more) for id_ in ids})
     seen = _outcomes(views, critic, ids, replace(ask, rich=False), before=before)
+    return _mixed(seen, ids)
+
+
+def _mixed(seen: Counter[tuple[str, bool]], ids: Sequence[str]) -> frozenset[str]:
+    """Return those of `ids` that both passed and failed."""
     return frozenset(id_ for id_ in ids if seen[id_, True] and seen[id_, False])
 
 
@@ -230,7 +232,9 @@ def _passing_side_by_side(views: Views, critic: Critic, ids: Sequence[str], ask:
 
 
 def _run(views: Views, critic: Critic, patch: Patch, ask: Ask) -> Check:
-    """Run the critic; return an empty Check if it gives no verdict."""
+    """Run the critic; return an empty Check if it gives no verdict, or if `ask` has an empty list of tests."""
+    if ask.tests == ():
+        return Check(critic.name)
     try:
         (check,) = critique(views, (critic,), patch, ask)
     except CriticError:

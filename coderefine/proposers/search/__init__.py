@@ -49,7 +49,7 @@ from coderefine.proposers.search.observation import Observation, function_of, ra
 from coderefine.proposers.search.offering import offer, summary
 from coderefine.proposers.search.past import MOST_FILES, PastChange, changes, former
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial, beside, ignores, passing
+from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial, beside, described, passing
 from coderefine.runner.candidates import Candidate, Comparison
 from coderefine.runner.cold import is_deadly, run_tests
 from coderefine.runner.cold_pool import AnyPool, ColdPool, open_any_pool
@@ -374,9 +374,9 @@ class Search(Searcher):
         return frozenset().union(*(self._entered.get(key, ()) for key in (function, (*function, site.code(site.stmt)))))
 
     def _described(self, repair: Repair) -> Repair:
-        """Add to `repair` which earlier state of its lines it restores, and whether it ignores a value."""
+        """Add to `repair` what its text shows, and which earlier state of its lines it restores."""
         module = repair.proposed.scored.site.module
-        repair = replace(repair, ignores=ignores(repair.proposed))
+        repair = described(repair)
         if repair.files.keys() != {module.path}:
             return repair
         return replace(repair, former=former(module, repair.files[module.path], self._past(module.path)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from types import MappingProxyType
@@ -107,26 +107,35 @@ def _emptying(repair: Repair) -> bool:
     return repair.ignores or bool(repair.proposed.scored.operator.shortcut)
 
 
-def plainness(repair: Repair) -> tuple[bool, int, int, int, float]:
+def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
     """Return the sort key of repairs that behave alike; the simplest one has the lowest.
 
     Repairs that remove behaviour are last; then by the number of changed tokens other than parentheses, where two
-    expressions that change places are one change, of no token; operators before names before constants; then the
-    shorter result (`a != b` rather than `not a == b`); then by score.
+    expressions that change places are one change, of no token; a limit moved by one first, because it changes the
+    fewest cases; operators before names before constants; then the shorter result (`a != b` rather than `not a == b`);
+    then by score.
     """
     parts = repair.proposed.scored.edit.parts
     text = repair.proposed.scored.site.module.text
     if _exchange(parts, text):
-        return _emptying(repair), 1, OPERATOR, 0, -worth(repair)
-    changed, kind, longer = 0, OPERATOR, 0
-    for part in parts:
-        old, new = _tokens(text[part.start : part.end]), _tokens(part.text)
-        longer += len(new) - len(old)
-        for step, first, end, start, stop in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-            if step != "equal":
-                changed += max(end - first, stop - start)
-                kind = max([kind, *map(_kind, (*old[first:end], *new[start:stop]))])
-    return _emptying(repair), changed, kind, longer, -worth(repair)
+        return _emptying(repair), 1, False, OPERATOR, 0, -worth(repair)
+    steps = [step for part in parts for step in _changes(text[part.start : part.end], part.text)]
+    changed = sum(max(len(old), len(new)) for old, new in steps)
+    longer = sum(len(new) - len(old) for old, new in steps)
+    kind = max([OPERATOR, *(_kind(token) for old, new in steps for token in (*old, *new))])
+    wide = len(steps) != 1 or not _moves_limit(*steps[0])
+    return _emptying(repair), changed, wide, kind, longer, -worth(repair)
+
+
+def _moves_limit(old: Sequence[str], new: Sequence[str]) -> bool:
+    """Return whether the tokens differ in whether a limit itself counts, as `>` and `>=`, `3` and `2`."""
+    if len(old) != 1 or len(new) != 1:
+        return False
+    one, two = sorted((old[0], new[0]))
+    if one in ("<", ">"):
+        return two == f"{one}="
+    whole = one.lstrip("-").isdecimal() and two.lstrip("-").isdecimal()
+    return whole and abs(int(one) - int(two)) == 1
 
 
 def _exchange(parts: Sequence[Replacement], text: str) -> bool:
@@ -171,12 +180,25 @@ def fitted(repair: Repair) -> bool:
 
 
 def clusters(repairs: Sequence[Repair], behaviour: Behaviour) -> list[list[int]]:
-    """Group the indices of repairs that fix the same tests with the same results; unknown results match no others."""
+    """Group the indices of repairs that fix the same tests with the same results; unknown results match no others.
+
+    Repairs of the same meaning are in the same group in any case.
+    """
     found: dict[Hashable, list[int]] = defaultdict(list)
     for place, repair in enumerate(repairs):
         codes = behaviour.get(place)
-        found[(repair.whole, repair.fixed, codes) if codes else place].append(place)
-    return list(found.values())
+        found[(repair.fixed, codes) if codes else place].append(place)
+    merged: list[list[int]] = []
+    known: dict[Hashable, list[int]] = {}
+    for group in found.values():
+        meanings = {(repairs[place].fixed, repairs[place].meaning) for place in group if repairs[place].meaning}
+        home = next((known[one] for one in meanings if one in known), None)
+        if home is None:
+            home = []
+            merged.append(home)
+        home += group
+        known.update(dict.fromkeys(meanings, home))
+    return [sorted(group) for group in merged]
 
 
 def crashes(place: int, behaviour: Behaviour) -> float:
@@ -194,4 +216,17 @@ def worth(repair: Repair) -> float:
 
 
 def _size(repair: Repair) -> int:
-    return sum(abs(len(part.text)) + part.end - part.start for part in repair.proposed.scored.edit.parts)
+    """Return the number of characters that are removed or inserted, in whole tokens and without parentheses."""
+    text = repair.proposed.scored.site.module.text
+    changed = 0
+    for part in repair.proposed.scored.edit.parts:
+        changed += sum(len("".join((*old, *new))) for old, new in _changes(text[part.start : part.end], part.text))
+    return changed
+
+
+def _changes(old: str, new: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the tokens that are replaced, and those in place of them."""
+    one, two = _tokens(old), _tokens(new)
+    for step, first, end, start, stop in SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
+        if step != "equal":
+            yield one[first:end], two[start:stop]

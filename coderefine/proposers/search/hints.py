@@ -175,9 +175,10 @@ class Hints:
     """Log odds by operator name; 0 for others.
 
     `undefined`: names that are undefined in failing tests. `none`: a test failed because of a None. `lacking`:
-    attributes that were looked up on None. `absent`: attributes that were looked up on other objects. `slips`: names that were not found, each with the most similar existing
-    ones. `class_wanted`: `isinstance` or `issubclass` got another object in place of a class. `operations`: what turns
-    actual values into the expected ones, see `differences.operations`. `literals`: texts in the failing tests.
+    attributes that were looked up on None. `absent`: attributes that were looked up on other objects. `slips`: names
+    that were not found, each with the most similar existing ones. `class_wanted`: `isinstance` or `issubclass` got
+    another object in place of a class. `operations`: what turns actual values into the expected ones, see
+    `differences.operations`. `literals`: texts in the failing tests.
     """
 
     odds: Mapping[str, float] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import chain
 
 from coderefine.core import Case, Frame
 from coderefine.proposers.search.differences import compared
@@ -64,7 +65,9 @@ FRAME = 0.7
 """Weight of the statement that raised."""
 LOOKED_UP = 1.0
 """Additional weight of the statement that raised if it contains the name that was not found."""
-NOT_FOUND = re.compile(r"(?<!NoneType' object) has no attribute '(\w+)'|name '(\w+)' is not defined")
+NOT_FOUND = re.compile(
+    r"(?<!NoneType' object) has no attribute '(?P<attribute>\w+)'|name '(?P<name>\w+)' is not defined"
+)
 OUTER = 0.3
 """Factor for each further caller in the traceback."""
 RAISE, GUARD = 0.7, 0.5
@@ -168,10 +171,7 @@ def frames(evidence: FeatureInput, _: Iterable[ast.stmt]) -> Weighted:
 def _looks_up(stmt: ast.stmt, case: Case) -> bool:
     """Return whether `stmt` contains the name or attribute that the message of its failure says does not exist."""
     found = NOT_FOUND.search(case.failure.message if case.failure else "")
-    return found is not None and any(
-        isinstance(node, ast.Attribute) and node.attr == found[1] or isinstance(node, ast.Name) and node.id == found[2]
-        for node in own_nodes(stmt)
-    )
+    return found is not None and any(_identifier(node) == found[1] for node in own_nodes(stmt))
 
 
 def _guards(module: Module, stmt: ast.stmt) -> Weighted:
@@ -213,21 +213,23 @@ def unreached(evidence: FeatureInput, executed: AbstractSet[ast.stmt]) -> Odds:
     The values are shares (0..1) of the highest suspicion: such conditions are executed by many passing tests, too, so
     that the spectrum says nothing about them.
     """
-    exceptions, warns = _awaited(evidence)
     found = [
         (module, deciding)
-        for module in evidence.modules.values()
-        for stmt in (module.statements if exceptions or warns else ())
-        if stmt not in executed and _is_awaited(stmt, exceptions, warns=warns)
-        if (deciding := _deciding(module, stmt, executed))
+        for module, stmt in _missing(evidence, executed)
+        if (deciding := [*_around(module, stmt, executed), *_jumps(module, stmt, executed)])
     ]
-    shares: Odds = {}
-    for module, deciding in found:
-        share = UNREACHED * min(1.0, FEW_UNREACHED / len(found))
-        made = _binding(module, deciding, set(executed), share * UNREACHED)
-        for stmt, value in (*((stmt, share) for stmt in deciding), *made):
-            shares[stmt] = max(value, shares.get(stmt, 0.0))
-    return shares
+    share = UNREACHED * min(1.0, FEW_UNREACHED / max(1, len(found)))
+    made = (_binding(module, deciding, set(executed), share * UNREACHED) for module, deciding in found)
+    return _strongest(chain(((stmt, share) for _, deciding in found for stmt in deciding), *made))
+
+
+def _missing(evidence: FeatureInput, executed: AbstractSet[ast.stmt]) -> Iterator[tuple[Module, ast.stmt]]:
+    """Yield the statements with an awaited `raise` or warning that did not run."""
+    exceptions, warns = _awaited(evidence)
+    for module in evidence.modules.values() if exceptions or warns else ():
+        for stmt in module.statements:
+            if stmt not in executed and _is_awaited(stmt, exceptions, warns=warns):
+                yield module, stmt
 
 
 def _awaited(evidence: FeatureInput) -> tuple[set[str], bool]:
@@ -239,30 +241,26 @@ def _awaited(evidence: FeatureInput) -> tuple[set[str], bool]:
 
 def _is_awaited(stmt: ast.stmt, exceptions: set[str], *, warns: bool) -> bool:
     if isinstance(stmt, ast.Raise):
-        called = stmt.exc.func if isinstance(stmt.exc, ast.Call) else stmt.exc
-        return isinstance(called, ast.Attribute | ast.Name) and _identifier(called) in exceptions
-    calls = own_nodes(stmt) if warns and isinstance(stmt, ast.Expr) else ()
-    return any(
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name) and "warn" in _identifier(node.func)
-        for node in calls
-    )
+        return _identifier(stmt.exc.func if isinstance(stmt.exc, ast.Call) else stmt.exc) in exceptions
+    calls = (node for node in own_nodes(stmt) if isinstance(node, ast.Call)) if warns else ()
+    return any("warn" in _identifier(call.func) for call in calls)
 
 
-def _identifier(node: ast.Attribute | ast.Name) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id
+def _identifier(node: ast.AST | None) -> str:
+    """Return the last part of a name or of a chain of attributes; "" for other nodes."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _deciding(module: Module, stmt: ast.stmt, executed: AbstractSet[ast.stmt]) -> list[ast.stmt]:
-    """Return the executed conditions and loops around `stmt`, and the conditions of executed jumps before it."""
-    function = module.function(stmt)
-    around = [up for up in module.ancestors(stmt) if up in executed and isinstance(up, ast.If | ast.While | ast.For)]
-    jumps = (
-        up
-        for up in (ast.walk(function) if function else ())
-        if isinstance(up, ast.If) and up in executed and up.lineno < stmt.lineno
-        if isinstance(up.body[-1], JUMPS) and up.body[0] in executed
-    )
-    return [*around, *jumps]
+def _around(module: Module, stmt: ast.stmt, executed: AbstractSet[ast.stmt]) -> list[ast.stmt]:
+    """Return the executed conditions and loops around `stmt`."""
+    return [up for up in module.ancestors(stmt) if isinstance(up, ast.If | ast.While | ast.For) and up in executed]
+
+
+def _jumps(module: Module, stmt: ast.stmt, executed: AbstractSet[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the conditions of the jumps before `stmt` that were executed."""
+    inside = (up for up in ast.walk(module.function(stmt) or stmt) if isinstance(up, ast.If))
+    before = (up for up in inside if up.lineno < stmt.lineno and {up, up.body[0]} <= executed)
+    return (up for up in before if isinstance(up.body[-1], JUMPS))
 
 
 def named(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
@@ -292,9 +290,7 @@ def _words(evidence: FeatureInput) -> Iterator[str]:
         module = evidence.tests.get(case.path)
         for frame in case.failure.frames:
             stmt = module.by_line.get(frame.line) if module and frame.path == case.path else None
-            for node in own_nodes(stmt) if stmt else ():
-                if isinstance(node, ast.Attribute | ast.Name):
-                    yield node.attr if isinstance(node, ast.Attribute) else node.id
+            yield from filter(None, map(_identifier, own_nodes(stmt) if stmt else ()))
 
 
 def _by_statement(evidence: FeatureInput) -> Callable[[FeatureInput, Iterable[ast.stmt]], Weighted]:
@@ -366,10 +362,7 @@ def _stands_in(node: ast.AST, messages: str) -> bool:
 
 
 def _does(node: ast.AST, kinds: frozenset[str]) -> bool:
-    return (
-        isinstance(node, ast.Attribute | ast.Name)
-        and (node.attr if isinstance(node, ast.Attribute) else node.id) in kinds
-    )
+    return _identifier(node) in kinds
 
 
 def hanging(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:

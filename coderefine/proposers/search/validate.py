@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from coderefine.core import Status
 from coderefine.proposers.search.emit import apply, lines_of
 from coderefine.proposers.search.enumeration import Proposed, shifted
+from coderefine.proposers.search.equivalence import normalised
 from coderefine.proposers.search.failures import MOST_FIRST
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function
@@ -54,7 +55,8 @@ class Repair:
 
     `second`: the other proposal, if two were combined; `parts`: the tests that each of the two makes pass alone.
     `former`: the earlier state of its lines that it restores, see `past.former`; "" for none. `ignores`: with it, its
-    function no longer reads a parameter, or returns a constant in place of what it computed.
+    function no longer reads a parameter, or returns a constant in place of what it computed. `meaning`: its function as
+    `equivalence.normalised` returns it; "" if unknown.
     """
 
     proposed: Proposed
@@ -66,6 +68,7 @@ class Repair:
     parts: tuple[frozenset[str], ...] = ()
     former: str = ""
     ignores: bool = False
+    meaning: str = ""
 
     @property
     def edits(self) -> list[Proposed]:
@@ -410,10 +413,17 @@ def beside(accepted: Sequence[Repair], repairs: Sequence[Repair]) -> dict[int, R
     return {id(repair): replace(repair, files=files) for repair, files in texts if files is not None}
 
 
-def ignores(proposed: Proposed) -> bool:
-    """Return whether an edit leaves its function without any use of a parameter, or of what it returned there."""
+def described(repair: Repair) -> Repair:
+    """Add to `repair` whether it ignores a value, and its meaning."""
+    after = _edited(repair.proposed)
+    ignoring = _ignores(repair.proposed, after)
+    return replace(repair, ignores=ignoring, meaning=normalised(after) if after and not repair.second else "")
+
+
+def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:
+    """Return whether its function `after` the edit does not use a parameter any more, or what it returned there."""
     site = proposed.scored.site
-    function, after = site.local.function, _edited(proposed)
+    function = site.local.function
     if function is None or after is None:
         return False
     lost = _reads(function) - _reads(after)

@@ -208,13 +208,18 @@ def of_repr(text: str) -> str:
         return "none"
     if text[:1] in heads:
         return "set" if text[:1] == "{" and text[1:2] not in ("}", "") and ": " not in text[:60] else heads[text[0]]
+    return _of_other_repr(text)
+
+
+def _of_other_repr(text: str) -> str:
     if text[:2] in ("b'", 'b"'):
         return "bytes"
-    if text.startswith(("<function ", "<bound method ", "<built-in ", "<class ")):
-        return "call"
     if text.lstrip("-").isdigit():
         return "int"
-    return "float" if _float(text) else ""
+    return "float" if _float(text) else "call" if text.startswith(CALLABLE) else ""
+
+
+CALLABLE = ("<function ", "<bound method ", "<built-in ", "<class ")
 
 
 def _float(text: str) -> bool:

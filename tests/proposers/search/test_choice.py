@@ -60,7 +60,8 @@ class Given:
     [
         (("<", "<="), ("1", "2")),
         (("<", "<="), ("size", "size - 1")),
-        (("size", "limit"), ("1", "0")),
+        (("size", "limit"), ("1", "5")),
+        (("7", "6"), ("<", "!=")),
         (("<", "<="), ("7", "8")),
         (("not ", ""), ("<", ">=")),
         (("not size < limit", "(size < limit)"), ("<", ">=")),
@@ -70,6 +71,7 @@ class Given:
         "an operator before a number",
         "fewer tokens before more",
         "a name before a number",
+        "a limit moved by one before another operator",
         "an operator before a large number",
         "without `not` before a second negation",
         "parentheses do not count",

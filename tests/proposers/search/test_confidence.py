@@ -200,6 +200,14 @@ def test_repairs_that_change_only_what_failing_tests_call_are_not_known_to_behav
     assert clusters(given, answers(Comparison(codes, "fpF"))) == [[0], [1], [2, 3]]
 
 
+def test_repairs_of_one_meaning_behave_alike_whatever_was_observed() -> None:
+    codes = {0: ("a", "b"), 1: ("x", "b"), 2: ("y", "b"), 3: ("x", "b")}
+    given = [repair(-4.0, new) for new in "234"]
+    assert clusters(given, answers(Comparison(codes, "pp"))) == [[0, 2], [1]]
+    alike = [replace(one, meaning=meaning) for one, meaning in zip(given, ("m", "m", ""), strict=True)]
+    assert clusters(alike, answers(Comparison(codes, "pp"))) == [[0, 1, 2]]
+
+
 @pytest.mark.parametrize(
     ("before", "variants", "wanted"),
     [

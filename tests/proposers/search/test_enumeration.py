@@ -17,7 +17,7 @@ from coderefine.proposers.search.naturalness import Trigrams
 from coderefine.proposers.search.operators import TABLE
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function, Module, Replacement
-from coderefine.proposers.search.validate import ignores
+from coderefine.proposers.search.validate import Repair, described
 
 
 def sites(text: str, weights: dict[int, float]) -> list[Site]:
@@ -117,4 +117,4 @@ def test_an_edit_that_drops_a_parameter_or_a_computed_result_removes_behaviour(
     at = text.rindex(old)
     edit = Edit((Replacement(at, at + len(old), new),))
     proposed = Proposed(Scored(0.0, edit, TABLE[0], site), apply(text, edit))
-    assert ignores(proposed) is ignoring
+    assert described(Repair(proposed, frozenset(), whole=True, at=0.0)).ignores is ignoring

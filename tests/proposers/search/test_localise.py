@@ -173,6 +173,35 @@ def test_the_condition_of_a_raise_rather_than_the_raise() -> None:
     assert set(order[:2]) == {4, 5}
 
 
+@pytest.mark.parametrize(
+    ("message", "awaited", "found"),
+    [
+        ("DID NOT RAISE <class 'm.Wrong'>", "raise Wrong(x)", True),
+        ("DID NOT WARN. No warnings of type (<class 'UserWarning'>,) were emitted.", "warnings.warn('twice')", True),
+        ("DID NOT RAISE <class 'KeyError'>", "raise Wrong(x)", False),
+        ("assert 1 == 2", "raise Wrong(x)", False),
+    ],
+    ids=["exception", "warning", "another exception", "another failure"],
+)
+def test_what_decides_that_an_awaited_exception_does_not_come_is_suspicious_although_all_tests_run_it(
+    message: str, awaited: str, found: bool
+) -> None:
+    text = f"def check(x):\n    many = count(x)\n    for one in many:\n        {awaited}\n    return log(x)\n\n\n"
+    module = module_of(f"{text}def log(x):\n    return 1\n")
+    passing = {f"good{number}": lines(2, 3, 5) for number in range(9)}
+    order = ranked({"m.py": module}, {"bad": lines(2, 3, 5, 9), **passing}, [case("bad", message=message)])
+    assert ({2, 3} <= set(order[:3])) is found
+
+
+def test_the_statement_that_looked_up_a_missing_attribute_is_first() -> None:
+    module = module_of("def size(x):\n    only_here(x)\n    return x.lenght\n\n\ndef only_here(x):\n    return 1\n")
+    frame = Frame("m.py", 3, "size")
+    coverage = {"bad": lines(2, 3, 7), "good": lines(3), "fine": lines(3)}
+    for message, first in (("'Box' object has no attribute 'lenght'", True), ("'Box' has no luck", False)):
+        order = ranked({"m.py": module}, coverage, [case("bad", frame, message=message, exception="AttributeError")])
+        assert (order[0] == 3) is first
+
+
 def test_what_fills_a_table_at_import_for_the_very_input_of_the_test() -> None:
     text = "TABLE = []\ndef fill(a):\n    TABLE.append(a)\ndef read(a):\n    b = a\n    return TABLE[0]\nfill('kine')\n"
     order = ranked({"m.py": module_of(text)}, {"bad": lines(5, 6)}, [case("bad", message="assert 'x' == 'kine'")])

@@ -307,6 +307,25 @@ def test_an_operation_that_explains_the_failure_is_applied_to_what_is_returned_f
     assert boosts[whole] == max(boosts.values()) > min(boosts.values())
 
 
+def test_a_number_unlike_its_neighbours_becomes_like_them() -> None:
+    text = "UNITS = {'h': 1000 * 3600, 'm': 1000 * 60, 's': 1000, 'd': 999 * 86400}\n"
+    boosts = weighted("number", text, 1, boost=True)
+    assert [changed for changed, boost in boosts.items() if boost] == [
+        text.replace("3600", "1000"),
+        text.replace("* 60,", "* 1000,"),
+        text.replace("999", "1000"),
+        text.replace("86400", "1000"),
+    ]
+    assert not any(weighted("number", "PAIRS = (1000, 999), (1000, 998)\n", 1, boost=True).values())
+
+
+def test_an_attribute_that_does_not_exist_is_replaced_first() -> None:
+    text = body("return x.size + y.name").replace("y.name", "y.nome") + "\n\ndef g(y):\n    return y.name\n"
+    boosts = weighted("attribute", text, 2, hints=Hints(absent=frozenset({"nome"})), boost=True)
+    assert boosts[text.replace("y.nome", "y.name")] > 0
+    assert all(boost == 0 for changed, boost in boosts.items() if "y.nome" in changed)
+
+
 def test_a_number_is_multiplied_as_the_result_has_to_be() -> None:
     program = body("return x * 10")
     wanted = program.replace("10", "600")

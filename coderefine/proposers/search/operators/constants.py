@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeGuard
@@ -19,14 +20,24 @@ FACTOR = 4.0
 USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")
 
 
+OFTEN, UNLIKE, UNLIKE_BOOST = 3, 10.0, 2.0
+"""Factor and boost of a number that the statement contains OFTEN, in place of one that it contains once."""
+
+
 def numbers(site: Site) -> Iterator[Edit]:
     """Change a number by one, its sign or its magnitude, or replace it by a number used nearby."""
-    for node in site.exprs:
+    found = [(node, node.value) for node in site.exprs if isinstance(node, ast.Constant) and _is_number(node.value)]
+    used = Counter(value for _, value in found)
+    for node, value in found:
         parent = site.module.parents.get(node)
-        if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and type(node.value) is not bool:
-            whole, value = (parent, -node.value) if _minus(parent) else (node, node.value)
-            for new, weight in _other_numbers(site, whole, value):
-                yield from site.swap(whole, repr(new), weight)
+        whole, signed = (parent, -value) if _minus(parent) else (node, value)
+        for new, weight in _other_numbers(site, whole, signed):
+            alone = used[value] == 1 and used[new] >= OFTEN
+            yield from site.swap(whole, repr(new), weight * (UNLIKE if alone else 1.0), UNLIKE_BOOST * alone)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _minus(node: ast.AST | None) -> TypeGuard[ast.UnaryOp]:

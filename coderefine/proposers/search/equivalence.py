@@ -1,0 +1,76 @@
+"""Normalise code, so that repairs which mean the same by the rules of the language have the same text.
+
+Observed calls cannot show that two repairs are alike if their results are random, or if no call reaches them.
+"""
+
+from __future__ import annotations
+
+import ast
+
+INVERSE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+}
+MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE}
+COUNTS = ("len", "count", "index", "find", "ord")
+"""Functions and methods that return integers."""
+
+
+def normalised(tree: ast.AST) -> str:
+    """Return the dump of `tree` after normalisation, which changes `tree`.
+
+    `not` is moved inwards to comparisons, which are inverted; `a < b` becomes `b > a`; and where an integer that a
+    function of COUNTS returns is compared with a constant, `>=` becomes `>`. Values that are neither equal nor
+    unequal, less nor greater, as NaN, are not thought of.
+    """
+    return ast.dump(_Normaliser().visit(tree))
+
+
+class _Normaliser(ast.NodeTransformer):
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        match node:
+            case ast.UnaryOp(op=ast.Not(), operand=ast.BoolOp(op=operator, values=values)):
+                inverted = ast.Or() if isinstance(operator, ast.And) else ast.And()
+                negated: list[ast.expr] = [ast.UnaryOp(ast.Not(), value) for value in values]
+                return self._visited(ast.BoolOp(inverted, negated))
+            case ast.UnaryOp(op=ast.Not(), operand=ast.Compare(left=left, ops=[operator], comparators=values)):
+                return self._visited(ast.Compare(left, [INVERSE[type(operator)]()], values))
+        self.generic_visit(node)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        if len(node.ops) > 1:
+            return node
+        left, operator, right = node.left, node.ops[0], node.comparators[0]
+        if type(operator) in MIRRORED:
+            left, operator, right = right, MIRRORED[type(operator)](), left
+        if isinstance(operator, ast.GtE):
+            if _counts(left) and (least := _whole(right)) is not None:
+                operator, right = ast.Gt(), ast.Constant(least - 1)
+            elif _counts(right) and (most := _whole(left)) is not None:
+                operator, left = ast.Gt(), ast.Constant(most + 1)
+        return ast.Compare(left, [operator], [right])
+
+    def _visited(self, node: ast.expr) -> ast.expr:
+        found: ast.expr = self.visit(node)
+        return found
+
+
+def _counts(node: ast.expr) -> bool:
+    called = node.func if isinstance(node, ast.Call) else None
+    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+    return name in COUNTS
+
+
+def _whole(node: ast.expr) -> int | None:
+    """Return the value of an integer constant; None for other nodes."""
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None

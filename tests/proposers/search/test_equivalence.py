@@ -1,0 +1,47 @@
+"""Repairs that mean the same by the rules of the language count as one behaviour."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from coderefine.proposers.search.equivalence import normalised
+
+
+def same(one: str, two: str) -> bool:
+    return normalised(ast.parse(one)) == normalised(ast.parse(two))
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("not (a == b)", "a != b"),
+        ("not (a != b)", "a == b"),
+        ("not (a is None or b in c)", "a is not None and b not in c"),
+        ("not (a and b is None)", "not a or b is not None"),
+        ("a < b", "b > a"),
+        ("not (a < b)", "a >= b"),
+        ("len(a) >= 3", "len(a) > 2"),
+        ("3 <= a.count(b)", "not a.count(b) < 3"),
+        ("5 >= len(a)", "len(a) < 6"),
+    ],
+)
+def test_expressions_of_one_meaning_are_the_same(one: str, two: str) -> None:
+    assert same(one, two)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("not (a == b)", "a == b"),
+        ("not (a or b)", "not a or b"),
+        ("not (a < b < c)", "a >= b >= c"),
+        ("a >= 3", "a > 2"),
+        ("len(a) >= 3.5", "len(a) > 2.5"),
+        ("len(a) >= b", "len(a) > b"),
+        ("a < b", "a > b"),
+    ],
+)
+def test_others_are_not(one: str, two: str) -> None:
+    assert not same(one, two)
