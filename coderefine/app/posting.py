@@ -168,7 +168,7 @@ def _pushed(target: PostingTarget, bundle: Bundle, outcome: Outcome, snapshot: S
     if not branch or pull.fork:
         raise UsageError("--push and --pull-request need a branch of this repository, not of a fork")
     if target.push:
-        landed = Push(snapshot, branch).land(outcome)
+        landed = Push(snapshot, branch).push(outcome)
         return landed.line, replace(bundle, head=landed.commit, patch="", behaviour=False, suggestions=())
     line = Push(snapshot, f"coderefine/{branch}", own=True).publish(outcome)
     if not hosted.token(target.host) or not pull.repo:

@@ -186,7 +186,7 @@ class Protection:
 
     def _form(self, path: str) -> str | None:
         if not _plain(path):
-            return "is no plain path inside the repository"
+            return "is not a plain path inside the repository"
         if not all(nameable(part) for part in path.split("/")):
             return "has a name that no file can have"
         here = self.top

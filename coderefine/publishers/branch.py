@@ -38,8 +38,8 @@ class Branch:
         tree = self.snapshot.patched_head(changes).tree
         if existing := repository.resolve(ref):
             if self.snapshot.is_on_head(existing, tree):
-                return f"branch {self.branch} holds this repair already ({existing[:10]})"
-            raise PublishError(f"the branch {self.branch} exists and holds something else: choose another name")
+                return f"branch {self.branch} already has this repair ({existing[:10]})"
+            raise PublishError(f"the branch {self.branch} exists with other content: choose another name")
         message = self.wording.full(outcome, self.snapshot.journal.run)
         sign = repository.setting("commit.gpgSign") in ("true", "yes", "on", "1")
         commit = repository.commit_tree(tree, head.sha, message, author_env(self.wording.author), sign=sign)
@@ -49,7 +49,7 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class PushedCommit:
     """The new commit of the remote branch, and a line about it for the report."""
 
     commit: str
@@ -71,10 +71,10 @@ class Push:
     name: str = "push"
 
     def publish(self, outcome: Outcome) -> str:
-        """Push and return a line for the report; see `land`."""
-        return self.land(outcome).line
+        """Push and return a line for the report; see `push`."""
+        return self.push(outcome).line
 
-    def land(self, outcome: Outcome) -> Landed:
+    def push(self, outcome: Outcome) -> PushedCommit:
         """Push and return the new commit.
 
         Raises PublishError if the remote branch is not at the commit on which the patch was proved, or if git refuses.
@@ -94,16 +94,16 @@ class Push:
         changes = self.snapshot.changes(outcome.best.patch)
         tree = self.snapshot.patched_head(changes).tree
         if self.own and there and self._is_pushed(ref, there, tree):
-            return Landed(there, f"{self.branch} holds this repair already ({there[:10]})")
+            return PushedCommit(there, f"{self.branch} already has this repair ({there[:10]})")
         message = self.wording.full(outcome, self.snapshot.journal.run)
         commit = repository.commit_tree(tree, head.sha, message, author_env(self.wording.author))
         pushed = repository.run("push", "--quiet", f"--force-with-lease={ref}:{there}", self.remote, f"{commit}:{ref}")
         if pushed.returncode:
             raise PublishError(f"git would not push to {self.remote}/{self.branch}: {pushed.complaint}")
-        return Landed(commit, f"pushed {commit[:10]} to {self.branch}: {changed_lines(changes)}")
+        return PushedCommit(commit, f"pushed {commit[:10]} to {self.branch}: {changed_lines(changes)}")
 
     def _is_pushed(self, ref: str, there: str, tree: str) -> bool:
-        """Return whether our remote branch already holds this patch.
+        """Return whether our remote branch already has this patch.
 
         Raises PublishError if its newest commit was not made by coderefine.
         """

@@ -1,15 +1,15 @@
 """`--commit`: HEAD plus the patch becomes a commit on the current branch, with the user's hooks and nothing else.
 
 Order (steps 1-3 and the end are those of `transaction`; inside its step 5):
-a. before anything: HEAD + patch, which is the tree that was proved; the user's next index made ready beside the old one
-b. announced; then index.lock is taken, with that index in it: no other git command moves HEAD or the index now
-c. HEAD, files and index compared with the snapshot
-d. the files are swapped, so that hooks see the repaired tree
-e. `git commit` with an index of its own: the hooks run; what they stage is committed, what the user staged is not
-f. index.lock becomes the index: only the entries of committed paths differ
-Killed up to e: HEAD is old, so `recover` takes the files back and drops the lock. After: HEAD is ours, so it goes on.
-Hooks may reword the message and change what is committed, so the commit is known by its parent and its tree: the tree
-is the one planned, or the one that its own index, which outlives a kill, was left with.
+a. build the tree HEAD + patch, which is the one that was proved; write the user's next index beside the old one
+b. announce the publication; rename that index to index.lock: no other git command can move HEAD or the index now
+c. compare HEAD, files and index with the snapshot
+d. replace the files, so that hooks see the repaired tree
+e. run `git commit` with a separate index: changes that hooks stage are committed, those that the user staged are not
+f. rename index.lock to the index: only the entries of committed paths differ
+Killed before HEAD moved (in e): `recover` restores the files and removes the lock. Killed later: it completes the rest.
+Hooks may reword the message and change the committed files, so the commit is recognised by its parent and its tree:
+the planned tree, or that of the separate index, which still exists after a kill.
 """
 
 from __future__ import annotations

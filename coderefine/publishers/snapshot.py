@@ -25,8 +25,8 @@ PROGRAM = 0o755
 class PatchedHead:
     """The entries (mode and blob) of the patched paths, as git stores them, in four versions.
 
-    `head`: in HEAD. `base`: the content to which the patch was made. `theirs`: that content patched. `result`: HEAD
-    plus the patch. `tree`: HEAD's tree with `result` in it.
+    `head`: in HEAD. `base`: in the tree that was checked, before the patch. `theirs`: after it. `result`: HEAD plus the
+    patch. `tree`: HEAD's tree with `result` in it.
     """
 
     head: Mapping[str, Item]

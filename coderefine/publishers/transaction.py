@@ -4,7 +4,7 @@ Order on the disk, and what `recover` finds when killed after each step:
 1. `pending` in the git directory (locked while we live)        nothing announced: forget it
 2. `publishing` in the journal: every content before and after  take back: nothing to do
 3. new folders, temporary files with the new content            take back: remove them
-4. per file: a hard link keeps the old file, a rename replaces  take back; or go on, if every file is new
+4. per file: a hard link keeps the old file, a rename replaces  take back; or complete it, if all files are replaced
    (a file that has other names already is written in place     take back, from the journal)
 5. what `act` does (a commit: see there)                        decided by where HEAD is
 6. `published` in the journal                                   done: remove what is left
@@ -133,7 +133,7 @@ def settle(journal: Journal, done: Publication, undoing: Publication | None) -> 
 
 
 def give_up(journal: Journal, plan: Publication, undoing: Publication | None) -> None:
-    """Record that `plan` was undone; if it was itself an undo, record that `undoing` is still published."""
+    """Record that `plan` was not carried out; if it was to undo the publication `undoing`, this one is still there."""
     if undoing:
         journal.published(undoing)
     else:

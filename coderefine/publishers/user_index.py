@@ -85,7 +85,7 @@ class UserIndex:
         """Write an index of `tree` for `git commit`, at a path where `recover` finds it."""
         self._drop_own()
         storage.make_folder(self._own.parent)
-        copy_index(self.path, self._own)  # for what it knows of the files' times
+        copy_index(self.path, self._own)  # with its times of the files, so that git need not read them again
         Scratch(self.repository, self._own, self.repository.top).read_tree(tree)
         return self._own
 
@@ -111,8 +111,8 @@ class UserIndex:
     def commit(self) -> None:
         """Rename the lock to the index.
 
-        The index that `git commit` used is kept until `tidy`. If we are killed before the journal says that the commit
-        was published, `recover` recognises the commit by that index.
+        The index that `git commit` used is kept until `tidy`. If we are killed before the journal records
+        that the commit was published, `recover` recognises the commit by that index.
         """
         try:
             self.lock.replace(self.path)

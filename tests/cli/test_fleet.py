@@ -193,7 +193,7 @@ def test_what_no_pull_request_can_be_made_of_is_refused_before_the_run(hosted: t
     remote, work = hosted
     git(work, "clone", "-q", str(remote), "r")
     top, argv = work / "r", ("fix", *RUFF, "--pull-request", "tidy")
-    assert "is no known host" in coderefine(*argv, cwd=top).err
+    assert "is not a known host" in coderefine(*argv, cwd=top).err
     with github_fake.served(github_fake.Fake(remote, "")) as fake:
         at_host(fake.url, remote)
         git(top, "remote", "set-url", "origin", f"{fake.url}/o/r.git")

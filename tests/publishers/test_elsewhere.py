@@ -24,13 +24,13 @@ def test_branch_holds_head_plus_the_patch(repo: Path) -> None:
     assert git(repo, "diff", "--name-only", "main", "repair/one").split() == ["src/a.py", "src/new.py"]
     assert git(repo, "rev-parse", "repair/one^") == git(repo, "rev-parse", "main")
     assert {**state(repo), "refs": ""} == {**before, "refs": ""}
-    assert "holds this repair already" in Branch(prepared.snapshot, "repair/one").publish(prepared.outcome)
+    assert "already has this repair" in Branch(prepared.snapshot, "repair/one").publish(prepared.outcome)
     assert undo(prepared.journal) == "undone: the branch repair/one is gone"
     assert state(repo) == before
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("main", "exists and holds something else"), ("a..b", "cannot be the name of a branch")]
+    ("name", "message"), [("main", "exists with other content"), ("a..b", "cannot be the name of a branch")]
 )
 def test_branch_names_that_will_not_do(repo: Path, name: str, message: str) -> None:
     prepared = stage(repo, {"src/a.py": "one = 10\n"})

@@ -218,7 +218,7 @@ def test_a_pull_request_is_opened_once(pull: Fake, remote: Path) -> None:
     assert pull.opened[0]["head"] == "coderefine/topic"
     ours = git(remote, "rev-parse", "coderefine/topic")
     again = suggest(pull, "--pull-request", "--no-post", "--style", "--gate", "ruff").err
-    assert "holds this repair already" in again
+    assert "already has this repair" in again
     assert "is open already" in again
     assert git(remote, "rev-parse", "coderefine/topic") == ours
 

@@ -1,4 +1,4 @@
-"""The bundle: a file with which the run that executes the pull request's code passes its results to the run that posts.
+"""The bundle: a file with the results of the run that executes the pull request's code, for the run that posts them.
 
 Its content is not trusted, because code of the pull request ran in the job that wrote the file.
 """
@@ -30,7 +30,7 @@ ROWS = 60
 VERDICT = "coderefine verdict"
 """The name of the check with the verdict on the pull request itself."""
 PROVED, UNPROVED, WORSE = "proved", "unproved", "worse"
-"""What was found about the pull request itself; "unproved": nothing gets worse, and nothing shows that it helps."""
+"""Verdicts on the pull request itself; "unproved": nothing gets worse, but nothing shows that it helps."""
 HIGHEST = 10_000_000
 """Largest line number that is accepted."""
 SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -169,7 +169,7 @@ def _bytes(path: Path) -> bytes:
         raise _bad(f"cannot be read ({error.strerror})") from error
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise _bad("is no ordinary file")
+            raise _bad("is not a regular file")
         with os.fdopen(os.dup(handle), "rb") as stream:
             return stream.read(LARGEST + 1)
     finally:
@@ -201,27 +201,27 @@ def _note(found: object) -> Note:
 def _judgement(found: object) -> Judgement:
     body = _object(found, set(Judgement.__slots__), "the judgement")
     if body["found"] not in (PROVED, UNPROVED, WORSE):
-        raise _bad("has a judgement that says neither proved, unproved nor worse")
+        raise _bad("has a verdict other than proved, unproved and worse")
     return Judgement(str(body["found"]), _line(body, "decision", WORDS), _list(body, "rows", ROWS, _word))
 
 
 def _object(found: object, keys: set[str], what: str) -> Object:
     if not isinstance(found, dict) or set(found) != keys:
-        raise _bad(f"has other keys than it should in {what}")
+        raise _bad(f"has missing or unknown keys in {what}")
     return found
 
 
 def _list(body: Object, key: str, most: int, each: Callable[[object], Item]) -> tuple[Item, ...]:
     found = body[key]
     if not isinstance(found, list) or len(found) > most:
-        raise _bad(f"has no list of at most {most} {key}")
+        raise _bad(f"has {key} that are not a list of at most {most} items")
     return tuple(each(item) for item in found)
 
 
 def _text(body: Object, key: str, most: int) -> str:
     found = body[key]
     if not isinstance(found, str) or len(found) > most or re.search("[\ud800-\udfff]", found):
-        raise _bad(f"has no text of at most {most} characters as {key}")
+        raise _bad(f"has {key} that is not a text of at most {most} characters")
     return found
 
 
@@ -246,35 +246,35 @@ def _code(found: object) -> str:
 def _sha(body: Object, key: str) -> str:
     found = body[key]
     if not isinstance(found, str) or not SHA.fullmatch(found):
-        raise _bad(f"names no commit as {key}")
+        raise _bad(f"has {key} that is not the SHA of a commit")
     return found
 
 
 def _flag(body: Object, key: str) -> bool:
     found = body[key]
     if not isinstance(found, bool):
-        raise _bad(f"has neither true nor false as {key}")
+        raise _bad(f"has {key} that is neither true nor false")
     return found
 
 
 def _span(body: Object) -> tuple[int, int]:
     first, last = body["first"], body["last"]
     if not (type(first) is int and type(last) is int and 1 <= first <= last <= HIGHEST):
-        raise _bad("has a range of lines that cannot be")
+        raise _bad("has an invalid range of lines")
     return first, last
 
 
 def _patch(body: Object) -> str:
     """Return the whole patch.
 
-    Raises PublishError if it is more than a diff, or of files that coderefine may not change.
+    Raises PublishError if it contains more than a diff, or changes files that coderefine may not change.
     """
     found = _text(body, "patch", LONGEST_PATCH)
     try:
         for path in paths_of(found) if found else ():
             _path({"path": path})
     except ValueError as error:
-        raise _bad(f"has a patch that cannot be: {error}") from error
+        raise _bad(f"has an invalid patch: {error}") from error
     return found
 
 
@@ -303,7 +303,7 @@ def _path(body: Object) -> str:
     parts = PurePosixPath(found).parts
     plain = bool(parts) and found == "/".join(parts) and not found.startswith("/") and "\\" not in found
     if not plain or any(part == ".." or part.lower().rstrip(". ") == ".git" for part in parts):
-        raise _bad(f"names a path that is no plain path in a repository ({found[:60]!r})")
+        raise _bad(f"names a path that is not a plain path in a repository ({found[:60]!r})")
     return found
 
 

@@ -71,7 +71,7 @@ def settled(body: str, bundle: Bundle, *, distrust: bool = False) -> bool:
 
 
 def _source(bundle: Bundle, *, distrust: bool) -> tuple[str, str]:
-    """Return hidden marks: the commit, with whether its evidence is trusted; and the patch's digest."""
+    """Return two hidden marks: the commit, with "?" if its evidence is not trusted; and the patch's digest."""
     return f"{bundle.head}{'?' * distrust}", hashlib.sha256(bundle.patch.encode()).hexdigest()[:16]
 
 

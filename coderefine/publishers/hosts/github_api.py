@@ -1,4 +1,4 @@
-"""GitHub's REST and GraphQL interfaces through PyGithub, with one error class for each way to react."""
+"""GitHub's REST and GraphQL interfaces through PyGithub, with an error class for each possible reaction."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class GitHub(Host):
             raise MovedError(f"the head moved to {pull['head']['sha'][:10]}, nothing posted")
 
     def judge(self, judgement: Judgement) -> None:
-        """Write the check run `coderefine verdict`: it fails if anything gets worse, and no other verdict blocks."""
+        """Write the check run `coderefine verdict`: it fails if anything gets worse, and blocks in no other case."""
         id_ = hashlib.sha256(repr((judgement, self.distrust)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
         if self._is_written(VERDICT, id_):
             return
@@ -157,7 +157,7 @@ class GitHub(Host):
     def suggest(self, fresh: Sequence[Suggestion]) -> int:
         """Post all suggestions as one review; return how many GitHub refused.
 
-        If GitHub refuses the review, which one invalid comment is enough for, post them one by one.
+        If GitHub refuses the review (a single invalid comment is enough for that), post the suggestions one by one.
         """
         comments = [self._comment(one) for one in fresh]
         body = {"commit_id": self.head, "event": "COMMENT", "comments": comments}

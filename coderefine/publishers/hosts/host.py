@@ -1,4 +1,4 @@
-"""Post a bundle on a pull request, and nothing twice: the part that is the same for all hosts."""
+"""Post a bundle on a pull request, nothing twice: the code that is the same for all hosts."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ class Host(ABC):
         return contextlib.nullcontext()
 
     def finish(self, bundle: Bundle) -> None:  # noqa: B027 - a host may have nothing more
-        """Post what only this kind of host has."""
+        """Post what only this kind of host supports, if anything."""
 
     @property
     @abstractmethod
@@ -249,7 +249,7 @@ class Host(ABC):
 
 
 def patiently(act: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
-    """Return what `act` returns; while the host is busy, call it again after the time that the host asks for.
+    """Return the result of `act`; while the host is busy, call it again after the time that the host requests.
 
     Raises PublishError if the host stays busy.
     """

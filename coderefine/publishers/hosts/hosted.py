@@ -20,7 +20,7 @@ GITHUB, GITLAB = "github", "gitlab"
 TOKENS = {GITHUB: ("GITHUB_TOKEN", "GH_TOKEN"), GITLAB: ("GITLAB_TOKEN",)}
 PUBLIC = {GITHUB: "https://github.com", GITLAB: "https://gitlab.com"}
 FOUND = 1000
-"""Number of results that GitHub gives of one search."""
+"""Maximum number of results that GitHub returns for one search."""
 
 
 def token(host: str) -> str:
@@ -52,7 +52,7 @@ class HostedRepository:
 
     @classmethod
     def of(cls, repository: Repository) -> HostedRepository:
-        """Return what the remote `origin` of `repository` is. Raises UsageError if its host is not known."""
+        """Return the hosted repository to which `origin` refers. Raises UsageError if its host is not known."""
         url = repository.setting("remote.origin.url") or ""
         if "://" in url:
             name, path = urlsplit(url).hostname or "", urlsplit(url).path
@@ -66,7 +66,7 @@ class HostedRepository:
         if "gitlab" in name:
             return cls(GITLAB, path, f"https://{name}")
         raise UsageError(
-            f"origin ({name or 'no host'}) is no known host of pull requests: "
+            f"origin ({name or 'no host'}) is not a known host of pull requests: "
             "GITHUB_SERVER_URL names a GitHub server, CI_SERVER_URL a GitLab server"
         )
 
@@ -105,7 +105,7 @@ class HostedRepository:
 
 
 def repositories(query: str) -> tuple[str, ...]:
-    """Return the clone URLs of the repositories that `query` finds, sorted; archived ones only if it asks for them.
+    """Return the clone URLs of the repositories that `query` finds, sorted; archived ones only if it requests them.
 
     `github:` is followed by a search in GitHub's syntax (`github:org:acme language:python`), `gitlab:` by a group and
     filters of GitLab's list of projects (`gitlab:acme/tools?topic=python`). Raises UsageError, PublishError.

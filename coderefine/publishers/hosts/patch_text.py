@@ -23,7 +23,7 @@ LOSSY = "\r"
 def paths_of(text: str) -> tuple[str, ...]:
     """Return the paths that the unified diff `text` changes.
 
-    Raises ValueError for any line that is no part of a diff.
+    Raises ValueError for any line that is not part of a diff.
     """
     rows = text.removesuffix(LOSSY).removesuffix("\n").split("\n")
     found: dict[str, None] = {}
