@@ -121,7 +121,7 @@ class Budget:
             elif self._too_dear(usd):
                 continue
             return Grant(prompt_tokens, cap, number, usd)
-        raise AssertionError("the last number returns or raises")
+        raise AssertionError("a request for one sample either returns or raises")
 
     @property
     def _used(self) -> Cost:

@@ -103,18 +103,18 @@ def gather(
     witness = Witness(repository.top, cases, repository.text)
     project = ModuleIndex(repository.text, repository.prefix, repository.listing)
     failed = [_failed(finding, cases) for finding in findings if finding.critic == "pytest"]
-    things = find_missing(failed, project)
+    symbols = find_missing(failed, project)
     share = room * (WIDER if wide else 1.0)
     detailed = leading(findings, witness, wide=wide)
-    results = [*_notes(things, repository), describe(findings, witness, int(MOST * share), wide=wide)]
+    results = [*_notes(symbols, repository), describe(findings, witness, int(MOST * share), wide=wide)]
     left = int(LONGEST * room) - sum(map(len, results))
-    most = min(int((USERS if things else TESTS) * share), left - int((PLACE if things else FUNCTIONS) * room))
-    tests = _tests(detailed, cases, repository, things, most)
+    most = min(int((USERS if symbols else TESTS) * share), left - int((PLACE if symbols else FUNCTIONS) * room))
+    tests = _tests(detailed, cases, repository, symbols, most)
     shared = conftest_excerpts(tests, repository.text)
     shared |= _helpers(tests | shared, project, repository)
     left -= sum(map(len, tests.values()))
     selection = Selection(project, repository, trace if failed else lambda: None, left)
-    left = selection.choose(_pointed(findings, cases, repository), _remarked(findings), tests | shared, things)
+    left = selection.choose(_pointed(findings, cases, repository), _remarked(findings), tests | shared, symbols)
     shared = _shortened(shared, min(int(SHARED * share), left))
     code = selection.texts(left - sum(map(len, shared.values())))
     tests |= shared
@@ -142,10 +142,10 @@ def text_of(data: bytes | None) -> str | None:
     return source.text if source else None
 
 
-def _notes(things: Sequence[MissingSymbol], repository: SourceTree) -> list[str]:
+def _notes(symbols: Sequence[MissingSymbol], repository: SourceTree) -> list[str]:
     """Describe missing symbols; fixtures and helpers of tests belong to files that no patch may change."""
-    fixed = {thing.place for thing in things if thing.place and not repository.is_code(thing.place)}
-    return [thing.note + f"; {thing.place} may not be edited" * (thing.place in fixed) for thing in things]
+    fixed = {symbol.place for symbol in symbols if symbol.place and not repository.is_code(symbol.place)}
+    return [symbol.note + f"; {symbol.place} may not be edited" * (symbol.place in fixed) for symbol in symbols]
 
 
 def _test_file(finding: Finding, case: Case | None) -> str:
@@ -188,7 +188,7 @@ def _tests(
     failing: Iterable[Finding],
     cases: Mapping[str, Case],
     repository: SourceTree,
-    things: Sequence[MissingSymbol],
+    symbols: Sequence[MissingSymbol],
     most: int,
 ) -> dict[str, str]:
     """Return the source of the failing tests by test file, and of tests that use missing symbols."""
@@ -203,7 +203,7 @@ def _tests(
     shown: dict[str, str] = {}
     for path in filter(repository.is_test, ids):
         text = repository.text(path) or ""
-        part = excerpt(text, ids[path], also=users(text, things), lines=lines[path], most=most)
+        part = excerpt(text, ids[path], also=users(text, symbols), lines=lines[path], most=most)
         if len(part) <= max(most, 0) or not any(shown.values()):
             shown[path] = part
             most -= len(part)

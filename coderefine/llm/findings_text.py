@@ -22,7 +22,7 @@ LINES, NAMED = 2, 3
 """Maximum number of lines for failing tests that are not described in full, and of tests in one of them."""
 
 REMARKS, FEW = 25, 1
-"""Maximum number of lines for findings of other gates, and that while tests fail."""
+"""Maximum number of lines for findings of other gates: when all tests pass, and while tests fail."""
 
 MOST = 600
 """Maximum number of characters of failures described in full; the first one is always included."""
@@ -108,7 +108,7 @@ def _first_of_each(findings: Iterable[Finding], key: Callable[[Finding], object]
 def passing_nearby(trace: Trace | None, cases: Mapping[str, Case], failing: Sequence[Finding]) -> str:
     """Return a line with passing tests near the edit, by file.
 
-    These execute the same code; if there are none, they are those of the same files with the most similar names.
+    They are passing tests that execute the same code, or else those of the same files with the most similar names.
     """
     near = (trace and trace.near) or _same_file(cases, failing)
     named: dict[str, list[str]] = {}
@@ -156,7 +156,7 @@ def _telling(frames: Sequence[Frame], test_path: str) -> Sequence[Frame]:
 def _message(failure: Failure) -> str:
     """Return exception, message and assertion without repetition."""
     message, detail = failure.message.strip(), failure.assertion.strip()
-    # Without the exception's name where the assertion repeats the rest.
+    # Omit the exception's name if the assertion repeats the rest of the message.
     bare = message.removeprefix(f"{failure.exception.rpartition('.')[2]}: ")
     message = bare if bare and bare in failure.assertion else message
     kind = "" if failure.exception in message else failure.exception
@@ -182,7 +182,7 @@ def _short(value: str, most: int = VALUE) -> str:
 
 
 def _also_failed(findings: Sequence[Finding], witness: Witness) -> list[str]:
-    """Return a line for each of the first messages of failing tests, with the tests that failed with it."""
+    """Return a line for each of the first different messages, with the tests that failed with this message."""
     by_message: dict[str, list[str]] = {}
     for finding in findings:
         failure = witness.failure(finding)
@@ -197,7 +197,7 @@ def _also_failed(findings: Sequence[Finding], witness: Witness) -> list[str]:
 
 
 def _lines(findings: Sequence[Finding], witness: Witness, most: int) -> list[str]:
-    """Return a line for each of the first findings of other gates; advice that several have is given once."""
+    """Return a line for each of the first findings of other gates; the same advice is given only once."""
     more = [f"… and {len(findings) - most} more"] if len(findings) > most else []
     advice: set[str] = set()
     lines = []

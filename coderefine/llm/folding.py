@@ -17,13 +17,13 @@ LONG = 200
 """Lines from which a function is shown as the branches that ran."""
 
 DOCSTRING, BEGINNING = 12, 5
-"""Lines from which a docstring is shown by its beginning, and lines of that."""
+"""Number of lines from which on only the beginning of a docstring is shown, and length of this beginning in lines."""
 
 SUMMARY = 4
-"""Lines from which a docstring is shown by its first paragraph where this is enough."""
+"""Number of lines from which on only the first paragraph of a docstring is shown, if this is enough."""
 
 WINDOWS = (12, 6, 3, 1)
-"""Lines kept on each side of a line that matters, where even the executed branches are too long; the most that fit."""
+"""Lines kept on each side of an important line if even the executed branches are too long: the first that fits."""
 
 TABLE = 1_000
 """Characters from which a table is shown by its first and last lines."""
@@ -73,7 +73,7 @@ def folded(
     """Return the lines of `item` to show: all, or of a long one its executed branches and the lines in `telling`.
 
     `ran`: executed lines, empty if unknown. `most`: if these lines have more characters, only those around `telling`
-    are shown. `summary`: of docstrings the first paragraph is enough.
+    are shown. `summary`: the first paragraph of a docstring is enough.
     """
     inside = frozenset(telling) & frozenset(item.lines)
     whole = frozenset(item.lines) - (_long_docstring(module, item.node, summary=summary) - inside)
@@ -89,7 +89,7 @@ def folded(
 
 
 def _long_docstring(module: ProjectModule, node: ast.stmt, *, summary: bool) -> frozenset[int]:
-    """Return the lines of a function's docstring to omit: of a long one all but its beginning and its last line."""
+    """Return the lines of a function's docstring to omit: if it is long, all but its beginning and its last line."""
     if not isinstance(node, Function) or ast.get_docstring(node) is None:
         return frozenset()
     first, last = node.body[0].lineno, node.body[0].end_lineno or 0

@@ -56,13 +56,13 @@ def find_missing(failed: Iterable[Failed], project: ModuleIndex) -> tuple[Missin
     """Return the missing symbols without duplicates, in the order of the failures."""
     found: dict[tuple[str, ...], MissingSymbol] = {}
     for one in failed:
-        for thing in _Finder(one, project).found():
-            found.setdefault(thing.tokens, thing)
+        for symbol in _Finder(one, project).found():
+            found.setdefault(symbol.tokens, symbol)
     return tuple(found.values())
 
 
-def users(text: str, things: Sequence[MissingSymbol]) -> frozenset[str]:
-    """Return the qualified names (`Class.name` for methods) of the test functions in `text` that use `things`."""
+def users(text: str, symbols: Sequence[MissingSymbol]) -> frozenset[str]:
+    """Return the qualified names (`Class.name` for methods) of the test functions in `text` that use `symbols`."""
     tree = syntax(text)
     lines = text.split("\n")
 
@@ -72,7 +72,7 @@ def users(text: str, things: Sequence[MissingSymbol]) -> frozenset[str]:
                 yield from using(node.body, f"{prefix}{node.name}.")
             elif isinstance(node, Function) and node.name.startswith("test"):
                 source = "\n".join(lines[first_line(node) - 1 : node.end_lineno])
-                if any(thing.used_in(source) for thing in things):
+                if any(symbol.used_in(source) for symbol in symbols):
                     yield prefix + node.name
 
     return frozenset(using(tree.body, "")) if tree else frozenset()

@@ -190,7 +190,7 @@ class ModuleIndex:
     def reachable(self, path: str) -> Iterator[str]:
         """Yield the project's files that the module at `path` imports, directly or indirectly, nearest first.
 
-        Each is parsed when the next one is asked for.
+        Each is parsed only when the next one is requested.
         """
         seen = [path]
         for current in seen:
@@ -229,7 +229,7 @@ def dotted_names(node: ast.AST) -> frozenset[str]:
 
 
 def names_and_attributes(source: str) -> frozenset[str]:
-    """Return all names and attributes in `source`; all words if it does not parse, as of an excerpt."""
+    """Return all names and attributes in `source`; all words if it does not parse, like an excerpt."""
     tree = syntax(source)
     if tree is None:
         return frozenset(re.findall(r"[^\W\d]\w*", source))

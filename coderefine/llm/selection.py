@@ -46,21 +46,21 @@ LONGEST_HEADER = 3
 """Comment lines at the top of a file up to which they are shown; more of them are a licence."""
 
 ENOUGH, LIMIT = 1_800, 6_000
-"""Maximum number of characters of functions where the one at fault is among them, and until it is; the first one may
-have more."""
+"""Maximum number of characters of the shown functions: once the one at fault is probably among them, and before. The
+first function may have more."""
 
 SHARPNESS = 10
 """Exponent with which the suspicion of a function becomes the probability that it is at fault.
 
-On slips in real projects, the function at fault is the most suspicious one in two of three cases, and seldom one of the
-many with half of its suspicion.
+Measured on mistakes in real projects: in two of three cases the function at fault is the most suspicious one; it is
+seldom one of the many functions that are half as suspicious.
 """
 
 CERTAIN = 0.88
 """Probability that the function at fault is among the shown ones, above which no more are added."""
 
 HEADING = 200
-"""Characters that showing a function costs besides its own: its class, imports, the code that it uses."""
+"""Characters that are needed to show a function, besides its own: its class, imports, the code that it uses."""
 
 OUTWARDS = 0.9
 """Suspicion of each function of a traceback as a share of the next inner one, if nothing else is known."""
@@ -129,26 +129,26 @@ class Selection:
         pointed: Sequence[tuple[str, int]],
         remarked: Sequence[tuple[str, int]],
         tests: Mapping[str, str],
-        things: Sequence[MissingSymbol],
+        symbols: Sequence[MissingSymbol],
     ) -> int:
         """Choose the functions to show; return the number of characters that are left.
 
         `pointed`: lines of tracebacks, the most relevant first. `remarked`: lines of other gates' findings. `tests`:
-        excerpts of test files. `things`: missing symbols.
+        excerpts of test files. `symbols`: missing symbols.
         """
         near = [path for path, _ in (*pointed, *remarked)]
-        if not things and (small := self._small(chain(near, self._reached(tests)))):
+        if not symbols and (small := self._small(chain(near, self._reached(tests)))):
             self._complete = small
             return self._left - sum(len(self._without_licence(path)) for path in small)
         self.trace = self._ask()
         names = frozenset[str]().union(*map(names_and_attributes, tests.values()))
         self._add_requested()
-        self._add_places(things, names)
+        self._add_places(symbols, names)
         self._add_suspicious(self.trace or Trace(), pointed)
         self._add_unreadable(near if self.trace else chain(near, self._reached(tests)))
         most = ENOUGH if self._spent else LIMIT
         self._add_all(self._items(remarked), most)
-        if not things and not self.trace:
+        if not symbols and not self.trace:
             self._add_all(self._tested(self._reached(tests), names), most)
         return self._left
 
@@ -234,9 +234,10 @@ class Selection:
         return dict.fromkeys(item for module, line in found if (item := module.at(line)))
 
     def _add_suspicious(self, trace: Trace, pointed: Sequence[tuple[str, int]]) -> None:
-        """Add the definitions that are most probably at fault, short ones first, until it is certain enough.
+        """Add definitions that may be at fault: the most suspicious one, then probable and short ones first.
 
-        The most suspicious one comes first. Without a trace they are those on the tracebacks.
+        Once the one at fault is among them with probability CERTAIN, the limit is lower. Without a trace, those on the
+        tracebacks are the suspicious ones.
         """
         likely = {item: value**SHARPNESS for item, value in self._suspicion(trace, pointed).items()}
         first = next(iter(likely), None)
@@ -246,7 +247,7 @@ class Selection:
             missing -= likely[item]
 
     def _suspicion(self, trace: Trace, pointed: Sequence[tuple[str, int]]) -> dict[Definition, float]:
-        """Return the definitions that may be at fault, with their suspicion, and remember the lines that tell most."""
+        """Return the definitions that may be at fault, with their suspicion; store the most suspicious lines."""
         weights = {(path, line): weight for path, lines in trace.weights.items() for line, weight in lines.items()}
         ranked = sorted(weights, key=lambda place: (-weights[place], place))
         for path, line in (*(place for place in ranked if weights[place] >= TELLING), *pointed):
@@ -285,24 +286,24 @@ class Selection:
         for item in items:
             self._take(item, most)
 
-    def _add_places(self, things: Iterable[MissingSymbol], names: Collection[str]) -> None:
-        for thing in things:
-            self._add_place(thing, names)
+    def _add_places(self, symbols: Iterable[MissingSymbol], names: Collection[str]) -> None:
+        for symbol in symbols:
+            self._add_place(symbol, names)
         self._spent = 0
 
-    def _add_place(self, thing: MissingSymbol, names: Collection[str]) -> None:
+    def _add_place(self, symbol: MissingSymbol, names: Collection[str]) -> None:
         """Add the place where a missing symbol belongs, with neighbouring code as an example of the style.
 
         `names`: names that the tests use; functions with these names show the intended use of the missing symbol.
         """
-        module = self._project.module(thing.place) if thing.place else None
-        if (module is None or only_exports(module)) and (sibling := self._sibling(thing.place)):
-            self._add_lines(sibling, signature_lines(sibling, STYLE // 2, _alike(sibling, thing)))
-        if module is None or not self._is_code(thing.place):
+        module = self._project.module(symbol.place) if symbol.place else None
+        if (module is None or only_exports(module)) and (sibling := self._sibling(symbol.place)):
+            self._add_lines(sibling, signature_lines(sibling, STYLE // 2, _alike(sibling, symbol)))
+        if module is None or not self._is_code(symbol.place):
             return
-        for item in _belonging(module, thing.near):
+        for item in _belonging(module, symbol.near):
             self._take(item, ENOUGH)
-        self._add_lines(module, _style(module, thing, names))
+        self._add_lines(module, _style(module, symbol, names))
 
     def _sibling(self, place: str) -> ProjectModule | None:
         """Return the shortest module in the folder of the missing file `place`, as an example of the style."""
@@ -408,14 +409,14 @@ def _frame(module: ProjectModule, item: Definition) -> Iterator[int]:
             yield from found.lines
 
 
-def _alike(module: ProjectModule, thing: MissingSymbol) -> list[Definition]:
+def _alike(module: ProjectModule, symbol: MissingSymbol) -> list[Definition]:
     """Return the function of the module whose name is most similar to the missing symbol, in a list; [] without any."""
     by_name = {item.name.rpartition(".")[2]: item for item in module.functions if item.last - item.first < 40}
-    near = difflib.get_close_matches(thing.tokens[0].strip("-"), list(by_name), 1, 0.0)
+    near = difflib.get_close_matches(symbol.tokens[0].strip("-"), list(by_name), 1, 0.0)
     return [by_name[name] for name in near]
 
 
-def _style(module: ProjectModule, thing: MissingSymbol, names: Collection[str]) -> Collection[int]:
+def _style(module: ProjectModule, symbol: MissingSymbol, names: Collection[str]) -> Collection[int]:
     """Return lines that show the style of the module.
 
     All lines of a short module; otherwise definitions that the tests use too, the one with the most similar name to the
@@ -424,7 +425,7 @@ def _style(module: ProjectModule, thing: MissingSymbol, names: Collection[str]) 
     if len(module.text) <= STYLE:
         return range(1, len(module.lines) + 1)
     like = [item for item in module.functions if item.name.rpartition(".")[2] in names][:2]
-    return signature_lines(module, STYLE, [*like, *_alike(module, thing)])
+    return signature_lines(module, STYLE, [*like, *_alike(module, symbol)])
 
 
 def _belonging(module: ProjectModule, name: str) -> list[Definition]:

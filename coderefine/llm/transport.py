@@ -38,7 +38,7 @@ CONNECT = 15.0
 """Seconds that a connection may take."""
 
 CAPS = ("max_completion_tokens", "max_tokens")
-"""Names of the reply's cap: OpenAI's reasoning models refuse the second, most other servers accept only that one."""
+"""Parameters that limit a reply: OpenAI's reasoning models refuse the second; most other servers know only that."""
 
 LONGEST = 500_000
 """Characters after which a stream counts as endless."""
@@ -150,7 +150,7 @@ def _connect(server: Server) -> OpenAI:
     url = server.base_url or OPENAI
     plain = None
     if urlsplit(url).scheme == "http":
-        # No certificates are needed, which take 70 ms to load; a redirection to https:// trusts none then.
+        # No certificates are needed, and loading them takes 70 ms; without them, a redirection to https:// fails.
         plain = openai.DefaultHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
     headers = dict(server.headers)
     key = server.key or "none"
