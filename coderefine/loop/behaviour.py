@@ -21,10 +21,10 @@ SUITE = 10.0
 """Duration of the tests, in seconds, above which nothing is compared: each version runs them all once more."""
 PATIENCE = 4.0
 """Seconds for the calls of one version."""
-UNSAID = "its behaviour was not compared beyond the tests"
+NOT_COMPARED = "its behaviour was not compared beyond the tests"
 
 Answers = Mapping[str, Codes]
-"""The results of two runs of each call, by call."""
+"""Call -> its results in two runs."""
 
 
 @dataclass(slots=True)
@@ -46,14 +46,14 @@ class Behaviour:
         """
         usual = sum(case.seconds for case in cases.values())
         if not any(not case.status.bad for case in cases.values()):
-            return _unsaid("no test passes at the start, so there are no calls to compare")
+            return _not_compared("no test passes at the start, so there are no calls to compare")
         if usual > SUITE:
-            return _unsaid(f"the tests take {usual:.0f} s, and {SUITE:g} s are the most it is done for")
+            return _not_compared(f"the tests take {usual:.0f} s, and {SUITE:g} s is the limit for comparing")
         try:
             self._start = self._answers(views, Patch(), cases) if self._start is None else self._start
             after = self._answers(views, patch, cases)
         except (RunnerError, WorkspaceError) as error:
-            return _unsaid(str(error))
+            return _not_compared(str(error))
         return compared(self._start, after)
 
     def _answers(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Answers:
@@ -70,21 +70,21 @@ class Behaviour:
 def compared(before: Answers, after: Answers) -> Verdict:
     """Return the verdict on two sets of results; ignore calls with unstable results, or in one set only."""
     if not before:
-        return _unsaid("the tests make no call that can be repeated")
+        return _not_compared("the tests make no call that can be repeated")
     valued = {call: code for call, code in _steady(before).items() if has_value(code)}
     pairs = [(valued[call], code) for call, code in _steady(after).items() if call in valued]
     other = sum(old != new for old, new in pairs)
     calls = f"{counted(len(pairs), 'call')} near those of the tests"
     if other:
-        return Verdict(ok=False, reason=f"answers {other} of {calls} otherwise")
+        return Verdict(ok=False, reason=f"changes the results of {other} of {calls}")
     if not pairs:
-        return _unsaid("the tests call nothing of it with a value to compare, or call it in another way by now")
-    return Verdict(ok=True, reason=f"answers {calls} as before")
+        return _not_compared("no call of the tests returns a value to compare in both versions")
+    return Verdict(ok=True, reason=f"same results for {calls}")
 
 
 def _steady(answers: Answers) -> Mapping[str, str]:
     return {call: codes[0] for call, codes in answers.items() if len(set(codes)) == 1}
 
 
-def _unsaid(why: str) -> Verdict:
-    return Verdict(ok=True, reason=f"{UNSAID}: {why}")
+def _not_compared(why: str) -> Verdict:
+    return Verdict(ok=True, reason=f"{NOT_COMPARED}: {why}")

@@ -17,11 +17,11 @@ from coderefine.loop.flaky import ladder
 from coderefine.loop.state import State
 
 MOST = 20
-"""Maximum number of tests run to see whether the sandbox is the cause: tests of a project need much the same."""
+"""Maximum number of tests run to find out whether the sandbox is the cause; a project's tests have similar needs."""
 
 
 def confined(state: State, ask: Ask, run: Callable[[Ask], Attempt]) -> Attempt:
-    """Return the attempt of `run(ask)` in the sandbox; run again if the sandbox broke tests and was loosened."""
+    """Return the result of `run(ask)` in the sandbox; run again if the sandbox broke tests and could be loosened."""
     try:
         attempt = run(replace(ask, freedom=state.freedom))
     except CriticError:
@@ -35,7 +35,7 @@ def confined(state: State, ask: Ask, run: Callable[[Ask], Attempt]) -> Attempt:
 
 
 def _missed(state: State, attempt: Attempt, ask: Ask) -> Sequence[str]:
-    """Return the requested tests that passed at the baseline and do not now; any passing ones if collection failed."""
+    """Return the requested tests that passed at the baseline and now fail; if collection failed, any that passed."""
     before, now = state.baseline.cases, attempt.cases
     fine = _fine(state, ask.files)
     if any(case.status.bad and name not in before for name, case in now.items()):

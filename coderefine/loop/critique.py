@@ -16,7 +16,7 @@ RUNS_THE_PROJECT = "pytest"
 Look = Callable[[View, list[Check]], None]
 
 
-def _look_away(_view: View, _checks: list[Check]) -> None:
+def _ignore(_view: View, _checks: list[Check]) -> None:
     """Do nothing: most callers need only the checks."""
 
 
@@ -27,7 +27,7 @@ def critique(
     ask: Ask,
     *,
     before: Sequence[Check] = (),
-    look: Look = _look_away,
+    look: Look = _ignore,
 ) -> tuple[Check, ...]:
     """Return one Check per critic on baseline + `patch`, in the order of `critics`.
 
@@ -73,7 +73,7 @@ def _in_view(views: Views, group: Sequence[Critic], patch: Patch, ask: Ask, look
 
 
 def _whole(check: Check, before: Check | None, ask: Ask) -> Check:
-    """Add to `check` the results of `before` for what was not checked again."""
+    """Add to `check` the results of `before` for tests and files that were not checked again."""
     if check.complete or before is None or ask.changed is None:
         return check
     if check.cases or before.cases:

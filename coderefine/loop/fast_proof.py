@@ -94,7 +94,7 @@ class FastProof:
         """Yield the reasons why the import graph does not show which tests reach `patch`."""
         for path in sorted(patch.files):
             if not path.endswith(".py"):
-                yield f"{path} is no Python file"
+                yield f"{path} is not a Python file"
             elif PurePosixPath(path).name == "conftest.py" or path in self.plugins:
                 yield f"{path} is patched"
             elif path not in there and (self.top / path).exists():

@@ -2,7 +2,7 @@
 
 A flaky test is neither fixed nor broken by any patch. The number of reruns is chosen such that a test that fails one
 time in four is distinguished from one that always fails, or always passes, with a probability of at least 99 %. A
-Confirmation goes on with the reruns in parallel with the first proof.
+Confirmation continues the reruns in parallel with the first proof.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _outcomes(
     before: Counter[tuple[str, bool]] | None = None,
     patch: Patch = Patch(),
 ) -> Counter[tuple[str, bool]]:
-    """Count how often each of `ids` passes (True) and fails, until it is clear; `before`: earlier counts."""
+    """Count how often each of `ids` passes (True) and fails, until this is decided; `before`: earlier counts."""
     seen = Counter(before or {})
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         for _ in range(PASSED_AGAIN):

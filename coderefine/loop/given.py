@@ -102,7 +102,7 @@ def judge_given(given: GivenParts, parts: Parts, *, minimise: bool) -> Outcome:
 
 
 def _complete(state: State, end: Outcome) -> None:
-    """Run all tests on the given patch where the loop refused it after those that failed before."""
+    """Run all tests on the given patch if the loop refused it after running only those that failed before."""
     for attempt in () if end.best.number else state.attempts[1:2]:
         if attempt.checks and judge.incomplete(attempt, state.baseline):
             state.steady = ()  # the thread that would rerun these tests has ended with the loop
@@ -127,7 +127,7 @@ def _refused(end: Outcome, proof: Proof) -> Outcome:
 
 
 def _repaired(code: Patch, best: Attempt) -> Patch:
-    """Return the code of the best attempt, which may have been built on the given one."""
+    """Return the best attempt's patch, with a summary; if it was built on the given code, the summary names both."""
     summary = code.summary if best.number == 1 else f"{code.summary}, and {best.patch.summary}"
     return replace(best.patch, summary=summary)
 
@@ -201,7 +201,7 @@ class _Only:
 
 @dataclass(frozen=True, slots=True)
 class _Conclusion:
-    """Makes the proof from the results of the loop.
+    """Draws the conclusion from the results of the loop: the proof.
 
     `start`: the state without the patch; `state`: with its tests; `end`: the outcome of the loop. `before`: content of
     the patched files without the patch.
@@ -271,7 +271,7 @@ class _Conclusion:
         return tried.verdict.reason.removeprefix(f"{PLAUSIBLE}: ") if helps else ""
 
     def _evidence(self, tried: Attempt, *, measured: bool) -> Evidence:
-        """Return the evidence; where a test file could not be collected without the code, name its tests instead.
+        """Return the evidence; a test file that could not be collected without the code is replaced by its tests.
 
         `measured`: measure how strong the tests are, unless that was done.
         """
@@ -319,7 +319,7 @@ class _Conclusion:
             yield f"{names} hides {counted(len(hidden), 'finding')}: {judge.listed(hidden)}"
 
     def _by_old_tests(self, tried: Attempt) -> str:
-        """Return why the tests without the patch's changes refuse its code; "" if they do not."""
+        """Return why the old tests, without the patch's changes, refuse its code; "" if they do not."""
         was = self.start.baseline
         repaired = sorted(failing(was) - failing(tried) - self._flaky)
         fast = self._old_files(repaired)

@@ -21,7 +21,7 @@ MOST = 30
 
 @dataclass(frozen=True, slots=True)
 class PatchPiece:
-    """A hunk, or all of a file that has no hunks: a new, a deleted or a binary one, whose content becomes `data`."""
+    """A hunk, or a whole file that has no hunks (new, deleted or binary), whose content becomes `data`."""
 
     path: str
     hunk: judge.Hunk | None
@@ -55,9 +55,9 @@ def pieces(patch: Patch, before: Mapping[str, bytes | None]) -> Iterator[PatchPi
 
 
 def _lines(piece: PatchPiece) -> Iterator[PatchPiece]:
-    """Yield the changes of single lines that make up a hunk: pairs of old and new lines, else the lines by themselves.
+    """Divide a hunk into changes of single lines: a pair of an old and a new line, an added or a removed line.
 
-    A hunk that replaces lines by another number of lines stays whole.
+    A hunk that replaces lines by a different number of lines is not divided.
     """
     hunk = piece.hunk
     if hunk is None or (hunk.old and hunk.new and len(hunk.old) != len(hunk.new)):
@@ -71,7 +71,7 @@ def _lines(piece: PatchPiece) -> Iterator[PatchPiece]:
 
 
 def _fewest(every: tuple[PatchPiece, ...], holds: Callable[[Sequence[PatchPiece]], bool]) -> tuple[PatchPiece, ...]:
-    """Return a part of `every` that holds and from which no single piece can be left out."""
+    """Return a part of `every` for which `holds` is true, and false if any single piece of it is left out."""
     groups = 2
     while len(every) > 1:
         size = -(-len(every) // groups)
@@ -88,7 +88,7 @@ def _fewest(every: tuple[PatchPiece, ...], holds: Callable[[Sequence[PatchPiece]
 
 @dataclass(slots=True)
 class _Search:
-    """Judges parts of `whole`; `best` is the last that was proved. `before`: what its files held."""
+    """Judges parts of `whole`; `best` is the last that was proved. `before`: content of its files."""
 
     state: State
     whole: Attempt

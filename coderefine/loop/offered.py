@@ -10,9 +10,9 @@ from coderefine.loop.state import State, failing
 from coderefine.loop.strength import LEAST, UNMEASURED
 
 LEAST_NOTICED = 0.34
-"""The share of judged mutants that the tests have to kill."""
+"""Minimum share of the judged mutants that the tests have to kill."""
 ENOUGH = 4
-"""Number of tests that run the patched lines from which on these are believed although no mutants could be judged."""
+"""Number of tests running the patched lines, from which on these tests suffice if no mutants could be judged."""
 
 DISTURBING = 0.3
 """Limit of the difference in the share of changed nearby answers between a patch and those that were offered."""
@@ -54,7 +54,7 @@ def weak(state: State, attempt: Attempt, found: Evidence) -> str:
 
 
 def _unnoticed(found: Evidence) -> str:
-    """Return that the tests kill too few mutants, or that there was no time to see it; else ""."""
+    """Return a reason if the tests kill too few mutants, or if there was no time to measure this; else ""."""
     noticed, wrong = found.strength or (0, 0)
     if wrong >= LEAST and noticed < LEAST_NOTICED * wrong:
         return f"the tests notice {noticed} of {wrong} small wrong versions of it"
@@ -76,9 +76,9 @@ def _share(changed: tuple[int, int]) -> float:
 
 
 def offer_whole(state: State, attempt: Attempt, why: str, *, shown: bool) -> None:
-    """Refuse `attempt` because of `why`, and offer its whole patch, followed by those with a rival of its last part.
+    """Refuse `attempt` because of `why`; with `shown` offer its whole patch as the first alternative.
 
-    `shown` False: do not offer it.
+    The other alternatives are this patch with its last step replaced by a rival.
     """
     refused = attempt.refused(f"{PLAUSIBLE}: {why}")
     state.attempts[attempt.number] = refused
@@ -100,6 +100,6 @@ def offer_whole(state: State, attempt: Attempt, why: str, *, shown: bool) -> Non
 
 
 def standing(state: State, best: Attempt) -> tuple[Offer, ...]:
-    """Return the offers that are still of use: their tests fail in `best`, or they repair no tests, but findings."""
+    """Return the offers that are still useful: their tests fail in `best`, or they repair findings, which are left."""
     lint = not state.clean(best)
     return tuple(one for one in state.offers if not one.tests.isdisjoint(failing(best)) or (lint and not one.tests))

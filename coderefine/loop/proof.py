@@ -22,12 +22,12 @@ from coderefine.runner.test_selection import nearest, to_watch
 
 PROOF_SEED = 2
 WATCHED, SHARE = 0.2, 0.02
-"""Duration of the tests in seconds, or share of the suite, that is traced where tracing is slow (see Ask.watched).
+"""Where tracing is slow (see Ask.watched), this many seconds of tests are traced, or this share of the suite.
 
 On Python 3.11 a traced test may take ten times as long.
 """
 STRENGTH, GIVEN_STRENGTH = (2.0, 5.0, 0.1), (10.0, 30.0, 0.3)
-"""Minimum and maximum seconds for measuring the strength, and its share of the run's time; those for a given patch."""
+"""For measuring the strength: minimum and maximum seconds, and share of the run's time; then for a given patch."""
 
 
 def prove(state: State) -> Attempt:
@@ -50,7 +50,7 @@ def prove(state: State) -> Attempt:
 
 
 def _moved(mutation: Mutation, before: Patch, after: Patch) -> Mutation:
-    """Return `mutation` with its line number in the patch `after`; its present one is that in the patch `before`."""
+    """Return `mutation` with its line number in the patch `after`, converted from that in the patch `before`."""
     texts = (patch.files.get(mutation.path) for patch in (before, after))
     return replace(mutation, line=judge.line_after(mutation.line, *texts))
 
@@ -71,7 +71,7 @@ def measured_evidence(state: State, proved: Attempt) -> Evidence:
 
 
 def _unasked(state: State, attempt: Attempt) -> tuple[str, ...]:
-    """Return a note on changes of the patch that no finding and no repaired test asked for, if there are any."""
+    """Return a note on changes of the patch that no finding and no repaired test required, if there are any."""
     findings = [item for one in state.attempts[: attempt.number] if one.verdict for item in one.findings]
     found = judge.unrequested_changes(attempt, state.baseline, findings, state.originals(attempt.patch))
     return (f"changed besides what was asked, look at it: {judge.listed(found)}",) if found else ()

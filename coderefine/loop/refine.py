@@ -35,7 +35,7 @@ def refine(parts: Parts) -> Outcome:
 
 
 def go_on(state: State) -> Outcome:
-    """Refine from the judged baseline of `state` on; see `refine`."""
+    """Run the loop from the judged baseline of `state`; see `refine`."""
     try:
         stop, why = _climb(state)
         if stop is not Stop.INTERRUPTED:
@@ -119,7 +119,7 @@ def _step(state: State, ladder: Ladder, patch: Patch, began: float) -> None:
     state.keep(attempt)
     state.say("verdict", attempt.verdict.reason, done=attempt.number, cost=ladder.spent)
     if attempt.verdict or (state.parts.given and attempt.number == 1 and attempt.checks and not state.clean(attempt)):
-        state.best = attempt  # a given patch that is no better is what the others go on from
+        state.best = attempt  # later patches are based on the given patch even if it is not better
         ladder.climbed()
 
 

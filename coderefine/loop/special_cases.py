@@ -27,10 +27,10 @@ SHARE = 0.04
 """Maximum share of a call's variants with a changed result for which the call still counts as a special case."""
 PAIR = 2
 VARIOUS = 4
-"""Number of different old results from which on one common new result means that the patch ignores its input."""
+"""Minimum number of different old results for which a common new result means that the patch ignores its input."""
 HALF = 0.5
 KNOWS = "knows the tests' inputs"
-UNSAID = "not compared on other calls than the tests' own"
+NOT_COMPARED = "not compared on other calls than the tests' own"
 
 
 Guard = Callable[[Views, Patch, Mapping[str, "bytes | None"], Mapping[str, Case]], Verdict]
@@ -65,22 +65,22 @@ class SpecialCases:
                 names = [name for name in pool.tests if any(f"{name}::".startswith(f"{one}::") for one in failing)]
                 return judged(pool.nearby(names, SECONDS, start))
         except (RunnerError, WorkspaceError) as error:
-            return Verdict(ok=True, reason=f"{UNSAID}: {error}")
+            return Verdict(ok=True, reason=f"{NOT_COMPARED}: {error}")
 
 
 def judged(found: Nearby) -> Verdict:
-    """Return the verdict on `found`, in which `own` is the patched version and `other` the baseline."""
+    """Return the verdict on `found`: its `own` results are those of the patched version, `other` the baseline's."""
     for answers in (found.own, found.within):
         looked = [alone for call in found.around if (alone := _alone(found, answers, call)) is not None]
         special = sum(1 for count in looked if count)
         if special > HALF * len(looked):
             counts = f"{special} of their calls have new results, and {sum(looked)} variants of these calls have not"
             return Verdict(ok=False, reason=f"{KNOWS}: {counts}")
-    return Verdict(ok=True, reason="variants of the tests' calls have new results, too, or no call has")
+    return Verdict(ok=True, reason="variants of the tests' calls have new results, too, or no call has one")
 
 
 def _alone(found: Nearby, answers: Mapping[str, Codes], call: str) -> int | None:
-    """Return how many variants of `call` keep their result, if (nearly) all do; else 0.
+    """Return how many variants of `call` keep their result, if (nearly) all variants do; else 0.
 
     None if there is no evidence: the result of `call` itself is unchanged, or too few variants can be compared. A new
     result that is the same for all variants counts as unchanged, and so does an exception in place of a value.
@@ -106,7 +106,7 @@ def _both(found: Nearby, answers: Mapping[str, Codes], call: str) -> tuple[str, 
 
 
 def _telling(pair: tuple[str, ...], old: str) -> bool:
-    """Return whether a pair of results can be compared; not if it is twice the same error, except the error `old`."""
+    """Return whether a pair of results can be compared: any pair but two equal errors other than `old`."""
     return bool(pair) and (len({*pair}) > 1 or has_value(pair[0]) or pair[0] == old)
 
 

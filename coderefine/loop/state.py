@@ -50,7 +50,7 @@ from coderefine.runner.equivalence import Equivalence
 
 ENDLESS, SHORTEST = 86_400.0, 60.0
 MEASURING, RESERVED = 5.0, 0.25
-"""Seconds kept for what follows the final proof; most that is kept in all, as a share of the run's time limit."""
+"""Seconds reserved for measuring after the final proof; maximum that is reserved, as a share of the run's limit."""
 SEED = 0
 """Hash seed of the baseline."""
 MANY, MANY_FUNCTIONS = 20, 3
@@ -205,7 +205,7 @@ class State:
 
     @property
     def proposing_ends(self) -> float | None:
-        """Return when proposers should end (monotonic), so that what they found can be judged and proved in time."""
+        """Return when proposers should end (monotonic), so that their patches can be judged and proved in time."""
         return self._before(2)
 
     @property

@@ -17,16 +17,16 @@ from coderefine.runner.cold_pool import AnyPool, open_any_pool
 from coderefine.runner.test_selection import files_of
 
 MOST, LEAST = 12, 3
-"""Maximum number of mutants that are judged, and number below which nothing can be concluded."""
+"""Maximum number of mutants that are judged, and minimum number from which anything can be concluded."""
 PATIENCE = 3.0
 """Factor of the seconds in which LEAST mutants are judged: a busy machine must not make tests look strong."""
 UNMEASURED = "the strength of the tests could not be measured"
 COMPARING = 0.3
 """Seconds for repeating the tests' calls and variants of them, with the patch and at the baseline."""
 QUICK = 0.5
-"""Seconds that judging all mutants may take for one worker to do it: another costs a start of pytest."""
+"""Seconds for judging all mutants up to which a single worker does it: a second one has to start pytest."""
 LONG = 0.5
-"""Seconds of the tests of one mutant that are worth the workers of a cluster."""
+"""Seconds of the tests of one mutant from which on the workers of a cluster are used."""
 OBSERVING = 0.5
 """Share of the time for running the tests on the patch itself; the rest is for the mutants."""
 
@@ -123,7 +123,7 @@ class Strength:
 
 
 def _counted(wrong: Sequence[judge.Mutant], judged: Sequence[Judged], changed: tuple[int, int] | None) -> Measured:
-    """Count the mutants that the tests killed; too few judged ones are a reason, no number."""
+    """Count the mutants that the tests killed; if too few were judged, give a reason."""
     why = f"{UNMEASURED} in the time for it" if len(judged) < min(LEAST, len(wrong)) else ""
     survived = tuple(wrong[at].mutation for at in sorted(one.candidate.number for one in judged if one.plausible))
     return Measured((len(judged) - len(survived), len(judged)) if judged else None, changed, survived, why)

@@ -91,7 +91,7 @@ def _preserved(state: State, patch: Patch, behaviour: Behaviour) -> Verdict:
 
 
 def _equal(state: State, attempt: Attempt) -> Attempt:
-    """Return `attempt`, refused if a function that it edits behaves otherwise, or is unknown and not only offered."""
+    """Return `attempt`, refused if an edited function behaves differently; if unknown, unless it is only an offer."""
     equivalence, patch = state.parts.equivalence, attempt.patch
     if equivalence is None:
         return attempt
@@ -143,8 +143,8 @@ def _refused_unrun(state: State, number: int, patch: Patch) -> Attempt | None:
 def _refused_early(state: State, number: int, patch: Patch) -> Attempt | None:
     """Run only some tests of a slow suite; return the refused attempt if these are no better, else None.
 
-    They are the failing tests, and those that earlier attempts broke; then all of them, if these run on other machines:
-    the proof, which runs here, is then only for patches that pass.
+    These are the failing tests, and those that earlier attempts broke. Then all tests run, if they run on other
+    machines, so that the proof, which runs here, is needed only for patches that pass.
     """
     asked = _likely_failing(state)
     if not asked:
@@ -155,7 +155,7 @@ def _refused_early(state: State, number: int, patch: Patch) -> Attempt | None:
 
 
 def begin_ahead(state: State, patches: Iterable[Patch]) -> None:
-    """Let all tests of `patches`, which may be tried next, begin on other machines at once; see `_refused_by`."""
+    """Start all tests of `patches`, which may be tried next, on other machines; `_refused_by` uses their results."""
     submit = state.parts.spread
     if submit is None or not _likely_failing(state):
         return
@@ -179,7 +179,7 @@ def _refused_by(state: State, number: int, patch: Patch, asked: tuple[str, ...] 
     ask = _question(state, patch, asked)
 
     def run(ask: Ask) -> Attempt:
-        wanted = (patch, replace(ask, timeout=0.0), state.best.number)  # the time that is left differs
+        wanted = (patch, replace(ask, timeout=0.0), state.best.number)  # its time limit may differ
         if ahead := next((one for one in state.ahead if (one.patch, one.ask, one.best) == wanted), None):
             state.ahead.remove(ahead)
             checks = ahead.checks.result()

@@ -117,7 +117,7 @@ BROKEN = Case("tests/conftest.py", Status.ERROR, path="tests/conftest.py")
 @pytest.mark.parametrize(
     ("files", "patch", "broken", "why"),
     [
-        pytest.param({}, {**PATCHED, "pkg/a.json": b"{}"}, (), "pkg/a.json is no Python file", id="data"),
+        pytest.param({}, {**PATCHED, "pkg/a.json": b"{}"}, (), "pkg/a.json is not a Python file", id="data"),
         pytest.param({}, {**PATCHED, "conftest.py": b""}, (), "conftest.py is patched", id="conftest"),
         pytest.param(
             {".tools/x.py": ""},
