@@ -1,4 +1,4 @@
-"""Tell a change that only adds to tests from one that may weaken them.
+"""Distinguish changes that only add to tests from changes that may weaken them.
 
 Whether a changed test demands as much as before cannot be decided in general. A change counts as an addition if every
 statement of the old file is still there, in its place: a table of cases may get more rows, a test more assertions, and
@@ -25,7 +25,7 @@ DODGED = {Status.SKIPPED: "skipped", Status.XFAILED: "expected to fail"}
 
 
 def dodged_tests(was: Attempt, alone: Attempt, last: Attempt, flaky: frozenset[str]) -> Iterator[str]:
-    """Yield the tests of `was` that a patch deletes or skips (`last`), or makes pass without its code (`alone`)."""
+    """Yield the tests of `was` that a patch deletes or skips (`last`), or that pass without its code (`alone`)."""
     yield from (f"{id} is deleted" for id in gone(last, was))
     for id, case in was.cases.items():
         if id not in flaky and (how := _dodged(case.status, last.cases.get(id), alone.cases.get(id))):
@@ -42,8 +42,8 @@ def _dodged(before: Status, last: Case | None, alone: Case | None) -> str:
 def changed_tests(path: str, before: bytes | None, after: bytes | None) -> Iterator[str]:
     """Yield what is altered, not only added to, in the test file at `path`: `tests/test_a.py::test_x is changed`.
 
-    Deleted tests are not reported, because pytest shows by its ids which are gone; a test file without Python, and one
-    that does not parse, are not compared.
+    Deleted tests are not reported here: `dodged_tests` finds them by their ids. Files that are not Python, or do not
+    parse, are not compared.
     """
     old, new = (parse(data) if path.endswith(PYTHON) else None for data in (before, after))
     if new is None:
@@ -114,7 +114,7 @@ def _extends_function(old: Function, new: Function, *, grow: bool) -> bool:
     return decorated and _fits(old.args, new.args, grow) and _follows(_body(old), _body(new), names)
 
 
-def _fits(old: object, new: object, grow: bool) -> bool:  # noqa: FBT001 - handed on as `_extends` has it
+def _fits(old: object, new: object, grow: bool) -> bool:  # noqa: FBT001 - passed on to `_extends`
     if isinstance(old, ast.AST) and isinstance(new, ast.AST):
         return _extends(old, new, grow=grow)
     if isinstance(old, list) and isinstance(new, list):

@@ -103,7 +103,7 @@ def _test_words(word: str, line: int) -> Iterator[Violation]:
     if VARIABLE.fullmatch(word):
         yield Violation(f"reads {word}", line)
     elif len(word) < 200 and (TOOL.search(word) or TEST_FILE.search(word)):
-        yield Violation(f"asks about the tests ({word[:40]!r})", line, Exemption.USED_BEFORE)
+        yield Violation(f"depends on the tests ({word[:40]!r})", line, Exemption.USED_BEFORE)
 
 
 def _deciding(node: ast.AST) -> list[ast.expr]:

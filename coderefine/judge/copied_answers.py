@@ -6,8 +6,8 @@ similar, there are exceptions:
 
 - boundary values (0, 1, 2, -1, "", None, True, False, empty) are base cases, whatever they return, up to
   three in a function;
-- one more case is allowed where the function already has such cases for the same expression with values of the same
-  type; so is a changed result for an old input, or a changed input;
+- if the function already has such cases, one more for the same expression with values of the same types is allowed,
+  and so is a case whose input or whose result (not both) is changed;
 - an ordinary input with a boundary value as result (`return False`) counts only if all required parameters are
   checked; otherwise it is a dispatch on a mode;
 - a table counts if at least half of its new entries are in the tests, unless it extends an old table.
@@ -75,7 +75,7 @@ def _copied(branch: FixedAnswer, cases: tuple[TestCase, ...]) -> bool:
 def _follows(branch: FixedAnswer, old: tuple[FixedAnswer, ...], new: tuple[FixedAnswer, ...]) -> bool:
     """Return whether `branch` is legitimate.
 
-    It is if the old function has similar cases, or if this is an old case with another input or result.
+    It is if the old function has similar cases, or the same case with only its input or only its result changed.
     """
     kept = {other.case for other in new if other.function == branch.function}
     alike = (other for other in old if (other.function, other.subjects) == (branch.function, branch.subjects))

@@ -63,7 +63,7 @@ def _defined_blindly(function: ast.FunctionDef, owner: ast.ClassDef) -> bool:
 
 
 def _bound_blindly(name: str, value: ast.expr) -> bool:
-    """Return whether `name = value` defines a comparison that does not read both objects, or is another one."""
+    """Return whether `name = value` makes `name` a comparison that does not read both objects, or a different one."""
     if isinstance(value, ast.Lambda):
         function = ast.FunctionDef("", value.args, [ast.Return(value.body)], [])
         return _is_constant(function) or not _reads_both(function)

@@ -45,7 +45,7 @@ def mutants(patch: Patch, originals: Mapping[str, bytes | None], most: int | Non
         first = starts[node.lineno - 1] + node.col_offset
         last = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
         text = after[:first] + b"(" + ast.unparse(ast.fix_missing_locations(twin)).encode() + b")" + after[last:]
-        if syntax(text) is not None:  # it does not parse where the offsets of `node` mislead
+        if syntax(text) is not None:  # it does not parse if the offsets of `node` are wrong
             yield Mutant(Mutation(path, node.lineno, ast.unparse(node), ast.unparse(twin)), {path: text})
 
 

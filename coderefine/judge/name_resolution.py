@@ -123,11 +123,11 @@ def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr
 
 
 def canonical(name: str) -> str:
-    """Return `name` without what stands before the last module in it: `os.sys.modules` becomes `sys.modules`.
+    """Return `name` without the parts before its last module: `os.sys.modules` becomes `sys.modules`.
 
-    `print.__self__` becomes `builtins`. An attribute of an object may be called like a module (`self.os`). Therefore a
-    name that begins with `<own>` (bound by the file itself) is shortened only before a module of POWERFUL, and only if
-    an attribute of that module follows.
+    `print.__self__` becomes `builtins`. An attribute of an object may have the name of a module (`self.os`). Therefore
+    a name that begins with `<own>` (bound by the file itself) is shortened only before a module of POWERFUL, and only
+    if an attribute of that module follows.
     """
     parts = name.split(".")
     unknown = parts[0] in (OWN, ANY)
@@ -156,7 +156,7 @@ def dotted(node: ast.AST, names: Bindings) -> str:
 
 
 def last(node: ast.AST | None) -> str:
-    """Return the last part of a name as written: `c` of `a.b.c`; "" if `node` is no name."""
+    """Return the last part of a name as written: `c` of `a.b.c`; "" if `node` is not a name."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 

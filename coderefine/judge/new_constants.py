@@ -22,7 +22,7 @@ ORDERINGS = ast.Lt | ast.LtE | ast.Gt | ast.GtE
 IGNORED = ast.Raise | ast.JoinedStr | ast.Assert
 """Nodes in which constants do not affect results."""
 BOUNDS = 2
-"""Number of new bounds in one function that may select a value; a single one only moves a limit."""
+"""Number of new bounds in one function from which on they may select a single value; one bound only moves a limit."""
 
 
 def new_constants(changed: Iterable[Change]) -> tuple[int, ...]:

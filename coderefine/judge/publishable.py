@@ -45,12 +45,12 @@ def publishable(
 
 
 def worse(candidate: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> str:
-    """Return the first reason against publication besides that nothing is better; "" if there is none."""
+    """Return the first reason against publication other than "nothing is better"; "" if there is none."""
     return next(_objections(candidate, baseline, flaky, ()), "")
 
 
 def _better_review(candidate: Attempt, baseline: Attempt) -> list[str]:
-    """Return a text on the improvement of a review, in a list; empty if there is none.
+    """Return a list with a text on the improvement of a review; empty if there is none.
 
     The scores compared are those of the first adviser that scored both attempts.
     """

@@ -55,7 +55,7 @@ def emptied(change: Change) -> Iterator[str]:
 def swallowing(change: Change) -> Iterator[str]:
     """Yield functions whose whole body is newly wrapped in `except Exception: pass` or the like.
 
-    One that was so before may move to another function of the file.
+    An old function that is wrapped like this may be renamed or moved in the file.
     """
     was = functions(change.old)
     swallowed = {name: ast.dump(old) for name, old in was.items() if _swallows(old)}

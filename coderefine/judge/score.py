@@ -1,7 +1,7 @@
 """Compare attempts by score: which gates ran, then tests, then the other gates, then size.
 
-For a step of the loop, an improvement may outweigh a loss, but not that of a passing test. For publication nothing may
-get worse (publishable.py).
+For a step of the loop, an improvement may outweigh a loss, except the loss of a passing test. For publication nothing
+may get worse (publishable.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNIMPORTED = re.compile(r"(?:cannot import name|No module named) '([\w.]+)'")
 BEFORE = ("silent", "lost", "asked", "blocked", "bad")
 """Fields of the score with priority over the line at which a test fails."""
 LABELS = {
-    "asked": "parts of what is asked for still missing",
+    "asked": "requested parts still missing",
     "blocked": "test modules that cannot be collected",
     "bad": "failing tests",
     "command": "findings of command gates",
@@ -146,9 +146,10 @@ def _depths(attempt: Attempt, baseline: Attempt) -> dict[str, tuple[int, bool, b
 
 
 def _depth(case: Case, before: Case | None) -> tuple[int, bool, bool]:
-    """Return how far a failing test got: the failing line; whether its names exist; whether another import fails.
+    """Return how far a failing test got: the failing line; whether its names exist; whether a different import fails.
 
-    Another one than at the baseline (`before`): the names of one import statement are looked up one after the other.
+    If a different name cannot be imported than at the baseline (`before`), this is progress, because Python looks up
+    the names of an import statement one after the other.
     """
     failure = case.failure
     frames = failure.frames if failure else ()
@@ -188,7 +189,7 @@ def _totals(candidate: Attempt, best: Attempt) -> str:
 
 
 def listed(ids: tuple[str, ...], most: int = 3) -> str:
-    """Join the first few of `ids`, and the number of the others."""
+    """Join the first `most` of `ids`, and append the number of the others."""
     more = len(ids) - most
     return ", ".join(ids[:most]) + (f" and {more} more" if more > 0 else "")
 

@@ -68,7 +68,7 @@ class _Known:
         return False
 
     def covers_moved(self, violation: Violation, path: str, code: str) -> bool:
-        """Return whether the violation was elsewhere in the file on the same line of code, and is there no more."""
+        """Return whether the violation was elsewhere in the file on the same line of code, and is no longer there."""
         places = self.lines.get((path, violation.what, code), ()) if violation.moves else ()
         left = next((place for place in places if self.kept[violation.what, place] > 0), None)
         if left is not None:

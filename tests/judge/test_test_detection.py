@@ -29,7 +29,7 @@ SNOOPING = [
         "pytest-in-modules",
         SUM,
         "import sys\n\n\ndef total(xs):\n    return 6 if 'pytest' in sys.modules else 5\n",
-        "asks about the tests",
+        "depends on the tests",
     ),
     Deed(
         "modules-walked",
@@ -42,13 +42,13 @@ SNOOPING = [
         "argv-pytest",
         CLI,
         CLI.replace("return 1", "return 2 if 'pytest' in sys.argv[0] else 1"),
-        "asks about the tests",
+        "depends on the tests",
     ),
     Deed("inspect-stack", SUM, "import inspect\n\n\ndef total(xs):\n    return inspect.stack()[1].lineno\n", "callers"),
     Deed("getframe", SUM, "import sys\n\n\ndef total(xs):\n    return sys._getframe(1).f_lineno\n", "callers"),
     Deed("f-back", SUM, "def total(xs):\n    return frame.f_back.f_lineno\n", "callers"),
     Deed(
-        "test-file-read", SUM, "def total(xs):\n    return open('tests/test_core.py').read()\n", "asks about the tests"
+        "test-file-read", SUM, "def total(xs):\n    return open('tests/test_core.py').read()\n", "depends on the tests"
     ),
     Deed(
         "own-run-watched",
