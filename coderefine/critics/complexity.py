@@ -1,20 +1,20 @@
 """radon's figures for one source text: cyclomatic complexity per function, maintainability index of the file.
 
 radon's visitors are slow (7.3 s for 436,000 lines, 3.2 s of them parsing), and nearly all code is within its
-limits. So cheap bounds come first, and radon itself measures only what they cannot clear.
+limits. So cheap bounds are computed first; radon measures only code that may exceed its limits according to them.
 
 Complexity: every decision point that radon counts (`if`, `elif`, loop, its `else`, `and`/`or`, comprehension and its
-`if`, `except`, `try … else`, `case`, `assert`) is written with a keyword of its own. So 1 + the keywords in a
-function's lines is at least its complexity; words in strings and comments only raise the bound.
+`if`, `except`, `try … else`, `case`, `assert`) has its own keyword. So the complexity of a function is at most 1 + the
+number of such keywords in its lines; those in strings and comments only raise the bound.
 
 index = 100/171 · (171 − 5.2 ln V − 0.23 G − 16.2 ln L + 50 sin √(2.46 · radians(C))), with V Halstead's volume, G the
-complexity, L the logical lines, C the percentage of comments. Its lower bound is computed from these:
+complexity, L the logical lines, C the percentage of comments. Its lower bound follows from these bounds:
 
-* V = N log₂ n ≤ N log₂ N, and each of the operations counted in N is written with an operator and adds at most three.
+* V = N log₂ n ≤ N log₂ N; each operation contains an operator in the text, and adds at most three to N.
 * G ≤ 2 + decision keywords + functions and classes.
-* L: each statement, `else`, `finally`, decorator and handler begins at most one logical line, and radon counts a
-  second one only where a colon stands in it that does not end it, and for what follows a semicolon.
-* The sine is concave up to π, so over a range of C it is least at one of the range's ends.
+* L: each statement, `else`, `finally`, decorator and handler begins at most one logical line; radon counts further
+  ones only for a colon that is not at the end of the line, and after a semicolon.
+* The sine is concave up to π, so its minimum over a range of C is at one of the ends of this range.
 """
 
 from __future__ import annotations
@@ -181,10 +181,10 @@ def _colons(parts: list[_Part], kept: dict[int, str]) -> int:
 
 def _sine(parts: list[_Part], lines: list[str], remarks: set[int]) -> float:
     """Return the minimum of the sine term over all shares of comments that are possible."""
-    # The least share: comments that are surely there, among as much code as possible.
+    # The smallest share: only lines that certainly are comments, among as much code as possible.
     written = {row for row, line in enumerate(lines, 1) if line.strip()}
     low = _angle(len(remarks & written), len(written - remarks))
-    # The greatest: everything that could be a comment, among the rows where other statements surely begin.
+    # The largest share: all lines that may be comments, among the rows where other statements certainly begin.
     strings = [part for part in parts if part.string]
     begins = {part.first for part in parts} - {part.first for part in strings}
     high = _angle(sum("#" in line for line in lines) + sum(len(part.rows) for part in strings), len(begins))

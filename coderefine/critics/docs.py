@@ -83,5 +83,5 @@ def described(text: str) -> set[str]:
 
 
 def _finding(rule: str, path: str, message: str, span: Span, symbol: str) -> Finding:
-    instruction = "write a docstring" if rule == "missing-docstring" else "describe the arguments that there are"
+    instruction = "write a docstring" if rule == "missing-docstring" else "describe only arguments that exist"
     return Finding("docs", rule, path, message, span, symbol, instruction=instruction)

@@ -56,7 +56,7 @@ REMOVE = "import os, sys; os.remove(sys.argv[1])"
 BEST = 5.0
 MARK = "# Drafted by "
 """How a file of drafted tests begins, until a person has reviewed them."""
-INSTRUCTION = "a drafted test may be wrong: change the code only if the test holds it to what is asked for"
+INSTRUCTION = "a drafted test may be wrong: change the code only if the test checks what was asked for"
 
 
 class Drafted:

@@ -64,7 +64,7 @@ class Pytest:
         check = self._with_canary(view, ask)
         self.spent += check.seconds
         if check.complete and not self._paced:
-            # A test that hangs says nothing about how long tests take.
+            # The duration of a hung test does not show how long tests take.
             ended = (one.seconds for one in check.cases.values() if not is_hung(one))
             self._slowest, self._paced = max(ended, default=0.0), True
             self._doubted = tuple(name for name in check.failing if "::" in name)
@@ -87,7 +87,7 @@ class Pytest:
         return replace(check, notes=(*check.notes, self._canary)) if self._canary else check
 
     def _run(self, view: View, ask: Ask) -> Check:
-        # Wall seconds of one test: much more than its CPU seconds, for it may have to wait for a processor.
+        # Wall seconds of one test: much more than its CPU seconds, because it may have to wait for a processor.
         limit = max(self._limit, WAITING * (ask.computing or 0.0))
         try:
             return self.runner(
@@ -110,11 +110,11 @@ def _denied(check: Check, view: View, config: Config) -> Iterator[str]:
     """Yield a sentence for each resource that a failing test needs but the view lacks: network, secret variables."""
     failures = [case.failure for case in check.cases.values() if case.failure and case.status.bad]
     if "network off" in view.isolation and any(one.wants_network for one in failures):
-        yield "a failing test wants the network, which is off: `--network` (network = true) lets tests use it"
+        yield "a failing test needs the network, which is off: `--network` (network = true) lets tests use it"
     text = "\n".join(one.text for one in failures)
     for name in sorted(proc.withheld(os.environ, config.pass_env) - {config.api_key_env}):
         if re.search(rf"\b{re.escape(name)}\b", text):
-            yield f'a failing test wants {name}, kept from tests as a secret: pass-env = ["{name}"] lets them see it'
+            yield f'a failing test needs {name}, kept from tests as a secret: pass-env = ["{name}"] passes it on'
 
 
 def _finding(case: Case, texts: Texts, scope: tuple[str, ...]) -> Finding:

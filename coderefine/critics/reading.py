@@ -80,21 +80,21 @@ def _remarks(
     length = last_line(node) - node.lineno + 1
     yield from _sizes(name, node, length)
     if short := _short(node):
-        yield "name", f"{name} uses {', '.join(short)}", "name them for what they hold"
+        yield "name", f"{name} uses {', '.join(short)}", "name them after their content"
     commented = any("#" in line for line in lines[node.lineno - 1 : node.end_lineno])
     if length > SILENT and not ast.get_docstring(node) and not commented:
-        yield "silent", f"{name}: {length} lines and not a word why", "say what it is for, or why it does it so"
+        yield "silent", f"{name}: {length} lines without docstring or comment", "describe its purpose or its reasons"
     if _fragment(node) and uses.get(node.name) == 1:
-        yield "fragment", f"{name} is called once and says little", "put it back where it is called"
+        yield "fragment", f"{name} is called once and does little", "inline it"
 
 
 def _sizes(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef, length: int) -> Iterator[Remark]:
     if length > LONGEST:
-        yield "long", f"{name} has {length} lines", "give a part that stands for itself a name of its own"
+        yield "long", f"{name} has {length} lines", "extract a part that makes sense alone"
     if (depth := _depth(node)) > DEEPEST:
-        yield "deep", f"{name} nests {depth} blocks", "return early, or turn the nesting into conditions"
+        yield "deep", f"{name} nests {depth} blocks", "return early, or combine nested conditions"
     if (width := len(node.args.args) + len(node.args.kwonlyargs)) > WIDEST:
-        yield "wide", f"{name} takes {width} arguments", "some of them belong together: give that a name"
+        yield "wide", f"{name} takes {width} arguments", "group those that belong together"
 
 
 def _depth(node: ast.AST) -> int:

@@ -1,4 +1,4 @@
-"""The model's review: advice by criteria in plain language. It never overrules a gate, nor declares success."""
+"""The model's review: advice by criteria in plain language. It overrides no gate and does not decide success."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Review:
         if found.dropped:
             yield f"{counted(found.dropped, 'finding')} dropped: no such code, path or criterion"
         if left_out:
-            yield f"{counted(left_out, 'file')} not read for want of room: give narrower paths"
+            yield f"{counted(left_out, 'file')} not read because the request is full: give narrower paths"
 
 
 def _artefacts(view: View, task: Task) -> list[str]:

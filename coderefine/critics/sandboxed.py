@@ -12,9 +12,9 @@ from coderefine.core import Finished, View
 from coderefine.errors import CriticError
 
 T = TypeVar("T")
-HINT = 'it runs confined: `sandbox = "off"` lets it do what you may'
+HINT = 'it runs confined: `sandbox = "off"` gives it your permissions'
 DENIED = re.compile(r"Permission denied|Read-only file system|Network is unreachable|EACCES|EROFS", re.IGNORECASE)
-"""Messages of a program that may need what the sandbox withholds."""
+"""Messages of a program that may need something that the sandbox denies."""
 
 
 class Run(Protocol):

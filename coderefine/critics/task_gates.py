@@ -17,8 +17,8 @@ from coderefine.errors import CriticError
 from coderefine.llm.context import text_of
 from coderefine.source import Definition, definitions, last_line, syntax
 
-STUB = "write this function: as it stands it says what is wanted and does nothing"
-NO_PROOF = "no test of yours judges what is written: nothing is proved but that the gates are content"
+STUB = "write this function: it is only a stub"
+NO_PROOF = "none of your tests checks the new code: it is only proved that the gates pass"
 Result = TypeVar("Result")
 
 
@@ -54,7 +54,7 @@ class RequestedCode:
         before = self._start[path]
         asked = {name for name, _ in stubs(before)}
         if not asked and (text is None or not text.strip() or _code(path, before) == _code(path, text)):
-            message = f"{path} does not hold what is asked for"
+            message = f"{path} does not contain the requested code"
             yield Finding(self.name, "request", path, message, instruction="write it, as the task says")
             return
         known = {name for name, _ in _definitions(before)} - asked

@@ -77,7 +77,7 @@ def test_tests_that_import_what_is_not_there_are_a_request(pkg: Make) -> None:
     assert "You write Python code." in seen.prompt
     assert "assert roman(9) == 'IX'" in seen.prompt, "the tests that judge are shown"
     assert "1 test flipped" in result.out
-    assert "no test of yours" not in result.out
+    assert "none of your tests" not in result.out
 
 
 @pytest.mark.thorough
@@ -128,7 +128,7 @@ def test_without_tests_drafted_ones_advise_and_prove_nothing(pkg: Make) -> None:
     assert (top / "pkg/roman.py").read_text() == RIGHT
     assert git(top, "status", "--porcelain") == "?? pkg/roman.py", "the draft is not in the tree"
     assert "2 of 2 tests drafted by the model pass, which proves nothing" in result.out
-    assert "no test of yours judges what is written" in result.out
+    assert "none of your tests checks the new code" in result.out
     assert "0 tests flipped, 0 kept" in result.out
     (kept,) = (top / ".git/coderefine/drafts").glob("*/test_drafted_roman.py")
     assert kept.read_text() == TESTS
@@ -228,7 +228,7 @@ def test_no_draft_asks_for_none(pkg: Make) -> None:
     top = pkg({"pkg/__init__.py": ""})
     result, server = write(top, [new(RIGHT)], "Roman numerals", "--no-draft")
     assert (result.code, len(server.requests)) == (0, 1), result
-    assert "no test of yours judges what is written" in result.out
+    assert "none of your tests checks the new code" in result.out
 
 
 @pytest.mark.thorough

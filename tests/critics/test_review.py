@@ -220,7 +220,7 @@ def test_a_model_that_reads_little_reviews_less_and_says_so(tmp_path: Path) -> N
     files = {f"part_{n}.py": f"x_{n} = 1\n" * 400 for n in range(5)}
     with reviewed(tmp_path, script, (NAMES,), files) as (check, _):
         assert check.total == 4.0
-        assert any("not read for want of room" in note for note in check.notes)
+        assert any("not read because the request is full" in note for note in check.notes)
     with (
         pytest.raises(CriticError, match="nothing is reviewed: the request is longer"),
         reviewed(tmp_path, [error(400, "maximum context length", code="context_length_exceeded")], (NAMES,), files),

@@ -54,7 +54,7 @@ def test_a_toml_task_writes_a_text_that_its_gate_holds_to(story: Path) -> None:
     assert "You write headlines." in first
     assert "The task: One headline for story.txt, in headline.txt.\n- At most 20 characters." in first
     assert f"=== given story.txt [{first.split('=== given story.txt [')[1][:6]}]\n{STORY}" in first
-    assert "headline.txt does not hold what is asked for" in first
+    assert "headline.txt does not contain the requested code" in first
     assert "34 characters, at most 20" in second
 
 

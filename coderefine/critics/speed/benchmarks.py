@@ -20,7 +20,7 @@ from coderefine.project import Interpreter, Place
 
 PROGRAM = Path(__file__).parents[2] / "runner" / "agent" / "measure_program.py"
 LEAST = 1e-9
-"""Seconds: a reading of zero would have no ratio."""
+"""Minimum seconds of a reading, because ratios of zero are undefined."""
 PYTHONS = ("python", "python3")
 QUICK = (
     "--benchmark-only",
@@ -29,7 +29,7 @@ QUICK = (
     "--benchmark-warmup=off",
     "--benchmark-columns=median",
 )
-"""Short runs: precision comes from many pairs, which also see what differs between processes."""
+"""Short runs: many pairs make the result precise, and also average over differences between processes."""
 SHOWN = re.compile(r"(?P<file>.+\.py):(?P<line>\d+)\((?P<name>[^<].*)\)")
 """A function as pstats and pytest-benchmark print it: the last parts of its path, first line, name."""
 PROBE = "import importlib.util as u; print(*(n for n in ('pytest_benchmark', 'xdist') if u.find_spec(n)))"
@@ -155,7 +155,7 @@ class PytestBenchmarks:
             found = self._context.run(view, (str(self._context.python), "-c", PROBE), 60.0).text.split()
             if "pytest_benchmark" not in found:
                 raise CriticError(
-                    'speed: nothing to measure by: name a command (run = "python bench.py") under '
+                    'speed: there is no benchmark: name a command (run = "python bench.py") under '
                     "[tool.coderefine.performance], "
                     f"or install pytest-benchmark for {self._context.python}"
                 )

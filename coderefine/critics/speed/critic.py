@@ -18,8 +18,8 @@ from coderefine.project import Interpreter, Place, Protection
 from coderefine.source import definitions, first_line, last_line, syntax
 
 SPOTS, SHARE = 3, 0.05
-"""How many functions are named, and the share of the time below which none is."""
-KEPT = "the patch keeps results between calls: where the benchmark repeats a call, this is what it measured"
+"""Maximum number of functions that are named, and minimum share of the time of a named function."""
+KEPT = "the patch caches results between calls: if the benchmark repeats a call, it measured this cache"
 
 ELSEWHERE = "the rest of the time is not spent in code that may be changed"
 

@@ -25,9 +25,9 @@ from coderefine.core import View
 from coderefine.errors import CriticError
 
 CONFIDENCE = 0.99
-"""Of the interval, both sides together, over all looks."""
+"""Confidence of the two-sided interval, whenever measuring stops."""
 LOOKS = (10, 16, 26, 40)
-"""Pairs after which the interval is looked at. Fewer than ten cannot give it at this confidence."""
+"""Numbers of pairs after which the interval is computed. It takes at least ten pairs at this confidence."""
 CACHE = re.compile(r"\blru_cache\b|\bcached_property\b|\bfunctools\.cache\b|@cache\b|\b_?cache\s*(?::[^=\n]+)?=")
 
 Reading = Mapping[str, float]
