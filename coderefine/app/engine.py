@@ -151,7 +151,7 @@ def open_loop(
 
             if wanted:
                 check_price(config)
-            preview = not wanted  # to show prompts no model is needed; then nothing is sent
+            preview = not wanted  # no model is needed to show prompts, because nothing is sent
             client = Client(config, memory=journal, listen=project.listen, show=show, preview=preview)
             stack.enter_context(client)
         if views is None:
@@ -242,14 +242,14 @@ def loop_parts(
 
 
 def _pools(cluster: Cluster | None) -> Callable[..., AbstractContextManager[AnyPool]]:
-    """Return what opens a pool of candidates."""
+    """Return the function that opens a pool of candidates."""
     from coderefine.runner.cold_pool import open_any_pool
 
     return cluster.open_pool if cluster else open_any_pool
 
 
 def _earlier_attempts(journal: Journal, under: Contents) -> tuple[Attempt, ...]:
-    """Return the attempts of a run that is resumed or replayed; () if it is not on the tree with which it began."""
+    """Return the attempts of a run that is resumed or replayed; () if the tree is not the one with which it began."""
     from coderefine.journal.run_list import files_at_start
 
     found = journal.attempts()

@@ -70,7 +70,7 @@ class FleetRequest:
 
 
 def read_list(file: Path) -> tuple[str, ...]:
-    """Return the repositories that `file` lists: a path, a URL or a query for many a line; `#` begins a comment.
+    """Return the repositories that `file` lists: a path, a URL or a query per line; `#` begins a comment.
 
     Paths are relative to the folder of `file`; for queries see `hosted.repositories`. Raises UsageError, PublishError.
     """
@@ -85,13 +85,13 @@ def read_list(file: Path) -> tuple[str, ...]:
         else:
             places.append(line if REMOTE.match(line) else str((file.parent / line).resolve()))
     if not places:
-        raise UsageError(f"{file} lists no repository: write one path, URL or query a line")
+        raise UsageError(f"{file} lists no repository: write one path, URL or query per line")
     return tuple(dict.fromkeys(places))
 
 
 @dataclass(frozen=True, slots=True)
 class FleetRecord:
-    """The record of a fleet in `folder`: the command, and each repository's result as it ended."""
+    """The record of a fleet in `folder`: the command, and the result of each repository once it has ended."""
 
     folder: Path
 
@@ -100,7 +100,7 @@ class FleetRecord:
         return self.folder / "record.jsonl"
 
     def open(self, command: Sequence[str], *, resume: bool, only_failed: bool) -> None:
-        """Begin a new record and keep the earlier one beside it; or go on with it, if it fits. Raises UsageError."""
+        """Begin a new record, renaming an earlier one; or continue that. Raises UsageError for another command."""
         words = [masked(word) for word in command]
         if not (resume or only_failed):
             storage.make_folder(self.folder)
@@ -111,7 +111,7 @@ class FleetRecord:
         if recorded is None:
             raise UsageError(f"{self.folder} has no record of a fleet: begin one without --resume and --only-failed")
         if resume and recorded != words:
-            raise UsageError(f"{self.folder} is a fleet of `{' '.join(recorded)}`: --resume goes on with that")
+            raise UsageError(f"{self.folder} is a fleet of `{' '.join(recorded)}`: --resume continues only that")
 
     def add(self, result: FleetResult) -> None:
         self._add(asdict(result))
@@ -121,7 +121,7 @@ class FleetRecord:
         return (FleetResult(**line) for line in self._lines() if "location" in line)
 
     def to_run(self, locations: Iterable[str], *, resume: bool, only_failed: bool) -> Iterator[FleetResult]:
-        """Yield where to begin: an empty result, or that of an interrupted run, which can be resumed."""
+        """Yield a result for each repository to run: an empty one, or that of an interrupted run, to be resumed."""
         past = {result.location: result for result in self.results()}
         for location in locations:
             last = past.get(location, FleetResult(location, INTERRUPTED))
@@ -152,12 +152,12 @@ class FleetRecord:
 
 @dataclass(slots=True)
 class Fleet:
-    """A fleet at work: its runs, and the money that is left for them."""
+    """Runs the command in all repositories and divides the money among these runs."""
 
     record: FleetRecord
     request: FleetRequest
     spent: float = 0.0
-    """Dollars spent, and those that runs under way may still spend."""
+    """Dollars spent, including those that unfinished runs may still spend."""
     _stopping: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _children: set[subprocess.Popen[bytes]] = field(default_factory=set)
@@ -166,7 +166,7 @@ class Fleet:
     def run(self, begun: Iterable[FleetResult], listen: Callable[[FleetResult], None]) -> None:
         """Run the command in each repository of `begun`; record each result and pass it to `listen` as it comes.
 
-        A result in `begun` that has a run is of an interrupted one, which is resumed.
+        If a result in `begun` names an interrupted run, this run is resumed.
         """
         with ThreadPoolExecutor(self.request.jobs) as pool:
             futures = [pool.submit(self._run, result) for result in begun]
@@ -190,7 +190,7 @@ class Fleet:
                 raise
 
     def _run(self, result: FleetResult) -> FleetResult:
-        """Run the command in one repository; whatever happens there is a result."""
+        """Run the command in one repository; an error is returned as a result."""
         began, share = time.monotonic(), 0.0
         try:
             top = self._checked_out(result) if REMOTE.match(result.location) else Path(result.location)
@@ -200,7 +200,7 @@ class Fleet:
             result = self._judged(replace(result, usd=share), top)
         except (CoderefineError, OSError) as error:
             result = replace(result, status=FAILED, detail=masked(str(error)), usd=share, code=2)
-        except Exception as error:  # one repository never ends the fleet
+        except Exception as error:  # an error in one repository must not end the fleet
             result = replace(result, status=FAILED, detail=f"a bug in coderefine: {error!r}", code=3, usd=share)
         with self._lock:
             self.spent += result.usd - share
@@ -208,9 +208,9 @@ class Fleet:
         return replace(result, status=status, seconds=round(time.monotonic() - began, 1))
 
     def _checked_out(self, result: FleetResult) -> Path:
-        """Clone or fetch the repository; one connection to a host at a time, again later if it fails."""
+        """Clone or fetch the repository; use one connection per host at a time, and try again later if it fails."""
         top = self.record.folder / "repositories" / result.name
-        if result.run:  # it goes on with the tree that it began with
+        if result.run:  # a resumed run needs the tree with which it began
             return top
         storage.make_folder(top.parent)
         with self._hosts[urlsplit(result.location).netloc]:
@@ -233,7 +233,7 @@ class Fleet:
         return top
 
     def _reserve(self, top: Path) -> float:
-        """Set aside what the run in `top` may spend, and return it."""
+        """Reserve the dollars that the run in `top` may spend, and return them."""
         if self.request.max_cost is None or self.request.command[0] == "check":
             return 0.0
         own, budget = config.load(top).max_cost, self.request.max_cost
@@ -257,7 +257,7 @@ class Fleet:
             detail = complaint or last or f"exit {code}, and no report"
             # A run that was interrupted early has no report, and is resumed.
             run = [result.run, *sorted(set(names()) - set(earlier))][-1]
-            usd = result.usd if run else 0.0  # one that was refused at once has spent nothing
+            usd = result.usd if run else 0.0  # a run that was refused at once has spent nothing
             return replace(result, status=FAILED, detail=masked(detail), code=code or 3, usd=usd, run=run)
         usd = found.get("cost", {}).get("usd", 0.0)
         status, detail = read_report(found, code, complaint)
@@ -265,14 +265,14 @@ class Fleet:
         return self._kept(replace(result, usd=result.usd if usd is None else usd), top, found.get("diff") or "")
 
     def _words(self, result: FleetResult) -> list[str]:
-        """Return the arguments of a run, with what it may spend."""
+        """Return the arguments of a run, with the dollars that it may spend."""
         name, *more = ("resume", result.run) if result.run else self.request.command
         if self.request.max_cost is not None and name not in ("check", "resume"):
             more = ["--max-cost", f"{result.usd:.6f}", *more] if result.usd else ["--no-model", *more]
         return [name, "--format", "json", *more]
 
     def _kept(self, result: FleetResult, top: Path, diff: str) -> FleetResult:
-        """Keep the patch of a run, and the page about it, in the fleet's folder."""
+        """Store the patch of a run, and the page about it, in the fleet's folder."""
         if diff:
             patch = self.record.folder / "patches" / f"{result.name}.patch"
             _write(patch, diff)

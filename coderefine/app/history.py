@@ -44,12 +44,12 @@ def undo(run: str, listen: Listen) -> str:
         repository = open_repository(listen)
         last = run or next((item.run for item in runs(repository) if item.publication), "")
         if not last:
-            raise JournalError("no run has written anything that is not undone already")
+            raise JournalError("nothing to undo: no run has written a patch that is not undone already")
         return take_back(Journal.load(repository, last))
 
 
 def details(journal: Journal) -> list[str]:
-    """Return what `coderefine show` prints of a run: its attempts, how it ended, what it wrote, further commands."""
+    """Return the lines of `coderefine show`: the run's attempts, its end, the files written, further commands."""
     attempts = journal.attempts()
     written = journal.publication()
     undo_it = f"; undo: coderefine undo {journal.run}" if written else ""
@@ -65,7 +65,7 @@ def details(journal: Journal) -> list[str]:
 
 
 def recorded_report(journal: Journal) -> RunReport:
-    """Return the end of a recorded run; of one that did not end, what it had found so far.
+    """Return the outcome of a recorded run; if it did not end, its results so far.
 
     Raises JournalError when it recorded no attempt.
     """
@@ -79,7 +79,7 @@ def recorded_report(journal: Journal) -> RunReport:
         start,
         start,
         Stop.INTERRUPTED,
-        journal.failure() or f"killed or interrupted; coderefine resume {journal.run} goes on",
+        journal.failure() or f"killed or interrupted; coderefine resume {journal.run} continues it",
         remaining=start.findings,
         attempts=attempts,
     )
@@ -129,7 +129,7 @@ def recorded(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Reques
     repository = open_repository(listen)
     journal = Journal.load(repository, run)
     if journal.ending() is None:
-        raise JournalError(f"run {journal.run} has not ended: `coderefine resume {journal.run}` goes on with it")
+        raise JournalError(f"run {journal.run} has not ended: `coderefine resume {journal.run}` continues it")
     meta = journal.meta
     given = _settings(journal, meta.config["flags"])
     settings = {**given, **_table(meta.config.get("settings")), **({"task": given["task"]} if "task" in given else {})}

@@ -196,7 +196,7 @@ def _broken_tests(
         return ()
     before = hidden(project.place.top, known(project.place.top, since))
     if any(before.get(path, b"") is None for path in tests):
-        return tuple(sorted(failing))  # among them are new ones, which that commit could not run
+        return tuple(sorted(failing))  # some of the tests are new and do not exist in that commit
     pytest = [critic for critic in gates(project) if critic.name == "pytest"]
     earlier = critique(SnapshotViews(opened, before), pytest, Patch(), replace(ask, coverage=False))
     return tuple(sorted(failing - _failing(earlier)))
@@ -243,9 +243,9 @@ def _publish(state: Staged, proved: Proved) -> Published:
 
 
 def _only_in_the_tree(repository: Repository, proved: Proved) -> list[str]:
-    """Return the files that the patch makes as they are in HEAD, if the index does not hold what the commit has.
+    """Return the files that the patch makes equal to HEAD, if the content to commit is in a temporary index only.
 
-    That is so for `git commit -a`: when the commit is refused, git forgets the index that it made for it.
+    That is so for `git commit -a`: when the hook refuses the commit, git deletes the index that it made for it.
     """
     index = os.environ.get("GIT_INDEX_FILE", "")
     if not index or (repository.top / index).resolve() == (repository.git_dir / "index").resolve():

@@ -37,7 +37,7 @@ class Choice:
 
     @property
     def index(self) -> int:
-        """Return its place among the alternatives of its offer."""
+        """Return its index among the alternatives of its offer."""
         summaries = [one.patch.summary for one in self.offer.alternatives]
         return summaries.index(self.alternative.patch.summary)
 
@@ -112,14 +112,14 @@ def _merged(
 
 
 def agreeing(project: Project, choices: Sequence[Choice], expression: str) -> list[Choice]:
-    """Return the alternatives in `choices` with whose patch `expression` is true.
+    """Return those of `choices` whose patch makes `expression` true.
 
-    Raises UsageError if it is no expression, or cannot be evaluated with any of them (an undefined name, say).
+    Raises UsageError if it is not an expression, or cannot be evaluated with any patch (an undefined name, say).
     """
     try:
         ast.parse(expression, mode="eval")
     except SyntaxError as error:
-        raise UsageError(f"--that is no Python expression ({error.msg}): {expression}") from error
+        raise UsageError(f"--that is not a Python expression ({error.msg}): {expression}") from error
     return [choice for choice in choices if _holds(project, choice, expression)]
 
 

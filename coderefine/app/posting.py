@@ -137,7 +137,7 @@ def _posted(target: PostingTarget, bundle: Bundle) -> str:
     secret, pull = hosted.token(target.host), target.pull
     if not secret or not pull.repo:
         line = "nothing was posted: no token (GITHUB_TOKEN, GITLAB_TOKEN) or no --repo"
-        if target.distrust:  # posting is all that this run is for
+        if target.distrust:  # posting is the only purpose of this run
             raise UsageError(line)
         return line
     if target.host == "gitlab":

@@ -183,7 +183,7 @@ def _own_settings(given: GivenPatch, tests: Mapping[str, bytes | None], project:
         here = file.read_bytes() if file.is_file() else None
         before = given.under.get(path, here)
         if _table(before) != _table(tests[path]):
-            yield f"{path} changes [tool.coderefine], which says how patches are judged"
+            yield f"{path} changes [tool.coderefine], which configures how patches are judged"
 
 
 def _table(data: bytes | None) -> object:

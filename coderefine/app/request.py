@@ -42,7 +42,7 @@ class Destination:
 
     @property
     def on_head(self) -> str:
-        """Return the option with which HEAD plus the patch is proved and committed; "" if the working tree is."""
+        """Return the option by which HEAD plus the patch is proved and committed; "" if the working tree is proved."""
         found = {"--commit": self.commit, "--branch": self.branch, "--pull-request": self.pull_request}
         return next((name for name, given in found.items() if given), "")
 
@@ -58,7 +58,7 @@ class Destination:
         if self.commit and (words := repository.under_way()):
             raise UsageError(f"{words} is under way, and a commit now would end it: finish it first, or use --patch")
         if self.patch and not os.access(Path(self.patch).absolute().parent, os.W_OK):
-            raise UsageError(f"--patch {self.patch}: {Path(self.patch).absolute().parent} is no folder to write to")
+            raise UsageError(f"--patch {self.patch}: {Path(self.patch).absolute().parent} is not a folder to write to")
         if self.on_head:
             self._check_branch(repository)
             self._check_in_head(repository, paths)

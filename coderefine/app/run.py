@@ -105,7 +105,7 @@ def run(
     with lock(repository):
         if recovered := recover(repository):
             if under is not None:
-                raise PublishError(f"{recovered}, so the tree is not what was looked at: run again")
+                raise PublishError(f"{recovered}, so the tree differs from the one that was read: run again")
             project.listen(Event("note", recovered))
         journal = earlier or _new_journal(repository, project, request)
         with _end_recorded(journal, request):
@@ -169,7 +169,7 @@ def _end_recorded(journal: Journal, request: Request) -> Iterator[None]:
 
 
 def _how_to_go_on(journal: Journal, request: Request) -> str:
-    return f"run `{request.again}` again" if request.again else f"coderefine resume {journal.run} goes on"
+    return f"run `{request.again}` again" if request.again else f"coderefine resume {journal.run} continues it"
 
 
 def _without_repository(place: Place) -> SurroundingsError:

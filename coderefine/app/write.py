@@ -101,12 +101,12 @@ def _check_writable(place: Place, wanted: Sequence[str], protection: Protection)
     for path in wanted:
         reason = everywhere.reason(path) or (f"{path} is a folder" if (place.top / path).is_dir() else "")
         if reason:
-            raise UsageError(f"--into {reason}: coderefine writes code, not what judges it")
+            raise UsageError(f"--into {reason}: coderefine writes code, but not its tests and configuration")
 
 
 def _existing_test(path: str, place: Place) -> str:
     if not Path(path).exists():
-        raise UsageError(f"--tests {path} does not exist: tests that judge have to be there before what they judge")
+        raise UsageError(f"--tests {path} does not exist: acceptance tests must exist before the code is written")
     return _relative(path, place)
 
 
@@ -125,12 +125,12 @@ def _drafts(
         return {"drafts": wanted and not judged}
     path = _relative(keep, place)
     if judged or not wanted:
-        why = f"{judged[0]} judges what is written" if judged else "--no-draft says so"
+        why = f"{judged[0]} judges the new code" if judged else "--no-draft is given"
         raise UsageError(f"--keep-draft {keep}: no tests are drafted, {why}")
     if (place.top / path).exists():
         raise UsageError(f"--keep-draft {keep} exists already: drafts go into a new file")
     if not _is_collected(path, place, protection):
-        raise UsageError(f"--keep-draft {keep}: pytest would not take it for tests, call it test_….py")
+        raise UsageError(f"--keep-draft {keep}: pytest would not collect it, call it test_….py")
     return {"drafts": True, "drafted": path}
 
 
@@ -163,5 +163,5 @@ def _goal(request: str, where: str, specification: Sequence[str], judged: Sequen
 def _is_file(request: str) -> bool:
     try:
         return bool(request) and "\n" not in request and Path(request).is_file()
-    except OSError:  # a long sentence is no file name
+    except OSError:  # a long sentence is not a file name
         return False
