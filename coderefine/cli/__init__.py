@@ -25,7 +25,7 @@ def main(argv: list[str] | None = None) -> None:
     code = _clean(given)
     if code is not None:
         sys.stderr.flush()
-        os._exit(code)  # an orderly end takes longer than reading the index
+        os._exit(code)  # sys.exit would take longer than the whole check of the hook
     interrupt_on_signals()
     sys.exit(_guarded(given))
 
@@ -61,12 +61,12 @@ def _guarded(argv: list[str] | None) -> int:
     except CoderefineError as error:
         return _fail(str(error), error.exit_code)
     except BrokenPipeError:
-        # The reader (`| head`) left: not our failure, but not a success to report either.
+        # The reader of our output (`| head`) has ended: this is neither our failure nor a success.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINDINGS
     except OSError as error:
         return _fail(refused(error), USAGE)
-    except Exception:  # the boundary: whatever is left is our bug, and must not look like a verdict
+    except Exception:  # any other exception is our bug, and must not look like a verdict
         import traceback
 
         traceback.print_exc()

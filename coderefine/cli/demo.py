@@ -19,8 +19,8 @@ from coderefine.errors import SurroundingsError, UsageError
 
 @click.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("-q", "--quiet", is_flag=True, help="Only the exit code and the folder's name.")
-@click.option("--no-model", is_flag=True, help="Never ask a model, even with a key in the environment.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the folder's name; the exit code is the result.")
+@click.option("--no-model", is_flag=True, help="Use no model, even with a key in the environment.")
 def demo(folder: Path | None, *, quiet: bool, no_model: bool) -> int:
     """Make a small git repository with failing tests and lint (in FOLDER, default: a temporary one) and fix it."""
     place = _made(folder)

@@ -16,11 +16,11 @@ from coderefine.reports.fleet import FleetResult
 JOBS = max(1, proc.processors() // 2)
 FLEET = (
     option("--folder", "DIR", "Keep the record, clones, patches and reports here (default: FILE.fleet)."),
-    option("--jobs", "N", "Run so many at once (default: one for two processors).", ONE_OR_MORE, default=JOBS),
-    option("--max-cost", "USD", "Spend at most so many dollars on all runs together.", AMOUNT),
-    option("--repo-timeout", "SECONDS", "Kill a run after so long (default 3600).", AMOUNT, default=3600.0),
-    click.option("--resume", is_flag=True, help="Go on with an interrupted fleet."),
-    click.option("--only-failed", is_flag=True, help="Run again where the run failed."),
+    option("--jobs", "N", "Run N at once (default: one for each two processors).", ONE_OR_MORE, default=JOBS),
+    option("--max-cost", "USD", "Spend at most USD dollars on all runs together.", AMOUNT),
+    option("--repo-timeout", "SECONDS", "Kill a run after SECONDS (default 3600).", AMOUNT, default=3600.0),
+    click.option("--resume", is_flag=True, help="Continue an interrupted fleet."),
+    click.option("--only-failed", is_flag=True, help="Run again in the repositories whose run failed."),
 )
 
 
@@ -41,7 +41,7 @@ def fleet(
 ) -> int:
     """Run COMMAND (fix, check, write or prove) in every repository that FILE lists.
 
-    A line of it is a path, a URL, or a query for many: `github:org:acme language:python` (a search of GitHub),
+    Each line is a path, a URL, or a query for several: `github:org:acme language:python` (a search of GitHub),
     `gitlab:acme/tools?topic=python` (the projects of a group).
 
     Exit code 0 when every run ended with 0, 2 when one failed, else 1.
@@ -61,7 +61,7 @@ def fleet(
     try:
         Fleet(record, request, spent=sum(result.usd for result in record.results())).run(begun, listen)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted: the same command with --resume goes on") from None
+        raise KeyboardInterrupt("interrupted: continue with the same command and --resume") from None
     shown = [results[location] for location in locations if location in results]
     click.echo(report.table(shown, width))
     click.echo(f"page: {record.write_page(shown)}")

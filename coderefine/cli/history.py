@@ -90,7 +90,7 @@ def _line(summary: Summary) -> str:
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(summary.meta.created))
     if summary.trouble:
         return f"{summary.run}  {summary.trouble}"
-    stop = summary.stop.value if summary.stop else "killed or interrupted: coderefine resume goes on"
+    stop = summary.stop.value if summary.stop else "killed or interrupted: coderefine resume continues it"
     parts = (
         summary.run,
         when,

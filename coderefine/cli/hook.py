@@ -30,11 +30,11 @@ def hook() -> None:
 @hook.command()
 @click.argument("names", nargs=-1, type=click.Path())
 @option(
-    "--hook-timeout", "SECONDS", "Stop tests and repairs after so long (default 20).", click.FloatRange(1), default=20.0
+    "--hook-timeout", "SECONDS", "Stop tests and repairs after SECONDS (default 20).", click.FloatRange(1), default=20.0
 )
 @click.option("--push", is_flag=True, help="Check what is pushed instead of what is staged.")
-@click.option("--fix/--no-fix", default=True, help="Repair the files where a repair can be proved.")
-@click.option("--model/--no-model", "ask", default=False, help="Let a model help (by default none is asked).")
+@click.option("--fix/--no-fix", default=True, help="Repair the files if a repair can be proved.")
+@click.option("--model/--no-model", "ask", default=False, help="Let a model help (default: no).")
 @options(GATES, OUTPUT)
 def run(  # one parameter per flag that is no configuration key
     names: tuple[str, ...],
@@ -65,10 +65,10 @@ def run(  # one parameter per flag that is no configuration key
             if found.clean:
                 continue
             if not found.repaired:
-                # Tests that it breaks in other files are not findings.
+                # Tests in other files that the state breaks are not findings.
                 broken = f"it breaks {counted(len(found.broken), 'test')}" if found.broken else ""
                 display.checks(found.checks, refusal(state.commit, failures(found.checks) or broken))
-            return 1  # after a repair, too: it has to be looked at before the commit
+            return 1  # after a repair, too: the user has to review it before the commit
     return 0
 
 

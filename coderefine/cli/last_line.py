@@ -1,4 +1,4 @@
-"""The last line of a report, if "all checks pass" would not be about the user's tree; and the exit code."""
+"""The last line of a report if it must not be "all checks pass" (the tree is not patched); and the exit code."""
 
 from __future__ import annotations
 

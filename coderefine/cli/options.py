@@ -77,13 +77,13 @@ LOOP = (
     option("--max-iterations", "N", "Ask the model in at most N rounds (default 6; 0: never).", COUNT),
     option("--max-requests", "N", "Send at most N requests (default 12; 0: none).", COUNT),
     option("--max-tokens", "N", "Use at most N tokens, prompts and replies together (default 200000).", COUNT),
-    option("--max-cost", "USD", "Spend at most so many dollars (default 1).", AMOUNT),
-    option("--timeout", "SECONDS", "End the whole run after so long (default 600).", AMOUNT),
+    option("--max-cost", "USD", "Spend at most USD dollars (default 1).", AMOUNT),
+    option("--timeout", "SECONDS", "End the whole run after SECONDS (default 600).", AMOUNT),
     click.option(
         "--search/--no-search", default=None, help="Search for repairs offline, without a model (default: yes)."
     ),
     option("--search-time", "SECONDS", "Seconds for the offline search (default 30; 8 if a model follows).", AMOUNT),
-    option("--model", "NAME", "Ask this model when ruff and the offline search can do no more."),
+    option("--model", "NAME", "Use this model when ruff and the offline search find no more repairs."),
     option(
         "--criteria",
         "NAME|TEXT",
@@ -91,7 +91,7 @@ LOOP = (
         "configuration, or a sentence.",
         multiple=True,
     ),
-    option("--samples", "N", "Ask for N answers in each round (default: as --policy has it).", ONE_OR_MORE),
+    option("--samples", "N", "Ask for N answers in each round (default: that of --policy).", ONE_OR_MORE),
     option(
         "--sandbox",
         None,
@@ -102,22 +102,22 @@ LOOP = (
     option(
         "--accept",
         None,
-        "Write only what is clearly right (proved, the default), or the first patch that may be (plausible).",
+        "Write only a patch that is clearly right (proved, the default), or the first that may be right (plausible).",
         click.Choice(ACCEPTS),
     ),
     option(
         "--policy",
         None,
-        "Choose the strategy by which the model is asked (default coderefine).",
+        "Choose the strategy of the requests to the model (default coderefine).",
         click.Choice(POLICIES),
     ),
-    option("--base-url", "URL", "Ask this OpenAI-compatible server."),
-    click.option("--no-model", is_flag=True, help="Never ask a model, even with a key in the environment."),
+    option("--base-url", "URL", "Use the models of this OpenAI-compatible server."),
+    click.option("--no-model", is_flag=True, help="Use no model, even with a key in the environment."),
     click.option("--stream/--no-stream", default=None, help="Ask the server to stream its replies."),
     click.option(
         "--show-prompts",
         is_flag=True,
-        help="Print every request before it is sent; without a model, what the first would be.",
+        help="Print every request before it is sent; without a model, print the first one.",
     ),
 )
 PROOF = (

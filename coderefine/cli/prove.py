@@ -23,7 +23,7 @@ WHICH = (
     click.option("--worktree", is_flag=True, help="Judge all uncommitted changes (the default)."),
     click.option("--apply", "apply", is_flag=True, help="Write the patch to the working tree if it is proved."),
     click.option("--minimise", is_flag=True, help="Find the smallest part that is still proved, and take only that."),
-    click.option("--repair", is_flag=True, help="Where it is not proved, go on from it as `fix` does."),
+    click.option("--repair", is_flag=True, help="If it is not proved, continue from it as `fix` does."),
 )
 
 

@@ -24,17 +24,17 @@ from coderefine.publishers.hosts.bundle import Bundle
 
 FOLDER = click.Path(file_okay=False)
 PULL = (
-    option("--base", "REF", "What the pull request is merged into (default: as the CI event says)."),
+    option("--base", "REF", "What the pull request is merged into (default: from the CI event)."),
     option("--head", "REF", "The pull request's newest commit, which must be checked out (default: HEAD)."),
     option("--host", None, "The service that the pull request is on.", click.Choice(["github", "gitlab"])),
-    option("--repo", "OWNER/NAME", "The repository there (default: as the CI event says)."),
-    option("--pull number", "N", "The number of the pull request (default: as the CI event says).", click.IntRange(1)),
+    option("--repo", "OWNER/NAME", "The repository there (default: from the CI event)."),
+    option("--pull number", "N", "The number of the pull request (default: from the CI event).", click.IntRange(1)),
     option("--out", "DIR", "Write what was proved into this folder, for a second stage.", FOLDER),
     option("--from artifact", "DIR", "Only post what a first stage wrote into this folder.", FOLDER),
     click.option("--verdict", is_flag=True, help="Judge the pull request itself, too; post the verdict as a check."),
     click.option("--style", is_flag=True, help="Suggest repairs of ruff's and radon's findings, too."),
     click.option(
-        "--post/--no-post", default=True, help="Post on the pull request where there is one and a token (default: yes)."
+        "--post/--no-post", default=True, help="Post on the pull request if there is one and a token (default: yes)."
     ),
     click.option("--push", is_flag=True, help="Commit the patch on the pull request's branch."),
     click.option("--pull-request", "open_", is_flag=True, help="Open a pull request against its branch."),

@@ -20,7 +20,7 @@ from coderefine.cli.screen import screen
 @click.option(
     "--draft/--no-draft",
     default=True,
-    help="Let the model draft tests where there are none; they advise, and prove nothing.",
+    help="Let the model draft tests if there are none; they are advice, and prove nothing.",
 )
 @option("--keep-draft", "FILE", "Write the drafted tests that pass into this new file.")
 @options(GATES, LOOP, PROOF, CLUSTER, DESTINATION, OUTPUT)
@@ -39,7 +39,7 @@ def write(  # one parameter per flag of its own
     """Write what REQUEST asks for into files, new ones too, and nothing else.
 
     REQUEST is prose or the path of a specification; without it, the stubs and docstrings in the files and the tests
-    that import them say what is wanted.
+    that import them are the specification.
     """
     place, task = write_task(request, into, tests, draft=draft, keep_draft=keep_draft)
     asked = request_of(given, task=str(task))

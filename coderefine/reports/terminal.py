@@ -149,7 +149,7 @@ def run_details(
     if failed:
         yield f"ended     {failed}"
     elif outcome is None:
-        yield "ended     killed or interrupted: `coderefine resume` goes on without paying twice"
+        yield "ended     killed or interrupted: `coderefine resume` continues without paying twice"
     if outcome is not None:
         yield from _ending(outcome)
     if wrote:

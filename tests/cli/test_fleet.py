@@ -89,7 +89,7 @@ def test_an_interrupted_fleet_goes_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     said = end(process)
     assert said.code == 130
-    assert "--resume goes on" in said.err
+    assert "--resume continues" in said.err
 
     other = coderefine(*command, "--resume", "--", "check", cwd=tmp_path)
     assert other.code == 2

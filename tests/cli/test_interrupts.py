@@ -61,7 +61,7 @@ def test_a_sleeping_baseline_is_interrupted_at_once(tmp_path: Path, case: str) -
     assert result.code == 130, result
     assert time.monotonic() - began < 30.0, "two seconds on a machine that does nothing else; the test sleeps for sixty"
     (line,) = result.lines
-    assert re.fullmatch(r"coderefine: interrupted; nothing was written; coderefine resume [\w-]+ goes on", line)
+    assert re.fullmatch(r"coderefine: interrupted; nothing was written; coderefine resume [\w-]+ continues it", line)
     assert "Traceback" not in result.err
     assert gone(mark), descendants(mark)
     assert state(top) == before

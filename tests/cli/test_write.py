@@ -302,7 +302,7 @@ def test_tests_of_other_things_are_no_task(pkg: Make) -> None:
         (("x", *INTO, "--keep-draft", "tests/test_new.py"), "no tests are drafted, tests/test_roman.py judges"),
         (("x", "--into", "pkg/a.py", "--keep-draft", "tests/test_roman.py"), "exists already"),
         (("x", "--into", "pkg/a.py", "--keep-draft", "tests/new.py"), "call it test_"),
-        (("x", "--into", "pkg/a.py", "--keep-draft", "test_a.py", "--no-draft"), "--no-draft says so"),
+        (("x", "--into", "pkg/a.py", "--keep-draft", "test_a.py", "--no-draft"), "--no-draft is given"),
     ],
 )
 def test_an_impossible_request_is_refused_before_the_model_is_asked(
