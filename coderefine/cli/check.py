@@ -20,7 +20,7 @@ def check(
     quiet: bool,
     **given: object,
 ) -> int:
-    """Run the gates on PATHs (default: this folder) and list what they find; exit 1 if anything."""
+    """Run the gates on PATHs (default: this folder) and list what they find; exit 1 if they find anything."""
     with screen(quiet=quiet, format_=format_) as display:
         checks = engine.check(find_project(paths, settings(given), display.listen))
         display.checks(checks)

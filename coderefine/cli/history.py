@@ -21,7 +21,7 @@ RUN = click.argument("run", required=False, default="")
 
 
 @click.command()
-@click.option("-n", "--number", default=20, type=click.IntRange(1), help="How many (default 20).")
+@click.option("-n", "--number", default=20, type=click.IntRange(1), help="List at most this many (default 20).")
 def log(number: int) -> int:
     """List earlier runs, newest first."""
     for summary in islice(runs(history.open_repository(note)), number):
@@ -33,7 +33,9 @@ def log(number: int) -> int:
 @RUN
 @click.option("--diff", is_flag=True, help="Show the best attempt's patch too.")
 @click.option("--prompts", is_flag=True, help="Show every request that was sent, and its answer.")
-@click.option("--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write a page about it.")
+@click.option(
+    "--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write a page about the run."
+)
 def show(run: str, *, diff: bool, prompts: bool, html: Path | None) -> int:
     """Show one RUN (default: the newest): attempts, verdicts, evidence."""
     journal = Journal.load(history.open_repository(note), run)

@@ -47,7 +47,7 @@ def run(  # one parameter per flag that is no configuration key
     quiet: bool,
     **given: object,
 ) -> int:
-    """Check the staged files as they are staged; exit 1 when something is found, or a file was repaired.
+    """Check the staged files as they are staged. Exit 1 if something is found, or a file was repaired.
 
     Nothing is ever staged. With NAMES (pre-commit passes them) only these files are checked.
     """
@@ -79,7 +79,7 @@ def _print_repair(display: Screen, commit: str, result: RunResult) -> None:
 @hook.command()
 @click.option("--push", is_flag=True, help="Install a pre-push hook too.")
 def install(*, push: bool) -> int:
-    """Write a pre-commit hook that runs coderefine; where a hook exists already, leave it alone (exit 2)."""
+    """Write a pre-commit hook that runs coderefine. An existing hook is left alone (exit 2)."""
     for name in ("pre-commit", *(("pre-push",) if push else ())):
         click.echo(f"wrote {install_hook(name)}; `git commit --no-verify` skips it")
     return 0

@@ -37,7 +37,7 @@ GATES = (
     option("--gate gates", "NAME", "Run only this gate (repeatable).", multiple=True),
     option("--select", "RULES", "Select these ruff rules (comma separated).", multiple=True),
     option("--ignore", "RULES", "Ignore these ruff rules (comma separated).", multiple=True),
-    option("--max-complexity", "N", "Allow a function this complexity (default 10).", ONE_OR_MORE),
+    option("--max-complexity", "N", "Allow functions of complexity up to N (default 10).", ONE_OR_MORE),
     option(
         "--python", "PATH", "Use this interpreter of the project (default: the one that `coderefine doctor` names)."
     ),
@@ -60,7 +60,7 @@ CLUSTER = (
     option(
         "--cluster-install",
         "FILE",
-        "Build an environment on the workers from this lock file (requirements that pip can read), once for each.",
+        "Build an environment on the workers from this lock file (requirements that pip can read), once per worker.",
         click.Path(exists=True, dir_okay=False, resolve_path=True),
     ),
 )

@@ -13,10 +13,8 @@ from coderefine.cli.screen import screen
 
 @click.command()
 @click.argument("request", required=False, default="")
-@option(
-    "--into", "PATH", "Write into this file, a new one or one that is there (repeatable).", multiple=True, required=True
-)
-@option("--tests", "PATH", "Let these tests judge what is written (default: those that import it).", multiple=True)
+@option("--into", "PATH", "Write into this file, new or existing (repeatable).", multiple=True, required=True)
+@option("--tests", "PATH", "Use these acceptance tests (default: those that import the files).", multiple=True)
 @click.option(
     "--draft/--no-draft",
     default=True,
@@ -36,7 +34,7 @@ def write(  # one parameter per flag of its own
     show_prompts: bool,
     **given: object,
 ) -> int:
-    """Write what REQUEST asks for into files, new ones too, and nothing else.
+    """Write the code that REQUEST describes into files, new ones too, and change nothing else.
 
     REQUEST is prose or the path of a specification; without it, the stubs and docstrings in the files and the tests
     that import them are the specification.
