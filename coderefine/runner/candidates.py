@@ -71,7 +71,8 @@ class Comparison:
     def _pairs(self, number: int, kinds: str) -> Iterator[tuple[str, str]]:
         """Yield the results without and with candidate `number` of the calls of `kinds`.
 
-        Variants that do not end in the unchanged program are left out: they have no result that could be kept.
+        Variants that do not end in the unchanged program are left out, because a candidate cannot preserve their
+        results.
         """
         every = zip(self.codes.get(0, ()), self.codes.get(number, ()), self.kinds, strict=False)
         rows = (row for row in every if row[0] != ENDLESS or row[2] not in "PF")
@@ -121,8 +122,8 @@ class Watched:
 class Candidate:
     """An edit to judge: repo-relative path -> whole new content (None deletes), applied to the pool's tree.
 
-    `rough`: a failure may be reported although only what the tests call was changed, not what ran during the import.
-    `first`: the tests that run first, in place of those of the plan.
+    `rough`: a failure counts even if only functions were replaced, and code that ran during the import was not
+    repeated. `first`: the tests that run first, in place of those of the plan.
     """
 
     number: int
@@ -138,13 +139,13 @@ Then = Sequence[str] | Callable[[Candidate], Sequence[str]] | None
 class Plan:
     """Which tests a candidate must pass, in two stages, each in a fresh child and in collection order.
 
-    1. `first`: test ids that must pass, run alone, unless the candidate has its own. 2. Those of `then` (ids, a
-    function of the candidate, or None for all collected tests) that reach the edit.
-    `known`: ids that may keep failing. `keep_going`: run all of `first` even when one fails, so that behaviours can be
-    compared; otherwise the first failure ends the stage. `retry`: share of the judging time that may be used to run
-    hung candidates again with a longer limit. `fastest`: "warm" excludes the hot server. `many`: the candidates
-    are so many, or take so long, that they are worth the workers of a cluster. `ends`: time (monotonic) at which what
-    is still running is given up, and the verdicts end.
+    1. `first`: test ids that must pass, run alone (`Candidate.first` replaces them). 2. Those of `then` (ids, a
+    function of the candidate, or None for all collected tests) that reach the edit. `known`: ids that may keep failing.
+    `keep_going`: run all of `first` even when one fails, so that behaviours can be compared; otherwise the first
+    failure ends the stage. `retry`: share of the judging time that may be used to run hung candidates again with a
+    longer limit. `fastest`: "warm" excludes the hot server. `many`: use the workers of a cluster, because there are
+    many candidates, or they take long. `ends`: time (monotonic) at which judging stops, without verdicts on the
+    candidates that are still running.
     """
 
     first: tuple[str, ...] = ()

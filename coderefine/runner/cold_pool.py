@@ -22,7 +22,7 @@ from coderefine.runner.pool import Pool, open_pool
 from coderefine.runner.test_selection import nearest
 
 ROOM, LEAST = 10.0, 20.0
-"""A candidate's tests may take this many times what they usually take, and these wall seconds at least."""
+"""Time limit of a candidate's tests: this factor of their usual duration, and at least this many wall seconds."""
 MOST_NEAR = 100
 """Maximum number of tests, passing at the baseline, that a candidate must also pass."""
 
@@ -128,7 +128,7 @@ class ColdPool:
         patience = max(LEAST, ROOM * (self.usual or 0.0))
         every = Ask(known=plan.known, rich=False, seed=0, timeout=patience, freedom=self.freedom)
         first = tuple(name for name in candidate.first or plan.first if "::" in name)
-        if not first:  # what could not be collected shows only when everything is
+        if not first:  # tests that could not be collected have no ids: collect all
             yield every
             return
         yield replace(every, tests=first, stop_early=not plan.keep_going)

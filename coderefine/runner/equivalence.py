@@ -1,20 +1,19 @@
-"""Compare two versions of the project, function by function: which of the edited ones are proved to behave as before.
+"""Compare two versions of the project, function by function, and prove which edited functions behave as before.
 
 The proof of a *unit* (an outermost function or method, or a module's own code) is one of these:
 
-1. Both versions compile to the same code, except for line numbers, names of local variables, docstrings, and causes of
-   exceptions where that is the one that is being handled (`raise … from error`).
+1. Both versions compile to the same code, except for line numbers, names of local variables, docstrings, and a cause
+   (`raise … from error`) that is the exception being handled anyway.
 2. The tests execute every changed line of it, and all results are equal: those of the tests' calls, recorded in place
    (arguments → result or exception, and the arguments afterwards), and those of calls near them, which are repeated.
    For a module's own code: its attributes, and those of its classes, have equal values.
-3. Its new functions only hold statements that were moved there: with these put back where they are called (`Restore`),
-   both versions compile to the same code, and nothing that the tests run has another result.
+3. Its new functions only contain statements that were moved there: with these put back where they are called
+   (`Restore`), both versions compile to the same code, and no result in the tests differs.
 
-Whatever is neither proved nor refuted is *unknown*. A patch with it may be offered, but never written.
+A unit that is neither proved nor refuted is *unknown*. A patch with such a unit may be offered, but never written.
 
-The first and the third proof need no test: the instructions are all that runs, so that no test could show a
-difference. A function that is called adds only its frame, and the end of its variables when it returns: what may depend
-on these is left to the tests.
+The first and the third proof need no test, because equal instructions behave equally. A new function adds only a frame
+on the stack, and its variables are released when it returns; only tests can show code that depends on these.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ BUDGET, SLOWEST = 120.0, 3.0
 PATIENCE = 3.0
 """Seconds for the tests, and for the repeated calls, of one version."""
 SHORT = 8.0
-"""Usual duration of the tests to watch, in seconds; of a longer suite, those that enter an edited function."""
+"""Duration in seconds up to which all tests are watched; of a longer suite, those that enter an edited function."""
 ENTERING = 0.25
 """Share of the remaining seconds for recording which functions each test enters; once in a run."""
 UNKNOWN = "?"
@@ -51,8 +50,8 @@ RUNS = ("old", "old again", "new", "new again")
 MOVED = "compiles to the same code with its new functions put back"
 CAUSED = "compiles to the same code without the causes that it names"
 Restore = Callable[[View, Mapping[str, tuple[str, str]]], Mapping[str, tuple[str, str]]]
-"""Returns the texts to compare instead, by path, from the texts before and after, and the view before: the new one has
-moved statements put back, and both are without causes of exceptions. Files that have none are left out."""
+"""Returns the texts to compare instead of those before and after, by path: in the new one, moved statements are put
+back, and both are without causes of exceptions. Other files are left out. The view is of the tree before the edit."""
 Unit = tuple[str, str]
 """Path, and qualified name of an outermost function or method; "" for the module's own code."""
 
@@ -67,7 +66,7 @@ class Compared:
 
     @property
     def reason(self) -> str:
-        """Return the first reason against the patch; else what proves it."""
+        """Return the first reason against the patch; if there is none, the proof."""
         worst = next((found for found in (self.different, self.unknown, self.equal) if found), {})
         counts = f"{len(self.equal)} edited functions proved to behave as before"
         return counts if worst is self.equal else "; ".join(dict.fromkeys(worst.values()))
@@ -77,7 +76,7 @@ class Compared:
 class Equivalence:
     """Compares versions of one project, for BUDGET seconds in all.
 
-    The last results are kept: the loop asks again about what was proposed.
+    The last results are cached, because the loop compares patches that their proposers have compared already.
     """
 
     place: Place
@@ -86,18 +85,18 @@ class Equivalence:
     restore: Restore = field(default=lambda _view, _texts: {})
     _known: list[tuple[Mapping[str, Text], Mapping[str, Text], Compared]] = field(default_factory=list, init=False)
     _before: tuple[Mapping[str, Text], frozenset[Unit], _Chosen, Watched] | None = field(default=None, init=False)
-    """The last watched tree, the units and the tests that were watched, and what they did."""
+    """The last watched tree, the units and the tests that were watched, and their records."""
     _entered: Mapping[str, frozenset[Function]] = field(default_factory=dict, init=False)
     """Which functions each test enters in the tree with `_tree`, recorded once."""
     _tree: Patch = field(default=Patch(), init=False)
     _spent: float = field(default=0.0, init=False)
     _waited: float = field(default=0.0, init=False)
-    """CPU seconds and seconds that comparisons have taken."""
+    """CPU seconds (`_spent`) and wall seconds (`_waited`) of all comparisons so far."""
     _last: tuple[float, float] = field(default=(0.0, 0.0), init=False)
-    """The same of the last comparison."""
+    """CPU seconds and wall seconds of the last comparison."""
 
     def affords(self, within: float | None) -> bool:
-        """Return whether there is time for two more comparisons like the last one: for one, and for the final proof.
+        """Return whether there is time for two more comparisons like the last one; the second is for the final proof.
 
         `within`: seconds that are left for both, at most.
         """
@@ -105,7 +104,7 @@ class Equivalence:
         return self._spent + 2 * cpu < BUDGET and self.left(within) > 2 * seconds
 
     def left(self, within: float | None = None) -> float:
-        """Return the seconds that comparisons may still take; `within`: at most these (None: no other limit)."""
+        """Return the seconds that comparisons may still take; `within`: an additional limit (None: none)."""
         left = SLOWEST * BUDGET - self._waited if self._spent < BUDGET else 0.0
         return left if within is None else min(left, within)
 
@@ -148,7 +147,7 @@ class Equivalence:
     def _edits(
         self, views: Views, before: Patch, after: Patch, originals: Mapping[str, Text]
     ) -> tuple[dict[str, FileEdit], dict[Unit, str]]:
-        """Return the edits by path, and why units are equal whose statements or causes moved."""
+        """Return the edits by path; and the reasons by unit why `_moved` regards it as equal."""
         texts = {path: (before.files.get(path, originals.get(path)), data) for path, data in after.files.items()}
         edits = {path: FileEdit.between(*pair) for path, pair in texts.items() if pair[0] != pair[1]}
         return edits, self._moved(views, before, edits, texts)
@@ -156,7 +155,7 @@ class Equivalence:
     def _moved(
         self, views: Views, before: Patch, edits: Mapping[str, FileEdit], texts: Mapping[str, tuple[Text, Text]]
     ) -> dict[Unit, str]:
-        """Return why they are equal by unit: those whose statements moved into new functions, these, and causes."""
+        """Return the units that are equal once moved statements are put back and causes removed, with the reasons."""
         pairs = {
             path: (text_of(texts[path][0]), text_of(texts[path][1])) for path, edit in edits.items() if edit.changed
         }
@@ -167,7 +166,7 @@ class Equivalence:
         moved: dict[Unit, str] = {}
         for path, instead in found.items():
             left, edit = FileEdit.of_texts(*instead), edits[path]
-            # A class with a new method must also be seen as it is when it is loaded: what is inherited is elsewhere.
+            # For a class with a new method, compare also the loaded class: the method may override an inherited one.
             known = {""} if any("." in name for name in edit.added) else set()
             names = edit.changed - left.changed - known if left.new else ()
             moved |= {(path, name): MOVED if edit.added else CAUSED for name in names}
@@ -276,7 +275,7 @@ def _sorted(
     moved: Mapping[Unit, str],
     remark: str,
 ) -> Compared:
-    """Return the verdicts on units by kind; those that were not compared are equal if they only `moved`."""
+    """Sort the units by their verdicts; a unit that was not compared is equal if it is in `moved`."""
     reasons: dict[bool | None, dict[Unit, str]] = {True: {**equal}, False: {}, None: {}}
     for unit, (ran, found) in judged.items():
         verdict, why = (True, moved[unit]) if ran is None and unit in moved else (ran, found)
@@ -296,7 +295,7 @@ def _changed(edits: Mapping[str, FileEdit]) -> list[Unit]:
 
 
 def _same(edits: Mapping[str, FileEdit], moved: Mapping[Unit, str]) -> dict[Unit, str]:
-    """Return the units whose text changed but whose compiled code did not, or only causes, with the reason."""
+    """Return the units whose compiled code is unchanged, or changed only in causes of exceptions, with the reason."""
     same = {(path, name): "compiles to the same code" for path, edit in edits.items() for name in edit.same}
     return same | {unit: why for unit, why in moved.items() if why == CAUSED}
 
@@ -337,13 +336,13 @@ def _functions_in(edits: Mapping[str, FileEdit], *, new: bool) -> list[tuple[Fun
 
 
 class _NotComparedError(Exception):
-    """Nothing was run to compare; the message says why, unless the time is over."""
+    """Nothing was compared; the message is the reason, except when the time is over."""
 
 
 def _judged(path: str, name: str, edit: FileEdit, old: Watched, new: Watched) -> tuple[bool | None, str]:
     """Return True for a unit that behaves as before, False for one that does not, None if unknown; and the reason."""
     if name not in edit.old or name not in edit.new:
-        # What is new or gone shows in the results of the functions that call it.
+        # A new or deleted function is compared by the results of its callers.
         return (True, "compared by its callers") if name else (None, "it does not compile here")
     return _judged_function(path, name, edit, old, new) if name else _judged_module(path, edit, old, new)
 
@@ -360,11 +359,11 @@ def _judged_module(path: str, edit: FileEdit, old: Watched, new: Watched) -> tup
     if not loaded:
         return None, "no test imports it"
     if not edit.at_import:
-        return None, "the import need not run the changed lines"
+        return None, "the import may not run the changed lines"
     steady, other = (set().union(*names) for names in zip(*(_other_values(*values) for values in loaded), strict=True))
     if other:
         return False, f"{', '.join(sorted(other)[:3])} has another value"
-    return True, f"{len(steady)} attributes have the values they had"
+    return True, f"{len(steady)} attributes have unchanged values"
 
 
 def _loaded(path: str, runs: Iterable[Values]) -> list[set[tuple[str, str]]]:
@@ -395,7 +394,7 @@ def _judged_function(path: str, name: str, edit: FileEdit, old: Watched, new: Wa
         return None, f"no test executes line {min(left)}"
     if not pairs and not nearby:
         return None, "no call of the tests can be compared"
-    return True, f"{len(pairs)} calls of the tests and {len(nearby)} calls near them have the results they had"
+    return True, f"{len(pairs)} calls of the tests and {len(nearby)} calls near them have unchanged results"
 
 
 def _pairs(old: Mapping[str, Sequence[str]], *others: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:

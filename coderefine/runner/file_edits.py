@@ -20,7 +20,7 @@ DEFINITIONS = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 READS_DOCSTRINGS = re.compile(
     r"__doc__|getdoc|docopt|yacc|^[ \t]*(from|import)\b([^\n(]*\([^)]*|.*)(click|fire|typer)", re.MULTILINE
 )
-"""What reads docstrings at run time. Modules named by usual words count where they are imported."""
+"""Code that reads docstrings at run time. Modules whose names are common words count only in import statements."""
 INDIFFERENT = frozenset(
     re.findall(
         r"\w+",
@@ -28,7 +28,7 @@ INDIFFERENT = frozenset(
         overload override property setter staticmethod total_ordering wraps""",
     )
 )
-"""Decorators that pass a docstring on at most."""
+"""Decorators that do not use the docstring, except to copy it."""
 Text = bytes | None
 
 
@@ -36,7 +36,7 @@ Text = bytes | None
 class UnitCode:
     """The code of a unit, and its first line (with decorators) and name, as in its code object; its lines as `text`.
 
-    `flat`: the code without line numbers, on which some instructions depend (NOP, where nothing but a line begins).
+    `flat`: the code without line numbers, because some instructions depend on these (a NOP may only mark a line).
     """
 
     line: int
@@ -78,14 +78,14 @@ class FileEdit:
 
     @classmethod
     def between(cls, before: Text, after: Text) -> FileEdit:
-        """Compare the contents of a file; those that cannot be compiled here are a change of the module's own code."""
+        """Compare the contents of a file; if one cannot be compiled here, the module's own code counts as changed."""
         return cls.of_texts(text_of(before), text_of(after))
 
     @classmethod
     def of_texts(cls, old: str, new: str) -> FileEdit:
-        """Compare the texts of a file. Docstrings count like other constants if something in it may read them.
+        """Compare the texts of a file. Docstrings count like other constants if code of the file may read them.
 
-        Of the others, only the examples count that doctest would run.
+        Otherwise, only their examples count, which doctest would run.
         """
         reads = bool(READS_DOCSTRINGS.search(old) or READS_DOCSTRINGS.search(new))
         try:
@@ -100,7 +100,7 @@ class FileEdit:
         return cls(was, now, changed, edited, lines, removed, certain)
 
     def not_executed(self, name: str, old: frozenset[int], new: frozenset[int]) -> frozenset[int]:
-        """Return the changed lines of the function `name` that no test ran; if all ran, the removed ones that none ran.
+        """Return the changed lines of the function `name` that no test ran; if there are none, the removed ones.
 
         A line that the old function, or the old file, contains too is not changed: it may be in a block that moved.
         `old`, `new`: the lines that ran.
@@ -137,7 +137,7 @@ def units_of(text: str, *, documented: bool = False) -> Mapping[str, UnitCode]:
 
 
 def _flatten(tree: ast.Module) -> None:
-    """Put each function and class on a line of its own: on one line, those that are alike would become one object."""
+    """Put each function and class on a separate line: equal ones on the same line would become the same constant."""
     for line, definition in enumerate(node for node in ast.walk(tree) if isinstance(node, DEFINITIONS)):
         for node in ast.walk(definition):
             if hasattr(node, "lineno"):
@@ -219,7 +219,7 @@ def _bare(code: types.CodeType) -> tuple[object, ...]:
 
 
 def _certain(text: str, lines: frozenset[int]) -> bool:
-    """Return whether the import runs all of `lines`: none is inside a statement that may skip it (bodies apart)."""
+    """Return whether the import runs all of `lines`: none is in a statement that may skip it, even in a class body."""
     waiting: list[ast.stmt] = list(ast.parse(text).body)
     while waiting:
         node = waiting.pop()
@@ -240,7 +240,7 @@ def alike_lines(first: Sequence[str], second: Sequence[str]) -> int:
 def _changed_lines(old: str, new: str) -> tuple[frozenset[int], frozenset[int]]:
     """Return the changed lines (removed from `old`, in `new`), 1-based, without blank lines and comments."""
     first, second = ([line.strip() for line in text.split("\n")] for text in (old, new))
-    # Comparing only what is between equal ends takes a hundredth of the time.
+    # Leaving out equal lines at both ends reduces the time to a hundredth.
     head = alike_lines(first, second)
     tail = alike_lines(first[head:][::-1], second[head:][::-1])
     old_middle, new_middle = first[head : len(first) - tail], second[head : len(second) - tail]

@@ -35,9 +35,9 @@ def recorded(view: View) -> Needs:
 
 
 def _narrow(path: str) -> str:
-    """Return the path to make writable so that `path` can be written: its folder, or "" if none may be.
+    """Return the path to make writable so that `path` can be written: its folder; "" if that is not allowed.
 
-    Where that folder contains the home folder, return only the file itself, if it exists.
+    If the folder contains the home folder, return only the file itself, if it exists.
     """
     home, folder = os.path.realpath(Path.home()), str(Path(path).parent)
     if folder not in TEMPORARY and f"{home}/".startswith(folder.rstrip("/") + "/"):

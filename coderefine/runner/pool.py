@@ -132,7 +132,7 @@ class Pool:
         except RunnerError:
             if len(self._steps) == 1 or time.monotonic() > self._until:
                 raise
-            self._launch(self._steps[-1])  # raises where the sandbox is not to blame
+            self._launch(self._steps[-1])  # raises if the sandbox is not the cause
             while len(self._steps) > 1 and not self._loads(self._steps[1]):
                 del self._steps[0]
             del self._steps[0]
@@ -230,7 +230,7 @@ class Pool:
             self._launch(bounds)
             self._observe_failing(failing, until)
             if before == self.unfit and bounds is self._steps[-1]:
-                self._launch(self._steps[0])  # the sandbox is not to blame
+                self._launch(self._steps[0])  # the sandbox is not the cause
                 self._observe_failing(failing, until)
 
     def entered(self, tests: Sequence[str], seconds: float) -> Mapping[str, frozenset[Function]]:
@@ -244,7 +244,7 @@ class Pool:
     def _observe_others(self, places: Sequence[int], functions: frozenset[Function], until: float) -> None:
         """Observe passing tests; after a crash, observe the other tests of that process again and the culprit alone.
 
-        So also where a test took so long that its process ended itself, if there is time left.
+        If a process ended because its time was over, observe its remaining tests, too, if there is time left.
         """
         waiting, alone = deque(places), list[int]()
         for order, answer in self._shared(self._portions(waiting, functions, until)):
@@ -256,7 +256,7 @@ class Pool:
         self._observe_unwatched(place for place in alone if place >= 0)
 
     def _again(self, order: Order, answer: Message, until: float) -> Sequence[int]:
-        """Return the tests to run again: all of a process that crashed, or those that one had no time for."""
+        """Return the tests to run again: all of a process that crashed, or those for which its time was not enough."""
         if answer.get("died"):
             return order.places
         left = [place for place in order.places if self.tests[place] not in self._found]
@@ -279,7 +279,7 @@ class Pool:
         self._take_all(itertools.takewhile(lambda _: self._may_watch(until), alone))
         self._observe_unwatched([place for place in places if self.tests[place] not in self._found])
         for name in self._deadly & set(failing) & set(self._state.places):
-            self._note(name, Status.ERROR)  # as the cold run found it: on candidates it is run
+            self._note(name, Status.ERROR)  # its status in the cold run; candidates run it
         self._teach()
 
     def _take_all(self, orders: Iterable[Order]) -> None:
@@ -424,11 +424,10 @@ class Pool:
     ) -> Comparison:
         """Compare the results of `candidates` for the calls that `tests` make, and for variants of these calls.
 
-        Candidates that the hot server cannot run are missing; what others change at import is not seen. Empty if the
-        probe crashed.
-        `failing`: those of `tests` that fail. `seconds`: wall time for all together; after it, tuples are shorter.
-        `repaired`: numbers of candidates by a test that passes with them; where the test hangs or crashes in the
-        unchanged program, its calls are those that it makes with the candidate.
+        Candidates that the hot server cannot run are missing; changes that take effect only at import are ignored.
+        Empty if the probe crashed. `failing`: those of `tests` that fail. `seconds`: wall time for all together; after
+        it, tuples are shorter. `repaired`: by test, the number of a candidate with which it passes; if the test hangs
+        or crashes in the unchanged program, its calls are recorded with this candidate.
         """
         deadly: dict[str, list[int]] = {}
         for name, number in repaired.items():

@@ -173,7 +173,7 @@ class ProcessRun:
             time.sleep(0.03)
         return seen
 
-    def go_on_alone(self, results: RunResults) -> None:
+    def end_after_running_test(self, results: RunResults) -> None:
         """Let the process end after the running test; record its further reports in `results`."""
         self.results, self._listen = results, lambda: None
         self._board.end_after_this()

@@ -86,7 +86,7 @@ class RunResults:
 
     @property
     def complete(self) -> bool:
-        """Return whether every chosen test has a result. Look at the last one first: it has none until the end."""
+        """Return whether every chosen test has a result, beginning with the last one, which usually decides."""
         return all(name in self.cases for name in reversed(self.chosen or ()))
 
     @property
@@ -146,7 +146,7 @@ class RunResults:
         case = parse_case(record)
         known = self.cases.get(case.id)
         if known and known.status.bad and not case.status.bad:
-            return  # a failure that was reported is not taken back
+            return  # a reported failure is final
         self.cases[case.id] = case
         self.slowest = max(self.slowest, case.seconds)
         if "lines" in record:

@@ -17,15 +17,16 @@ from coderefine.runner.pool_worker import CandidateRun, Stage, Worker
 LONGER = 15.0
 """Factor of the time limit with which a hung candidate is tried once more."""
 MARGIN = 1.5
-"""The limit is raised to this times what a hung candidate took that ended in its second run."""
+"""If a hung candidate ends in its second run, the limit is raised to the time of this run multiplied by this."""
 OFTEN, SELDOM = 0.1, 1.0
-"""Most seconds between two looks at the time, with and without something to do meanwhile."""
+"""Maximum seconds to wait for answers at a time: with `meanwhile` to call, and without."""
 
 
 def allows_longer(plan: Plan, cost: float, retried: float, seconds: float) -> bool:
     """Return whether a second, longer run of `cost` CPU seconds is allowed after others that took `retried`.
 
-    The first is; all together may take the share `Plan.retry` of the `seconds` of all servers.
+    The first one always is; further ones only while all together take at most the share `Plan.retry` of `seconds`,
+    the time of all servers.
     """
     return retried + cost <= plan.retry * seconds or (not retried and plan.retry > 0)
 
@@ -43,9 +44,9 @@ class Scheduler:
         self._look, self._meanwhile = (OFTEN, meanwhile) if meanwhile else (SELDOM, lambda: None)
         self._retried, self._began = 0.0, time.monotonic()
         self._hung: list[tuple[CandidateRun, Judged]] = []
-        """Candidates that hung, until it is known that the limit was not too low."""
+        """Candidates that hung; their verdicts wait until the end, because the limit may have been too low."""
         self._again: deque[CandidateRun] = deque()
-        """Those of them that are judged once more with the limit that was raised since."""
+        """Candidates that hung and are judged once more, because the limit was raised."""
 
     def run(self, candidates: Iterable[Candidate]) -> Iterator[Judged]:
         """Judge `candidates` and yield their verdicts as they are ready; see `Pool.judge`."""
@@ -53,9 +54,9 @@ class Scheduler:
         try:
             while source is not None or self._again or self._busy():
                 if time.monotonic() >= self._plan.ends:
-                    return  # without those that hung: that they would not end is not known
+                    return  # without verdicts on those that hung, because it is unknown whether they would end
                 source = source if self._fill(source) else None
-                if self._busy():  # a select of nothing would wait for its whole second
+                if self._busy():  # select without sockets would wait for its whole timeout
                     yield from self._answers()
             yield from (judged for _, judged in self._hung)
         finally:
@@ -81,7 +82,7 @@ class Scheduler:
     def _begin(self, worker: Worker, candidate: Candidate) -> None:
         first = self._first(candidate)
         asked, stage = (first, Stage.FIRST) if first else (self._then(candidate), Stage.REACH)
-        slow = self._state.never_hot if self._plan.fastest == "hot" else "warm was asked for"
+        slow = self._state.never_hot if self._plan.fastest == "hot" else "warm was requested"
         self._send(worker, CandidateRun(candidate, stage, asked, slow))
 
     def _first(self, candidate: Candidate) -> tuple[str, ...]:
@@ -151,7 +152,7 @@ class Scheduler:
         task, worker.task = worker.task, None
         assert task is not None
         if answer["kind"] == "ready":
-            worker.close()  # the candidate may still lie in its view: the next one starts in a fresh one
+            worker.close()  # its view may still contain the candidate: use a new view
             return Judged(task.candidate, task.statuses, _speed(task), plausible=False, reason="the test server died")
         judged = self._settled(worker, task, answer)
         if judged is None:
@@ -205,7 +206,7 @@ class Scheduler:
             self._hung.clear()
 
     def _advance(self, task: CandidateRun, rough: str) -> bool:
-        """Move `task` to its next stage; False after the last. After a `rough` verdict: the same tests once more."""
+        """Move `task` to its next stage; False after the last. After a `rough` verdict, repeat the same stage."""
         task.factor = 1.0
         if rough:
             task.slow = rough

@@ -14,7 +14,7 @@ LEAST, MOST, USUAL = 5.0, 10.0, 100.0
 """CPU seconds after which a test certainly hangs: `USUAL` times those of the slowest other test, in [LEAST, MOST]."""
 
 WAITING = 6.0
-"""Wall seconds that it may take for each of these: it may have to wait for a processor."""
+"""Wall seconds allowed for each of these CPU seconds, because the test may have to wait for a processor."""
 
 
 class Suspect:
@@ -30,7 +30,7 @@ class Suspect:
         self._threads = ThreadPoolExecutor(1)
 
     def __enter__(self) -> Suspect:
-        self._run.go_on_alone(self._results)
+        self._run.end_after_running_test(self._results)
         self._end = self._threads.submit(self._wait)
         return self
 

@@ -29,7 +29,7 @@ def check_loaded(report: Message | None, expected: Mapping[str, str]) -> None:
     found = report["digests"]
     wrong = next((path for path, digest in expected.items() if found.get(path) != digest), "")
     if wrong:
-        raise VoidError(f"not the patched code was tested: {wrong} is not what the patch makes it", elsewhere=True)
+        raise VoidError(f"not the patched code was tested: {wrong} has other content than in the patch", elsewhere=True)
 
 
 def check_canary(records: Sequence[Mapping[str, Any]] | None, secret: str, when: str) -> None:

@@ -76,7 +76,7 @@ def test_itself():
     [
         ("overlay", {"away/site-packages/shelf/__init__.py": "", "away/site-packages/shelf/core.py": CORE}, "editable"),
         ("copy", {"conftest.py": FINDER}, "imported from the original tree"),
-        ("overlay", {"tests/test_rewrites.py": REWRITES}, "is not what the patch makes it"),
+        ("overlay", {"tests/test_rewrites.py": REWRITES}, "has other content than in the patch"),
     ],
     ids=["a plain install is imported", "a finder leads to the original", "a test rewrites the patched file"],
 )

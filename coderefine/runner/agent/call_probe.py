@@ -41,17 +41,17 @@ After these no more calls of it are recorded. The first such call is kept; it is
 NEAR = 320
 """Maximum number of variants, which differ from a recorded call in one argument."""
 PATIENCE, WAITING = 0.03, 0.3
-"""CPU seconds and wall seconds one call may take: on a busy machine, wall time says nothing about the call."""
+"""Maximum CPU seconds and wall seconds of one call: on a busy machine, wall time depends on other processes."""
 MOST_HUNG, IMPATIENCE = 3, 0.006
-"""After so many calls of a function that did not end, each has this many CPU seconds: the others are compared, too."""
+"""After this many calls of a function that did not end, the CPU seconds of each further call of it."""
 EXAMPLE = "d"
-"""Kind of an example in a docstring, after the calls (docstring_examples.py)."""
+"""Kind of an example in a docstring (docstring_examples.py); the examples follow the calls."""
 YIELDS = "yields "
 """Prefix of the text of a result that is an iterator, before its items."""
 AND_THEN, TO, AFTERWARDS = "\x1f", "\x1e", "afterwards "
-"""Separators of a result's text and the changed parts of the arguments; prefix of these where they are shown."""
+"""Separators: between a result's text and changed parts of the arguments, inside these; their prefix when shown."""
 PRINTED = "printed text"
-"""Name of what a call prints, beside the names of its changed arguments."""
+"""Name of the printed text of a call, among the names of its changed arguments."""
 MOST_PLACES = 2
 """Maximum number of changed parts of arguments that are shown."""
 TIMEOUT, FAILED = "~", "!"
@@ -169,7 +169,7 @@ class CallRecorder:
         began = time.thread_time()
         try:
             args, kwargs = copy.deepcopy(bound(code, frame.f_locals))
-        except Exception:  # whatever a __deepcopy__ of theirs raises: this call cannot be repeated
+        except Exception:  # a __deepcopy__ of the project may raise anything; such a call cannot be repeated
             return
         finally:
             spent = time.thread_time() - began
@@ -199,10 +199,10 @@ def bound(code: types.CodeType, values: Dict[str, Any]) -> "tuple[List[Any], Dic
 def near(calls: List[Call], most: int = NEAR, seconds: float = math.inf) -> "List[Tuple[str, Call]]":
     """Return the recorded calls followed by variants that differ in one argument, taken in turn from each call.
 
-    Each has its label. A variant that is itself recorded is left out: what a repaired test calls is not near it.
+    Each has its label. A variant that is itself recorded is left out, because it is a call of the tests.
     Heavy calls come last and are not varied: each candidate needs a copy of the arguments, and a single one may take
     more time than all other calls together.
-    `seconds`: CPU time, after which there are fewer: arguments may be objects that refer to most of the program's.
+    `seconds`: CPU time after which no more are made: arguments may refer to most objects of the program.
     """
     recorded, heavy = (_labelled(calls, seconds / 3, heavy=heavy) for heavy in (False, True))
     known = {name for name, _ in (*recorded, *heavy)}
@@ -319,10 +319,10 @@ def answers(calls: List[Call], until: float, *, seconds: float = math.inf, descr
 def comparable(found: Dict[str, Answers], again: str) -> Dict[str, Answers]:
     """Return the rows of `found` (results by candidate) with equal lengths and without unstable results.
 
-    The unchanged program has run twice, under the keys "" and `again`; if one of the two is missing, return {}. Every
-    row is cut to the shorter of these two, and to that of a candidate whose time was over a little earlier although no
-    call of it hung. Where another candidate has fewer results, the missing ones count as timeouts. A call whose result
-    differs between the two runs gets an empty code in all rows. The row `again` is left out.
+    The unchanged program has run twice, under the keys "" and `again`; if one of the two is missing, return {}. All
+    rows are cut to the shorter of these two, or to the `_common_length`. If a candidate has fewer results, the missing
+    ones count as timeouts. A call whose result differs between the two runs gets an empty code in all rows. The row
+    `again` is left out.
     """
     if "" not in found or again not in found:
         return {}
@@ -339,7 +339,7 @@ def comparable(found: Dict[str, Answers], again: str) -> Dict[str, Answers]:
 
 
 def _common_length(most: int, rows: "Iterable[List[str]]") -> int:
-    """Return the length of the shortest of `rows`, at most `most`, without those that hung or have under half."""
+    """Return the length of the shortest of `rows` (and `most`), ignoring rows that hung or have less than half."""
     return min([most, *(len(row) for row in rows if TIMEOUT not in row and 2 * len(row) > most)])
 
 
@@ -424,7 +424,7 @@ def _parts(name: str, value: Any) -> Dict[str, Any]:
 
 
 def _different(texts: "Dict[str, str]") -> "Dict[str, str]":
-    """Return the results; where all are equal, in their place the parts of the arguments that are not."""
+    """Return the results; if all are equal, return the changed parts of the arguments that differ instead."""
     rows = {key: text.split(AND_THEN) for key, text in texts.items()}
     results = {key: row[0] for key, row in rows.items()}
     if len(set(results.values())) > 1:
@@ -435,7 +435,7 @@ def _different(texts: "Dict[str, str]") -> "Dict[str, str]":
 def _afterwards(changes: "Dict[str, List[List[str]]]") -> "Dict[str, str]":
     """Return as text the innermost parts of the arguments that differ; `changes`: name, before, now, by key.
 
-    A part is compared if it is known of all: an item that one call has deleted is not, its container is.
+    A part is compared if its value is known for every key: if one call deleted an item, its container is compared.
     """
     before = {place: old for parts in changes.values() for place, old, _ in parts}
     tables = {key: {place: new for place, _, new in parts} for key, parts in changes.items()}
@@ -454,7 +454,7 @@ def _apart(before: "Dict[str, str]", tables: "List[Dict[str, str]]") -> List[str
 
 
 def _is_known(place: str, changed: "Dict[str, str]") -> bool:
-    """Return whether the value of `place` is known, given all parts that changed: it changed, or nothing around it."""
+    """Return whether the value of `place` is known: it is in `changed`, or no part that contains it is."""
     return place in changed or not any(_is_part(place, one) for one in _innermost(list(changed)))
 
 
@@ -475,7 +475,7 @@ def fits(value: Any, function: Any) -> bool:
     try:
         wanted = eval(annotation, function.__globals__) if isinstance(annotation, str) else annotation
         return _is_a(value, wanted)
-    except Exception:  # an annotation may be any expression: what cannot be evaluated says nothing
+    except Exception:  # an annotation may be any expression; if it cannot be evaluated, it is ignored
         return True
 
 
@@ -515,7 +515,7 @@ def source_of(call: Call, describe: Describer) -> str:
 
 
 def _named(function: Any, args: List[Any]) -> "tuple[List[Any], Dict[str, Any]]":
-    """Return the required arguments, and by name those for parameters with defaults, where a call may name them."""
+    """Return the required arguments, and the others by the names of their parameters, if a call may use these."""
     code = function.__code__
     first = code.co_argcount - len(function.__defaults__ or ())
     if len(args) > code.co_argcount or code.co_posonlyargcount > first:
@@ -539,7 +539,7 @@ def _code(value: Any) -> str:
 
 
 def seen(value: Any) -> str:
-    """Return a code of `value`, which the program goes on to use: iterators are not consumed."""
+    """Return a code of `value`; iterators are not consumed, because the program still uses them."""
     return _digest(_show(value, DEPTH - 1, iter(range(MOST_SHOWN)), consume=False))
 
 
@@ -563,7 +563,7 @@ def _show(value: Any, depth: int, left: "Iterator[int]", *, consume: bool = True
     if isinstance(value, (dict, set, frozenset, list, tuple)) or (consume and hasattr(value, "__next__")):
         try:
             return _show_items(value, inner)
-        except Exception as error:  # raised by methods of the program: its object may be half made
+        except Exception as error:  # raised by methods of the program: its object may be incomplete
             return (type(value).__name__, type(error).__name__)
     fields = getattr(value, "__dict__", None)
     return (type(value).__name__, inner(dict(fields)) if fields else _text(value))
@@ -580,7 +580,7 @@ def _text(value: Any) -> str:
     plain: Any = object.__repr__
     try:
         return ADDRESS.sub("", repr(value)) if type(value).__repr__ is not plain else ""
-    except Exception:  # whatever a __repr__ of theirs raises
+    except Exception:  # a __repr__ of the project may raise anything
         return ""
 
 

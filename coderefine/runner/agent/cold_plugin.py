@@ -309,7 +309,7 @@ class ColdPlugin:
         outcome = yield
         if self._lines is not None:
             self._lines.pause()
-        if outcome.excinfo is None:  # otherwise tests are left that did not run, and that decides
+        if outcome.excinfo is None:  # otherwise some tests did not run, which makes the results incomplete anyway
             self._canaries.run("after", None)
 
     @pytest.hookimpl(tryfirst=True)

@@ -58,11 +58,11 @@ def stand(job: Dict[str, Any]) -> None:
         unshadow(os.getcwd())
     import gc
 
-    gc.disable()  # a tenth of the time that the import takes
+    gc.disable()  # saves a tenth of the import's time
     import pytest
 
     if hasattr(gc, "freeze"):  # PyPy has none
-        gc.freeze()  # a sixth of a short run: at its end pytest collects several times
+        gc.freeze()  # saves a sixth of a short run: pytest collects garbage several times at its end
     gc.enable()
     start = os.path.join(os.path.dirname(str(pytest.__file__)), "__main__.py")
     main_module = type(sys)("__main__")

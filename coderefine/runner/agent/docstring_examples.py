@@ -1,4 +1,4 @@
-"""Execute the examples (`>>>`) in the docstrings of modules: written intent, which no test need contain."""
+"""Execute the examples (`>>>`) in the docstrings of modules: they document results that tests may not check."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def codes(tests: List[doctest.DocTest], until: float) -> List[str]:
                 signal.setitimer(signal.ITIMER_PROF, LONGEST)
                 try:
                     runner.run(test, out=nowhere.write)
-                except Exception:  # of a __repr__ or a display hook of theirs: the rest of this docstring is broken
+                except Exception:  # of a __repr__ or display hook of the project: the rest counts as broken
                     runner.codes.append(BROKEN)
                 finally:
                     signal.setitimer(signal.ITIMER_PROF, 0)

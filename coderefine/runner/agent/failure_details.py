@@ -283,7 +283,7 @@ def misspelt(error: BaseException, frame: Any) -> "Tuple[str, List[str]]":
     try:
         wrong, names = _looked_up(error, frame)
         near = difflib.get_close_matches(wrong, sorted({*names} - {wrong}), MOST, ALIKE) if wrong else []
-    except Exception:  # whatever a __dir__ or __eq__ of theirs raises: then nothing is known
+    except Exception:  # a __dir__ or __eq__ of the project may raise anything; then nothing is known
         return "", []
     return (wrong, near) if near else ("", [])
 

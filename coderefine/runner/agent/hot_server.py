@@ -37,7 +37,7 @@ WALL = 4.0
 AGAIN = "again"
 """Key of the second answers of the unchanged program."""
 WATCHED = 0.8
-"""Share of the CPU time of a child in which it runs the tests that are watched; then it reports what it saw."""
+"""Share of the CPU time of a child for running the watched tests; the rest is for reporting the records."""
 SHOWN = 60
 """Maximum number of calls on which candidates differ that are reported with the answers as text."""
 Message = Dict[str, Any]
@@ -202,7 +202,7 @@ class HotServer:
         live = self._live_directly if directly else self._live
         ended = child.fork(lambda tell: tell(live(message, edit, numbers)), limits)
         if directly or not ended.ok:
-            pytest_internals.empty_capture(self._run.config)  # what direct calls wrote is still there
+            pytest_internals.empty_capture(self._run.config)  # it still contains the output of direct calls
         return {
             "number": message["number"],
             "asked": numbers,
@@ -310,7 +310,7 @@ class HotServer:
         return json.dumps({**_shown(calls, answers), **reply}).encode("ascii")
 
     def _recorded(self, message: Message, edits: "Dict[str, CodeEdit]", seconds: float) -> List[Call]:
-        """Run the tests, for twice as many `seconds` of CPU time as copying the arguments gets; return their calls.
+        """Run the tests for 2 * `seconds` of CPU time and return their calls; copying the arguments has `seconds`.
 
         Tests that hang come first, each in the program with an edit that repairs it: "repaired" in `message` has pairs
         of the key of an edit and the numbers of tests.
@@ -381,16 +381,15 @@ class HotServer:
     def _traced(self, message: Message) -> Dict[str, List[str]]:
         """Run the tests twice, each in its own process, and record the watched functions (see unit_trace.py).
 
-        The two keys, "trace" and "trace2", have one JSON text each: results and lines by unit, values by module before
-        and after the tests (nothing after them if their time was over). Where
-        there is none, "untraced" says why.
+        The keys "trace" and "trace2" have one JSON text each: results and lines by unit, values by module before and
+        after the tests (no values after them if their time was over). If a text is missing, "untraced" has the reason.
         """
         watched = self._watched(message)
 
         def work(tell: child.Tell) -> None:
             try:
                 report = [self._trace(message, watched), ""]
-            except Exception as error:  # of ours, or of an object of theirs that was looked at
+            except Exception as error:  # raised by our code, or by an object of the project that was encoded
                 report = ["", "%s: %s" % (type(error).__name__, error)]
             tell(json.dumps(report).encode("ascii"))
 
@@ -493,7 +492,7 @@ class CodeEdit:
 
     @contextlib.contextmanager
     def made(self) -> Iterator[None]:
-        """Make the edit for a time."""
+        """Make the edit until the end of the block."""
         before = [(function, function.__code__) for function, _ in self.targets]
         self.make()
         try:

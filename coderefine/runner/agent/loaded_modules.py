@@ -92,9 +92,9 @@ class LoadedModules:
 
 
 def loaded() -> List[Tuple[str, Any]]:
-    """Return the loaded modules by name, except those that only a weak reference is left of, as jinja2 keeps them.
+    """Return the loaded modules by name, except weak references to modules, which jinja2 stores.
 
-    They end, and leave `sys.modules`, whenever Python collects garbage, even while this loop runs.
+    Garbage collection removes these from `sys.modules` at any time, even while this loop runs.
     """
     modules: Dict[str, Any] = sys.modules.copy()
     return [(name, module) for name, module in modules.items() if type(module) is not weakref.ProxyType]

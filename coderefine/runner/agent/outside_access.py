@@ -21,7 +21,7 @@ SECOND = {"os.rename": 2, "os.link": 2, "os.symlink": 2}
 
 
 class OutsideAccess:
-    """Appends to the file `log`. `own`: folders of the view. `secrets`: files and folders that count when read."""
+    """Appends to the file `log`. `own`: folders of the view. `secrets`: files and folders whose reading is recorded."""
 
     def __init__(self, log: str, own: Sequence[str], secrets: Sequence[str]) -> None:
         self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -32,9 +32,9 @@ class OutsideAccess:
 
     def watch(self) -> None:
         """Start recording; it cannot be stopped, because audit hooks cannot be removed."""
-        sys.addaudithook(self._heard)
+        sys.addaudithook(self._audited)
 
-    def _heard(self, event: str, arguments: Tuple[Any, ...]) -> None:
+    def _audited(self, event: str, arguments: Tuple[Any, ...]) -> None:
         look = LOOKS.get(event)
         if look is None or self._busy:
             return

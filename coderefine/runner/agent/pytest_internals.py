@@ -1,6 +1,6 @@
 """The one module that uses names of pytest which are not part of its public interface (pytest 7 to 9).
 
-Where a pytest lacks one of them, callers that can do without catch `MISSING` and go on.
+If a version of pytest lacks one of these names, callers that do not need it catch `MISSING` and continue.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def skip_rendering(config: Any) -> None:
 
 
 def describe_inside(context: Callable[[], Any]) -> None:
-    """Run what describes a failed assertion inside `context()`, a context manager of contextlib."""
+    """Wrap pytest's functions that describe a failed assertion in `context()`, a context manager of contextlib."""
     from unittest import case
 
     from _pytest.assertion import rewrite
@@ -188,11 +188,11 @@ def collect_and_run(session: Any) -> None:
 
 
 class _ImportsProjectError(BaseException):
-    """A module imports a file of the project; no `except ImportError` around that import may hide it."""
+    """A module imports a file of the project; not an Exception, so that the module cannot catch it."""
 
 
 class _NoProject:
-    """A finder before all others that lets no file of the project be imported."""
+    """A finder, called before all others, that raises for files of the project."""
 
     def __init__(self, ours: Callable[[Optional[str]], bool]) -> None:
         self._ours = ours
@@ -212,9 +212,9 @@ class _NoProject:
 def import_modules(names: Iterable[str], rewritten: Iterable[str], ours: Callable[[Optional[str]], bool]) -> None:
     """Import modules before pytest starts, with pytest's assertion rewriting for those in `rewritten`.
 
-    Without the rewriting here, pytest would warn that such a plugin was imported too early. A module that imports the
-    project (`ours`: whether a file belongs to it) is not imported: its candidates are files of the project, which would
-    then not be loaded again.
+    Without the rewriting here, pytest would warn that such a plugin was imported too early. A module that imports files
+    of the project (those for which `ours` is true) is not imported: they have to be imported later, when a candidate
+    has changed them.
     """
     from _pytest.assertion import install_importhook
     from _pytest.config import get_config

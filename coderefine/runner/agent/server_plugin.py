@@ -17,7 +17,7 @@ STATUSES = ("", "passed", "failed", "error", "skipped", "xfailed", "xpassed")
 """Statuses by their byte in the shared memory (child.Board)."""
 BAD = (2, 3)
 AGAIN = 0.2
-"""CPU seconds after which a test that goes on despite TimeOverError gets it once more."""
+"""CPU seconds after which TimeOverError is raised again in a test that has caught it and still runs."""
 
 
 class WatchRecord(NamedTuple):
@@ -176,7 +176,7 @@ class ServerPlugin:
             name = self.items[int(secret, 16) % len(self.items)].nodeid
             self._canary.run([name], secret, "after", None)
             status = self._status(name)
-            if status and STATUSES[status] != "failed":  # no report at all: the cold proof decides
+            if status and STATUSES[status] != "failed":  # without a report nothing is known; the cold proof decides
                 self.void = "a test of ours that must fail ended as %s: pytest is disarmed" % STATUSES[status]
         if lazy and not self.void:
             self.void = loaded_modules.LoadedModules(self.job).fault(patched)

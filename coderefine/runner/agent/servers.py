@@ -12,7 +12,7 @@ import tempfile
 import time
 from typing import Any, Callable, Dict, List
 
-from . import cold_process  # isort: skip  # it looks at what is imported before it
+from . import cold_process  # isort: skip  # it checks which modules are imported before it
 from . import agent_channel, child, hot_server, server_plugin, warm_server
 
 Message = Dict[str, Any]

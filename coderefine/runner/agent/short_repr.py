@@ -18,7 +18,7 @@ HUGE = 10_000
 """Length from which on `__repr__` of a container subclass is not called: C code could not be interrupted."""
 
 ADDRESS = re.compile(r"(?: object)? at 0x[0-9a-fA-F]+")
-"""The part of a repr that is different in every run, and says nothing."""
+"""The part of a repr that differs in every run and carries no information."""
 
 _PLAIN = frozenset({type(None), bool, float, complex, range, slice, type(Ellipsis), type(NotImplemented)})
 _BRACKETS: Dict[Any, str] = {list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
@@ -31,8 +31,8 @@ class _TooSlowError(BaseException):
 class Describer:
     """Makes reprs, with one limit of CPU time for all calls of foreign `__repr__` methods together.
 
-    A limit of wall time would drop the text of a failure on a busy machine; only a call that waits for WAITING seconds
-    is ended by it.
+    The limit is CPU time, because on a busy machine a limit of wall time would drop texts; a call that takes WAITING
+    seconds of wall time is ended in any case.
     """
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class Describer:
         return "<%s>" % " ".join([kind.__name__, *shown])
 
     def _guarded(self, make: Any) -> str:
-        """Return `make()`, a foreign call, interrupted when the time limit is exceeded; "" on failure."""
+        """Return `make()`, which runs code of the project, interrupted at the time limit; "" on failure."""
         if self._left <= 0:
             return ""
         began, computed = time.perf_counter(), time.thread_time()

@@ -93,9 +93,9 @@ class Watch:
 
     @contextlib.contextmanager
     def ignoring(self) -> Iterator[None]:
-        """Record nothing meanwhile: a failure is described, which calls `__repr__` of the program's objects.
+        """Record nothing inside the block: describing a failure calls `__repr__` of the program's objects.
 
-        Otherwise these methods, which only failing tests execute, would be the most suspicious ones.
+        Otherwise these methods would be the most suspicious ones, because only failing tests execute them.
         """
         before, self._ignoring = self._ignoring, True
         try:
@@ -451,7 +451,7 @@ class LineRecorder:
         return {path: sorted(lines) for path, lines in found.items()}
 
     def ignoring(self) -> Any:
-        """Record nothing meanwhile; see Watch."""
+        """Record nothing inside the block; see Watch."""
         return self._watch.ignoring()
 
     def pause(self) -> None:

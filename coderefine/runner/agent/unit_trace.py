@@ -23,9 +23,9 @@ MOST = 200
 MOST_LINES = 100_000
 """Executed lines of one unit after which no more lines of it are traced."""
 ENCODING = 2.0
-"""CPU seconds for encoding the arguments and results of all functions; each may use the same share."""
+"""CPU seconds for encoding the arguments and results of all functions, divided equally among these."""
 UNKNOWN, CLOSED = "?", "closed"
-"""Codes of a value that cannot be encoded, and of a generator that is no longer used: when it is closed is chance."""
+"""Codes of a value that cannot be encoded, and of a generator that was closed, which may happen at any time."""
 UNTOLD = {TimeOverError: UNKNOWN, GeneratorExit: CLOSED}
 RESUMED = 0x20 | 0x80 | 0x200
 """Code flags of generators, coroutines and asynchronous generators, whose frames are entered more than once."""
@@ -88,7 +88,7 @@ class UnitTrace:
         return self._stepped if frame in self._frames or self._unseen[unit] else None
 
     def _call(self, code: types.CodeType, unit: str, arguments: str) -> str:
-        """Return the key of a call's results; generators with equal arguments may be used in turn, so each has one."""
+        """Return the key of a call's results; each generator has its own, even if the arguments are equal."""
         if not code.co_flags & RESUMED or arguments == UNKNOWN:
             return arguments
         self._generators[unit, arguments] += 1
@@ -139,7 +139,7 @@ class UnitTrace:
 def _code(value: Any) -> str:
     try:
         return seen(value)
-    except Exception:  # whatever an object of theirs raises when its attributes are read
+    except Exception:  # an object of the project may raise anything when its attributes are read
         return UNKNOWN
 
 
@@ -172,11 +172,11 @@ def _class_values(name: str, value: type, around: "Tuple[type, ...]") -> Dict[st
 
 
 DESCRIBING = frozenset(("__annotations__", "__annotate_func__", "__annotations_cache__"))
-"""Attributes of classes that hold their annotations, each its own."""
+"""Attributes that hold the annotations of a class; they override nothing."""
 
 
 def _overridden(value: type) -> List[str]:
-    """Return the attributes of a class that a base class has too, and those that a subclass has: wherever they are."""
+    """Return the attributes of a class that a base class or a subclass, however distant, defines too."""
     bases = value.__mro__[1:]
     below: List[type] = list(type.__subclasses__(value))
     for one in below:

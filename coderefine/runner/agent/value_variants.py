@@ -62,8 +62,8 @@ def _at(value: Any, limit: Any) -> Any:
 def objects(value: Any, dice: random.Random) -> List[Any]:
     """Return at most MOST copies of an object, each with another value of one attribute.
 
-    None of a container with items of its own: `copy.copy` adds these by methods of its class to a copy that shares all
-    attributes with the original, which may never end.
+    There are none for an object that is also a container of items: `copy.copy` adds the items by methods of its class
+    to a copy that shares all attributes with the original, which may never end.
     """
     if isinstance(value, (*PLAIN, *CONTAINERS)) or not isinstance(getattr(value, "__dict__", None), dict):
         return []
@@ -72,7 +72,7 @@ def objects(value: Any, dice: random.Random) -> List[Any]:
         for one in variants(inner, dice)[:3] if type(inner) in MAKERS else ():
             try:
                 twin = copy.copy(value)
-            except Exception:  # whatever a __copy__ of theirs raises
+            except Exception:  # a __copy__ of the project may raise anything
                 return []
             twin.__dict__[name] = one
             found.append(twin)

@@ -1,8 +1,8 @@
 """Compare two versions of the program on variants of the tests' calls.
 
 A version that special-cases the tests' inputs differs from the correct one on the variants. Unlike code_diff.py,
-`OtherVersion` need not equal an import of the other files: helpers, imports or constants that only one version has are
-allowed.
+`OtherVersion` need not be exactly equal to an import of the other files: helpers, imports or constants that only one
+version has are allowed.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def varied(value: Any, dice: random.Random) -> List[Any]:
     make = MAKERS.get(type(value), _of_object)
     try:
         return [one for one in make(value, dice) if type(one) is type(value) and _other(one, value)][:VARIANTS]
-    except Exception:  # whatever a type of theirs raises when it is compared, copied or calculated with
+    except Exception:  # a type of the project may raise anything when it is compared, copied or calculated with
         return []
 
 
@@ -223,7 +223,7 @@ class OtherVersion:
         other = {name: value for name, value in module.__dict__.items() if name.startswith("__")}
         try:
             exec(compile(text, str(module.__file__), "exec", dont_inherit=True), other)
-        except BaseException:  # SystemExit included: then its names are as they are here
+        except BaseException:  # SystemExit included: then the module's values are those of this version
             return
         for name, value in other.items():
             here = module.__dict__.get(name, MISSING)
