@@ -31,7 +31,7 @@ Tree = frozenset[tuple[str, bytes | None]]
 
 @dataclass(frozen=True, slots=True)
 class LintedFiles:
-    """What ruff reports in some files of a tree, and their content."""
+    """ruff's diagnostics for some files of a tree, and the content of these files."""
 
     remarks: list[Diagnostic]
     files: Files
@@ -49,7 +49,7 @@ class Autofix:
         self._protection = Protection.of(place, config)
         self._refused: set[tuple[str, str, str]] = set()
         """Diagnostics whose fixes were refused individually; they are not proposed again on a better tree."""
-        # A view and a run of ruff take as long as a few tests, and the same tree is looked at several times.
+        # A view and a run of ruff take as long as a few tests, and the diagnostics of a tree are needed several times.
         self._readings: dict[tuple[Tree, tuple[str, ...]], LintedFiles] = {}
         self._fixes: dict[tuple[Tree, tuple[str, ...], tuple[str, ...]], Files] = {}
 

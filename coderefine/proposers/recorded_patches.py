@@ -1,4 +1,4 @@
-"""Propose patches that exist already: those of a recorded run, or one that the user picked or made elsewhere."""
+"""Propose existing patches: those of a recorded run, or one that the user has chosen or made elsewhere."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RecordedProposer(Searcher):
                     if made is None or made.files != attempt.patch.files:
                         raise ReplayMissError(
                             f"the replay came to another attempt {attempt.number} than the recorded run: "
-                            "coderefine, its configuration or an ignored file is not what it was"
+                            "coderefine, its configuration or an ignored file has changed"
                         )
                     patch = made
                 why = attempt.verdict.reason
@@ -75,7 +75,7 @@ def _sent(asking: Proposals, situation: Situation) -> Patch | None:
 
 
 class Given(Searcher):
-    """Proposes one patch, which it is given.
+    """Proposes one given patch.
 
     `name`: its origin. `doubt`: why tests alone do not prove it, for the report; "" if they do.
     """

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from coderefine.core import Attempt
 
 ROUNDS = 9
-"""Comparisons of halves, where several changes of one function, or of a module's own code, were not proved together."""
+"""Maximum number of comparisons of halves, if several changes of one unit were not proved together."""
 DRAFTING = 0.5
 """Share of the seconds left for finding changes; the rest is for their comparison and proof."""
 EQUAL, DIFFERENT, UNKNOWN = "equal", "different", "unknown"
@@ -53,19 +53,19 @@ Made = TypeVar("Made")
 
 
 class Guard:
-    """Makes drafts, so that an error in coderefine itself costs the one draft that it is in, and is told once."""
+    """Makes drafts. An error in coderefine itself only loses the draft in which it occurs, and is reported once."""
 
     def __init__(self, listen: Listen) -> None:
         self._listen = listen
         self._told: set[str] = set()
 
     def made(self, what: str, make: Callable[[], Made]) -> Made | None:
-        """Return what `make` returns; None if that fails. `what`: the draft, for the note about it."""
+        """Return the result of `make`; None if that fails. `what`: the draft, for the note about the error."""
         try:
             return make()
         except CoderefineError:
             raise
-        except Exception as error:  # whatever is wrong with it, the other drafts are not
+        except Exception as error:  # the other drafts may still be right
             note = f"{what}: left out because of an error in coderefine ({type(error).__name__}: {error})"
             if note not in self._told:
                 self._told.add(note)
@@ -77,7 +77,7 @@ class Guard:
 class CodeChange:
     """One change of one file that should not change behaviour. `line`: 1-based; `what`: what it does, in a few words.
 
-    `edits` apply to the file's text as `decode` returns it; the edits of changes that are made together do not touch.
+    `edits` apply to the file's text as `decode` returns it; those of changes that are made together do not overlap.
     """
 
     path: str
@@ -122,10 +122,10 @@ class Refactoring(Searcher):
         self._equivalence = equivalence
         self._guard = Guard(listen)
         self._known: dict[Key, tuple[str, str]] = {}
-        """What the comparison said about a change, and why."""
+        """The verdict of the comparison on each change, and its reason."""
         self._refused: set[Key] = set()
         self._cut_off = False
-        """Whether the time ended the last search for changes."""
+        """Whether the last search for changes ended because its time was over."""
 
     @property
     def spent(self) -> Cost:
@@ -138,7 +138,7 @@ class Refactoring(Searcher):
             tree, best = self._tree(situation, views), situation.best
             new = tree.changes.keys() - seen
             seen |= new
-            # What needs no run comes first: the comparison of the others may take all the time that is left.
+            # First the comparison that needs no run: the other one may take all the time that is left.
             for compare in (self._compare_codes, self._compare):
                 if situation.best.patch.files == best.patch.files:
                     compare(situation, views, tree)
@@ -173,7 +173,7 @@ class Refactoring(Searcher):
         self._cut_off = situation.late
 
     def _compare_codes(self, situation: Situation, views: Views, tree: _Tree) -> None:
-        """Note the changes that leave the code of all units as it was, also together with the others; nothing runs."""
+        """Classify as equal the changes that leave the code of their units unchanged, also together with the others."""
         waiting = [change for key, change in tree.changes.items() if key not in self._known]
         if waiting:
             equal = self._equivalence.equal_codes(views, situation.best.patch, tree.patch(waiting), tree.texts)
@@ -181,9 +181,9 @@ class Refactoring(Searcher):
             self._known.update((tree.key(change), (EQUAL, "")) for change in alike)
 
     def _compare(self, situation: Situation, views: Views, tree: _Tree) -> None:
-        """Classify the changes that were not compared yet: all together; those of one function then by halves.
+        """Classify the changes that were not compared yet: first all together, then halves of those that share units.
 
-        Only while it leaves time for the proof of those that are equal.
+        This ends when only the time for proving the equal ones is left.
         """
         waiting = [[change for key, change in tree.changes.items() if key not in self._known]]
         for _ in range(ROUNDS + 1):
@@ -202,7 +202,7 @@ class Refactoring(Searcher):
         return self._equivalence.compare(views, best.patch, tree.patch(batch), best.cases, tree.texts, within=left)
 
     def _unsettled(self, tree: _Tree, group: Sequence[CodeChange], found: Compared) -> Iterator[list[CodeChange]]:
-        """Note what was found about the changes of `group`; yield the halves of those that must be compared again."""
+        """Store the verdicts on the changes of `group`; yield the halves of those that must be compared again."""
         alone = tree.alone_in_unit(group)
         for change in group:
             verdict = _verdict(found, tree.units(change))
@@ -231,7 +231,7 @@ class Refactoring(Searcher):
     def _parts(
         self, tree: _Tree, changes: Sequence[CodeChange], found: Compared | None
     ) -> Iterator[Sequence[CodeChange]]:
-        """Yield parts of refused `changes` to propose: without those that the comparison names, or else halves.
+        """Yield parts of refused `changes` to propose: those that the comparison found equal, or else halves.
 
         A single one is not proposed again.
         """
@@ -291,7 +291,7 @@ class _Tree:
         return changes if not middle else [one for half in halves for one in self._refused_of(half, findings)]
 
     def units(self, change: CodeChange) -> frozenset[tuple[str, str]]:
-        """Return the units that `change` edits, other than by line numbers."""
+        """Return the units whose code `change` edits, and not only their line numbers."""
         if id(change) not in self._units:
             after = self._files([change])[change.path]
             edit = FileEdit.between(self.texts[change.path], after)
@@ -299,7 +299,7 @@ class _Tree:
         return self._units[id(change)]
 
     def without_shared_units(self, groups: Iterable[list[CodeChange]]) -> Iterator[list[CodeChange]]:
-        """Yield those of `groups` that share no unit with one before: together, they tell which group is equal."""
+        """Yield those of `groups` that share no unit with an earlier one, so that each gets a verdict of its own."""
         taken: set[tuple[str, str]] = set()
         for group in groups:
             units = frozenset().union(*map(self.units, group))

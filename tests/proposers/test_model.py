@@ -232,7 +232,7 @@ def test_useless_for_ever_stops_soon(opened: Open, name: str) -> None:
         assert best.number == 0
         assert 2 <= len(it.server.requests) <= 4
         assert it.server.chars <= 15_000
-        assert "nothing usable" in it.notes
+        assert "no usable answer" in it.notes
 
 
 def test_a_near_miss_is_corrected_within_the_call(opened: Open) -> None:

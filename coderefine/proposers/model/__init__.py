@@ -21,7 +21,7 @@ __all__ = ["Model"]
 
 
 class Model:
-    """The proposer that costs money.
+    """The proposer that sends requests to a model, which cost money.
 
     `client` contains the budget, the stored answers and the connection; the code that created it closes it.
     """
@@ -43,8 +43,8 @@ class Model:
     ) -> None:
         """Create the proposer. `under`: files whose content at the run's start differs from the user's tree now.
 
-        `interpreter`: the project's, for tracing failing tests (None: not traced). `together`: the answers of a round
-        are waited for, because their patches can be tested at the same time.
+        `interpreter`: the project's, for tracing failing tests (None: not traced). `together`: wait for
+        all answers of a round, because their patches can be tested at the same time.
         """
         self.coming: tuple[Patch, ...] = ()
         """With `together`, the patches of this round."""
@@ -79,7 +79,7 @@ class Model:
                         situation = yield patch
                 if conversation.hopeless and not conversation.escalate(move):
                     self.reason = f"the model sees no repair: {conversation.refusal}" if conversation.refusal else ""
-                    self._listen(Event("note", self.reason or "the model has nothing usable to say"))
+                    self._listen(Event("note", self.reason or "the model gives no usable answer"))
                     return
                 if situation.best.number != best:
                     break

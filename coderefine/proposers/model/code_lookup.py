@@ -34,13 +34,13 @@ class CodeLookup:
         self._project = ModuleIndex(self._read, prefix, tree.listing)
 
     def wanted(self, text: str) -> tuple[Need, ...]:
-        """Return what `text` requests, as far as it exists."""
+        """Return the files and definitions that `text` requests, without those that do not exist."""
         asked = needs(text) or [("", name) for name in mentioned(text)]
         found = (self._found(path, symbol) for path, symbol in asked)
         return tuple(dict.fromkeys(need for need in found if need))[:TOGETHER]
 
     def unknown(self, text: str) -> tuple[str, ...]:
-        """Return what `text` requests by NEED, as far as it does not exist."""
+        """Return the requests by NEED in `text` for files and definitions that do not exist."""
         return tuple(":".join(filter(None, need)) for need in needs(text) if not self._found(*need))
 
     def code(self, need: Need) -> str:

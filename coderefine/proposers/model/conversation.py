@@ -154,11 +154,11 @@ class Conversation:
     def _collected(
         self, answers: Iterable[tuple[ModelRequest, Answer, Context]], state: PromptState, situation: Situation
     ) -> Iterator[tuple[ModelRequest, Answer, Context]]:
-        """Yield `answers` once all are there; an error that ended them is raised after those that came before it."""
+        """Wait for all `answers`, then yield them; an error is raised after the answers before it."""
         found, error, patches = [], None, list[Patch]()
         try:
             for one in answers:
-                found.append(one)  # noqa: PERF402 - what came before an error counts
+                found.append(one)  # noqa: PERF402 - the answers before an error count
         except (BudgetError, ModelError) as raised:
             error = raised
         for _, answer, shown in found:

@@ -1,4 +1,4 @@
-"""What a request is about: a tree, the findings on it, and the question."""
+"""The state that a request describes: a tree, the findings on it, and the question."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _prompt(move: Move, situation: Situation) -> str:
     """Return the question about the best tree."""
     tried = failed(situation)
     if not _fails(situation.findings):
-        # What an adviser remarked is about the best tree, and no earlier one will do.
+        # Findings of advisers are about the best tree, so the request must be about it, too.
         return "improve" if tried else "quality"
     if move.base is Base.START:
         return "fresh"

@@ -68,7 +68,7 @@ class ComplexityChanges:
                     yield found
 
     def _change(self, view: View, path: str, symbol: str, line: int, made: list[TextEdit]) -> CodeChange | None:
-        """Return the change of one function, if there is one. `made`: the edits of the others of its file, so far."""
+        """Return the change of one function, if there is one. `made`: edits so far of other functions in its file."""
         from coderefine.proposers.refactoring import CodeChange
 
         data = view.read(path)
@@ -81,7 +81,7 @@ class ComplexityChanges:
         else:
             after = self._shortened(view, (path, symbol), source.text, line)
             if after is not None or time.monotonic() < self._ends:
-                # What the clock has cut off may be found when there is more time, after other functions.
+                # A search that ended because of the time is repeated later if time is left.
                 self._known[key] = after
         if after is None:
             return None
@@ -124,7 +124,7 @@ class ComplexityChanges:
         return self._private
 
     def _formatted(self, view: View, path: str, before: str, after: str) -> str:
-        """Return `after` as the project's formatter writes it, if `before` is written so."""
+        """Return `after`, formatted by the project's formatter if `before` is formatted by it."""
         from coderefine.lint import Linter
 
         linter = Linter.of(self._place, self._interpreter, self._config)

@@ -1,4 +1,4 @@
-"""Which consecutive statements may become a function of their own: the data flow decides, and gives its parameters."""
+"""Find consecutive statements that may become a new function; its parameters follow from the data flow."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ VALUES = TRUTHS | {
 
 @dataclass(frozen=True)
 class StatementBlock:
-    """Consecutive statements of one suite, and what control and data flow say about them."""
+    """Consecutive statements of one suite, with facts about their control flow and data flow."""
 
     unit: Unit
     suite: Suite
@@ -135,8 +135,9 @@ class StatementBlock:
 class Extraction:
     """A block that may become a function.
 
-    `manner`: how its exits are handled: "" (it has none), `return`, `continue`, `flag` (it returns whether to leave),
-    `value` (it returns what is to be returned, or None). `leave`: the statement that a flag stands for.
+    `manner`: how its exits are handled: "" (it has none), `return`, `continue`, `flag` (the new function returns
+    whether the caller must leave), `value` (it returns the result that the caller must return, or None). `leave`: the
+    statement that the caller executes if the flag is true.
     """
 
     block: StatementBlock
@@ -163,7 +164,7 @@ def extractions(unit: Unit, limit: int) -> Iterator[Extraction]:
 
 
 def _ranges(unit: Unit, suite: Suite, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a suite's statements, without the docstring, that decide enough and not too much."""
+    """Yield ranges of a suite's statements, without the docstring, with enough decisions and not more than `limit`."""
     weights = [decisions(statement) for statement in suite.statements]
     first = int(suite.parents == (unit.function,) and ast.get_docstring(unit.function) is not None)
     for start in range(first, len(weights)):
@@ -210,7 +211,7 @@ def _signed(block: StatementBlock, manner: str, leave: str, inputs: Names, outpu
 
 
 def _against_class(found: Extraction) -> str:
-    """Return why the block cannot leave its method; "" if it can."""
+    """Return why the block cannot be moved out of its method; "" if it can."""
     unit = found.block.unit
     if found.method and unit.flow.binds.get(unit.receiver):
         return f"{unit.receiver} is bound anew"
@@ -220,7 +221,7 @@ def _against_class(found: Extraction) -> str:
 
 
 def _order(block: StatementBlock) -> Order:
-    """Return a key that sorts names as the whole function has them: its parameters, then by first appearance."""
+    """Return a key that sorts names in the order of the function: its parameters, then by first appearance."""
     function = block.unit.function
     every = [*ast.walk(function.args), *own_nodes(function.body)]
     places = {node.arg: (node.lineno, node.col_offset) for node in every if isinstance(node, ast.arg)}
@@ -237,7 +238,7 @@ def _inputs(block: StatementBlock, manner: str, outputs: Names) -> Names:
 
 
 def _manner(block: StatementBlock) -> tuple[str, str] | None:
-    """Return the manner of the extraction, and the statement that a flag stands for; None if there is none."""
+    """Return `manner` and `leave` of the extraction; None if there is none."""
     exits = (*block.returns, *block.loop_exits)
     if not exits:
         return ("", "") if block.falls_through else None
@@ -369,7 +370,7 @@ def _leaves_names_local(block: StatementBlock) -> str:
 
 
 def _is_caught_whole(block: StatementBlock) -> str:
-    """Refuse a block that an exception may leave after it has bound a name that is read where it is caught."""
+    """Refuse a block that binds a name, and may then raise an exception whose handler reads this name."""
     raises = block.unit.flow.raises[block.body[0]]
     *others, last = block.body
     simple = isinstance(last, ast.Assign | ast.AnnAssign)

@@ -1,4 +1,4 @@
-"""Leave out the causes that a file names where that says only what is so in any case.
+"""Remove causes of exceptions (`raise … from error`) that name the exception being handled anyway.
 
 In the handler of `error`, `raise A() from error` differs from `raise A()` in the attributes `__cause__` and
 `__suppress_context__`, which tracebacks show, and in nothing else: the handled exception is the context of both. The
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from coderefine.source import syntax
 
 READS_CAUSES = re.compile(r"__cause__|__context__|__suppress_context__")
-"""What a project must not have, other than in tests, where causes are to make no difference."""
+"""Code through which causes would make a difference; tests may contain it, the rest of the project not."""
 SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals", "_getframe", "currentframe"})
 CATCHES_STOP = frozenset({"StopIteration", "StopAsyncIteration", "Exception", "BaseException"})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -24,7 +24,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 def without_causes(before: str, after: str) -> tuple[str, str] | None:
     """Return two versions of a file without such causes, and without the names that only they use.
 
-    None if as many are in both.
+    None if both have the same number of them.
     """
     trees = syntax(before), syntax(after)
     if trees[0] is None or trees[1] is None or _removed(trees[0]) == _removed(trees[1]):
@@ -33,7 +33,7 @@ def without_causes(before: str, after: str) -> tuple[str, str] | None:
 
 
 def _removed(tree: ast.Module) -> int:
-    """Remove the causes, and names of exceptions that are not used; return how many causes there were."""
+    """Remove the causes, and then unused names of exceptions; return the number of causes."""
     found = list(_causes(tree, None))
     for statement in found:
         statement.cause = None

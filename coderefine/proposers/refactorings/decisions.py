@@ -68,7 +68,7 @@ def _merged_operands(unit: Unit) -> Iterator[DecisionEdit]:
 
 
 def _subject(node: ast.expr, *, negative: bool) -> str:
-    """Return what an operand asks and about what; a text of its own if it cannot be merged with another."""
+    """Return a text that is equal for operands that can be merged: the kind of test and the tested expression."""
     kind = ast.NotEq if negative else ast.Eq
     match node:
         case ast.Compare(

@@ -37,7 +37,7 @@ def extracted(found: Extraction, name: str) -> tuple[str, NewFunction]:
     blank, remarks = remarks_above(head)
     blank = blank if first else []
     body = [head.with_changes(leading_lines=remarks), *rest]
-    if "\\" in block.unit.text:  # looking at every blank takes a quarter of an extraction
+    if "\\" in block.unit.text:  # checking every blank would take a quarter of an extraction
         columns = block.body[0].col_offset + len(block.unit.indent) * (bool(block.unit.owner and not found.method) - 1)
         body = [_moved(line, columns) for line in body]
     call = [

@@ -67,7 +67,7 @@ def _found(
 def _chosen(
     found: list[tuple[Function, tuple[ast.ClassDef, ...]]], line: int
 ) -> list[tuple[Function, tuple[ast.ClassDef, ...]]]:
-    """Return the one in `line` of several functions that have one name because they belong together; else all."""
+    """Return the function in `line` if all of `found` belong together, like a property and its setter; else all."""
     together = len(found) > 1 and _belong_together([function for function, _ in found])
     return [one for one in found if one[0].lineno == line] if together else found
 

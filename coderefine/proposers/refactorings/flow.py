@@ -26,7 +26,7 @@ KEYED = frozenset(("max", "min", "sort", "sorted"))
 CLOSING = frozenset(("open", "closing", "Lock", "RLock", "TemporaryDirectory", "NamedTemporaryFile", "StringIO"))
 """Context managers that do not suppress exceptions."""
 SUPPRESSING = frozenset(("suppress", "raises", "assertRaises", "ExitStack", "AsyncExitStack"))
-"""Those after which a name that is bound inside may be unbound; it is taken to be bound after others."""
+"""Context managers that may suppress exceptions, so that a name bound inside may be unbound afterwards."""
 
 
 @dataclass(slots=True)
@@ -216,7 +216,7 @@ def parameters(arguments: ast.arguments) -> set[str]:
 
 
 def called(node: ast.AST) -> str:
-    """Return the last part of the name that a call calls; "" for anything else."""
+    """Return the last part of the name of the called function; "" if `node` is no such call."""
     function = node.func if isinstance(node, ast.Call) else None
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 

@@ -1,7 +1,7 @@
-"""Put new functions back where they are called: if the file then compiles as before, they are moved statements.
+"""Put the statements of new functions back where these are called, to show that they were only moved there.
 
 Each step is guessed and then checked: extracting the statements that were put back (`examined`, `extracted`) must give
-the function and its call again. So the data flow has the same say as for a draft, and a wrong guess proves nothing.
+the function and its call again. So the same rules hold as for a draft, and a wrong guess proves nothing.
 Before that, causes of exceptions are left out (`causes.py`).
 """
 
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
     from coderefine.project import Place, Protection
 
 HELD = re.compile(r".*(open|temp|lock|connect|acquire|session|pool|executor|socket|mmap|redirect)", re.IGNORECASE)
-"""Functions whose result may do something when it is destroyed: close a file, remove a folder."""
+"""Functions whose result may have an effect when it is destroyed: close a file, remove a folder."""
 FINALIZED = re.compile(r"def __del__|\bimport weakref|\bfrom weakref\b|\bweakref\.")
-"""In a project with such a word, this may hold for every object that it makes."""
+"""If a project contains one of these, the destruction of any of its objects may have an effect."""
 ANY = re.compile("")
 SEES_FRAMES = re.compile(
     r"\b(_getframe|currentframe|getouterframes|extract_stack|format_stack|print_stack|settrace|setprofile)\b"
     r"|inspect\.stack\b|stacklevel\s*=\s*(?!1\b|2\b)|def __getattribute__"
 )
-"""What may depend on how many calls are above it. With `stacklevel=2` it is the calling file, which stays the same."""
+"""Code that may depend on the number of calls above it; `stacklevel=2` only names the calling file, as before."""
 PRIVATE, OF_CLASS = re.compile(r"\b_[A-Za-z]\w*"), re.compile(r"\b(?=([A-Za-z_]\w*\.[A-Za-z_]\w*))")
 TRANSPARENT = frozenset(
     """property cached_property staticmethod classmethod setter getter deleter abstractmethod overload override final
     contextmanager asynccontextmanager wraps lru_cache cache total_ordering singledispatch register""".split()
 )
-"""Decorators for which it makes no difference how a function is divided; others may read its code."""
+"""Decorators that do not depend on how a function is divided; others may read its code."""
 MARK = ast.Expr(ast.Constant(b"put back"))
-"""Stands before statements that were put back: also to keep an `if` apart from the `else` above it."""
+"""A mark before statements that were put back; it also separates an `if` from an `else` directly above it."""
 Classes = tuple[ast.ClassDef, ...]
 
 
@@ -64,7 +64,7 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class _Project:
-    """By what a project may notice new functions: its private names and CLASS.METHOD, frames, and finalizers.
+    """Facts by which a project may notice new functions: its private names and CLASS.METHOD, frames, and finalizers.
 
     `reads_causes`: whether it may notice the causes of exceptions.
     """
@@ -99,17 +99,17 @@ class Restored:
 
 
 class Inlining:
-    """Returns files with their new functions put back, where the project's other files allow it.
+    """Returns files with their new functions put back, if no other file of the project can notice a difference.
 
-    They must not know the names of the new functions, nor call a method that has a new one with objects of other
-    classes; and nothing in the project, other than tests, may look at the calls above it, or at causes of exceptions.
+    Other files must not contain the names of the new functions, nor call a method that now calls a new one with objects
+    of other classes. Nothing in the project, except tests, may read the call stack or the causes of exceptions.
     """
 
     def __init__(self, place: Place, protection: Protection) -> None:
         self._place, self._protection = place, protection
 
     def __call__(self, view: View, texts: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-        """Return both texts by path, for those of `texts` (before and after) that have such functions or causes."""
+        """Return the changed pairs of `texts` (before and after) by path: without such functions and causes."""
         every = {path: found for path, pair in texts.items() if (found := restored(*pair))}
         project = self._project(view) if every else None
         if project is None:
@@ -131,9 +131,9 @@ class Inlining:
 
 @lru_cache(maxsize=64)
 def restored(before: str, after: str) -> Restored | None:
-    """Return the file `after` with the new functions put back that are plain extractions, both without causes.
+    """Return the file `after` with those new functions put back that are only moved statements.
 
-    None if there are none.
+    Causes are removed from both texts. None if there are no such functions and causes.
     """
     plain = without_causes(before, after)
     before, after = plain or (before, after)
@@ -147,7 +147,7 @@ def restored(before: str, after: str) -> Restored | None:
 
 
 def _all_put_back(tree: ast.Module, fresh: AbstractSet[str]) -> Iterator[tuple[_Definition, _Definition]]:
-    """Put functions of `fresh` back in `tree`, one after the other; yield what called each, and the function."""
+    """Put functions of `fresh` back in `tree`, one after the other; yield (its caller, the function) for each."""
     while done := next(_steps(tree, fresh), None):
         caller, helper, function = done
         caller.home[caller.home.index(caller.node)] = function
@@ -177,16 +177,16 @@ def _definitions(body: list[ast.stmt], classes: Classes) -> Iterator[_Definition
 
 
 def _is_new(node: Function, before: str, after: str) -> bool:
-    """Return whether nothing but one place of the file can know a function: its private name occurs nowhere else."""
+    """Return whether a function is private and new, and its name occurs only at one call."""
     word = re.compile(rf"\b{re.escape(node.name)}\b")
     private = node.name.startswith("_") and not node.name.startswith("__")
     return private and len(word.findall(after)) == 2 and not word.search(before)
 
 
 def _steps(tree: ast.Module, fresh: AbstractSet[str]) -> Iterator[tuple[_Definition, _Definition, Function]]:
-    """Yield functions that call one of `fresh`, that one, and the function with its statements put back."""
+    """Yield (a caller of one of `fresh`, that function, the caller with the statements put back)."""
     every = list(_definitions(tree.body, ()))
-    # What was moved last is put back first: it may hold the call of another new function.
+    # Begin with callers that are not new: statements that are put back may call further new functions.
     for caller in sorted(every, key=lambda one: one.name in fresh):
         for helper in (one for one in every if one.name in fresh):
             if _may_call(tree, caller, helper) and all(map(_is_transparent, caller.node.decorator_list)):
@@ -233,7 +233,7 @@ def _places(node: ast.AST, name: str) -> Iterator[tuple[list[ast.stmt], int, int
 
 
 def _call(node: ast.AST | None) -> ast.AST:
-    """Return the call that a statement makes, without `await` and `yield from`; anything else if it makes none."""
+    """Return the call of a statement, without `await` and `yield from`; any other node if it has none."""
     match node:
         case ast.Expr(value=value) | ast.Assign(value=value) | ast.Return(value=value) | ast.If(test=value):
             return _call(value)
@@ -251,7 +251,7 @@ def _is_result(node: ast.Assign, following: Sequence[ast.stmt]) -> bool:
 
 
 def _guesses(kept: Sequence[ast.stmt], helper: Function) -> Iterator[list[ast.stmt]]:
-    """Yield what the statements `kept`, which call the helper, may have been before."""
+    """Yield statements that may have been in place of `kept`, which call the helper, before the extraction."""
     body = list(helper.body)
     if not body:
         return
@@ -311,7 +311,7 @@ def _shown(value: ast.expr | None) -> str:
 
 
 def _normal(node: ast.stmt) -> ast.stmt | None:
-    """Return a statement as it is after writing and reading it; None if it cannot be written."""
+    """Return a statement after unparsing and parsing it; None if it cannot be unparsed."""
     try:
         tree = syntax(ast.unparse(ast.fix_missing_locations(copy.deepcopy(node))))
     except (ValueError, RecursionError):
@@ -320,7 +320,7 @@ def _normal(node: ast.stmt) -> ast.stmt | None:
 
 
 def _is_extraction(function: Function, count: int, caller: _Definition, helper: _Definition) -> bool:
-    """Return whether the caller and the helper come of extracting the `count` statements after the mark."""
+    """Return whether extracting the `count` statements after the mark gives exactly the caller and the helper."""
     unit = Unit(ast.unparse(function), *belongs(function, caller.classes))
     for suite in unit.suites:
         for at, statement in enumerate(suite.statements, 1):
@@ -340,7 +340,7 @@ def _is_mark(node: ast.stmt) -> bool:
 
 
 def _written(found: Extraction, helper: _Definition) -> list[str]:
-    """Return the syntax of both functions after an extraction; [] if it must not be relied on."""
+    """Return dumps of both functions after an extraction; [] if the helper would become a method, or stop being one."""
     if found.method != bool(helper.classes):
         return []
     text, added = extracted(found, helper.node.name)
@@ -352,7 +352,7 @@ def _dumps(body: Iterable[ast.stmt]) -> list[str]:
 
 
 def _dump(node: ast.stmt) -> str:
-    """Return the syntax of a statement; of a function, without its docstring."""
+    """Return a dump of a statement; of a function, without its docstring."""
     found = _normal(node) or node
     if isinstance(found, Function) and ast.get_docstring(found) is not None:
         found.body = found.body[1:]
@@ -360,7 +360,7 @@ def _dump(node: ast.stmt) -> str:
 
 
 def _destroys_early(function: Function, made: re.Pattern[str]) -> bool:
-    """Return whether the end of a new function may destroy what only a variable of it refers to, and `made` matches."""
+    """Return whether an object made by a call that matches `made` may be destroyed when the function returns."""
     nodes = list(own_nodes(function.body))
     returned = {name for node in nodes if isinstance(node, ast.Return) for name in uses([node.value]).reads}
     for node in nodes:

@@ -20,13 +20,13 @@ from coderefine.proposers.refactorings.words import GENERIC, SKIPPED, STOPPED, V
 LONGEST, MOST_REMARKS = 34, 2
 """Characters of a name; lines of a comment from which a name is taken."""
 DOES_MORE, INPUTS = 0.5, 0.4
-"""Cost of a name for a result where the block does something else, too, and of one made of a parameter's name."""
+"""Cost of a name that describes a result if the block has other effects, too, and of one from a parameter's name."""
 Named = tuple[str, float]
-"""A name, and how far it is from saying what the function does (0 is best)."""
+"""A name and its cost: how badly it describes the function (0 is best)."""
 
 
 def name_for(found: Extraction) -> Named | None:
-    """Return the best name for the extracted function, None if nothing says what it does."""
+    """Return the best name for the extracted function, None if no words describe it."""
     unit = found.block.unit
     taken = unit.taken | unit.names | set(dir(builtins))
     for words, cost in _ideas(found):
@@ -52,7 +52,7 @@ def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
 def _others(block: StatementBlock) -> Iterator[tuple[list[str], float]]:
     """Yield words for several branches of a decision, which no single condition describes: `parse_other_value`.
 
-    In a loop they do not decide on what the function is about.
+    In a loop there are none, because these branches do not concern the function as a whole.
     """
     verb, *rest = own = _function_words(block)
     if block.suite.looped:
@@ -64,14 +64,14 @@ def _others(block: StatementBlock) -> Iterator[tuple[list[str], float]]:
 
 
 def _returned(found: Extraction) -> tuple[str, ...]:
-    """Return the name that the block returns at its end, if it makes it and the name says something; () otherwise."""
+    """Return the name in the block's only `return`, at its end, if it is no input and not generic; () otherwise."""
     last = found.block.body[-1]
     name = getattr(last.value, "id", "") if isinstance(last, ast.Return) and len(found.block.returns) == 1 else ""
     return (name,) if name and name not in GENERIC.union(found.inputs) else ()
 
 
 def _remark(block: StatementBlock) -> list[str]:
-    """Return the words of the comment above the block, if it says what to do; [] otherwise."""
+    """Return the words of the comment above the block, if it begins with a verb; [] otherwise."""
     cut = block.suite.cut(block.start, block.stop)
     above = remarks_above(block.suite.block.body[cut[0]])[1] if cut else []
     remarks = [line.comment.value for line in above if line.comment is not None]
@@ -91,7 +91,7 @@ def _instruction(remark: str) -> list[str]:
 
 
 def _only(block: StatementBlock, *kinds: type[ast.stmt]) -> bool:
-    """Return whether all that the block does, besides deciding, is done by statements of these kinds."""
+    """Return whether all statements of the block other than `if` and loops are of these kinds."""
     effects = [node for node in block.nodes if isinstance(node, ast.stmt) and not isinstance(node, ast.If | Loop)]
     return bool(effects) and all(isinstance(node, kinds) for node in effects)
 
@@ -108,7 +108,7 @@ def _computed(found: Extraction) -> Iterator[tuple[list[str], float]]:
 
 
 def _does_more(found: Extraction) -> float:
-    """Return the cost of calls, besides, that are made only for their effect on what the block is given."""
+    """Return DOES_MORE if the block also calls methods of its inputs only for their effect, else 0."""
     deeds = (node.value for node in found.block.nodes if isinstance(node, ast.Expr))
     owners = {getattr(getattr(call.func, "value", None), "id", "") for call in deeds if isinstance(call, ast.Call)}
     return 0.0 if owners.isdisjoint({*found.inputs} - {*found.outputs}) else DOES_MORE
@@ -125,7 +125,7 @@ def _deed(found: Extraction, noun: list[str]) -> list[str]:
 
 
 def _part(block: StatementBlock, noun: list[str]) -> list[str]:
-    """Return words for a part of what the function does: with the verb of its name, or one for what the block does."""
+    """Return a verb and `noun` for a part of the function: the verb is that of the function's name, or of the block."""
     name, own = block.unit.function.name, _function_words(block)
     if own and own[0] in VERBS and not name.startswith("__"):
         return [own[0], *noun] if noun != own[1:] else []
@@ -133,7 +133,7 @@ def _part(block: StatementBlock, noun: list[str]) -> list[str]:
 
 
 def _nouns(found: Extraction) -> Iterator[tuple[list[str], float]]:
-    """Yield what the block is about, best first: its branch, its loop, its first condition, its inputs."""
+    """Yield words for the subject of the block, best first: from its branch, loop, first condition, inputs."""
     block, owner = found.block, found.block.suite.parents[-1]
     whole = block.start == 0 and block.ends and block.suite.branch == "body"
     if isinstance(owner, ast.If) and whole:
@@ -147,7 +147,7 @@ def _nouns(found: Extraction) -> Iterator[tuple[list[str], float]]:
 
 
 def _subject(node: ast.stmt) -> tuple[list[str], float]:
-    """Return the words for what a loop or a condition is about, and their cost."""
+    """Return the words for the subject of a loop or a condition, and their cost."""
     match node:
         case ast.For() | ast.AsyncFor():
             return split(_last_name(node.iter)), 0.1
@@ -174,7 +174,7 @@ def _fitting(words: list[str], cost: float) -> Iterator[tuple[list[str], float]]
 
 
 def _quality(test: ast.expr) -> list[str]:
-    """Return the words for what a condition asks about."""
+    """Return the words for the tested expression of a condition."""
     match test:
         case ast.Call():
             return _asked(test)
@@ -210,7 +210,7 @@ def _asked(test: ast.Call) -> list[str]:
 
 
 def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> list[str]:
-    """Return the words for a comparison: what it is equal to, where that has a name, else what is compared."""
+    """Return the words for a comparison: the name of the second operand if it has one, else the first operand."""
     equal = isinstance(op, ast.Eq | ast.Is)
     match right:
         case ast.Constant(value=None) if equal:

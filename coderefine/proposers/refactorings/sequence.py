@@ -20,14 +20,14 @@ from coderefine.source import Function
 MOST_FUNCTIONS, WIDTH, CHOICES = 8, 3, 6
 """Maximum number of new functions; drafts that are kept after each step; steps that are tried on each of them."""
 MOST_FLAWS, MOST_IN_ONE = 1.1, 1.8
-"""Flaws for each new function above which a draft is not proposed; of one new function."""
+"""Maximum flaws of a draft, as the mean over its new functions; and of a single new function."""
 MOST_GROWTH, FEW_LINES = 0.15, 8
-"""Maximum growth: a share of the lines that are not blank, or a few of them in a short function."""
+"""Maximum growth: as a share of the lines that are not blank, and in lines for a short function."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A function after some steps, with its new functions. `flaws`: how much a reviewer may dislike."""
+    """A function after some steps, with its new functions. `flaws`: the sum of `_flaws` and of the names' costs."""
 
     unit: Unit
     added: tuple[NewFunction, ...] = ()
@@ -112,12 +112,12 @@ def _step(found: Extraction) -> _Step | None:
 
 
 def _flaws(found: Extraction) -> Iterator[float]:
-    """Yield what a reviewer may dislike about an extraction."""
+    """Yield a number for each property of an extraction that a reviewer may dislike."""
     block = found.block
     yield 0.5 * max(0, len(found.inputs) - 3)
     yield 0.7 * max(0, len(found.outputs) - 1)
     inner = {node.name for node in ast.walk(block.unit.function) if isinstance(node, Function)}
-    yield 2.0 * len(inner.intersection(found.inputs))  # a function of the old one as an argument of the new one
+    yield 2.0 * len(inner.intersection(found.inputs))  # a nested function would be an argument
     yield {"flag": 0.6, "value": 0.8}.get(found.manner, 0.0)
     lines = block.end[0] - block.body[0].lineno + 1
     yield 1.2 if lines < 3 else 0.6 if lines < 5 else 0.0
@@ -131,7 +131,7 @@ def _flaws(found: Extraction) -> Iterator[float]:
 
 
 def _cuts(found: Extraction) -> Iterator[float]:
-    """Yield what is wrong with where the block begins and ends."""
+    """Yield numbers for bad positions of the block's beginning and end."""
     block, statements = found.block, found.block.suite.statements
     if block.paragraphs > 1:
         yield 0.0 if block.begins_paragraph(block.start) else 0.6

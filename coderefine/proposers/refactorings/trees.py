@@ -21,8 +21,8 @@ class Suite:
 
     `places`: the position of each statement in `block`; None if it shares its line with another. `tail`: whether the
     function returns None where the suite ends. `looped`: whether it is in a loop. `loop_tail`: whether the innermost
-    loop goes on where the suite ends. `parents`: the statements around it, outermost first; `branch`: the field of the
-    innermost one that contains it (`body`, `orelse` …). `chained`: whether it is an `elif`.
+    loop continues where the suite ends. `parents`: the statements around it, outermost first; `branch`: the field of
+    the innermost one that contains it (`body`, `orelse` …). `chained`: whether it is an `elif`.
     """
 
     statements: Sequence[ast.stmt]

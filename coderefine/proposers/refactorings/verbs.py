@@ -1,4 +1,4 @@
-"""The verb in the name of an extracted function: from how its results come about, or what it calls."""
+"""The verb in the name of an extracted function: from how its results are computed, or from its calls."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from coderefine.proposers.refactorings.words import VERBS, split
 ADDING = {"append": "add", "add": "add", "extend": "add", "insert": "add", "update": "update", "appendleft": "add"}
 CHECKING = frozenset(("check", "validate", "verify"))
 READING = frozenset(("get", "pop", "strip", "join", "split", "replace", "format"))
-"""Methods of built-in types: they say nothing about what a block is for."""
+"""Methods of built-in types: their names do not describe a block."""
 MADE = ast.JoinedStr | ast.List | ast.Dict | ast.Set | ast.Tuple | ast.ListComp | ast.DictComp | ast.SetComp | ast.BinOp
 
 
 def making(found: Extraction, own: Sequence[str]) -> str:
-    """Return the verb for how the results come about; `own`: the words of the function's own name."""
+    """Return the verb for how the results are computed; `own`: the words of the function's own name."""
     block, names = found.block, found.outputs
     if CHECKING.intersection(own[:1]) and ast.Raise in map(type, block.nodes):
         return own[0]
@@ -41,7 +41,7 @@ def _choosing(made: Sequence[ast.expr]) -> str:
 
 
 def answering(block: StatementBlock) -> str:
-    """Return the verb for what the block returns: a yes or no, a value, or nothing."""
+    """Return the verb for the result of the block: a truth value, another value, or nothing."""
     values = [node.value for node in block.nodes if isinstance(node, ast.Return) and node.value is not None]
     if values and all(_is_answer(value) for value in values):
         return "check"
@@ -50,7 +50,7 @@ def answering(block: StatementBlock) -> str:
 
 
 def only_sets(block: StatementBlock) -> bool:
-    """Return whether all that the block does is to set attributes."""
+    """Return whether the block only sets attributes."""
     ends = [node for node in block.nodes if isinstance(node, ast.stmt) and not isinstance(node, ast.If | Loop)]
     return bool(ends) and all(
         isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(target, ast.Attribute)
@@ -77,7 +77,7 @@ def decided(block: StatementBlock) -> Iterator[ast.expr]:
 
 
 def _looping(block: StatementBlock, names: Sequence[str]) -> str:
-    """Return the verb for how the results of a loop come about."""
+    """Return the verb for how a loop computes its results."""
     numbers = any(isinstance(value, ast.Constant) and isinstance(value.value, int) for value in _assigned(block, names))
     if not numbers and any(_adds(node, names) for node in block.nodes):
         return "collect"

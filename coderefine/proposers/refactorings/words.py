@@ -1,4 +1,4 @@
-"""Words of English that tell a good name from a bad one."""
+"""English words by which good and bad names are distinguished."""
 
 import re
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 NAME = "rewrite"
 TOO_LONG = "E501"
 FOLLOWING = 2
-"""How often findings that a draft causes are repaired: the repair may cause another one."""
+"""Maximum number of rounds for repairing findings that a draft causes: the repair may cause further ones."""
 
 
 class LintChanges:
@@ -59,7 +59,7 @@ class LintChanges:
     def __call__(self, view: View, situation: Situation) -> Iterator[CodeChange]:
         """Yield a change for each finding that can be repaired. Raises CriticError if ruff fails.
 
-        Files that are formatted as ruff does it stay so.
+        Files that are in ruff's format remain in it.
         """
         remarks = self._remarks(view, situation)
         parsed = {path: self._parsed(view, path, remarks) for path in dict.fromkeys(one.path for one in remarks)}
@@ -84,10 +84,11 @@ class LintChanges:
         return self._laid_out(view, remark, file) if remark.rule == TOO_LONG and not file.clean else None
 
     def _useful(self, view: View, draft: CodeChange, file: _File) -> CodeChange | None:
-        """Return the change of a draft, formatted as the file is; None if it does not lower the number of findings.
+        """Return the change of a draft, in the format of its file; None if it does not reduce the number of findings.
 
-        That would be refused, too, but only after the tests have run. Findings that the draft causes are repaired by
-        ruff's safe fixes, if they have some: ruff replaces `%` by a call of `format`, and that by an f-string.
+        Such a change would be refused in any case, but only after a test run. Findings that the draft causes are
+        repaired by ruff's safe fixes, if any: for example, ruff replaces `%` by a call of `format`, and this by an
+        f-string.
         """
         source, text = file.source, apply(file.source.text, draft.edits)
         for _ in range(FOLLOWING + 1):
@@ -146,7 +147,7 @@ class LintChanges:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file with findings, and their numbers by rule. `clean`: it is formatted as ruff does it."""
+    """A file with findings, and their numbers by rule. `clean`: it is in ruff's format."""
 
     source: Source
     code: Code
@@ -176,7 +177,7 @@ def _style(code: Code) -> list[str]:
 
 
 def _with_text(draft: CodeChange, file: _File, text: str) -> CodeChange:
-    """Return the change that makes `text` of the file; the draft itself where it does that."""
+    """Return the change after which the file contains `text`; the draft itself if it has this effect."""
     before = file.source.text
     if apply(before, draft.edits) == text:
         return draft

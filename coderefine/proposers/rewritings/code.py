@@ -162,7 +162,7 @@ class Code:
         return before
 
     def alone(self, node: ast.stmt) -> bool:
-        """Return whether a statement has its lines for itself, apart from a comment."""
+        """Return whether no other statement is on the lines of this one; a comment may be."""
         before = self.text[self.begin(node.lineno) : self.start(node)].strip()
         rest = self.text[self.end(node) : self.begin((node.end_lineno or 0) + 1)].strip()
         return not before and (not rest or rest.startswith("#"))
@@ -189,7 +189,7 @@ class Code:
         return line, offset - self._starts[line - 1] + 1
 
     def shifted(self, first: int, last: int, old: str, new: str) -> str:
-        """Return whole lines with indentation `new` in place of `old`; no string may go on over them."""
+        """Return whole lines with indentation `new` in place of `old`; no string may continue over them."""
         found = []
         for number in range(first, last + 1):
             line = self.lines[number - 1]
@@ -267,7 +267,7 @@ def plain(node: ast.expr) -> bool:
 
 
 LOOSE = (ast.BoolOp, ast.Lambda, ast.IfExp, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Starred, ast.Tuple)
-"""Expressions that bind less tightly than `not`, `and`, `or` and comparisons."""
+"""Expressions with lower precedence than `not`, `and`, `or` and comparisons."""
 
 
 def operand(code: Code, node: ast.expr, *, inside: type[ast.boolop] | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Rewritings of comments, which no behaviour depends on."""
+"""Rewritings of comments, which do not affect behaviour."""
 
 from __future__ import annotations
 

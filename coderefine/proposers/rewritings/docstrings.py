@@ -21,7 +21,7 @@ KIND = re.compile(
     r"(?P<word>[a-z]+) ",
     re.IGNORECASE,
 )
-"""The beginning of a docstring that says what kind of thing it documents, and then what that does."""
+"""The beginning of a docstring that names the kind of its object, and then a verb: `Function that returns …`."""
 THING = re.compile(
     r"""[rRuU]?("{3}|'{3}|"|')\s*"""
     r"(?P<word>(The|An?)(?= [a-z])|True(?= if)|False(?= if)|Number(?= of))\b"
@@ -38,19 +38,19 @@ OF_CODE = frozenset(
         utility variant version view way wrapper""",
     )
 )
-"""Nouns for code: what is called so is not what a function returns."""
+"""Nouns for code: a docstring that begins with one does not describe a returned value."""
 STATES = re.compile(r"\b(is|are|was|were|must|should|shall|will|would|can|could|may|might|has|have|does|do)\b")
 INSIDE = re.compile(r"\b(that|which|who|whose|where|when|if|what|how|whether)\b")
-"""Words that begin a clause inside the sentence: its verbs are not those of the sentence."""
+"""Words that begin a subordinate clause, whose verbs are not those of the main clause."""
 COLON = re.compile(r":\s*(\w*)")
 NEXT_VERB = re.compile(r"(?:\band (?:\w+ly )?|, )(\w+s)\b")
-"""What may be a second verb in the third person."""
+"""A possible second verb in the third person."""
 OPENING = re.compile(r"""[rRuU]?("{3}|'{3})""")
 BLOCK = re.compile(r"\s*(:\w[^:`]*:(\s|$)|@\w|>>>|\.\. |[-*+] |\d+[.)] |[A-Z]\w*( \w+)?:\s*$)")
-"""The beginning of what is no prose: fields, examples, directives, lists, titles of sections."""
+"""The beginning of a block other than prose: fields, examples, directives, lists, titles of sections."""
 SENTENCE_END = re.compile(r"[.!?](?=\s+[A-Z`]|$)")
 BEGINS_SMALL = re.compile(r"(\S*\w)[.!?] [a-z]")
-"""The last word of a sentence after which the next one begins with a small letter, if it is no abbreviation."""
+"""The last word before a full stop and a small letter: either an abbreviation, or the end of a sentence."""
 ABBREVIATIONS = frozenset(re.findall(r"\w+", "eg ie etc vs cf approx resp incl dr mr ms no fig al"))
 BEFORE_NAMES = frozenset(
     re.findall(
@@ -61,7 +61,7 @@ BEFORE_NAMES = frozenset(
         named""",
     )
 )
-"""Words after which a sentence goes on, though with a capital letter."""
+"""Words that cannot end a sentence, so that a capital letter after them begins no new one."""
 USUAL_WIDTH, WIDEST = 72, 120
 VERBS = frozenset(
     re.findall(
@@ -102,10 +102,10 @@ OTHERS = frozenset(
         unpack unregister unwrap upgrade upload view visit warn watch weight zip""",
     )
 )
-"""Verbs that are taken for such only before a word of BEFORE_NOUNS: their third person may be the plural of a noun."""
+"""Words that count as verbs only before BEFORE_NOUNS, because their third person may be the plural of a noun."""
 BEFORE_NOUNS = re.compile(r"\s+(the|an?|all|any|each|every|its|this|that|these|whether|if|given|one|new)\b")
 OBJECT = re.compile(rf"{BEFORE_NOUNS.pattern}|\s+(it|them|True|False|None)\b|\s+[`*:]")
-"""What shows that the word before it is a verb."""
+"""A word that shows that the word before it is a verb."""
 
 
 def imperative(code: Code, at: Diagnostic) -> Edits:
@@ -132,14 +132,14 @@ def imperative(code: Code, at: Diagnostic) -> Edits:
 
 
 def _check_single(rest: str) -> None:
-    """Raise Unsure if the first row of a docstring goes on with a second verb in the third person."""
+    """Raise Unsure if the first row of a docstring contains a second verb in the third person."""
     sure(not any(_base(other, VERBS) for other in NEXT_VERB.findall(rest.partition("\n")[0])))
 
 
 def _next_verbs(text: str, start: int) -> Iterator[tuple[int, int, str]]:
-    """Yield the places of further verbs in the third person in the first row, and what they become.
+    """Yield the positions of further verbs in the third person in the first row, with their base forms.
 
-    Raises Unsure where it is not certain which words are verbs, or of which clause.
+    Raises Unsure if it is uncertain which words are verbs, or to which clause they belong.
     """
     row = text[: start + len(text[start:].partition("\n")[0])]
     for found in NEXT_VERB.finditer(row, start):
@@ -173,7 +173,7 @@ def _verbs(text: str) -> list[str]:
 
 
 def _inside(word: str) -> str:
-    """Return the first word after a colon as it is written inside a sentence."""
+    """Return the first word after a colon in the case that it has inside a sentence."""
     if word in ("A", "An", "The"):
         return word.lower()
     sure(word in ("True", "False", "None") or not word.istitle())
@@ -214,15 +214,15 @@ def separate_summary(code: Code, at: Diagnostic) -> Edits:
 
 
 def _blocks(paragraph: Sequence[str], room: int, ending: int) -> list[list[str]]:
-    """Return the first sentence of a paragraph in one row, the others in rows as long as before, and what is no prose.
+    """Divide a paragraph: its first sentence in one row, the other sentences in rows as long as before, other blocks.
 
-    Without what is empty. `room`: how long the sentence may be; a longer one is parted. `ending`: length of what
-    follows the paragraph in its row. Raises Unsure where it is not certain where the sentence ends.
+    Empty parts are left out. `room`: maximum length of the sentence; a longer one is divided. `ending`: length of the
+    text after the paragraph in its last row. Raises Unsure if the end of the sentence is uncertain.
     """
     prose = list(itertools.takewhile(lambda row: not BLOCK.match(row), paragraph))
     sure(len(paragraph) > 1, prose)
     margin, first = (row[: len(row) - len(row.lstrip())] for row in (paragraph[1], paragraph[0]))
-    # The first row may follow the quotes; where it has a margin, that of the others may be no deeper.
+    # The first row may follow the quotes; if it has a margin instead, the others must not be indented deeper.
     sure(all(row.startswith(margin) for row in prose[1:]), len(first) < 2 or first.startswith(margin))
     summary, rest = parted(joined(prose), room, 0 if len(prose) < len(paragraph) else ending)
     width = max(USUAL_WIDTH, *map(len, paragraph)) - len(margin)
@@ -232,9 +232,9 @@ def _blocks(paragraph: Sequence[str], room: int, ending: int) -> list[list[str]]
 
 
 def parted(text: str, room: int, ending: int = 0) -> tuple[str, str]:
-    """Return the first sentence of `text`, and what follows; of a sentence that is too long, the first clauses.
+    """Return the first sentence of `text`, or only its first clauses if it is too long, and the rest of the text.
 
-    `room`: how long it may be; `ending`: the length of what comes after `text`. Raises Unsure in doubt.
+    `room`: its maximum length; `ending`: the length of the text after `text` in its row. Raises Unsure in doubt.
     """
     summary, rest = _sentence(text)
     if len(summary) + (0 if rest else ending) <= room:
@@ -246,7 +246,7 @@ def parted(text: str, room: int, ending: int = 0) -> tuple[str, str]:
 CLAUSE = re.compile(r"(?P<sign>;|,(?: and| but| then| and then)?| and| --| -| –| —)\s+(?P<word>[a-z]+)\b(?!['=(.-])")
 SUBJECTS = frozenset(("this", "it", "these", "they", "there"))
 FEWEST = 20
-"""Characters of a clause that may be a summary."""
+"""Minimum number of characters of a clause that may be a summary."""
 VAGUE = frozenset(
     re.findall(r"\w+", "containing including excluding representing indicating providing following describing giving")
 )
@@ -254,7 +254,7 @@ VAGUE = frozenset(
 
 
 def _clause(sentence: str, room: int) -> tuple[str, str]:
-    """Part a sentence before the last clause that can be one of its own, so that the first part has `room`."""
+    """Divide a sentence before the last clause that can be a separate sentence, so that the first part fits `room`."""
     mood = _Mood.of(sentence)
     for found in reversed(list(CLAUSE.finditer(sentence))):
         head = sentence[: found.start()]
@@ -283,7 +283,7 @@ class _Mood:
 
 
 def _beginning(found: re.Match[str], mood: _Mood, head: str) -> str:
-    """Return how a sentence begins that is made of the clause after `found`; "" if it cannot be one."""
+    """Return the first words of a new sentence made of the clause after `found`; "" if this is impossible."""
     sign, word = found["sign"], found["word"]
     if sign == ";":
         return "" if ";" in head or ";" in found.string[found.end() :] else word.capitalize()
@@ -293,7 +293,7 @@ def _beginning(found: re.Match[str], mood: _Mood, head: str) -> str:
 
 
 def _predicate(found: re.Match[str], mood: _Mood) -> str:
-    """Return the verb after `found` with what a sentence needs before it; "" if there is no verb of this mood."""
+    """Return the verb after `found`, with a subject if the sentence needs one; "" if no verb has this mood."""
     word, base = found["word"], _base(found["word"], VERBS | OTHERS)
     if not base or not mood.form or not OBJECT.match(found.string, found.end()):
         return ""
@@ -305,7 +305,7 @@ def _predicate(found: re.Match[str], mood: _Mood) -> str:
 
 
 def _serves(head: str) -> bool:
-    """Return whether a clause says what something is for: what follows may be for that, too."""
+    """Return whether a clause contains a purpose (`to …`), to which the next clause may belong, too."""
     return any(_base(word, VERBS | OTHERS) == word for word in re.findall(r"\bto (\w+)", head))
 
 
@@ -318,13 +318,13 @@ def _verb(base: str, mood: _Mood) -> str:
 
 
 def _usual_width(code: Code) -> int:
-    """Return the length that the project sets, or that of the file's longest lines; one in 200 may be longer."""
+    """Return the line length set by the project, or that of the file's longest lines; one in 200 may be longer."""
     lengths = sorted(len(line.rstrip()) for line in code.lines)
     return max(code.width, min(WIDEST, lengths[-1 - len(lengths) // 200]))
 
 
 def joined(rows: Sequence[str]) -> str:
-    """Return the rows of a paragraph as one line. Raises Unsure where a row may begin an item without a full stop."""
+    """Return the rows of a paragraph as one line. Raises Unsure if a row may begin an item without a full stop."""
     texts = [row.strip() for row in rows]
     for text, after in itertools.pairwise(texts):
         goes_on = not after[0].isupper() or text.rpartition(" ")[2].lower() in BEFORE_NAMES
@@ -333,7 +333,7 @@ def joined(rows: Sequence[str]) -> str:
 
 
 def _sentence(text: str) -> tuple[str, str]:
-    """Return the first sentence of `text`, and what follows. Raises Unsure where it may end at an earlier full stop."""
+    """Return the first sentence of `text`, and the rest. Raises Unsure if it may end at an earlier full stop."""
     end = SENTENCE_END.search(text)
     sentence, rest = (text[: end.end()], text[end.end() :].strip()) if end else (text, "")
     sure(all(word.lower() in ABBREVIATIONS or "." in word for word in BEGINS_SMALL.findall(sentence)))

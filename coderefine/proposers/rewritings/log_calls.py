@@ -1,4 +1,4 @@
-"""Rewritings of log calls: the arguments are handed over, and put into the text only where it is written."""
+"""Rewritings of log calls: arguments are passed separately, and formatted only if the message is written."""
 
 from __future__ import annotations
 

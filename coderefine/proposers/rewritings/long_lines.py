@@ -28,7 +28,7 @@ ENTRY = re.compile(r"[*\w.]+(?: \([^)]*\))?: ")
 
 
 def limit(at: Diagnostic) -> int:
-    """Return how long the line of the finding may be; 0 if the finding does not say it."""
+    """Return the maximum length in the text of the finding; 0 if it contains none."""
     found = LIMIT.search(at.message)
     return int(found[2]) if found else 0
 
@@ -88,14 +88,14 @@ def _begins(row: str) -> bool:
 
 
 def _is_prose(code: Code, string: ast.Expr, line: int) -> bool:
-    """Return whether a line of a docstring is no example: neither in its paragraph, nor between fences."""
+    """Return whether a line of a docstring is prose: no example in its paragraph, and not between fences."""
     above = code.lines[string.lineno - 1 : line - 1]
     paragraph = itertools.takewhile(str.strip, reversed(above))
     return not any(map(EXAMPLE.match, paragraph)) and sum(bool(FENCE.match(row)) for row in above) % 2 == 0
 
 
 def _hanging(code: Code, string: ast.Expr, line: int, rows: list[str]) -> str:
-    """Return the indentation of the further rows of an item that begins in `line`, or that goes on there."""
+    """Return the indentation of the rows after the first of an item that begins or continues in `line`."""
     pad, margin, text = _padding(rows[0]), code.indent(string), rows[0].strip()
     usual = _deeper(rows) or pad + "    "
     if TEXTS.match(text):
@@ -118,7 +118,7 @@ def _padding(row: str) -> str:
 
 
 def _part_summary(code: Code, at: Diagnostic) -> Edits:
-    """Part the first row of a docstring after its first sentence, or after clauses of it; a blank line follows."""
+    """Divide the first row of a docstring after its first sentence or a clause, and insert a blank line there."""
     string = _docstring_near(code, at.first)
     opening = OPENING.match(code.source(string))
     if opening is None:
@@ -143,7 +143,7 @@ def _docstring_near(code: Code, line: int) -> ast.Expr:
 
 
 def _break_string(code: Code, at: Diagnostic) -> Edits:
-    """Part a string that is too long into several ones, each in a row of its own, in parentheses."""
+    """Divide a string that is too long into several ones, each in a row of its own, in parentheses."""
     found = _longest_string(code, at.first)
     written = STRING.fullmatch(code.source(found))
     if written is None:
@@ -164,7 +164,7 @@ def _break_string(code: Code, at: Diagnostic) -> Edits:
 
 STRING = re.compile(r"""(?P<prefix>[fF]?)(?P<quote>["'])(?!\2\2)(?P<text>.*)(?P=quote)""")
 PIECE = re.compile(r"(?:\{\{|\{[^{}]*\}|\\.|[^ {\\])* *")
-"""What a string may be parted after: a word with the spaces after it; not inside of the braces of an f-string."""
+"""A part after which a string may be divided: a word with the spaces after it; an f-string's braces as a whole."""
 
 
 def _longest_string(code: Code, line: int) -> ast.Constant | ast.JoinedStr:
@@ -198,7 +198,7 @@ def _is_docstring(code: Code, node: ast.AST, line: int) -> bool:
 
 def _wrapped(code: Code, at: Diagnostic, last: int, text: str, margins: tuple[str, str]) -> Edits:
     """Replace the lines from that of the finding to `last` by `text`. `margins`: before the first row, others."""
-    # What is in quotes stays together.
+    # Quoted text is not divided.
     rows = textwrap.wrap(
         QUOTED.sub(lambda found: found[0].replace(" ", JOINT), text),
         width := limit(at),
@@ -213,7 +213,7 @@ def _wrapped(code: Code, at: Diagnostic, last: int, text: str, margins: tuple[st
 
 
 def _break_elements(code: Code, at: Diagnostic) -> Edits:
-    """Fill rows of elements anew, as far as they are too long, in a list that has several elements in a row."""
+    """Distribute elements anew over rows, from a row that is too long, in a list with several elements per row."""
     own, packed = _elements(code, at)
     sure(len(own) > 1, packed, all(one.end_lineno == one.lineno for one in own))
     start, end = code.start(own[0]), code.begin(own[-1].lineno + 1) - 1
@@ -222,7 +222,7 @@ def _break_elements(code: Code, at: Diagnostic) -> Edits:
     sure(not margin.strip(), all(text.strip() == "," for text in between), not code.commented(start, end))
     rows = [margin + code.source(own[0])]
     for one in own[1:]:
-        # What follows the last one, often a comma, stays in its row.
+        # Text after the last element, often a comma, stays in its row.
         rest = code.text[code.end(one) : end].rstrip() if one is own[-1] else ","
         if len(f"{rows[-1]}, {code.source(one)}{rest}") > limit(at):
             rows += [margin]
@@ -232,7 +232,7 @@ def _break_elements(code: Code, at: Diagnostic) -> Edits:
 
 
 def _elements(code: Code, at: Diagnostic) -> tuple[list[ast.expr], bool]:
-    """Return the elements in the row of the finding and in the next ones as far as they are too long.
+    """Return the elements in the row of the finding and in the following rows that are too long.
 
     They are those of the innermost list that begins above; and whether another row of it has several elements.
     """

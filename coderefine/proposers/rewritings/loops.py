@@ -40,7 +40,7 @@ def _appended_to(call: ast.Call) -> str:
 
 
 def _check_moveable(code: Code, loop: ast.For, target: str) -> None:
-    """Raise Unsure if the loop's variables are used elsewhere, or if something in it sees the list, or waits."""
+    """Raise Unsure if the loop's variables are used elsewhere, or if its body reads the list, awaits or yields."""
     function = code.function(loop)
     inside = set(ast.walk(loop))
     outside = {one for name in names(loop.target) for one in uses(function, name)} - inside
@@ -51,7 +51,7 @@ def _check_moveable(code: Code, loop: ast.For, target: str) -> None:
 
 
 def _filled(code: Code, loop: ast.For, target: str, made: str, signs: tuple[str, str]) -> Edits:
-    """Replace the loop, and the statement that makes the empty list where it is just before it."""
+    """Replace the loop, and the statement that makes the empty list if this is directly before it."""
     margin, block = code.indent(loop), code.siblings(loop)
     before = block[max(0, block.index(loop) - 1)]
     first, header = loop.lineno, f"{margin}{target}.extend("

@@ -29,16 +29,16 @@ PARTICIPLES = {
     "format": "formatted",
     "join": "joined",
 }
-"""What a value is called after a call of a function."""
+"""Names for the result of a call, by function."""
 LINES = {"splitlines": "lines", "readlines": "lines", "readline": "line", "split": "parts", "partition": "parts"}
-"""What a new variable is called after a call of a method."""
+"""Names for the result of a call, by method."""
 METHOD = re.compile(r"[^()]*\.(\w+)\(")
 Binder = ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | Comprehension
 Place = ast.FunctionDef | ast.AsyncFunctionDef | Comprehension
 
 
 def rename_ambiguous(code: Code, at: Diagnostic) -> Edits:
-    """E741: `l`, `O`, `I` → a name that tells what it is: `for l in lines` → `for line in lines`."""
+    """E741: `l`, `O`, `I` → a descriptive name: `for l in lines` → `for line in lines`."""
     found = code.find(at, ast.Name)
     return renamed(code, _binding_place(code, found), found.id, _telling_name(code, found))
 
@@ -86,7 +86,7 @@ def _binding_place(code: Code, name: ast.Name) -> Place:
 
 
 def _telling_name(code: Code, name: ast.Name) -> str:
-    """Return a name for a variable from what it is set to."""
+    """Return a name for a variable, derived from the value that it is set to."""
     parent = code.parents[name]
     source = getattr(parent, "iter", None)
     if source is not None:
@@ -101,7 +101,7 @@ def _telling_name(code: Code, name: ast.Name) -> str:
 def renamed(code: Code, place: Place, old: str, new: str) -> Edits:
     """Rename the variable `old` of a function or comprehension. Raises Unsure if others may see it, or bind it too."""
     new = f"{new}_" if hasattr(builtins, new) or keyword.iskeyword(new) else new
-    sure(new not in names(place))  # nobody likes `size_2`
+    sure(new not in names(place))  # avoid names like `size_2`
     sure(new.isidentifier(), not SEES_NAMES & names(place))
     _check_bound_here(place, old)
     return _replaced(code, uses(place, old), new, place)
@@ -126,5 +126,5 @@ def _check_bound_here(place: Place, name: str) -> None:
 
 
 def _binds(node: ast.AST, name: str) -> bool:
-    """Return whether `node` binds `name` other than by an assignment, or says in which scope it is."""
+    """Return whether `node` binds `name` other than by an assignment, or declares its scope."""
     return not isinstance(node, ast.Name | ast.keyword | ast.Attribute) and name in bindings(node)

@@ -135,8 +135,8 @@ class Search(Searcher):
     def propose(self, situation: Situation, views: Views) -> Proposals:
         """Yield cumulative patches, best first; start a new search if the failures differ after an accepted patch.
 
-        If its repairs are only offered, a test is ignored from then on. If all are refused, the search goes on with
-        what it has not tried, up to MOST_SEARCHES times.
+        If repairs of a test are only offered, it is ignored from then on. If all repairs are refused, the search
+        continues with edits that it has not tried, up to MOST_SEARCHES times.
         """
         searches = 0
         while self._wanted(situation):
@@ -298,7 +298,7 @@ class Search(Searcher):
             self.chosen = self._tried(trial, iter(enumeration), failing, spectrum)
 
     def _connect(self, situation: Situation, sites: list[Site], spectrum: Spectrum) -> None:
-        """Add to what is known about failing tests that run the same code."""
+        """Record which failing tests run the same code."""
         standing = {case.id for case in repairable(situation)} | situation.offered
         self._together = {tests & standing for tests in {*self._together, *spectrum.together}}
         self._aside = situation.offered
@@ -369,7 +369,7 @@ class Search(Searcher):
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison)), sets=sets)
 
     def _ran(self, site: Site) -> frozenset[str]:
-        """Return the failing tests that ran the statement, or one of its function that connects them, in any search."""
+        """Return the failing tests that ran the statement, or a statement of its function that connects tests."""
         function = function_of(site)
         return frozenset().union(*(self._entered.get(key, ()) for key in (function, (*function, site.code(site.stmt)))))
 
@@ -382,7 +382,7 @@ class Search(Searcher):
         return replace(repair, former=former(module, repair.files[module.path], self._past(module.path)))
 
     def _past(self, path: str) -> tuple[PastChange, ...]:
-        """Return how the file was lately changed; of the first files that are asked for."""
+        """Return the recent changes of the file; only for the first MOST_FILES different files."""
         if self._place.git_dir is not None and path not in self._changes and len(self._changes) < MOST_FILES:
             self._changes[path] = changes(self._place.top, path, self._read(Patch(), path) or b"")
         return self._changes.get(path, ())
@@ -444,7 +444,7 @@ class Search(Searcher):
     def _imported(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], found: Coverage
     ) -> Coverage:
-        """Return the lines that run while the test modules are imported, for tests about which `found` says too little.
+        """Return the lines that run while test modules are imported, for tests about which `found` has too little data.
 
         These are the modules that cannot be imported and, if no test runs a line of the program, all that were traced:
         a test module may create a class by calling a function.
@@ -513,6 +513,6 @@ def _run_through(coverage: Coverage, failing: list[Case]) -> set[str]:
 
 
 def _unparsed(failing: Iterable[Case]) -> str:
-    """Return what to correct first if a test module cannot be imported because a module does not parse; "" if not."""
+    """Return a message if a test module cannot be imported because a module does not parse; "" if not."""
     failures = (case.failure for case in failing if case.failure and case.failure.exception in UNPARSED)
     return next((f"a module does not parse, correct this first: {failure.message}" for failure in failures), "")

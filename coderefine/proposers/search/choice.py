@@ -65,13 +65,13 @@ class Chosen:
         return next((group.changed for group in groups), None)
 
     def mapped(self, others: Mapping[int, Repair]) -> Chosen:
-        """Return the same with the repairs that `others` has, by their id, in place of these."""
+        """Return a copy with each repair replaced by `others[id(repair)]`; repairs that are not in it are left out."""
         left = self.without([repair for repair in self.repairs if id(repair) not in others])
         sets = tuple(rivals.mapped(others) for rivals in left.sets)
         return replace(left, repairs=[others[id(repair)] for repair in left.repairs], sets=sets)
 
     def without(self, wrong: Sequence[Repair]) -> Chosen:
-        """Return what is left if `wrong` are no repairs."""
+        """Return a copy without the repairs `wrong`."""
         sets = tuple(left for rivals in self.sets if (left := rivals.without(wrong)).groups)
         return replace(self, repairs=[repair for repair in self.repairs if repair not in wrong], sets=sets)
 
@@ -211,7 +211,7 @@ def crashes(place: int, behaviour: Behaviour) -> float:
 
 def worth(repair: Repair) -> float:
     scored = repair.proposed.scored
-    cost = DEAR if scored.site.at_import else 0.0  # the cost of judging is no evidence against it
+    cost = DEAR if scored.site.at_import else 0.0  # undo its penalty: the cost of judging is not evidence
     return scored.score + cost - SHORTCUT * scored.operator.shortcut - 0.02 * _size(repair)
 
 

@@ -89,7 +89,7 @@ def _negations(text: str) -> list[str]:
 def _side(repair: Repair) -> int:
     """Return the side (see SIDES) of the comparison that the repair changes; 0 if there is none, or several.
 
-    Only a limit that was drawn before can be drawn otherwise: that `==` becomes `>` says nothing.
+    Only changes from one side to the other count; that `==` becomes `>` is no evidence.
     """
     scored = repair.proposed.scored
     module, stmt = scored.site.module, scored.site.stmt
@@ -119,7 +119,7 @@ def _sides(text: str) -> list[int]:
 LEAST_VARIANTS = 4
 """Minimum number of different results of variants of failing tests' calls that make equal repairs known to be alike."""
 MOST_COMPARED, LEAST_COMPARED, MOST_OF_ALL = 16, 4, 48
-"""Maximum number of compared repairs per set of repaired tests; fewer, but LEAST_COMPARED, where all sets together have
+"""Maximum number of compared repairs per set of repaired tests; LEAST_COMPARED if all sets together have
 more than MOST_OF_ALL."""
 BAR = 0.7
 """Minimum confidence of a repair that is applied.
@@ -154,17 +154,17 @@ See learn.py of tests/bench/confidence; rounded by hand, because of the small nu
 later, and set so that its 13 wrong repairs are offered.
 """
 OFTEN = 10.0
-"""A share of 1/OFTEN newly failing calls counts as much against a repair as all calls."""
+"""A share of 1/OFTEN of newly failing calls is already full evidence against a repair."""
 NAMING = "misspelt"
 """The operator that replaces a name which was not found."""
 INTENT = 3.0
 """Bonus of repairs whose comparison agrees with the docstring, and penalty of those that contradict it."""
 EXAMPLES = 6.0
-"""Bonus of repairs with which the examples in docstrings hold that did not, and penalty of those that break some."""
+"""Bonus of repairs with which more examples in docstrings hold, and penalty of repairs that break some."""
 FORMER = 4.0
-"""Bonus of repairs that put back what an earlier commit replaced: the one that introduced the fault, most likely."""
+"""Bonus of repairs that restore code which an earlier commit replaced: it most likely introduced the fault."""
 FEW = 4
-"""Number of tests that reach a repair below which their number is named as evidence against it."""
+"""If fewer than this many tests reach a repair, their number is named as evidence against it."""
 DECISIVE, LEAD = 3, 5.0
 """A rival of other behaviour, however unlikely, counts against a repair that fewer than DECISIVE tests reach, unless
 its score is LEAD above the lowest of the tried ones. Of 25 such repairs 12 were right, of 98 others 86.
@@ -172,7 +172,7 @@ its score is LEAD above the lowest of the tried ones. Of 25 such repairs 12 were
 MOST_WRONG, NOTICING = 8, 0.7
 """Maximum number of mutants of a repair that are judged, and seconds for this; see `with_strength`."""
 FAR = -7.0
-"""Score below which a repair is one of thousands that were tried: the lower, the likelier is a lucky one."""
+"""Score below which a repair is one of thousands of tried edits; the lower it is, the likelier it passes by chance."""
 LEAST_WRONG, LEAST_NOTICED = 3, 0.5
 """Minimum number of mutants for a conclusion, and the share of them that the tests have to kill."""
 
@@ -262,7 +262,7 @@ class Rivals:
         return self.doubt_of(self.groups[0].repairs[0])
 
     def doubt_of(self, repair: Repair) -> str:
-        """Return the same for the group of `repair`, which is not the first one if a cold run has refused that."""
+        """Return `doubt` for the group of `repair`; this is not the first group if a cold run has refused the first."""
         group = self.groups[self.place(repair)]
         known = group.features
         return doubts(group) if known.stuck or known.renames or confidence(known) < BAR else ""
@@ -272,7 +272,7 @@ class Rivals:
         return next((at for at, group in enumerate(self.groups) if repair in group.repairs), 0)
 
     def without(self, wrong: Sequence[Repair]) -> Rivals:
-        """Return the rivals that are left if `wrong` are no repairs; the groups' shares and ways are without them."""
+        """Return a copy without the repairs `wrong`; the groups' shares and ways are computed anew."""
         left = [group for one in self.groups if (group := one.without(wrong)).repairs]
         total, gone = sum(group.features.share for group in left) or 1.0, len(self.groups) - len(left)
 
@@ -282,7 +282,7 @@ class Rivals:
         return replace(self, groups=tuple(replace(one, features=again(one.features)) for one in left))
 
     def mapped(self, others: Mapping[int, Repair]) -> Rivals:
-        """Return the same with the repairs that `others` has, by their id, in place of these."""
+        """Return a copy with each repair replaced by `others[id(repair)]`."""
         groups = (replace(one, repairs=tuple(others[id(repair)] for repair in one.repairs)) for one in self.groups)
         return replace(self, groups=tuple(groups))
 
@@ -327,8 +327,8 @@ def _reaching(known: Features) -> int:
 def confidence(known: Features) -> float:
     """Return the estimated probability that a repair with these features is correct.
 
-    It is the probability that one of the plausible repairs is, times the share of this one: many tests say little
-    about which of several repairs is right that all pass them.
+    It is the probability that one of the plausible repairs is correct, times the share of this one, because even many
+    tests do not distinguish between several repairs that pass all of them.
     """
     total = sum(WEIGHTS[name] * value for name, value in vector(known).items())
     return known.share / (1 + math.exp(-total))
@@ -354,7 +354,7 @@ def doubts(group: Group) -> str:
         (known.fitted, "its number follows from the failing test itself"),
         (known.unmeasured, "there was no time to see whether the tests notice small wrong versions of it"),
         (known.examples < 0, "it contradicts an example in a docstring, or a return annotation"),
-        (known.intent < 0, "it draws a limit otherwise than the docstring"),
+        (known.intent < 0, "its comparison contradicts the docstring"),
         (
             group.changed is not None and group.changed[0] > 0,
             "it changes {} of {} nearby answers".format(*(group.changed or (0, 0))),
@@ -521,7 +521,7 @@ def groups(
 
 
 def _shares(values: Sequence[float]) -> list[float]:
-    """Return the share of each value in the sum of all after exponentiation with TEMPER."""
+    """Return the share of exp(value / TEMPER) in the sum over all values, for each value."""
     weights = [math.exp((value - max(values)) / TEMPER) for value in values]
     return [weight / sum(weights) for weight in weights]
 

@@ -1,4 +1,4 @@
-"""What turns the actual value of a failed comparison into the expected one, as far as a short operation does."""
+"""Find short operations that turn the actual value of a failed comparison into the expected one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 COMPARED = re.compile(r"(?:assert |AssertionError: )?(?P<one>.+?) (?:==|!=) (?P<two>.+)")
 """Messages of pytest and unittest for two values that are not equal."""
 MOST_ADDED = 3
-"""Maximum length of a text that is put before or behind a value: a longer one would be an answer, no repair."""
+"""Maximum length of a text to add before or after a value: a longer one would be a copied answer."""
 FACTORS = (2, 3, 4, 7, 10, 12, 24, 60, 100, 1000, 1024, 3600)
 """Factors between usual units, and small ones."""
 TIMES, DIVIDED = "{{}} * {}", "{{}} / {}"
 """Operations for a factor."""
 HUGE = 1e15
-"""Numbers from which on no operation is looked for: infinite ones, and those too long for a float."""
+"""Limit of numbers for which operations are searched; larger ones are infinite, or inexact as float."""
 EMPTY = '""'
 MOST_DIGITS = 4
 """Maximum number of decimals of a rounding."""

@@ -128,7 +128,7 @@ def gain(model: Trigrams, module: Module, edit: Edit) -> float:
     end = len(module.text) if end < 0 else end
     moved = Edit(tuple(type(part)(part.start - start, part.end - start, part.text) for part in edit.parts))
     old = module.text[start:end]
-    if first == last == start and edit.parts[0].text.endswith("\n"):  # whole lines put in: only they count
+    if first == last == start and edit.parts[0].text.endswith("\n"):  # if whole lines are inserted, only these count
         return _calm(model, (), tokens(edit.parts[0].text))
     return _calm(model, tokens(old), tokens(apply(old, moved)))
 
@@ -219,7 +219,7 @@ class Enumeration:
             if isinstance(what, tuple):
                 expected = base(*what) + self._best.get(what[1].name, FIRST_GUESS) + SLACK
                 if expected + self._bonus(what, None) < -score - 0.01 and what[1].name in self._best:
-                    self._push(expected, what, None)  # its turn comes later than we thought
+                    self._push(expected, what, None)  # its score is lower than estimated, so it comes later
                     continue
                 found = scored(*what, _edits(*what))
                 self._learn(*what, found)

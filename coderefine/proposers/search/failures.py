@@ -14,7 +14,7 @@ Symptom = tuple[str, str, str]
 MOST_FIRST, MORE_FIRST, CHEAP = 3, 8, 0.01
 """Number of failing tests that run first on a candidate, and how many do if they take CHEAP seconds together."""
 NO_FIXTURE = "FixtureLookupError"
-"""A test asks for a fixture that does not exist, often that of a plug-in: no change to the program repairs it."""
+"""A test requests a missing fixture, often that of a plug-in: no change to the program repairs it."""
 
 
 def repairable(situation: Situation) -> list[Case]:
@@ -100,7 +100,7 @@ def _symptom(case: Case) -> object:
 
 
 def failed_again(pool: AnyPool, failing: list[Case]) -> frozenset[str]:
-    """Return those of `failing` that failed when `pool` observed them; none where it may have been the second time."""
+    """Return those of `failing` that failed once more in `pool`; none if it may have run them more than once."""
     if isinstance(pool, ColdPool) or pool.launches > 1:
         return frozenset()
     ran = (case.id for case in failing if not is_deadly(case))  # the others are not run, see Pool.observe

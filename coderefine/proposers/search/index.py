@@ -95,7 +95,7 @@ class Index:
     def _note(
         self, node: ast.AST, names: frozenset[str], function: Function | None, owner: ast.ClassDef | None
     ) -> None:
-        called = self.module.fields.get(node) == "func"  # `self.show` in `self.show()` is no value that is used
+        called = self.module.fields.get(node) == "func"  # `self.show` in `self.show()` is not used as a value
         if isinstance(node, COMPOUND) and isinstance(getattr(node, "ctx", None), ast.Load | None) and not called:
             self._piece(self.expressions, node, names, function, owner)
         elif isinstance(node, SIMPLE):
@@ -193,7 +193,7 @@ class Index:
     def idle(self) -> frozenset[str]:
         """Return the imports, private functions and private attributes that this file never reads.
 
-        A use of one of them may be what is missing.
+        The fault may be that one of them is not used.
         """
         if self.module.path.endswith("__init__.py") and len(self.module.tree.body) < 10:
             return frozenset()  # it re-exports its imports

@@ -1,4 +1,4 @@
-"""What a run of the failing tests shows, and the suspicious statements that follow from it alone."""
+"""The data from a run of the failing tests, and the suspicious statements, which depend on these data only."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Observation:
     """All that the ranking of statements depends on; it can be stored, and ranked again without running a test.
 
     `coverage`: executed lines by test; `imported`: the same of test modules while they are imported, for tests about
-    which `coverage` says too little; `steps`: what each line of a failing test executed. `files`: the program's files
-    that may be changed; `entered`: those of them that failing tests execute or have in their tracebacks. `tests`: the
-    files of the failing tests. `asserting`: functions that assert for tests, which are not edited, by path.
+    which `coverage` has too little data; `steps`: what each line of a failing test executed. `files`: the program's
+    files that may be changed; `entered`: those of them that failing tests execute or have in their tracebacks. `tests`:
+    the files of the failing tests. `asserting`: functions that assert for tests, which are not edited, by path.
     """
 
     failing: Sequence[Case]
@@ -58,7 +58,7 @@ def ranked(
     coverage = {**observation.coverage, **inside_functions(entered, observation.imported, failing)}
 
     def suspected(cases: Sequence[Case]) -> Suspects:
-        """Return what follows if `cases` were the only failing tests."""
+        """Return the suspects as if `cases` were the only failing tests."""
         others = {case.id for case in failing} - {case.id for case in cases}
         own = {name: lines for name, lines in coverage.items() if name not in others}
         texts = {case.id: sources[case.id] for case in cases if case.id in sources}
@@ -85,7 +85,7 @@ def _asserts(site: Site, observation: Observation) -> bool:
 
 
 Likely = tuple[float, Suspects, Hints]
-"""Suspicion of a statement, and the view of the failing tests from which it follows."""
+"""Suspicion of a statement, with the suspects and hints of the failing tests from which it follows."""
 
 
 def _likeliest(views: Sequence[tuple[Suspects, Hints]], share: float) -> dict[ast.stmt, Likely]:

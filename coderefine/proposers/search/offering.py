@@ -17,15 +17,15 @@ MOST, MOST_QUESTIONS = 6, 3
 LONGEST = 70
 """Number of characters up to which a call or a result counts as readable."""
 NO_VALUE = ("raises ", "does not ", "afterwards ")
-"""Prefixes of results that are no values (runner/agent/call_probe.py)."""
+"""Prefixes of results other than values (runner/agent/call_probe.py)."""
 Read = Callable[[Patch, str], "bytes | None"]
 
 
 def offer(rivals: Rivals, first: Repair, base: Patch, read: Read) -> Offer:
     """Build an offer with one repair of each behaviour.
 
-    It begins with the behaviour of `first`: a cold run has refused the more likely ones before it. `base`: the patch to
-    which the repairs are added.
+    It begins with the behaviour of `first`; a cold run has refused likelier ones. `base`: the patch to which the
+    repairs are added.
     """
     at = rivals.place(first)
     groups = rivals.groups[at : at + MOST]
@@ -76,8 +76,8 @@ class _Row:
 def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Question]:
     """Yield calls that distinguish the alternatives; if there is only one, calls whose results it changes.
 
-    The first one splits them most evenly by their results; each further one splits the groups that the earlier ones
-    leave. Others follow, because each of the alternatives may be wrong elsewhere.
+    The first call divides them most evenly by their results; each further call divides the groups with equal results
+    so far. Other calls follow, because each of the alternatives may be wrong elsewhere.
     """
     by_call = {one.call: row for one in asked if (row := _row(one, groups)) is not None}
     rows = sorted(by_call.values(), key=lambda row: row.readable)
@@ -93,7 +93,7 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
 
 
 def _with_others(shown: list[_Row], rows: Sequence[_Row]) -> list[_Row]:
-    """Add to `shown` the readable ones of `rows` (or all): first with other results, then with the same ones."""
+    """Add the readable ones of `rows` (or all) to `shown`: first those with new results, then those with known ones."""
     readable = [row for row in rows if not row.readable[0]]
     left = readable or ([] if shown else rows)
     first_with = {(*row.answers, row.now): row for row in reversed([*shown, *left])}
@@ -102,7 +102,7 @@ def _with_others(shown: list[_Row], rows: Sequence[_Row]) -> list[_Row]:
 
 
 def _row(one: Asked, groups: Sequence[Group]) -> _Row | None:
-    """Return the answers of all groups to `one`; None if they are equal, or if a single group answers as before."""
+    """Return the results of all groups for `one`; None if they are equal, or if the only group does not change it."""
     numbers = [group.places[0] + 1 for group in groups]
     answers = tuple(one.answers.get(number, "") for number in numbers)
     row = _Row(one, answers)
@@ -126,7 +126,7 @@ def _size(together: Sequence[Sequence[int]]) -> int:
 def summary(repair: Repair) -> str:
     """Summarise a repair as `src/cart.py:41 `>` → `>=``; long texts are cut, swapped ones are joined by `↔`.
 
-    One that restores what the lines were says so.
+    If it restores an earlier state of its lines, this is added.
     """
     both = filter(None, (repair.proposed, repair.second))
     return "; ".join(map(_edit, both)) + (f" ({repair.former})" if repair.former else "")

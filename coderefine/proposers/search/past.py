@@ -1,4 +1,4 @@
-"""What the lines of a file used to be: from the last commits that changed it, and from uncommitted work."""
+"""Earlier states of the lines of a file: from the last commits that changed it, and from uncommitted work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMMIT = re.compile(r"\0([0-9a-f]+)")
 
 @dataclass(frozen=True, slots=True)
 class PastChange:
-    """Adjoining lines that were changed: `came` stands where `gone` was. `commit`: "" for uncommitted work."""
+    """Adjoining lines that were changed: `came` replaced `gone`. `commit`: "" for uncommitted work."""
 
     commit: str
     gone: tuple[str, ...]
@@ -101,9 +101,9 @@ def _parsed(lines: Sequence[str]) -> Iterator[PastChange]:
 
 
 def former(module: Module, data: bytes, changes: Sequence[PastChange]) -> str:
-    """Say which of `changes` the new content `data` of a module undoes, in all that it alters; "" for none.
+    """Return the name of a change that the new content `data` of a module undoes; "" if it does more than undo changes.
 
-    UNCOMMITTED if one of them is.
+    If one of the undone changes is uncommitted, return UNCOMMITTED.
     """
     old, new = module.text.splitlines(), data.decode(module.source.encoding, "replace").splitlines()
     undone = [next((change for change in changes if change.undone_by(*pair)), None) for pair in _differences(old, new)]

@@ -187,7 +187,7 @@ class Site:
 
     @cached_property
     def asked(self) -> tuple[tuple[int, int], ...]:
-        """Return the spans of the entries of dictionaries whose key is a text in a failing test; not if all are."""
+        """Return the spans of dictionary entries with a text in a failing test as key; not if all entries are such."""
         found: list[tuple[int, int]] = []
         for node in self.nodes if self.hints.literals else ():
             if isinstance(node, ast.Dict):

@@ -16,8 +16,8 @@ from coderefine.proposers.search.syntax import Function, Module, own_nodes
 from coderefine.source import first_line
 
 CONNECTING, SHARE, MOSTLY = 8, 0.05, 0.5
-"""A statement that more passing tests execute than these, and a larger share of them, does not connect failing ones:
-most tests of a web framework handle a request, whatever they fail for. Nor does one that most passing tests execute."""
+"""A statement connects failing tests if few passing ones execute it: at most CONNECTING, or SHARE of them if that is
+more, but never more than MOSTLY. Most tests of a web framework handle a request, for whatever reason they fail."""
 SET_UP, ELSEWHERE = 0.8, 0.3
 """Weight of a statement that ran only in the setup of the failed assertion; of one that ran only in other parts."""
 ACCIDENTS = frozenset(
@@ -154,7 +154,7 @@ class Spectrum:
 
     @property
     def together(self) -> set[frozenset[str]]:
-        """Return the sets of failing tests that execute one statement, without those that many tests execute."""
+        """Return the sets of failing tests that execute the same statement, for statements that `connects` accepts."""
         return {tests for stmt, tests in self.failing.items() if self.connects(stmt)}
 
     def connects(self, stmt: ast.stmt) -> bool:
@@ -172,7 +172,7 @@ class Spectrum:
     def blaming(self, stmt: ast.stmt) -> frozenset[str]:
         """Return the failing tests that `stmt` may explain: those that crashed in it, else all that execute it.
 
-        A test that comes past the statement where others crash most likely fails for another reason.
+        A test that passes the statement where others crash most likely fails for another reason.
         """
         tests = self.failing.get(stmt, frozenset())
         return frozenset(test for test in tests if self.raised.get(test) is stmt) or tests

@@ -24,29 +24,29 @@ from coderefine.runner.cold_pool import AnyPool
 from coderefine.source import first_line
 
 LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 1.5, 3.0, 0.3
-"""After a repair of tests that no other one repairs, the search continues for GRACE_SHARE of the time so far, within
-these bounds in seconds."""
+"""After a repair of tests for which there was none, the search continues for GRACE_SHARE of the time so far, but at
+least and at most these seconds."""
 LEAST_JUDGED, LONGEST_GRACE = 40, 8.0
-"""Number of candidates to judge after it, also if that takes more time, but no more seconds than these: whether a rival
-is found must not depend on how busy the machine is."""
+"""Minimum number of candidates that are judged after it, within LONGEST_GRACE seconds: whether a rival is found must
+not depend on how busy the machine is."""
 UNEXPLAINED, LONGER, MOST_FAULTS = 8, 3, 6
-"""Factors of the two for each test function that still fails with every repair known, and the maximum number of such
-functions: each may have a fault of its own."""
+"""Factors of candidates and of seconds for each test function that still fails with every known repair, because each
+may have a fault of its own; and the maximum number of such functions."""
 DOUBT, FEW = 3.0, 0.5
-"""Least additional seconds: to find a better repair when there is evidence against the best one, and to find rivals of
-one that few tests reach."""
+"""Minimum additional seconds for finding a better repair if there is evidence against the best one; and for finding
+rivals of a repair that few tests reach."""
 MORE_JUDGED = 160
 """Number of candidates that are judged in this additional time, also if it takes LONGEST_GRACE more seconds."""
 EXACT = 0.35
-"""Share of the judging time for candidates that failed while only what the tests call was changed: they are judged once
-more after a fresh import, which takes several times as long."""
+"""Share of the judging time for candidates that failed with only their functions replaced: they are judged once more
+after a fresh import, which takes several times as long."""
 MOST_LEFT = 3
-"""A repair that was held back for failing tests which run its statement counts at the end if they are at most so many
-times as many as it repairs: they may have another fault, or fail for the version of a dependency."""
+"""A repair is held back if other failing tests run its statement. At the end it counts if these are at most this
+factor of the tests that it repairs: they may have another fault, or fail because of a dependency's version."""
 MOST_EVERY = 300
-"""Number of tests that run first on a candidate where a failing test fails only after others."""
+"""Maximum number of tests that run first on a candidate if a failing test fails only after others."""
 MOST_SEEDS, MOST_RIVALS = 40, 8
-"""Number of confirmed partial repairs kept for combining, and of rival repairs of the same tests kept for comparing."""
+"""Maximum number of confirmed partial repairs kept for combining, and of rivals for the same tests for comparing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class Repair:
     """A proposal that passed the tests. `fixed`: the failing tests that it makes pass; `whole`: whether these are all.
 
     `second`: the other proposal, if two were combined; `parts`: the tests that each of the two makes pass alone.
-    `former`: the earlier state of its lines that it restores, see `past.former`; "" for none. `ignores`: with it, its
-    function no longer reads a parameter, or returns a constant in place of what it computed. `meaning`: its function as
-    `equivalence.normalised` returns it; "" if unknown.
+    `former`: the earlier state of its lines that it restores, see `past.former`; "" for none. `ignores`: it makes its
+    function ignore a parameter, or return a constant in place of a computed value. `meaning`: its function as returned
+    by `equivalence.normalised`; "" if unknown.
     """
 
     proposed: Proposed
@@ -98,7 +98,7 @@ First = Callable[[Proposed], tuple[str, ...]]
 
 
 class Trial:
-    """Judges the proposals for one tree. `tried`: number of candidates given to the pool; `judged`: of answers."""
+    """Judges the proposals for one tree. `tried`: number of candidates sent to the pool; `judged`: of verdicts."""
 
     def __init__(
         self,
@@ -135,16 +135,16 @@ class Trial:
         self._explained: frozenset[str] = frozenset()
         """Failing tests that some repair makes pass."""
         self._since = 0.0
-        """Seconds on the clock when these became more."""
+        """Seconds on the clock when these last increased."""
         self._given: dict[int, tuple[Proposed, dict[str, bytes]]] = {}
         self._waiting: list[tuple[Candidate, frozenset[str], bool]] = []
         """Candidates with the tests that they repair, and whether all tests that reach the edit have run."""
         self._alone: dict[tuple[str, ...], frozenset[str]] = {}
         """Failing tests that pass on the unchanged tree where only these tests run."""
         self._dependent = False
-        """Whether there are such tests: they fail for what other tests leave behind."""
+        """Whether there are such tests: they fail because of state that other tests leave."""
         self._every = tuple(pool.tests[:MOST_EVERY])
-        """What runs first on candidates then: all tests in one process, as in a cold run."""
+        """In this case the tests that run first on candidates: all, in one process, as in a cold run."""
         self._deferred: deque[Candidate] = deque()
         """Candidates to be judged once more, see EXACT."""
         self._hot, self._slow = 0.0, 0.0
@@ -154,7 +154,7 @@ class Trial:
         """Seconds on the clock when the first candidate was judged."""
         self.tried = self.judged = self._before = 0
         self.frontier = math.inf
-        """The lowest score of a proposal so far; the last one's depends on how many near the first repair are tried."""
+        """The lowest score of a proposal so far (not the last: near the first repair, others are tried later)."""
         self._shown = 0.0
         self._more, self._least, self._longest = 0.0, LEAST_JUDGED, LONGEST_GRACE
 
@@ -207,7 +207,7 @@ class Trial:
         return Candidate(self.tried, {proposed.path: data}, rough=True, first=first)
 
     def again(self, *, only: bool) -> Candidate | None:
-        """Return the next candidate to be judged once more, None if it is not its turn. `only`: no others are left."""
+        """Return the next candidate to be judged once more, None if new ones are first. `only`: there are none."""
         if self._deferred and (only or self._slow <= EXACT * (self._slow + self._hot)):
             return self._deferred.popleft()
         return None
@@ -216,7 +216,7 @@ class Trial:
         self._time(judged)
         number = judged.candidate.number
         fixed = self._partly(judged)
-        if fixed or (judged.plausible and not self._failing):  # without ids where nothing can be collected
+        if fixed or (judged.plausible and not self._failing):  # if nothing can be collected, no test has an id
             self._waiting.append((judged.candidate, fixed, judged.plausible))
         elif judged.rough and not judged.slow and not judged.hung:
             self._deferred.append(replace(judged.candidate, rough=False))
@@ -238,7 +238,7 @@ class Trial:
     def _partly(self, judged: Judged) -> frozenset[str]:
         """Return the repaired tests; empty if another test failed.
 
-        A test module that could not be imported has no status once it can be.
+        If a test module that failed at import can be imported now, it has no status itself, but counts as repaired.
         """
         if any(status.bad and name not in self._failing for name, status in judged.statuses.items()):
             return frozenset()
@@ -255,7 +255,7 @@ class Trial:
     def _confirm(self) -> None:
         """Run all tests on a few rivals, and on partial repairs of tests that no confirmed repair makes pass.
 
-        A test that also passes on the unchanged tree, where only the same tests run, is not repaired.
+        A test that also passes on the unchanged tree, if only the same tests run, is not repaired.
         """
         waiting, self._waiting = self._waiting, []
         for candidate, fixed, reached in waiting:
@@ -273,7 +273,7 @@ class Trial:
                 self._confirm_partial(repair, complete=complete)
 
     def _confirm_partial(self, repair: Repair, *, complete: bool) -> None:
-        """Store a partial repair after all tests that reach it have run; `complete`: they have."""
+        """Store a partial repair, after running all tests that reach it unless `complete` (they have run)."""
         if complete:
             self._seed(repair)
             return
@@ -285,7 +285,7 @@ class Trial:
                 self._seed(replace(repair, fixed=passed, whole=False))
 
     def _passing_alone(self, first: tuple[str, ...]) -> frozenset[str]:
-        """Return the failing tests that pass on the unchanged tree where only the tests `first` run."""
+        """Return the failing tests that pass on the unchanged tree if only the tests `first` run."""
         tests = first or self._failing[:MOST_FIRST]
         if tests not in self._alone:
             plan = Plan(first=tests, then=(), keep_going=True, retry=0.0, fastest=self._fastest)
@@ -296,7 +296,7 @@ class Trial:
         return self._alone[tests]
 
     def _wanted(self, fixed: frozenset[str]) -> bool:
-        """Return whether another partial repair of `fixed` is useful: for combining, or as a rival of another one."""
+        """Return whether one more partial repair of `fixed` is useful: for combining, or as a rival."""
         if any(fixed <= seed.fixed for seed in self._seeds):
             return sum(repair.fixed == fixed for repair in (*self.repairs, *self._held)) in range(1, MOST_RIVALS)
         return len(self._seeds) < MOST_SEEDS
@@ -304,7 +304,8 @@ class Trial:
     def _seed(self, seed: Repair) -> None:
         """Store a confirmed partial repair, and combine it with those stored before.
 
-        Where other failing tests run its statement, it is a lucky edit unless another repair makes these pass with it.
+        If other failing tests run its statement, it probably passes by chance, unless another repair, combined with it,
+        makes these pass.
         """
         new = not any(seed.fixed <= other.fixed for other in self._seeds)
         others = [*self._seeds, *(held for held in self._held if held not in self._seeds)]
@@ -316,16 +317,16 @@ class Trial:
         self._release()
 
     def _release(self) -> None:
-        """Make repairs of what was held back, where others repair all other failing tests that run its statement."""
+        """Add held-back repairs with which, combined with others, all failing tests that run their statement pass."""
         for held in self._held.copy():
             if self._covering(held.proposed) <= held.fixed | self._elsewhere.get(id(held), frozenset()):
                 self._held = [one for one in self._held if one is not held]
                 self._add(held)
 
     def fall_back(self) -> None:
-        """Take what was held back for tests that nothing else repairs, unless too many failing tests speak against it.
+        """Add held-back repairs of tests that no other one repairs, unless too many failing tests run their statement.
 
-        Most such repairs are only offered: another failing test runs their statement.
+        Most such repairs are only offered.
         """
         held = sorted(self._held, key=lambda repair: (-len(repair.fixed), -repair.proposed.scored.score))
         for repair in held:
@@ -334,9 +335,9 @@ class Trial:
                 self.repairs.append(repair)
 
     def _add(self, repair: Repair) -> None:
-        """Store a repair; the rivals of the first that repairs all tests are likely near it.
+        """Store a repair; after the first that repairs all tests, prefer edits near it, which are likely rivals.
 
-        Near one that repairs only some, the search would find more of the same, and later what completes it.
+        Near a partial repair, the search would find more of the same, and its complement only later.
         """
         if not self.repairs or not repair.fixed <= self._explained:
             self._explained |= repair.fixed
@@ -348,7 +349,7 @@ class Trial:
     def _compose(self, one: Repair, two: Repair, *, new: bool) -> None:
         """Judge two partial repairs, of different faults with different tests, as one candidate.
 
-        It is a repair if it makes all failing tests pass, and `new`: there was none like `two`.
+        It is stored if it makes all failing tests pass and `two` is `new`: no stored repair has the same tests.
         """
         files = merged([*one.edits, *two.edits])
         if files is None or one.fixed <= two.fixed or two.fixed <= one.fixed:
@@ -389,7 +390,7 @@ def passing(
 
 
 def merged(edits: Sequence[Proposed]) -> dict[str, bytes] | None:
-    """Return the files with all of the `edits`, which are of one tree, applied; None if some of them overlap."""
+    """Return the files with all `edits` of the same tree applied; None if some of them overlap."""
     by_path: dict[str, list[Proposed]] = {}
     for proposed in edits:
         by_path.setdefault(proposed.path, []).append(proposed)
@@ -421,7 +422,10 @@ def described(repair: Repair) -> Repair:
 
 
 def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:
-    """Return whether its function `after` the edit does not use a parameter any more, or what it returned there."""
+    """Return whether the edit removes all uses of a parameter, or replaces a computed result by a constant.
+
+    `after`: its function after the edit.
+    """
     site = proposed.scored.site
     function = site.local.function
     if function is None or after is None:
@@ -449,7 +453,7 @@ def _edited(proposed: Proposed) -> ast.stmt | None:
 
 
 def _computes(stmt: ast.stmt) -> bool:
-    """Return whether a statement returns what it computes from names or by calls."""
+    """Return whether a statement returns a value computed from names or by calls."""
     value = stmt.value if isinstance(stmt, ast.Return) else None
     return value is not None and any(isinstance(node, ast.Name | ast.Call) for node in ast.walk(value))
 

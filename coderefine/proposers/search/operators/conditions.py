@@ -39,7 +39,7 @@ def _analogies(site: Site, node: ast.expr) -> list[str]:
 
 
 def _without_texts(site: Site, node: ast.expr) -> Iterator[str]:
-    """Yield "and no text" for a value that is tested to be iterable: texts are, and each character is again."""
+    """Yield a condition that excludes texts where a value is tested to be iterable, because texts are iterable, too."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Call) and len(inner.args) == 2 and dotted(inner.func) in ("isinstance", "hasattr"):
             value, asked = map(site.code, inner.args)

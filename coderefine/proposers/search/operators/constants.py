@@ -16,7 +16,7 @@ from coderefine.proposers.search.value_kinds import fits
 
 MOST_STRINGS = 40
 FACTOR = 4.0
-"""Weight of a number that is changed as the failure's actual value has to be to become the expected one."""
+"""Weight of a number multiplied by the factor that turns the failure's actual value into the expected one."""
 USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")
 
 

@@ -25,7 +25,7 @@ LEAVING = ("return", "raise", "break", "continue")
 UPDATED = re.compile(r"([\w.]+?)(?: [-+]?= |\[|\.(?:append|extend|add)\()")
 """The variable or attribute that a statement updates."""
 IDLE = 2.0
-"""Bonus of an update of what is read, and else always has the empty value that it began with."""
+"""Bonus of an update of a name that is read, but would otherwise keep its empty initial value."""
 HOLE = 1.5
 """Bonus of a statement that replaces `pass`, where one may have been omitted."""
 
@@ -170,7 +170,7 @@ def _updates(site: Site) -> Iterator[tuple[str, float]]:
 
 
 def idle(site: Site) -> set[str]:
-    """Return the names of the function, and attributes of its class, that begin as empty, 0 or None and stay that."""
+    """Return the names of the function, and attributes of its class, that begin as an empty value and never change."""
     function, owner = site.local.function, site.local.owner
     found = _unchanged(function, "") if function else set()
     return found | (_unchanged(owner, f"{site.local.receiver}.") if owner and site.local.receiver else set())

@@ -1,4 +1,4 @@
-"""Edits that add what was forgotten: an operand, the complement of a rate, the update of what is only read."""
+"""Edits that add what was forgotten: an operand, the complement of a rate, the update of a name that is only read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coderefine.proposers.search.syntax import Edit
 from coderefine.proposers.search.value_kinds import dotted
 
 WHOLES = ("1", "100")
-"""What rates and percentages are parts of."""
+"""The wholes of rates (1) and percentages (100)."""
 SEQUENCES = ("list", "tuple")
 TAKING = (ast.Return, ast.Assign, ast.AugAssign, ast.Call, ast.keyword, ast.Tuple, ast.List)
 """Parents of an expression whose value may lack an operand."""
@@ -126,7 +126,7 @@ def noted(site: Site) -> Iterator[Edit]:
 
 
 def _notes(site: Site, value: str, holder: str, operator: ast.cmpop) -> Iterator[str]:
-    """Yield statements by which `holder` gets the `value` that it is compared with."""
+    """Yield statements that store `value`, with which `holder` is compared, in `holder`."""
     if not isinstance(operator, ast.In | ast.NotIn):
         yield f"{holder} = {value}"
         return

@@ -68,7 +68,7 @@ ARITH_FOR: dict[str, dict[str, float]] = {
 
 
 DOES_NOTHING = {ARITH[kind]: operand for kind, operand in NEUTRAL.items()}
-"""Operations with the right operand that makes them do nothing."""
+"""Operations with the right operand with which they have no effect."""
 OPPOSITES = ("is is not", "is not is", "in not in", "not in in")
 
 
@@ -140,7 +140,7 @@ def _other_sign(site: Site, node: ast.expr) -> Iterator[Edit]:
     named = isinstance(node, ast.Name | ast.Attribute | ast.Call)
     if isinstance(node, ast.UnaryOp):
         yield from site.swap(node, site.code(node.operand), 2.0)
-        does_nothing = isinstance(node.op, ast.UAdd)  # meant was most likely the other sign
+        does_nothing = isinstance(node.op, ast.UAdd)  # most likely the sign is wrong
         yield from site.swap(node, f"-{site.code(node.operand)}", 3.0 * does_nothing)
     elif named and kind in ("int", "float"):
         yield from site.swap(node, f"-{site.code(node)}", 0.15)

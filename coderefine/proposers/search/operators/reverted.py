@@ -15,11 +15,11 @@ WORDS = re.compile(r"(\s+)")
 
 
 def earlier(site: Site) -> Iterator[Edit]:
-    """Put back the lines that a change replaced, where the new ones still stand."""
+    """Put back the lines that a change replaced, if the new ones are still there."""
     module = site.module
     for change in site.world.changes.get(module.path, ()):
         if change.gone and 0 < len(change.came) <= MOST_LINES:
-            for first in _standing(site, change.came):
+            for first in _occurrences(site, change.came):
                 text = "".join(f"{line}\n" for line in change.gone)
                 last = first + len(change.came) - 1
                 yield Edit((_shortest(module.text, module.line_start(first), module.line_end(last), text),))
@@ -33,8 +33,8 @@ def _shortest(text: str, start: int, end: int, new: str) -> Replacement:
     return Replacement(start + len(left), end - len(right), new[len(left) : len(new) - len(right)])
 
 
-def _standing(site: Site, lines: Sequence[str]) -> Iterator[int]:
-    """Yield the numbers of the lines where `lines` stand, the first that is not blank being one of the statement."""
+def _occurrences(site: Site, lines: Sequence[str]) -> Iterator[int]:
+    """Yield the line numbers at which `lines` occur, with their first line that is not blank in the statement."""
     rows, wanted = ([line.rstrip() for line in one] for one in (LINE_END.split(site.module.text), lines))
     blanks = next((place for place, line in enumerate(wanted) if line), 0)
     for at in range(len(rows) - len(wanted) + 1):
