@@ -87,7 +87,7 @@ def _paths(case: _Case) -> Iterator[str]:
     for change in case.changed:
         path = change.path
         if _unsafe(path):
-            yield f"{path!r} is no path inside the project"
+            yield f"{path!r} is not a path inside the project"
         why = case.reason(path)
         if why:
             yield f"{path} may not be changed: {why}"
