@@ -1,9 +1,9 @@
 """Candidates of the search on the workers of a cluster, in batches.
 
 Each worker opens a pool like this machine's own and keeps it for the search. Until the first one is ready, and whenever
-none is left, candidates are judged here. One that a worker says makes a test pass is judged here once more, and this
-verdict is used: a worker can cost time and refuse candidates, but repair nothing. One that hangs there is run longer on
-a worker, under the rules of `runner.scheduler`, which allow only some of them such a run.
+none is left, candidates are judged here. A candidate with which a test passes on a worker is judged here once more,
+and this verdict is used: a faulty worker can cost time or refuse candidates, but cannot cause a wrong repair. If a
+candidate hangs there, it may run longer on a worker, by the rules of `runner.scheduler`.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ T = TypeVar("T")
 BATCH = 0.5
 """Seconds that a batch should take."""
 FIRST, MOST = 8, 200
-"""Most candidates in a worker's first batch, and in another one."""
+"""Maximum number of candidates in the first batch of a worker, and in its other batches."""
 AHEAD = 2
 """Batches that a worker has at a time, so that it need not wait for the next one."""
 DEAR = 5.0
-"""CPU seconds of a longer run above which it takes place here: it ends with the search here, but not on a worker."""
+"""CPU seconds above which a longer run takes place here, because only here it can be ended with the search."""
 LATE = 10.0
-"""Seconds without an answer after which a worker gets nothing more, and what it had is judged elsewhere.
+"""Seconds without an answer after which a worker is left out, and its candidates are judged elsewhere.
 
-So many times the duration of the longest test are added.
+The same number of durations of the longest test is added.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerBatch:
-    """Candidates that a worker has, by number. `least`: CPU seconds that each may use at least.
+    """Candidates that were sent to a worker, by number. `least`: CPU seconds that each may use at least.
 
-    `longer`: the only candidate hung, and is run LONGER times as long. `patience`: seconds for the answer.
+    `longer`: its only candidate hung, and has LONGER times the limit now. `patience`: seconds for the answer.
     """
 
     candidates: dict[int, Candidate]
@@ -60,7 +60,7 @@ class WorkerBatch:
 
 @dataclass(slots=True)
 class PoolWorker:
-    """A worker. `opening`: of its pool, None once that is open. `size`: of its next batch; `batches`: what it has.
+    """A worker. `opening`: future of its pool, None once that is open. `size`: of its next batch; `batches`: sent ones.
 
     `patience`: seconds within which it must answer a batch.
     """
@@ -69,12 +69,12 @@ class PoolWorker:
     size: int
     patience: float
     since: float = 0.0
-    """When it answered last, or had nothing (monotonic)."""
+    """Time of its last answer, or of the last batch sent while it had none (monotonic)."""
     batches: dict[Any, WorkerBatch] = field(default_factory=dict)
 
     @property
     def has_room(self) -> bool:
-        """Return whether it can have another batch: behind a longer run, candidates would wait for it."""
+        """Return whether it can get another batch; not during a longer run, for whose end the batch would wait."""
         return len(self.batches) < AHEAD and not any(batch.longer for batch in self.batches.values())
 
     @property
@@ -86,7 +86,7 @@ class PoolWorker:
 
 @dataclass(slots=True)
 class CandidateSource:
-    """The candidates to judge: those that workers gave `back`, then those `given`, as they are asked for."""
+    """The candidates to judge, lazily: those that came `back` from workers, then those `given`."""
 
     given: Iterator[Candidate]
     back: deque[Candidate] = field(default_factory=deque)
@@ -122,11 +122,11 @@ class SpreadPool:
     here: deque[Candidate] = field(default_factory=deque)
     """Candidates to judge on this machine."""
     stuck: deque[Candidate] = field(default_factory=deque)
-    """Candidates to judge on this machine that hang on the workers: no time is spent on a longer run here."""
+    """Candidates to judge on this machine that hung on the workers; they get no longer run here."""
     longer: deque[Judged] = field(default_factory=deque)
     """Candidates that hung on a worker, for a longer run on a worker."""
     hung: deque[Judged] = field(default_factory=deque)
-    """Candidates that hung and get no longer run, until it is known that the limit was not too low."""
+    """Candidates that hung and get no longer run; they wait, because the limit may turn out to be too low."""
     refused: deque[Judged] = field(default_factory=deque)
     """Verdicts of workers that are not yielded yet."""
     source: CandidateSource = field(default_factory=lambda: CandidateSource(iter(())))
@@ -136,7 +136,7 @@ class SpreadPool:
     retried: float = 0.0
     """CPU seconds that were allowed for longer runs since judging `began`."""
     least: float = 0.0
-    """CPU seconds that every candidate could use at least when those in `hung` hung."""
+    """Minimum CPU seconds of every candidate at the time when those in `hung` hung."""
 
     def judge(self, candidates: Iterable[Candidate], plan: Plan) -> Iterator[Judged]:
         """Judge `candidates`, lazily and unordered, like `Pool.judge`. Raises LostError."""
@@ -154,7 +154,7 @@ class SpreadPool:
                 _taken_back(worker)
 
     def _judged_round(self, plan: Plan) -> Iterator[Judged]:
-        """Judge what is for this machine, exchange candidates with the workers, and yield what these refused."""
+        """Judge this machine's candidates, exchange candidates with the workers, and yield all verdicts."""
         for judged in self._judged_here(plan):
             yield judged
             yield from _taken_from(self.refused)
@@ -165,7 +165,7 @@ class SpreadPool:
         yield from _taken_from(self.refused)
 
     def _judged_here(self, plan: Plan) -> Iterator[Judged]:
-        """Judge the candidates for this machine; a hanging one may take half a minute: the workers must not wait."""
+        """Judge this machine's candidates and serve the workers meanwhile, as a hanging one may take half a minute."""
         yield from self.pool.judge(self._own(), plan, lambda: self._exchange(plan))
         yield from self.pool.judge(_taken_from(self.stuck), replace(plan, retry=0.0), lambda: self._exchange(plan))
 
@@ -206,7 +206,7 @@ class SpreadPool:
             threads.shutdown(wait=False)
 
     def _own(self) -> Iterator[Candidate]:
-        """Yield the candidates to judge here: all, as long as no worker is ready."""
+        """Yield the candidates to judge here; as long as no worker is ready, all candidates."""
         while self.here or not self._ready():
             if (candidate := self.here.popleft() if self.here else next(self.source, None)) is None:
                 return
@@ -233,19 +233,19 @@ class SpreadPool:
             return {}
 
     def _begin(self, address: str, worker: PoolWorker) -> None:
-        """Use the worker once its pool is open, if the failing tests end there as here."""
+        """Use the worker once its pool is open, if the failing tests have the same results there."""
         tests = self._result(worker.opening) if worker.opening.done() else None
         if tests is None:
             return
         if isinstance(tests, str):
             self._leave_out(address, tests)
         elif lacking := next((name for name in self.job.failing if name not in tests), ""):
-            self._leave_out(address, f"{lacking} ends otherwise there")
+            self._leave_out(address, f"{lacking} has another result there")
         else:
             worker.opening = None
 
     def _result(self, future: Any) -> Any:
-        """Return the result of `future`, which is done; a text if it failed. Raises LostError."""
+        """Return the result of the finished `future`; if it failed, the error as text. Raises LostError."""
         try:
             return future.result()
         except Exception as error:
@@ -257,9 +257,9 @@ class SpreadPool:
         self.listen(Event("note", f"no candidates run on worker {address}: {why}"))
 
     def _exchange(self, plan: Plan) -> None:
-        """Take the answers of the workers, and give each its next batches."""
+        """Process the answers of the workers, and send each its next batches."""
         self._take_answers(plan)
-        if self.pool.least > self.least:  # raised here or on a worker: those that hung may end now
+        if self.pool.least > self.least:  # the limit was raised, so those that hung may end now
             self.least = self.pool.least
             self.source.back.extend(one.candidate for one in _taken_from(self.hung))
         ready = self._ready()
@@ -269,13 +269,13 @@ class SpreadPool:
             while worker.has_room and (batch := self._next_batch(worker)):
                 if not worker.batches:
                     worker.since = time.monotonic()
-                # The clock of `ends` is that of this machine.
+                # Without `ends`, which is a time of this machine's clock.
                 there = replace(plan, retry=math.inf if batch.longer else 0.0, ends=math.inf)
                 order = BatchOrder(self.job.key, tuple(batch.candidates.values()), there, BATCH, batch.least)
                 worker.batches[self.workers.submit(address, warm_pools.judge, order)] = batch
 
     def _next_batch(self, worker: PoolWorker) -> WorkerBatch | None:
-        """Return what `worker` is to judge next; None if there is nothing."""
+        """Return the next batch for `worker`; None if there is none."""
         if self.longer:
             one = self.longer.popleft()
             patience = worker.patience + PATIENCE * LONGER * one.limit
@@ -300,7 +300,7 @@ class SpreadPool:
                 self.source.back.extend(batch.candidates.values())
 
     def _take(self, judged: Judged, batch: WorkerBatch, plan: Plan) -> None:
-        """Take a verdict of a worker; one that hung may get a longer run."""
+        """Process a verdict of a worker; a candidate that hung may get a longer run."""
         if judged.hung and batch.least < self.pool.least:
             self.source.back.append(judged.candidate)
         elif judged.hung and plan.retry and not batch.longer:
@@ -322,7 +322,7 @@ class SpreadPool:
             self.here.append(judged.candidate)
 
     def _decide(self, judged: Judged) -> None:
-        """Refuse what a worker refused; judge here what it did not refuse."""
+        """Accept the worker's verdict if all its tests failed; otherwise judge the candidate here."""
         if not judged.plausible and all(status.bad for status in judged.statuses.values()):
             self.away += 1
             self.refused.append(judged)
@@ -330,20 +330,20 @@ class SpreadPool:
             (self.stuck if judged.hung else self.here).append(judged.candidate)
 
     def _end_hung(self) -> None:
-        """Decide on those that hung once nothing can raise the limit any more."""
+        """Decide on the candidates that hung, once no other candidate can raise the limit."""
         if not (self.here or self.stuck or self._is_left_there()):
             for judged in _taken_from(self.hung):
                 self._decide(judged)
 
 
 def _taken_from(waiting: deque[T]) -> Iterator[T]:
-    """Yield and remove what is `waiting`, and what is added meanwhile."""
+    """Yield and remove the items of `waiting`, including those added meanwhile."""
     while waiting:
         yield waiting.popleft()
 
 
 def _taken_back(worker: PoolWorker) -> list[Candidate]:
-    """Return the candidates that `worker` has, and cancel them."""
+    """Cancel the batches of `worker` and return their candidates."""
     for future in worker.batches:
         future.cancel()
     found = [candidate for batch in worker.batches.values() for candidate in batch.candidates.values()]

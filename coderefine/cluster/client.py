@@ -1,8 +1,8 @@
 """The client of a cluster: send the tree, ask the workers, check their answers.
 
-A worker's answer may cost time, never a verdict: failures are confirmed at home, and whenever the workers have no
-answer, the tests run at home. So do single tests, and the final proof unless `proof` is "cluster". A lost scheduler
-ends the run. candidates.py has the client of the search.
+A faulty worker may cost time, but cannot change a verdict: failures are confirmed at home (on this machine), and if the
+workers give no answer, all tests run at home. Single tests always run at home, and so does the final proof unless
+`proof` is "cluster". A lost scheduler ends the run. candidates.py has the client of the search.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ REMOTE = re.compile(r"(tcp|tls)://")
 STARTED_WITHIN = 30.0
 """Seconds within which the scheduler must answer and the first worker must be there."""
 AT_ONCE = 16
-"""Most runs of all tests at the same time."""
+"""Maximum number of runs of all tests at the same time."""
 SHOWN = 3
 """Number of differences that a refusal names."""
 
@@ -57,14 +57,14 @@ def connect(address: str) -> Iterator[Any]:
     """
     dask, distributed = _dask(address)
     for name in ("distributed", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters becomes an error of ours
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # relevant errors are raised
     with ExitStack() as stack:
         try:
             if found := LOCAL.fullmatch(address):
                 number = int(found[1]) if found[1] else None
-                # Dask looks a hundred times a second at what each worker does: a tenth of its time with small tests.
+                # Dask samples each worker a hundred times a second, which takes a tenth of its time with small tests.
                 stack.enter_context(dask.config.set({"distributed.worker.profile.enabled": False}))
-                free = {"dashboard": False, "dashboard_address": ":0"}  # another cluster may have the usual port
+                free = {"dashboard": False, "dashboard_address": ":0"}  # another cluster may use the default port
                 local = distributed.LocalCluster(n_workers=number, threads_per_worker=1, scheduler_kwargs=free)
                 where = {"address": stack.enter_context(local)}
             else:
@@ -85,7 +85,7 @@ def _close(client: Any) -> None:
 def _dask(address: str) -> tuple[Any, Any]:
     """Import Dask for `address`. Raises UsageError."""
     if not (LOCAL.fullmatch(address) or REMOTE.match(address) or Path(address).is_file()):
-        raise UsageError(f"--cluster {address!r} is no tcp:// or tls:// address, scheduler file or local[:N]")
+        raise UsageError(f"--cluster {address!r} is not a tcp:// or tls:// address, a scheduler file or local[:N]")
     try:
         import dask
         import distributed
@@ -96,9 +96,9 @@ def _dask(address: str) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SpreadRun:
-    """What the workers say: `check`, or `why` there is none (else in how many shards it ran).
+    """The result of the workers: `check`, or `why` there is none (otherwise `why` is the number of shards).
 
-    `record`: what is known then about the tests. `divided`: whether the tests ran in several shards.
+    `record`: the updated record of the tests. `divided`: whether the tests ran in several shards.
     """
 
     check: Check | None
@@ -132,7 +132,7 @@ class Cluster:
         return cls(Workers(client), home, base, lock, config.sandbox == "strict", listen)
 
     def check(self) -> None:
-        """Check the workers. Raises SurroundingsError if one differs from home, or none of those that answer fits."""
+        """Check the workers. Raises SurroundingsError if one differs from home, or if no worker that answers fits."""
         self.admit()
         out = self.workers.out.values()
         if grave := [why for why in out if "differs" in why or not (self.fit or "cannot answer" in why)]:
@@ -201,11 +201,11 @@ class Cluster:
         return replace(check, seconds=time.monotonic() - began, notes=(*check.notes, note))
 
     def submit(self, run: Callable[[], T]) -> Future[T]:
-        """Call `run`, which uses `run_tests`, in a thread: workers that have nothing to do begin with it."""
+        """Call `run`, which uses `run_tests`, in a thread, so that idle workers begin with it."""
         return self.threads.submit(run)
 
     def close(self) -> None:
-        """End what was submitted and is not needed any more."""
+        """End the submitted calls whose results are not needed."""
         self.workers.closed = True
         self.threads.shutdown(cancel_futures=True)
 
@@ -232,7 +232,7 @@ class Cluster:
                 spread.close()
 
     def _own(self, interpreter: Interpreter, config: Config) -> tuple[Interpreter, Config]:
-        """Return the workers' interpreter and configuration. Nothing of what may be secret leaves this machine."""
+        """Return the workers' interpreter and configuration, without settings that may be secret."""
         plain = replace(config, base_url=None, extra_headers={}, commands=(), criteria=())
         return replace(interpreter, path=Path(self.lock.python if self.lock else self.base)), plain
 
@@ -248,7 +248,7 @@ class Cluster:
     def _sent(
         self, job: Job, place: Place, config: Config, at_home: Callable[[Ask], Check]
     ) -> tuple[Check | None, str]:
-        """Bring the tree to the workers and ask them; return as `_asked`."""
+        """Send the tree to the workers and run the tests there; return the same as `_asked`."""
         try:
             tree, able = self._bring(place)
         except (GitError, OSError) as error:  # a disk is full
@@ -263,12 +263,12 @@ class Cluster:
     def _asked(
         self, job: Job, able: Sequence[str], record: SuiteRecord, file: Path, at_home: Callable[[Ask], Check]
     ) -> tuple[Check | None, str]:
-        """Return what the workers `able` say, and how they were asked; or None, and why there is no answer.
+        """Return the result of the workers `able`, and the number of shards; or None, and the reason.
 
-        `record`, from `file`, is what is known about the tests. Their first run is whole, and once more in shards, to
-        see whether these end alike. A test that fails in a shard, but not in the last whole run, may need the tests of
-        other shards before it: the run is repeated whole. If that ends otherwise, or the same tests at home do, these
-        tests are never divided again.
+        `record`, stored in `file`, describes the tests. They run first all together, then once more in shards, to
+        compare the results. A test that fails in a shard, but not in the last run of all together, may need tests of
+        other shards before it, so all run together once more. If the results differ then, or differ from those at home,
+        these tests are never divided again.
         """
         partial = job.ask.files is not None
         shards = record.shards(len(able)) if record.independent and not partial else []
@@ -295,7 +295,7 @@ class Cluster:
         return SpreadRun(whole, why, record, divided=False)
 
     def _compared(self, job: Job, able: Sequence[str], check: Check, record: SuiteRecord) -> SuiteRecord:
-        """Return `record` with whether shards end like `check`, a whole run, if that is not known yet."""
+        """Return `record` with `independent`: whether shards give the results of `check`, a run of all tests."""
         shards = record.shards(len(able))
         if record.independent is not None or len(shards) < 2:
             return record
@@ -305,7 +305,7 @@ class Cluster:
     def _sharded(
         self, job: Job, able: Sequence[str], record: SuiteRecord, shards: Sequence[tuple[str, ...]]
     ) -> tuple[Check | None, str]:
-        """Ask for each shard; the first one also has all tests that no shard names. Without shards ask for all."""
+        """Run each shard; the first one also contains all tests in no shard. Without shards run all tests together."""
         jobs = _divided(job, shards)
         expected = [sum(map(record.seconds.__getitem__, shard)) for shard in shards or [tuple(record.seconds)]]
         answers = Batch(self.workers, jobs, able, expected).answers()
@@ -315,7 +315,7 @@ class Cluster:
 
 
 def _name(place: Place) -> str:
-    """Return the name of the project in the cache."""
+    """Return the project's name in the cache."""
     return hashlib.sha256(str(place.root).encode()).hexdigest()[:16]
 
 
@@ -346,7 +346,7 @@ def _deadly(workers: Workers, check: Check) -> Iterator[Finding]:
 def _confirmed(check: Check, ask: Ask, at_home: Callable[[Ask], Check]) -> Check | None:
     """Run the test files with failures at home; return `check` with these results, or None if they differ.
 
-    A run that its first failure ended is what this failure is at home.
+    If the run ended at its first failure, the result at home is returned instead.
     """
     failing = tuple(dict.fromkeys(check.cases[name].path for name in check.failing))
     if not failing:

@@ -1,4 +1,4 @@
-"""What tests run in: interpreter, platform, installed packages; on a worker also built from a lock file."""
+"""Environments of tests: interpreter, platform, installed packages; on a worker also built from a lock file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ print(json.dumps([python, sysconfig.get_platform(), found, linked]))
 INSTALLERS = frozenset({"pip", "uv"})
 """Packages that a lock file does not name, and that tests do not use."""
 COMPLAINT = 300
-"""Most characters of an installer's complaint that are shown."""
+"""Maximum number of characters of an installer's error that are shown."""
 BUILDING = 900.0
 """Seconds within which an environment must be built."""
 
@@ -50,7 +50,7 @@ class LockFile:
 
     `home`: a digest of the interpreter they are for. `linked`: metadata of packages that are installed at home as links
     to their source, by file below site-packages: a lock file cannot name them, and their code is in the tree.
-    `setuptools`: whether it is there at home; up to Python 3.11 it is in each new environment, unless uv made it.
+    `setuptools`: whether it is installed at home; up to Python 3.11 each new environment has it, unless uv made it.
     """
 
     name: str
@@ -117,7 +117,7 @@ class Environment:
     fault: str = ""
 
     def differences(self, other: Environment) -> list[str]:
-        """Return in what `other`, a worker's, differs from this one; packages in the order of their names."""
+        """Return the differences of `other`, a worker's environment, from this one; packages in alphabetical order."""
         if other.fault:
             return [other.fault]
         found = [
@@ -138,10 +138,7 @@ class Environment:
 
 
 def describe(python: str, lock: LockFile | None = None) -> Environment:
-    """Return what this process would run tests in: the interpreter `python`, or an environment from `lock` based on it.
-
-    The environment is built first, if it is not there.
-    """
+    """Return the environment for tests: that of the interpreter `python`, or one that is built from `lock` with it."""
     where = (socket.gethostname(), str(cache()))
     if lock is None and not Path(python).is_file():
         more = "--cluster-python names another, --cluster-install a lock file to build one"
@@ -157,7 +154,7 @@ def describe(python: str, lock: LockFile | None = None) -> Environment:
 
 
 def _run(*argv: str) -> bytes:
-    """Return what a command prints. Raises ProcessError, with the end of its complaint."""
+    """Return the output of a command. Raises ProcessError with the end of its error message."""
     done = proc.run(argv, cwd=cache().anchor, timeout=BUILDING)
     if done.returncode:
         complaint = " ".join(done.stderr.decode("utf-8", "replace").split())[-COMPLAINT:]
@@ -167,7 +164,7 @@ def _run(*argv: str) -> bytes:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    """Wait for the lock `file`, which several workers of a machine may want."""
+    """Wait for the lock `file`, which several workers of a machine may use."""
     handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         while not flock(handle):

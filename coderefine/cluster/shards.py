@@ -1,4 +1,4 @@
-"""Divide the tests of a run by what they took, and put the results together."""
+"""Divide the tests of a run by their durations, and merge the results."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from coderefine.core import Check, Coverage
 from coderefine.journal import storage
 
 SHORTEST = 2.0
-"""Seconds of tests for which a shard is worth its start."""
+"""Minimum seconds of tests in a shard, because its start takes time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteRecord:
-    """What is known about a project's tests. `seconds`: by test file, in the order of collection.
+    """The record of a project's tests. `seconds`: by test file, in the order of collection.
 
     `independent`: whether shards had the results of a whole run of the `tests` (None: not compared yet).
     `failing`: the tests that failed in the last whole run.
-    `tests`: a digest of all that makes the tests what they are; those of another digest may depend on each other.
+    `tests`: a digest of the tests, their data and configuration; `independent` holds only for this digest.
     """
 
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class SuiteRecord:
         storage.write(file, json.dumps(asdict(self)).encode())
 
     def of(self, tests: str) -> SuiteRecord:
-        """Return what is known about `tests`, a digest: if they changed, only their durations."""
+        """Return the record for the digest `tests`; if it has changed, `independent` is unknown again."""
         return self if self.tests == tests else replace(self, independent=None, tests=tests)
 
     def learn(self, check: Check, *, whole: bool) -> SuiteRecord:
@@ -95,12 +95,12 @@ def _joined(one: Check, other: Check) -> Check:
 def _joined_coverage(one: Coverage, other: Coverage) -> Coverage:
     found = {name: dict(lines) for name, lines in one.items()}
     for name, lines in other.items():
-        known = found.setdefault(name, {})  # "", what imports execute, is in every shard
+        known = found.setdefault(name, {})  # "", the lines that imports execute, is in every shard
         known.update({path: known.get(path, frozenset()) | numbers for path, numbers in lines.items()})
     return found
 
 
 def same(one: Check, other: Check) -> bool:
-    """Return whether every test ended alike in both."""
+    """Return whether every test has the same status in both."""
     first, second = ({id: case.status for id, case in check.cases.items()} for check in (one, other))
     return first == second

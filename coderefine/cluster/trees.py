@@ -1,7 +1,7 @@
 """Trees by content, in a git repository of our own below the user's cache: the same for the client and for workers.
 
-A tree has every file that a copied view has, ignored ones too. What goes over the network is a pack of the objects that
-the other side lacks.
+A tree has every file that a copied view has, ignored ones too. Only a pack of the objects that the other side
+lacks is sent over the network.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class TreeStore:
         return frozenset(self._git("for-each-ref", "--format=%(objectname)", REFS).decode().split())
 
     def receive(self, tree: str, pack: bytes) -> None:
-        """Store a pack that has what is missing of `tree`. Raises GitError if it is damaged or not whole."""
+        """Store a pack with the missing objects of `tree`. Raises GitError if it is damaged or incomplete."""
         self._git("index-pack", "--stdin", "--fix-thin", "--strict", stdin=pack)
         self._git("update-ref", f"{REFS}{tree}", tree)
 
@@ -102,7 +102,7 @@ class TreeStore:
         return False
 
     def _trim(self, keep: Path) -> None:
-        """Remove the oldest trees, and at last the objects, until the folder is within its bound."""
+        """Remove the oldest trees, and finally the objects, until the folder is within its limit."""
         trees = sorted((one for one in keep.parent.iterdir() if one != keep), key=lambda one: one.stat().st_mtime)
         for old in (*trees, self._repository):
             if _size(keep.parent) + _size(self._repository) <= self.most:

@@ -16,9 +16,9 @@ from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.pool import Pool, open_pool
 
 IDLE = 60.0
-"""Seconds without a batch after which a pool is closed: its client is gone."""
+"""Seconds without a batch after which a pool is closed, because its client has probably ended."""
 OBSERVING = 10.0
-"""Most seconds for observing the tests on the unchanged tree."""
+"""Maximum seconds for observing the tests on the unchanged tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class PoolJob(TreeJob):
 class BatchOrder:
     """Candidates for the pool `key`; none begins after `seconds`. `least`: CPU seconds that each may use at least.
 
-    One object, because Dask looks into collections for futures and sizes, which costs the client more than the rest.
+    One object, because Dask searches collections for futures and sizes, which costs the client more than the rest.
     """
 
     key: str
@@ -80,7 +80,7 @@ _pools: dict[str, WarmPool] = {}
 def open_warm(job: PoolJob) -> tuple[str, ...] | str:
     """Open a pool of one server and observe the tests; return those that it runs on candidates, or why there is none.
 
-    Raises the error of what this worker lacks: the tree, space on its disk, a sandbox.
+    Raises the error if this worker lacks something: the tree, disk space, a sandbox.
     """
     place, interpreter = job.here()
     with ExitStack() as stack:

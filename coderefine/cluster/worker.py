@@ -1,4 +1,4 @@
-"""What workers do: store trees, and run tests. They judge nothing."""
+"""The functions that run on workers: store trees, and run tests. They give no verdict."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TreeJob:
     config: Config
 
     def here(self) -> tuple[Place, Interpreter]:
-        """Return the project and its interpreter on this worker. Raises the error of what it lacks: the tree, space."""
+        """Return the project and its interpreter on this worker. Raises the error for a missing tree or disk space."""
         top = TreeStore().checkout(self.tree)
         return Place(top, top / self.prefix), replace(self.interpreter, path=cache() / self.interpreter.path)
 
@@ -42,9 +42,9 @@ class TreeJob:
 
 @dataclass(frozen=True, slots=True)
 class Job(TreeJob):
-    """A question to a worker: what do the tests of `ask` say? The rest is as in `runner.cold.run_tests`.
+    """A request to a worker: run the tests of `ask`. The other fields are as in `runner.cold.run_tests`.
 
-    `topic`: for which the worker reports the tests that it begins, ten in a second at most ("": it does not).
+    `topic`: Dask's topic to which the worker reports the running test, at most ten times a second ("": no reports).
     """
 
     ask: Ask
@@ -75,9 +75,9 @@ def reporter(topic: str) -> Listen:
 
 
 def run(job: Job) -> Check | str:
-    """Run the tests in a private view of the tree; return what they say, or why that is no answer on any worker.
+    """Run the tests in a private view of the tree; return the check, or why no worker can give one.
 
-    Raises the error of what this worker lacks: the tree, space on its disk, a sandbox.
+    Raises the error if this worker lacks something: the tree, disk space, a sandbox.
     """
     place, interpreter = job.here()
     try:
@@ -97,7 +97,7 @@ def run(job: Job) -> Check | str:
             paths = {case.path for case in check.cases.values() if case.path}
             given = {path: job.patch.files.get(path, read(place.top, place.top, path)) for path in paths}
             changed = [path for path in paths if view.read(path) != given[path]]
-            # At home it is decided what that means: the views there are those that are compared.
+            # Then the tests run at home, where this is judged.
             return f"the tests changed {changed[0]}" if changed else check
     except (CriticError, RunnerError) as error:
         return str(error)

@@ -1,6 +1,6 @@
-"""The workers of a cluster and what runs on them: who is silent, dies or fails is left out, stragglers are doubled.
+"""The workers of a cluster and their jobs: workers that are silent, die or fail are left out; late jobs start twice.
 
-Every wait has a limit. A lost scheduler is an error; whatever else happens costs time.
+Every wait has a limit. A lost scheduler is an error; any other problem only costs time.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from coderefine.errors import ProcessError, SurroundingsError
 ANSWER = 30.0
 """Seconds within which the scheduler or a worker must answer a small question."""
 BYTES_A_SECOND = 1 << 20
-"""How fast a tree must travel at least."""
+"""Minimum speed of sending a tree."""
 SILENT = 15.0
-"""Seconds without a heartbeat after which a worker gets nothing, and what it had is given to another one."""
+"""Seconds without a heartbeat after which a worker is left out, and its job is given to another one."""
 LOOKS, POLL = (2.0, 30.0), 0.25
-"""Least and most seconds between two looks at the heartbeats; most seconds between two looks at the answers."""
+"""Minimum and maximum seconds between two checks of the heartbeats; maximum seconds between checks of the answers."""
 LATE = 20.0
 """Seconds after which an idle worker starts a job that another one still has, if it takes twice as long as expected."""
 TRIES = 3
@@ -39,7 +39,7 @@ LOST = "the scheduler is lost: nothing was written; run the same command again"
 
 
 def pause(workers: int) -> float:
-    """Return the seconds between two looks at the heartbeats, which cost the scheduler time for each worker."""
+    """Return the seconds between two checks of the heartbeats, which cost the scheduler time for each worker."""
     least, most = LOOKS
     return min(most, max(least, workers / 10))
 
@@ -50,7 +50,7 @@ class LostError(SurroundingsError):
 
 @dataclass(slots=True)
 class Running:
-    """A job that a worker has had since `began` (monotonic)."""
+    """A job that a worker has run since `began` (monotonic)."""
 
     index: int
     worker: str
@@ -59,10 +59,10 @@ class Running:
 
 @dataclass(slots=True)
 class Workers:
-    """The workers of `client`. `out`: why a worker gets nothing more; `beats`: its last heartbeat, and when seen.
+    """The workers of `client`. `out`: why a worker is left out; `beats`: its last heartbeat, and when it was seen.
 
     `trees`: those that a store is known to have. `busy`: the workers that have a job. `closed`: the run is over.
-    `deadly`: why no tests run on the workers any more: several died; `last_test`: the one that ran then, if known.
+    `deadly`: why no more tests run on the workers (several died); `last_test`: the test that ran then, if known.
     """
 
     client: Any
@@ -84,7 +84,7 @@ class Workers:
         return future
 
     def wait(self) -> None:
-        """Wait until a call has ended since the last wait, but not for long: others wait, too."""
+        """Wait until a call has ended since the last wait, at most POLL seconds, because other threads wait, too."""
         self.answered.wait(POLL)
         self.answered.clear()
 
@@ -107,7 +107,7 @@ class Workers:
         return [address for address, (_, seen) in self.beats.items() if seen >= latest and address not in self.out]
 
     def environments(self, addresses: Iterable[str], python: str, lock: LockFile | None) -> dict[str, Environment]:
-        """Return what each worker would run tests in; see `environments.describe`."""
+        """Return each worker's environment for tests; see `environments.describe`."""
         asked = {address: self.submit(address, environments.describe, python, lock) for address in addresses}
         latest, found = time.monotonic() + ANSWER + (2 * BUILDING if lock else 0.0), {}
         for address, future in asked.items():
@@ -118,9 +118,9 @@ class Workers:
         return found
 
     def send(self, store: TreeStore, tree: str, stores: Mapping[str, tuple[str, str]]) -> list[str]:
-        """Bring `tree` to the stores of workers that lack it; return the workers that have it. Raises LostError.
+        """Send `tree` to the stores of workers that lack it; return the workers that have it. Raises LostError.
 
-        It goes to the workers themselves, as what is missing of it, never through the scheduler. `stores`: by worker.
+        Only missing objects are sent, directly to the workers and never through the scheduler. `stores`: by worker.
         """
         groups: dict[tuple[str, str], list[str]] = {}
         for address in self.alive():
@@ -131,9 +131,9 @@ class Workers:
         return [address for group in reached for address in group]
 
     def _brought(self, store: TreeStore, tree: str, where: tuple[str, str], group: Sequence[str]) -> Sequence[str]:
-        """Send `tree` to `where`, the common store of `group`; return those that are not left out for it.
+        """Send `tree` to `where`, the common store of `group`; return the workers that are not left out because of it.
 
-        A worker that runs tests has no time to answer: what is known is not asked again.
+        A store that is known to have the tree is not queried, because a worker that runs tests answers late.
         """
         if (tree, where) in self.trees:
             return group
@@ -147,7 +147,7 @@ class Workers:
                         self.client._scatter, [pack], workers=[address], direct=True, hash=False, callback_timeout=limit
                     )
                     self.submit(address, worker.receive, tree, data[0]).result(limit)
-            except Exception as error:  # noqa: PERF203 - whatever it lacks
+            except Exception as error:  # noqa: PERF203 - any error
                 self.check_connection()
                 self.out[address] = f"the tree cannot be sent there: {error!r}"
             else:
@@ -227,7 +227,7 @@ class Batch:
             self.workers.wait()
 
     def _collect(self, usable: Sequence[str]) -> None:
-        """Store the answers that are there; let wait again what a worker had that is not `usable` any more."""
+        """Store the answers; queue again the jobs of workers that failed or are not `usable` any more."""
         for future in [one for one, has in self.running.items() if one.done() or has.worker not in usable]:
             has = self.running.pop(future)
             self.workers.busy.discard(has.worker)
@@ -242,7 +242,7 @@ class Batch:
                 self.found.setdefault(has.index, self.workers.end(self._topic(has.index)))
 
     def _start(self, usable: Sequence[str]) -> None:
-        """Give each idle worker a job; the time for this batch begins when others leave a worker to it."""
+        """Give each idle worker a job; the time limit of this batch begins when other batches leave it a worker."""
         if not self.running:
             self.latest = time.monotonic() + self.jobs[0].ask.timeout + GRACE
         for address in usable:
@@ -258,7 +258,7 @@ class Batch:
         return f"coderefine-{id(self)}-{index}"
 
     def _next(self) -> int | None:
-        """Return the next job: one that waits, or the oldest straggler that only one worker has."""
+        """Return the next job: one that waits, or the oldest late one that only one worker runs."""
         while self.waiting:
             if (index := self.waiting.popleft()) not in self.found:
                 return index

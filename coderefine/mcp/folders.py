@@ -24,7 +24,7 @@ def allowed(limit: Sequence[Path], shared: Sequence[str] | None) -> tuple[Path, 
     folders = _both(limit, [folder for uri in shared if (folder := _folder(uri))])
     if not folders:
         where = f" in {_listed(limit)}" if limit else ""
-        raise UsageError(f"the client shares no folder{where} (its roots), so nothing may be touched")
+        raise UsageError(f"the client shares no folder{where} (its roots), so no folder may be used")
     return folders
 
 
@@ -69,7 +69,7 @@ def _existing(folders: Sequence[Path], path: str) -> Path:
         candidates = [(folder / path).resolve() for folder in folders]
         inside = [one for one in candidates if _inside(one, folders)]
         if not inside:
-            raise UsageError(f"{path} is outside of what may be touched: {_listed(folders)}")
+            raise UsageError(f"{path} is outside the allowed folders: {_listed(folders)}")
         if found := next((one for one in inside if one.exists()), None):
             return found
     except (OSError, RuntimeError, ValueError) as error:
@@ -105,7 +105,7 @@ def find_run(folders: Sequence[Path], name: str, *, written: bool = False) -> Jo
     if found is None:
         raise JournalError(f"no run {'wrote anything' if written else 'is recorded'} in {_listed(folders)}")
     if not _about(found.meta, folders):
-        raise JournalError(f"run {found.run} is about files outside of what may be touched: {_listed(folders)}")
+        raise JournalError(f"run {found.run} is about files outside the allowed folders: {_listed(folders)}")
     return found
 
 

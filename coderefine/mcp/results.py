@@ -1,4 +1,4 @@
-"""The results of the tools: typed, with a text of the same content, limited to the length that the caller wants.
+"""The results of the tools: typed, with a text of the same content, limited to the length that the caller requests.
 
 An agent pays for every character, so a result contains as many of its pieces as fit, the most important first.
 """
@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import Self
 
 DEFAULT, PATCHES, LEAST = 1_500, 3_000, 600
-"""Characters of a result, text and structure together, unless more are asked for: usually, and of one that shows
-patches. What may be asked for at least.
+"""Maximum characters of a result, text and structure together, unless others are requested: usually, and with
+patches. The minimum that may be requested.
 """
 MESSAGE = 10
 """A message has at most this part (a tenth) of the characters."""
@@ -157,7 +157,7 @@ class RunSummary(ToolResult):
     evidence: str = ""
     why: str = Field(default="", description="Why it may be wrong")
     diff: str = ""
-    diff_cut: bool = Field(default=False, description="The diff goes on: coderefine://run/RUN/diff has all of it")
+    diff_cut: bool = Field(default=False, description="The diff is cut: coderefine://run/RUN/diff has all of it")
     offers: list[Offered] = []
     questions: list[str] = Field(default=[], description="Inputs on which the offers differ")
     findings: list[Found] = Field(default=[], description="Findings that remain")
@@ -193,7 +193,7 @@ class RunSummary(ToolResult):
         yield from _offer_lines(self.offers, self.questions)
         yield from self.diff.splitlines()
         if self.diff_cut:
-            yield f"… the diff goes on: coderefine://run/{self.run}/diff"
+            yield f"… the diff is cut: coderefine://run/{self.run}/diff"
         yield from _finding_lines(self.findings, self.more)
         if not self.wrote and self.verdict != "none":
             yield f"to write it: apply run={self.run}" + (" number=N" if self.offers and not self.diff else "")
@@ -204,9 +204,9 @@ class PatchVerdict(ToolResult):
 
     run: str
     proved: bool
-    worse: bool = Field(description="Whether anything gets worse; false where only nothing shows that it helps")
+    worse: bool = Field(description="Whether anything gets worse; false if there is just no proof that it helps")
     reason: str
-    report: list[str] = Field(default=[], description="What it rests on, problems first")
+    report: list[str] = Field(default=[], description="The evidence, problems first")
     findings: list[Found] = Field(default=[], description="New findings")
     more: int = Field(default=0, description="Findings left out")
 

@@ -1,7 +1,7 @@
 """The server: its tools, resources and prompts, and the two ways to reach it.
 
-Tools that propose do not write: `fix` and `alternatives` change no file, `apply` writes what they named, and their
-annotations say so. A client that lets tools run unasked by their annotations can never change a file by them.
+Tools that propose do not write: `fix` and `alternatives` change no file, only `apply` writes their patches. Their
+annotations declare this, so a client that runs read-only tools without asking cannot change a file by them.
 """
 
 from __future__ import annotations

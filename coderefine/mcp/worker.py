@@ -39,7 +39,7 @@ def main() -> None:
     """Run the job on stdin; see the module's docstring."""
     interrupt_on_signals()
     output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what anything else prints is no line of ours
+    os.dup2(2, 1)  # the output of other code must not be read as our lines
     job = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_interrupt_at_the_end_of_input, daemon=True).start()
     _write(output, _end(job, Progress(output).listen))
@@ -54,7 +54,7 @@ def _interrupt_at_the_end_of_input() -> None:
 
 
 def _end(job: Job, listen: Callable[[Event], None]) -> Result:
-    """Return the last line: the job's result, or why there is none."""
+    """Return the last line to write: the job's result, or why there is none."""
     try:
         os.chdir(job["folder"])
         return {"result": JOBS[job["do"]](job, listen)}
@@ -64,7 +64,7 @@ def _end(job: Job, listen: Callable[[Event], None]) -> Result:
         return {"error": str(error)}
     except OSError as error:
         return {"error": refused(error)}
-    except Exception as error:  # the boundary: whatever is left is our bug
+    except Exception as error:  # any other exception is our bug
         import traceback
 
         traceback.print_exc()
@@ -92,7 +92,7 @@ class Progress:
 
 
 def _write(output: BinaryIO, line: Mapping[str, object]) -> None:
-    with contextlib.suppress(OSError):  # the server is gone: then stdin has ended, too
+    with contextlib.suppress(OSError):  # the server has ended, and closed stdin, too
         output.write(json.dumps(line).encode() + b"\n")
         output.flush()
 

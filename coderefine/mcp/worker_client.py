@@ -23,7 +23,7 @@ Call: TypeAlias = Context[Any, Any]
 async def work(ctx: Call, do: str, **job: object) -> Mapping[str, Any]:
     """Run a job of worker.JOBS in a worker; pass its progress to the client. Raises ToolError with the worker's reason.
 
-    If the call is cancelled, the worker is interrupted and awaited, so that nothing of it remains.
+    If the call is cancelled, the worker is interrupted and awaited, so that none of its processes remain.
     """
     send, receive = anyio.create_memory_object_stream[str](float("inf"))
     child = _started({"do": do, **job})
@@ -38,7 +38,7 @@ async def work(ctx: Call, do: str, **job: object) -> Mapping[str, Any]:
 
 
 def _started(job: Mapping[str, object]) -> subprocess.Popen[bytes]:
-    # Not in the project's folder: `-m` would put that on the import path, and a module there in place of ours.
+    # Not in the project's folder: `-m` would put it on the import path, where its modules could hide ours.
     child = proc.start(
         (sys.executable, "-m", "coderefine.mcp.worker"),
         cwd="/",

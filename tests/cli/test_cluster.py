@@ -325,7 +325,7 @@ def test_what_no_cluster_can_be_is_refused(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "shop", SHOP)
     said = coderefine("check", "--cluster", "nowhere", cwd=top)
     assert said.code == 2
-    assert "is no tcp:// or tls:// address" in said.err
+    assert "is not a tcp:// or tls:// address" in said.err
 
 
 def test_a_relative_cache_folder_is_ignored() -> None:

@@ -130,7 +130,7 @@ def test_prove_judges_what_the_agent_changed(agent: Agent, order: Path) -> None:
     assert "new ruff finding F401" in text(answer)
     assert "F401" in text(agent.call("show", run=found["run"]))
     assert "judged a given patch" in text(agent.call("apply", run=found["run"])) or not found["proved"]
-    assert "outside of what may be touched" in text(agent.call("prove", folder="order", patch="/etc/passwd"))
+    assert "outside the allowed folders" in text(agent.call("prove", folder="order", patch="/etc/passwd"))
     assert "neither a file nor a commit" in text(agent.call("prove", folder="order", patch="nowhere"))
     assert state(order) == before
 
@@ -138,8 +138,8 @@ def test_prove_judges_what_the_agent_changed(agent: Agent, order: Path) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "expected"),
     [
-        ("check", {"paths": ["/etc"]}, "/etc is outside of what may be touched"),
-        ("fix", {"paths": ["../asleep"]}, "../asleep is outside of what may be touched"),
+        ("check", {"paths": ["/etc"]}, "/etc is outside the allowed folders"),
+        ("fix", {"paths": ["../asleep"]}, "../asleep is outside the allowed folders"),
         ("check", {"paths": ["nowhere.py"]}, "nowhere.py does not exist"),
         ("check", {"path": "order.py"}, "path\n  Extra inputs are not permitted"),
         ("check", {"max_chars": 10}, f"greater than or equal to {LEAST}"),
@@ -160,7 +160,7 @@ def test_a_wrong_call_gets_the_reason(
 @pytest.mark.parametrize("mode", every(2, ["auto", "legacy"]))
 def test_roots_limit_what_is_touched(folder: Path, order: Path, mode: str) -> None:
     with stdio(folder, mode=mode, roots=[folder / "asleep"]) as other:
-        assert "outside of what may be touched" in text(other.call("check", paths=[str(order)]))
+        assert "outside the allowed folders" in text(other.call("check", paths=[str(order)]))
         assert "is recorded" in text(other.call("show"))
         runs = sorted((order / ".git/coderefine/runs").glob("*")) or [order / "none"]
         with pytest.raises(MCPError, match=r"no run|outside"):
