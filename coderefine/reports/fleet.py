@@ -23,7 +23,7 @@ FAILED, INTERRUPTED = "failed", "interrupted"
 class FleetResult:
     """How the run in one repository ended.
 
-    `location`: a path or URL, as the list has it. `usd`: what it cost, at most. `run`: its name in the repository's
+    `location`: a path or URL, as in the list. `usd`: its maximum cost. `run`: its name in the repository's
     journal. `patch`: the file with its patch.
     """
 

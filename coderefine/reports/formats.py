@@ -73,7 +73,7 @@ def judged(end: Outcome) -> Sequence[Check]:
 
 
 def severe(finding: Finding) -> bool:
-    """Return whether a finding is about what the program does, not about how it is written."""
+    """Return whether a finding is about the program's behaviour, and not about its style."""
     return finding.critic in ("pytest", PROVE)
 
 

@@ -48,7 +48,7 @@ def paint_diff(diff: str, width: int) -> str:
     shown = diff.encode("utf-8", "replace").decode("utf-8")
     coloured = Syntax("", "diff", theme="ansi_dark", background_color="default").highlight(shown.rstrip("\n"))
     coloured.rstrip()
-    console.print(coloured, soft_wrap=True)  # a long line is the terminal's to fold: it stays one line when copied
+    console.print(coloured, soft_wrap=True)  # the terminal folds long lines, so that they stay one line when copied
     console.print()
     return _value(console)
 

@@ -27,7 +27,7 @@ CHOOSING, WAITING = "choosing the next step", "waiting for the model"
 class ProgressState:
     """The state that a progress line shows; `after` returns the next one.
 
-    `request`: the last request to a model, until something else begins; while it is set the model is waited for.
+    `request`: the last request to a model; while it is set, the run waits for the answer.
     """
 
     stage: str = ""
@@ -190,7 +190,7 @@ class Live:
         self._state = ProgressState()
         self._lock = threading.Lock()
         self._began = time.monotonic()
-        status.update(self)  # drawn anew several times a second, so that the seconds run on
+        status.update(self)  # drawn several times a second, so that the time is current
 
     def __rich__(self) -> Text:
         """Return the progress line; if it is too long, the time stays visible and the rest is shortened."""

@@ -70,7 +70,7 @@ def checks_row(checks: Sequence[Check]) -> Row:
 
 
 def slowest(checks: Sequence[Check]) -> float | None:
-    """Return the seconds of the slowest check, which all take together, because they run in parallel."""
+    """Return the seconds of the slowest check, which is the time of all, because they run in parallel."""
     return max((check.seconds for check in checks), default=None)
 
 
@@ -267,7 +267,7 @@ def offer_lines(outcome: Outcome) -> Iterator[tuple[str, str]]:
 
 
 def _undecided(offer: Offer, first: int) -> Iterator[str]:
-    """Yield which alternatives, numbered from `first` on, the questions do not tell apart."""
+    """Yield which alternatives, numbered from `first` on, the questions do not distinguish."""
     for places in offer.together:
         *most, last = (str(first + place) for place in places)
         names = f"{', '.join(most)} and {last}"
@@ -278,7 +278,7 @@ def _undecided(offer: Offer, first: int) -> Iterator[str]:
 
 
 def offer_headline(alternative: Alternative) -> str:
-    """Return one line: what the patch does, how many results it changes, how many plausible patches behave like it."""
+    """Return one line: the patch's summary, how many results it changes, how many plausible patches behave like it."""
     parts = [alternative.patch.summary]
     parts += [changed_answers(alternative.changed)] if alternative.changed else []
     parts += [f"{alternative.alike} plausible patches behave so"] if alternative.alike > 1 else []

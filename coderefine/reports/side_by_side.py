@@ -1,4 +1,4 @@
-"""A patch as rows of two columns: syntax colours, which tests ran a line, which small mistakes went unnoticed there."""
+"""A patch as rows of two columns, with syntax colours, the tests that ran each line, and the mutants that survived."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class NumberedLine:
 class DiffRow:
     """A row: the line before and the line after (None: there is none).
 
-    `ran`: what is known of the tests that ran the line after. `mistakes`: those that went unnoticed there. `skipped`:
-    unchanged lines above that are not shown.
+    `ran`: the tests that ran the line after, if known. `mistakes`: mutants that survived there. `skipped`: unchanged
+    lines above that are not shown.
     """
 
     before: NumberedLine | None
@@ -81,7 +81,7 @@ class DiffRow:
 
 @dataclass(frozen=True, slots=True)
 class PatchedFile:
-    """A file of a patch. `note`: why there are no rows, or what else is to be known of it."""
+    """A file of a patch. `note`: why there are no rows, or another remark."""
 
     path: str
     added: int
@@ -91,7 +91,7 @@ class PatchedFile:
 
     @property
     def parts(self) -> Iterator[tuple[DiffRow, ...]]:
-        """Yield the rows in parts: a browser lays out only those that are in sight."""
+        """Yield the rows in parts: a browser lays out only the visible ones."""
         return (self.rows[start : start + PART] for start in range(0, len(self.rows), PART))
 
 
@@ -109,7 +109,7 @@ def patched_file(path: str, before: bytes | None, after: bytes | None, evidence:
 
 
 def visible(text: str) -> str:
-    """Return `text` with visible substitutes for what could change how the text around it looks."""
+    """Return `text` with visible substitutes for characters that could change the display of other text."""
     return text.translate(INVISIBLE)
 
 
@@ -179,7 +179,7 @@ class _Change:
 
 
 def _differences(before: Line, after: Line) -> tuple[Collection[int], Collection[int]]:
-    """Return the places of the pieces that only one of two lines has; none where the lines have little in common."""
+    """Return the positions of the parts in which two lines differ; none if the lines have little in common."""
     old, new = ([text for _, text in line] for line in (before, after))
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     if matcher.ratio() < ALIKE:

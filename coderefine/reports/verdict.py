@@ -1,4 +1,4 @@
-"""What a run achieved, in one sentence, and the rows of a report on a given patch.
+"""The result of a run in one sentence, and the rows of a report on a given patch.
 
 The rows begin with the problems, then come the measurements, and the verdict last.
 """
@@ -14,7 +14,7 @@ from coderefine.reports.rows import LEFT, Row, checks_row, ending, evidence, hea
 
 
 def verdict(end: Outcome) -> str:
-    """Return what a run achieved: `Proved: 3 failing tests and 2 findings are repaired; all checks pass.`"""
+    """Return the result of a run: `Proved: 3 failing tests and 2 findings are repaired; all checks pass.`"""
     if end.proof:
         text = decision(end.proof)
         return f"{text[:1].upper()}{text[1:]}."
@@ -36,7 +36,7 @@ def _repaired(end: Outcome) -> str:
 
 
 def _rest(end: Outcome) -> str:
-    """Return what is left to do, without the reason."""
+    """Return a text on the remaining findings, without the reason."""
     hard = len(blocking(end.remaining))
     return f"{counted(hard, 'finding')} remain{'s' * (hard == 1)}" if hard else ending(end)
 

@@ -33,10 +33,10 @@ SECRETS = (
 """Files and folders of HOME that hold keys, tokens or a person's history."""
 
 ELSEWHERE = ("/run/secrets", "/var/run/secrets", "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh")
-"""Where systems put secrets."""
+"""Files and folders of the system that contain secrets."""
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd")
-"""All that may be used of /dev; block devices would show every file to root."""
+"""The parts of /dev that may be used; through block devices, root could read every file."""
 
 EXECUTE, WRITE_FILE, READ_FILE, TRUNCATE = 1, 1 << 1, 1 << 2, 1 << 14
 CHANGES = WRITE_FILE | sum(1 << bit for bit in range(4, 13))

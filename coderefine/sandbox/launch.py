@@ -194,7 +194,7 @@ def read(pipe: int, *, strict: bool) -> Report:
         line = stream.readline()
     try:
         answer: dict[str, Any] = marshal.loads(bytes.fromhex(line.decode("ascii")))
-    except (ValueError, EOFError):  # it could not even start
+    except (ValueError, EOFError):  # the launcher could not start
         answer = {"done": (), "missing": ("a launcher that answers",) if strict else ()}
     report = Report(tuple(answer["done"]), tuple(answer["missing"]))
     if strict and report.missing:
@@ -203,10 +203,10 @@ def read(pipe: int, *, strict: bool) -> Report:
 
 
 def refusal(report: Report) -> str:
-    """Return the message for a system that cannot do what `sandbox = "strict"` asks for."""
+    """Return the message for a system that lacks guards which `sandbox = "strict"` requires."""
     return (
-        f'sandbox = "strict" cannot be kept here, this system lacks: {"; ".join(report.missing)}. '
-        "`--sandbox auto` runs with what there is"
+        f'sandbox = "strict" is impossible here, this system lacks: {"; ".join(report.missing)}. '
+        "`--sandbox auto` runs with the others"
     )
 
 

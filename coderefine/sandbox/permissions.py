@@ -1,4 +1,4 @@
-"""How far processes are confined: as tightly as the project's own tests and tools allow."""
+"""Bounds for confined processes: the tightest that the project's own tests and tools allow."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from coderefine.config import Config
 from coderefine.core import Freedom, Needs
 
 MEMORY_SHARE = 4
-"""A process may take this part of the machine's memory, beyond twice what the baseline's took."""
+"""Memory limit of a process: this part of the machine's memory, plus twice the memory of the baseline's processes."""
 MOST_SHARE = 0.8
-"""... but never more than this part of it."""
+"""... but never more than this part of the machine's memory."""
 LARGEST_FILE = 2 << 30
 PROCESSES = 2048
 
@@ -22,7 +22,7 @@ TEMPORARY = ("/tmp", "/var/tmp")
 CACHES = ("~/.cache",)
 
 
-FREE = "may write /tmp and HOME, read what is there, and use the network"
+FREE = "may write /tmp and HOME, read everything there, and use the network"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ TIGHT = Bounds()
 LOOSEST = 6
 """The last step: unconfined."""
 TOUCHED = 1
-"""The step that allows exactly what the tests were seen to need on the untouched tree."""
+"""The step that allows exactly the recorded accesses of the tests on the untouched tree."""
 
 
 def steps(config: Config, needs: Needs = Needs()) -> tuple[Bounds | None, ...]:

@@ -43,7 +43,7 @@ GROUP = "coderefine.tasks"
 def find(name: str, place: Place) -> Task:
     """Return the task `name`: a TOML file (relative to the project's root), a built-in one, or another package's.
 
-    Raises ConfigError if it does not exist or is no task.
+    Raises ConfigError if it does not exist or is not a task.
     """
     if name.endswith(".toml"):
         return read(place.root / name)
@@ -67,7 +67,7 @@ def find(name: str, place: Place) -> Task:
 def _made(what: object, name: str, place: Place) -> Task:
     task = what(place) if callable(what) else what
     if not isinstance(task, Task):
-        raise ConfigError(f"task {name!r} is no coderefine.Task but {type(task).__name__}")
+        raise ConfigError(f"task {name!r} is not a coderefine.Task but {type(task).__name__}")
     return task
 
 

@@ -80,7 +80,7 @@ def _changes_code(path: str, before: bytes | None, after: bytes | None) -> str:
     if not path.endswith(".py"):
         return ""
     same = before is not None and after is not None and _code(before) == _code(after)
-    return "" if same else f"changes code in {path}, and only docstrings and comments were asked for"
+    return "" if same else f"changes code in {path}, and only docstrings and comments were requested"
 
 
 def _code(data: bytes) -> str:

@@ -97,7 +97,7 @@ def test_docs_are_written_and_code_is_refused(tmp_path: Path) -> None:
     result, server = fixed(top, "docs", [both, right])
     assert result.code == 0, result
     assert (top / "order.py").read_text() == GREEN
-    assert "only docstrings and comments were asked for" in server.requests[1].prompt
+    assert "only docstrings and comments were requested" in server.requests[1].prompt
     assert "docs 1" in result.out
 
 
