@@ -38,12 +38,12 @@ def decisions(text: str) -> int:
 
 
 def surely_simple(text: str, limit: int) -> bool:
-    """Return whether the keywords alone show that no function is more complex than `limit`."""
+    """Return whether it follows from the keywords alone that no function is more complex than `limit`."""
     return decisions(text) < limit
 
 
 def surely_maintainable(text: str, floor: float) -> bool:
-    """Return whether the text alone shows that its maintainability index is at least `floor`, whatever its comments."""
+    """Return whether it follows from the text that its maintainability index is at least `floor`, with any comments."""
     return bound(text, _logical(text), -1.0) >= floor
 
 

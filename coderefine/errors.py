@@ -6,7 +6,7 @@ import errno
 
 
 class CoderefineError(Exception):
-    """Base of all errors that coderefine raises on purpose. The message says what is wrong and what to do."""
+    """Base of all errors that coderefine raises on purpose. The message names the fault and the next step."""
 
     exit_code = 2
 
@@ -73,7 +73,7 @@ class PublishError(CoderefineError):
 
 
 class ModelError(CoderefineError):
-    """The model's server finally refused (401, 404, context length, content filter …)."""
+    """The model's server refused permanently (401, 404, context length, content filter …)."""
 
 
 class TooLongError(ModelError):

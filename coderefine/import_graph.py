@@ -17,7 +17,7 @@ BORDERS = frozenset({"pyvenv.cfg", ".git"})
 """Files in the top folder of a virtual environment, or of another repository."""
 
 Mark = tuple[int, int]
-"""When a file was last changed (ns) and how long it is."""
+"""Time of a file's last change (ns), and its size."""
 Files = dict[str, tuple[Mark, tuple[str, ...]]]
 """Repo-relative path -> its mark and the modules it imports."""
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _mark(entry: os.DirEntry[str]) -> Mark | None:
 
 
 def refreshed(top: str, old: Files, marks: Mapping[str, Mark]) -> Files:
-    """Return what every file imports now; read only files whose mark has changed."""
+    """Return the current imports of every file; read only files whose mark has changed."""
     return {
         path: known if (known := old.get(path)) and known[0] == mark else (mark, imported(f"{top}/{path}", path))
         for path, mark in marks.items()

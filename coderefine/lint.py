@@ -113,7 +113,7 @@ class Linter:
     @property
     def argv(self) -> tuple[str, ...]:
         """Return ruff's command line without output options and paths."""
-        # No cache: a view is thrown away, and a cache saved 5% where there are findings.
+        # No cache: it would save 5% of the time if there are findings, and views are temporary.
         return (str(self.binary), "check", "--no-cache", "--force-exclude", *self.options)
 
     def _reported(
@@ -143,7 +143,7 @@ def settings(root: Path) -> dict[str, Any]:
             if (root / name).exists():
                 return toml(root / name)
         found = toml(root / "pyproject.toml").get("tool", {}).get("ruff", {})
-    except (ConfigError, AttributeError):  # AttributeError: `tool` is no table
+    except (ConfigError, AttributeError):  # AttributeError: `tool` is not a table
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -240,7 +240,7 @@ def _remark(entry: dict[str, Any], view: View) -> Diagnostic:
             _relative(entry["filename"], view), rule, entry["message"], first, last, column, _fix(entry["fix"])
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise CriticError(f"ruff's report is of an unknown shape ({error!r}): update ruff or coderefine") from error
+        raise CriticError(f"ruff's report has an unknown structure ({error!r}): update ruff or coderefine") from error
 
 
 def _fix(entry: dict[str, Any] | None) -> Fix | None:

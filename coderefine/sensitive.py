@@ -40,13 +40,13 @@ TOKENS = (
     r"(?i:\bbearer\s+)((?=[^\s'\"]*[0-9])[A-Za-z0-9._~+/-]{16,}=*)",
     r"(?i:\bauthorization['\"]?\s*[:=]\s*['\"]?(?:basic|token|bearer)\s+)([^\s'\"]{8,})",
 )
-"""Tokens that are known by their form; what is secret is the group, or all of the match."""
+"""Tokens of known form; the secret is the pattern's group, or the whole match without a group."""
 LOGIN = r"://[^/\s:@'\"]*:([^/\s@'\"]+)@"
 """The password in a URL."""
 
 
 _judged: dict[tuple[str, str], bool] = {}
-"""Answers of `is_secret`: each start of a process asks about the whole environment, which takes 0.4 ms.
+"""Results of `is_secret`: each start of a process checks the whole environment, which takes 0.4 ms.
 
 No `functools.cache`, because this file imports nothing.
 """

@@ -24,12 +24,12 @@ MARK = "CODEREFINE_VIEW"
 """Environment variable that every child of a copied view inherits."""
 ROUNDS = 20
 SITE = Path(__file__).with_name("site")
-"""Holds the `sitecustomize` of programs in a copy."""
+"""Folder with the `sitecustomize` of programs in a copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What the project's tests are additionally allowed: the network, variables that look like secrets."""
+    """Additional permissions of the project's tests: the network, variables that look like secrets."""
 
     network: bool = False
     variables: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ from coderefine.workspace.private_views import CopyViews, OverlayViews, PrivateV
 
 KINDS = ("auto", "overlay", "copy")
 TRIES, PAUSE = 2, 0.2
-"""How often an overlay is tried before copies are taken, and seconds between."""
+"""Number of times that an overlay is tried before copies are used, and seconds between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class _FirstDecides:
 
     def _take_copies(self, why: str) -> None:
         self.chosen = self.stack.enter_context(copy_views(self.place, why, self.grants))
-        if sys.platform.startswith("linux"):  # elsewhere a copy is what is expected
+        if sys.platform.startswith("linux"):  # on other systems a copy is normal
             self.note(f"private views are copies at another path: {why}")
 
 
@@ -218,7 +218,7 @@ def compiled(host_path: Path) -> dict[str, bytes]:
 
 
 def _content(path: Path, most: int) -> bytes:
-    """Return the content of a regular file; nothing where it is longer than `most`. Raises OSError for a link."""
+    """Return the content of a regular file; b"" if it is longer than `most`. Raises OSError for a link."""
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
         return file.read() if os.fstat(file.fileno()).st_size <= most else b""
 

@@ -38,7 +38,7 @@ class Mirror:
         try:
             self._restore()
         except PermissionError:
-            # a child may have taken permissions away: start anew, once
+            # a child may have removed permissions: try once more from the beginning
             remove(self.copy)
             self.known = {}
             self._restore()

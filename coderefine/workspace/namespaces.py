@@ -22,14 +22,14 @@ from coderefine.workspace.mirror import SKIPPED
 
 INSIDE = Path(__file__).with_name("namespaces_inside.py")
 SIZE = "25%"
-"""Of memory, for the writes of one view and, again, for its children's temporary files."""
+"""Maximum memory for the writes of one view, and the same for its children's temporary files."""
 READY = 20.0
 """Seconds a holder may take to report."""
 
 SOON = 0.03
-"""Seconds a view may take to close before its end is watched from the side."""
+"""Seconds to wait for the end of a view; after these, a thread waits for it."""
 KEPT = "chown,dac_override,fowner,fsetid,kill,setgid,setuid,net_bind_service,sys_chroot,setfcap,net_raw"
-"""Capabilities that root keeps inside: enough for its tests to behave as outside, none that reach out of the view."""
+"""Capabilities that root keeps inside: its tests behave as outside, but nothing outside the view can be changed."""
 
 ENTER = 'cd -- "$1" && shift && exec "$@"'
 
@@ -130,7 +130,7 @@ class NamespaceSpec:
 def namespaces(order: NamespaceSpec) -> Iterator[Namespaces]:
     """Create namespaces that exist until the end of the block. Raises WorkspaceError.
 
-    Root tries first without a user namespace, where files of other owners stay reachable.
+    Root tries first without a user namespace, so that files of other owners stay accessible.
     """
     missing = [name for name in ("unshare", "nsenter", "setpriv") if shutil.which(name) is None]
     if not sys.platform.startswith("linux") or missing:

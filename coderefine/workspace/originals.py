@@ -51,7 +51,7 @@ class Originals(Mapping[str, "bytes | None"]):
     def _read(self, file: Path, path: str) -> bytes | None:
         try:
             if file.stat().st_ctime_ns > self._began:
-                raise PublishError(f"{path} changed while coderefine was at work: nothing was written, run again")
+                raise PublishError(f"{path} changed during the run: nothing was written, run again")
             return file.read_bytes()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError, UnicodeEncodeError):
             return None

@@ -55,7 +55,7 @@ def _lay(host_path: Path, path: str, content: bytes | None, mode: int) -> None:
     with _parent(host_path, path, make=content is not None) as (folder, name):
         old = _facts(folder, name)
         if old is not None and not stat.S_ISREG(old.st_mode):
-            raise WorkspaceError(f"{path} is no regular file; a patch may not replace it")
+            raise WorkspaceError(f"{path} is not a regular file; a patch may not replace it")
         if old is not None:
             os.unlink(name, dir_fd=folder)
         if content is not None:
@@ -120,7 +120,7 @@ def plain(path: str) -> tuple[str, ...]:
     """Return the parts of a repo-relative path. Raises WorkspaceError for anything that could leave the tree."""
     steps = PurePosixPath(path).parts
     if not steps or path.startswith("/") or "\0" in path or any(step == ".." for step in steps):
-        raise WorkspaceError(f"{path!r} is no path inside the repository")
+        raise WorkspaceError(f"{path!r} is not a path inside the repository")
     return steps
 
 

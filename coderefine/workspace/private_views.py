@@ -154,11 +154,11 @@ class CopyViews:
             remove(temp)
             self.free.append(mirror)
 
-    def instead(self, why: str) -> bool:  # noqa: ARG002 - copies were asked for
+    def instead(self, why: str) -> bool:  # noqa: ARG002 - copies were requested
         return False
 
     def confine(self, stack: contextlib.ExitStack, temp: Path, *, network: bool) -> Namespaces | None:
-        """Create namespaces in which the original tree is read-only; return None if they are, or once were, refused."""
+        """Create namespaces in which the original tree is read-only; return None if they are, or were, refused."""
         _make_folders(temp)
         if not self.confined:
             return None
@@ -262,7 +262,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _copied(item: Path, target: Path) -> None:
-    """Copy a file, or a folder, with what links refer to: writing through a copied link would change the original.
+    """Copy a file or folder with the content of linked files, because writing through a link would change the original.
 
     `shutil.copytree` would report a full disk as a text without an error number.
     """

@@ -164,7 +164,7 @@ def test_the_projects_own_ruff_is_preferred(tmp_path: Path) -> None:
         ("exit 0", "no report"),
         ("kill -9 $$", "ruff exited -9"),
         ("sleep 5", "stopped after"),
-        ('while [ "$1" != -o ]; do shift; done; echo \'[{"odd": 1}]\' > "$2"', "unknown shape"),
+        ('while [ "$1" != -o ]; do shift; done; echo \'[{"odd": 1}]\' > "$2"', "unknown structure"),
         ('while [ "$1" != -o ]; do shift; done; echo "[{" > "$2"', "no readable report"),
     ],
 )

@@ -63,7 +63,7 @@ _here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [path for path in sys.path if os.path.abspath(path) != _here]
 _origin, _copy = os.environ.get(ORIGIN, ""), os.environ.get(COPY, "")
 if _origin and _copy:
-    with contextlib.suppress(Exception):  # the program must start; what is imported is checked elsewhere
+    with contextlib.suppress(Exception):  # the program must start in any case; imported files are checked elsewhere
         for _finder in list(sys.meta_path):
             redirect(_finder)
         sys.path[:] = [str(moved(path)) for path in sys.path]
