@@ -195,7 +195,7 @@ def test_large_and_odd_contents_come_back_whole(repo: Path) -> None:
 def test_a_lock_held_by_another_git(repo: Path) -> None:
     repository = Repository.open(repo)
     (repo / ".git/HEAD.lock").write_text("")
-    with pytest.raises(GitError, match=r"another git process is at work in .*HEAD\.lock if none is running"):
+    with pytest.raises(GitError, match=r"another git process is running in .*HEAD\.lock if none is running"):
         repository.move_ref("HEAD", None, repository.head().sha, "t")
 
 

@@ -108,12 +108,12 @@ class Failure:
 
     @property
     def text(self) -> str:
-        """Return all that is known of the failure as one text, without frames."""
+        """Return all texts of the failure as one, without frames."""
         return "\n".join((self.exception, self.message, self.assertion, self.output))
 
     @property
     def wants_network(self) -> bool:
-        """Return whether the texts of the failure say that there is no network."""
+        """Return whether the texts of the failure show that there is no network."""
         return bool(NO_NETWORK.search(self.text))
 
 
@@ -255,7 +255,7 @@ class Ask:
 
 
 SLOW_SUITE = 5.0
-"""Duration of the tests, in seconds, from which on not every patch is worth a run of all of them."""
+"""Duration of the tests, in seconds, from which on runs of all of them are avoided for unlikely patches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Text of a project inside Markdown: code spans and fences that it cannot leave."""
+"""Text of a project inside Markdown: code spans and fences that it cannot end."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ Listen = Callable[[Event], None]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What was spent. `usd` is None if the price of any part is unknown."""
+    """The cost so far. `usd` is None if the price of any part is unknown."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -169,7 +169,7 @@ class Mutation:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was proved about the best attempt, and what was not. Tests are given by their ids.
+    """The evidence for the best attempt, and its gaps. Tests are given by their ids.
 
     `changed`: (calls near the tests whose result the repairs change, compared calls), without calls of repaired tests.
     `doubts`: why it is only plausible although all tests pass; empty: it is proved. `ran`: (tests that ran in the
@@ -212,7 +212,7 @@ class Evidence:
 
 
 PROVE = "prove"
-"""Origin of a given patch, and the critic of the finding that says that it is not proved."""
+"""Origin of a given patch, and the critic of the finding "not proved"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,8 @@ class Alternative:
 class Question:
     """An input on which alternatives differ: a call as source text, and the answer of each alternative, in order.
 
-    Of a single alternative it is an input whose answer it changes. `now`: the answer of the unchanged program; "" where
-    it is not known.
+    With a single alternative, it is an input whose answer this changes. `now`: the answer of the unchanged program; ""
+    if it is unknown.
     """
 
     call: str
@@ -79,7 +79,8 @@ class Offer:
     """Patches that repair the same `tests`, the most likely first, none of them certain enough to be applied.
 
     `why`: the reason against applying the first one. `ways`: number of different behaviours of all plausible patches.
-    `modules`: where to import the names in questions. `before`: contents of the alternatives' files without them.
+    `modules`: those from which to import the names in questions. `before`: contents of the files that the alternatives
+    change, without these changes.
     """
 
     alternatives: tuple[Alternative, ...]
@@ -92,7 +93,7 @@ class Offer:
 
     @property
     def together(self) -> list[tuple[int, ...]]:
-        """Return the indices of alternatives that answer all `questions` alike, where these are several."""
+        """Return groups of alternatives (indices) with the same answers to all `questions`; only groups of several."""
         found: dict[tuple[str, ...], list[int]] = {}
         for at in range(len(self.alternatives)):
             found.setdefault(tuple(question.answers[at] for question in self.questions), []).append(at)

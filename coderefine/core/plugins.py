@@ -85,7 +85,7 @@ class Situation:
     def used_up(self, name: str) -> bool:
         """Return whether the tests are slow and the patches of the proposer `name` took MOST_RUNS runs of them.
 
-        It is for proposers whose patches are not worth minutes of tests.
+        It is for proposers whose patches do not justify minutes of tests.
         """
         suite = next((check for check in self.baseline.checks if check.cases), None)
         if suite is None or not suite.slow:
@@ -105,13 +105,13 @@ class Proposer(Protocol):
 
     @property
     def spent(self) -> Cost:
-        """Return what this proposer has spent so far in this run."""
+        """Return this proposer's cost so far in this run."""
         ...
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
         """Yield patches.
 
-        Raises BudgetError before a limit is exceeded, and ModelError if the server finally refuses.
+        Raises BudgetError before a limit is exceeded, and ModelError if the server refuses permanently.
         """
         ...
 
@@ -134,7 +134,7 @@ class Searcher:
     hindrance = ""
     """Why no candidate could be judged, and what to do; "" if some were judged."""
     failed_again: frozenset[str] = frozenset()
-    """Tests that failed in its first run of them on the unchanged tree, in a process of its own."""
+    """Tests that failed again when the search ran them first, in another process on the unchanged tree."""
 
 
 @runtime_checkable

@@ -19,9 +19,9 @@ Reward = Callable[[Read], "float | tuple[float, str]"]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The goal of a run. All but the name may be left out: `Task("fix")` is what `coderefine fix` does.
+    """The goal of a run. All but the name may be left out: `Task("fix")` is the task of `coderefine fix`.
 
-    For the model: `goal`: what it is asked to do. `role`: a sentence that says who it is. `rules`: sentences that it
+    For the model: `goal`: its task as a text. `role`: a sentence that describes its role. `rules`: sentences that it
     must obey. `given`: files that it is shown and may not change. `files`: globs of files other than Python that are
     shown and reviewed too.
 
@@ -31,8 +31,9 @@ class Task:
     acceptance tests; failures of tests in other files are ignored. `drafts`: let the model draft tests, as advice;
     `drafted`: a new file for those that pass, delivered with the patch and marked as drafts ("": none). `checks`: gates
     as functions. `reward`: a function that scores attempts; it decides between those that are equal for the gates.
-    `critics`: functions that create further critics, called with place, interpreter, config, listen. `enough`: what
-    ends the search: a score (of a review: 1 to 5) or a function of an attempt; None: no finding of an adviser is left.
+    `critics`: functions that create further critics, called with place, interpreter, config, listen. `enough`: the
+    search ends at this score (of a review: 1 to 5), or if this function of an attempt is true; None: once the advisers
+    have no findings.
     `keeps`: results of calls must not change, including calls that no test makes. `refuses(path, before, after)`:
     returns why this task does not allow such a change ("" if it does).
     """

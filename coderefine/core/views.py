@@ -93,7 +93,7 @@ class View(Protocol):
 
 
 class Views(Protocol):
-    """A factory of views. Each is new: baseline files restored, patch applied, nothing left of earlier ones."""
+    """A factory of views. Each is new: baseline files restored, patch applied, no traces of earlier views."""
 
     def open(self, patch: Patch = ..., *, network: bool = False) -> AbstractContextManager[View]: ...
 

@@ -1,6 +1,6 @@
 """The content of a commit or a push, and where its tree differs from the files in the working tree.
 
-Inside a git hook, the index is the one that git gives the hook: a commit in progress may use another than usual.
+Inside a git hook, the index is the one that git passes to the hook, because a commit may use a temporary index.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ NOTHING = frozenset("0")
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The id of the empty tree in SHA-1 repositories; git accepts it even if the object does not exist."""
 NEEDED = frozenset({".venv", "venv", "node_modules", ".tox", ".nox", "__pypackages__", ".direnv", ".conda", ".eggs"})
-"""Folders of environments: an untracked one is no part of any commit, and yet the tests run in it."""
+"""Folders of environments: they are untracked and part of no commit, but the tests need them."""
 CACHES = frozenset({"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
 METADATA = ".egg-info"
-"""Written by an editable install next to the source; interpreters find the project's entry points there."""
+"""Metadata that an editable install writes next to the source; interpreters find entry points there."""
 
 
 @dataclass(frozen=True, slots=True)

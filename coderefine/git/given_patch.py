@@ -74,7 +74,7 @@ def _refusal(name: str, output: str, *, there: bool) -> str:
             f"{name} is there already: `coderefine prove` judges uncommitted changes, `coderefine prove HEAD` a commit"
         )
     if "No valid patches" in output or "unrecognized input" in output:
-        return f"{name} holds no patch: a unified diff or a mail of `git format-patch` is needed"
+        return f"{name} contains no patch: a unified diff or a mail of `git format-patch` is needed"
     if "without full index line" in output or "binary patch" in output:
         return f"{name} leaves out the content of a binary file: make it with `git diff --binary`"
     first = next(iter(output.splitlines()), "git refused it").removeprefix("error: ")
@@ -120,7 +120,7 @@ def read_commits(repository: Repository, name: str) -> GivenPatch | None:
 
 
 def diff_of_commits(repository: Repository, name: str) -> bytes | None:
-    """Return the diff of the changes that `read_commits` reads; None if `name` is no commit, range or branch."""
+    """Return the diff of the changes that `read_commits` reads; None if `name` is not a commit, range or branch."""
     since, after = _ends(repository, name)
     return diff(repository, repository.tree(since) if since else EMPTY_TREE, after) if after else None
 

@@ -21,7 +21,7 @@ KEPT = (
     "GIT_CONFIG_NOSYSTEM",
     "GIT_CEILING_DIRECTORIES",
 )
-"""Who the user is and where their configuration is; every other `GIT_*` was meant for the process that started us."""
+"""Variables with the user's identity and configuration; all other `GIT_*` are for the process that started us."""
 
 ALWAYS = ("-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
 
@@ -31,7 +31,7 @@ COMPLAINTS = (
     (r"must be run in a work tree", "{where} is a bare repository: clone it first, there are no files here to repair"),
     (
         r"\.lock': File exists|another git process",
-        "another git process is at work in {where}: wait for it, or remove {lock} if none is running",
+        "another git process is running in {where}: wait for it, or remove {lock} if none is running",
     ),
     (
         r"No space left on device|Out of diskspace|Disk quota exceeded|File too large",
@@ -95,7 +95,7 @@ def run(
 
 
 def complaint(result: Finished, where: Path) -> GitError:
-    """Return the error of a git command as one line that says what to do."""
+    """Return the error of a git command as one line, with the next step."""
     output = result.stderr.decode("utf-8", "replace").strip() or result.text.strip()
     last = _last_line(output) or f"exit {result.returncode}"
     lock = re.search(r"'([^']+\.lock)'", output)

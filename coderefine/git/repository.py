@@ -34,7 +34,7 @@ UNDER_WAY = {
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What HEAD refers to. `sha` is None on an unborn branch; `ref` is None if HEAD is detached."""
+    """The commit and branch of HEAD. `sha` is None on an unborn branch; `ref` is None if HEAD is detached."""
 
     sha: str | None
     ref: str | None
@@ -154,7 +154,7 @@ class Repository:
 
 
 HOOKS_MAY_TAKE = 900.0
-"""Seconds: pre-commit hooks run whole test suites."""
+"""Maximum seconds of a commit: pre-commit hooks may run whole test suites."""
 NO_DAEMONS = ("-c", "gc.auto=0", "-c", "maintenance.auto=false")
 LAST_LINES = 6
 """Lines of a rejecting hook that are shown."""

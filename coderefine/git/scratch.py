@@ -15,9 +15,9 @@ from coderefine.errors import GitError
 from coderefine.git.repository import Repository
 
 LARGEST, IN_ALL = 5_000_000, 50_000_000
-"""Bytes: an untracked file larger than the first is data and is not recorded; nor are more than the second in all."""
+"""Maximum bytes of a recorded untracked file (larger ones are data), and of all of them together."""
 MOST = 2_000
-"""Untracked files beyond this number are not recorded."""
+"""Maximum number of untracked files that are recorded."""
 
 EXECUTABLE = 0o100755
 
