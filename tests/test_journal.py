@@ -222,7 +222,7 @@ def test_one_run_at_a_time(repository: Repository) -> None:
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout
         child.stdout.readline()
-        result = rf"another coderefine is at work in .* \(process {child.pid}\)"
+        result = rf"another coderefine is running in .* \(process {child.pid}\)"
         with pytest.raises(JournalError, match=result), lock(repository):
             pass
         child.kill()

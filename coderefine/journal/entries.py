@@ -16,14 +16,14 @@ from coderefine.core import Check, Cost, Evidence, Finding, Offer, Proof, Stop
 from coderefine.errors import JournalError
 
 Json = Any
-"""What `json.dumps` takes."""
+"""A value that `json.dumps` accepts."""
 
 Fetch = Callable[[str], bytes]
 Decoder = Callable[[Json, Fetch], Any]
 T = TypeVar("T")
 
 OMITTED = frozenset({(Check, "coverage"), (Check, "steps")})
-"""Fields that are large and can be had again; they come back as their default."""
+"""Large fields that can be computed again; they are not stored, and decoded as their default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,11 @@ class IndexChange:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What was written, or is about to be. `how` is files, commit, branch or undo.
+    """A publication, done or announced. `how` is files, commit, branch or undo.
 
-    `head`: HEAD's commit before. `ref`: the branch that moved (None: detached HEAD). `commit` and `tree`: what it moved
-    to. `temps`: temporary files in the folders of the real ones. `folders`: those created for new files. `lock`: the
-    SHA-256 of the index that we prepared for index.lock.
+    `head`: HEAD's commit before. `ref`: the branch that moved (None: detached HEAD). `commit` and `tree`: its new
+    target. `temps`: temporary files in the folders of the real ones. `folders`: those created for new files. `lock`:
+    the SHA-256 of the index that we prepared for index.lock.
     """
 
     how: str

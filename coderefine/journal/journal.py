@@ -22,7 +22,7 @@ from coderefine.journal.storage import Blobs
 from coderefine.source import nameable
 
 FORMAT = 1
-"""Version of everything written here; a newer one is refused, not guessed at."""
+"""Version of the journal's format; a newer one is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Journal:
             raise JournalError(f"an answer of run {self.run} is damaged: {error}") from error
 
     def remember(self, key: str, value: str) -> None:
-        """Store the answer `value` under `key`, on the disk before this returns, so that it is never paid for twice."""
+        """Store the answer `value` under `key` and wait until it is on the disk, so that it is never paid for twice."""
         storage.write(self._answer(key), _dump({"key": key, "value": value, "sha256": _checksum(value)}))
 
     def finish(self, outcome: Outcome) -> None:
@@ -199,7 +199,7 @@ class Journal:
         )
 
     def publishing(self, publication: Publication) -> None:
-        """Record what is about to be written, with the contents before and after."""
+        """Announce a publication, with the contents before and after."""
         self._add("publishing", encode(publication, self._blobs.keep))
 
     def published(self, publication: Publication) -> None:
@@ -214,15 +214,15 @@ class Journal:
         return self._state("publishing")
 
     def publication(self) -> Publication | None:
-        """Return what this run wrote; None if nothing, or if it was undone."""
+        """Return the publication of this run; None if there is none, or if it was undone."""
         return self._state("published")
 
     def undone(self) -> Publication | None:
-        """Return what this run wrote, if it was undone since; else None."""
+        """Return the publication of this run if it was undone since; else None."""
         return self.last_published() if self._state("unpublished") else None
 
     def last_published(self) -> Publication | None:
-        """Return what was published last, whether or not it was undone since."""
+        """Return the last publication, whether or not it was undone since."""
         return self._publication(self._last("published"))
 
     def keep(self, data: bytes) -> str:
@@ -337,4 +337,4 @@ def _checksum(value: str) -> str:
 
 
 def _no_bytes(data: bytes) -> str:
-    raise JournalError(f"{len(data)} bytes have no place in run.json")
+    raise JournalError(f"{len(data)} bytes cannot be stored in run.json")

@@ -19,7 +19,7 @@ from coderefine.journal.entries import Ending, Meta, Publication
 from coderefine.journal.journal import Journal, home, run_names
 
 KEPT = 50
-"""Runs kept when a new one starts; older ones go, with their refs."""
+"""Number of runs that are kept when a new one starts; older ones are removed with their refs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def lock(repository: Repository) -> Iterator[None]:
         raise storage.unwritable(path, error) from error
     try:
         if not flock(handle):
-            raise JournalError(f"another coderefine is at work in {repository.top}{_holder(path)}: wait for it to end")
+            raise JournalError(f"another coderefine is running in {repository.top}{_holder(path)}: wait for it to end")
         os.ftruncate(handle, 0)
         os.write(handle, str(os.getpid()).encode())
         yield
@@ -106,7 +106,7 @@ def lock(repository: Repository) -> Iterator[None]:
 def flock(handle: int) -> bool:
     """Lock an open file without waiting; return False if another process holds the lock."""
     try:
-        import fcntl  # not on Windows, where runs are not kept apart
+        import fcntl  # not on Windows, where several runs at a time are possible
     except ImportError:  # pragma: no cover
         return True
     try:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from coderefine.import_graph import imported, imports_of, reached, users_of, walk
 
 SPECIAL = ("conftest.py", "__init__.py")
-"""Names of files that pytest loads for other test files, and in which it finds at most doctests."""
+"""Names of files that pytest loads for other test files; the only tests in them are doctests."""
 
 
 def affected(

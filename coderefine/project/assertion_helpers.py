@@ -73,7 +73,7 @@ class AssertionHelpers:
         yield from _only_used_by(helpers, tree, defined)
 
     def _serves(self, path: str, name: str) -> bool:
-        """Return whether the function `name` of `path` is called as a helper by tests, and not by any other file."""
+        """Return whether tests call the function `name` of `path` as a helper, and no other file calls it."""
         uses = [(other, self._use(other)) for other in self._mentioning(name) if other != path]
         tests = _together(use for other, use in uses if self.is_test(other))
         program = _together(use for other, use in uses if not self.is_test(other))
@@ -220,7 +220,7 @@ def _targets(statement: ast.stmt) -> list[ast.expr]:
 
 
 def _called(node: ast.AST) -> str:
-    """Return the last part of the name that `node` calls; "" if it is no call."""
+    """Return the last part of the name that `node` calls; "" if it is not a call."""
     inner = node.value if isinstance(node, ast.Await) else node
     return _last(inner.func) if isinstance(inner, ast.Call) else ""
 

@@ -39,7 +39,7 @@ sys.stdout.buffer.write("\\n".join(
     ["coderefine", "%d.%d.%d" % sys.version_info[:3], version, sys.prefix] +
     ["\\t".join([folder] + sorted(found[folder])) for folder in found]).encode("utf-8", "surrogateescape"))
 """
-"""`importlib.metadata` costs more than the rest together; the folder's name says the version as well."""
+"""`importlib.metadata` takes longer than the rest together; the folder's name contains the version, too."""
 
 OLDEST = (3, 9)
 """The oldest Python that the runner's agent supports."""
@@ -47,7 +47,7 @@ OLDEST = (3, 9)
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What an interpreter reports. `pytest`: its version, None without pytest. `fault`: why it cannot be used.
+    """The report of an interpreter. `pytest`: its version, None without pytest. `fault`: why it cannot be used.
 
     `importable`: names of top-level modules by the folder from which they are imported ("": built in).
     """

@@ -10,7 +10,7 @@ from pathlib import Path
 from coderefine.errors import SurroundingsError, UsageError
 
 MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
-"""A folder with one of these is a project of its own, also inside a larger repository."""
+"""Files whose folder is a separate project, also inside a larger repository."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ TEST_FILE = (
 DATA_FOLDER = re.compile(
     r"fixtures?|goldens?|snapshots?|cassettes?|expected([-_].+)?|(.+[-_])?(fixtures|snapshots|golden)"
 )
-"""Folders of what tests compare with; one that is a package (`__init__.py`) may be anything."""
+"""Names of folders with expected results of tests; this does not apply to packages (`__init__.py`)."""
 
 NAMES = {
     "is lint or test configuration": (
@@ -92,10 +92,10 @@ _FOLDERS = {
 FOLDERS = {why: frozenset(names) for why, names in _FOLDERS.items()}
 GLOB = frozenset("*?[")
 METADATA = ("*.egg-info", "*.dist-info")
-"""Folders that say which plug-ins an installed package brings along."""
+"""Suffixes of folders that declare the plug-ins of an installed package."""
 
 RUNNERS = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "coverage", "xdist", "hypothesis"})
-"""Packages the verdict depends on."""
+"""Packages on which the verdict depends."""
 
 
 class Globs(Protocol):
@@ -203,7 +203,7 @@ class Protection:
     def _scope(self, path: str) -> str | None:
         if any(item in (".", path) or path.startswith(item + "/") for item in self.scope):
             return None
-        return f"is outside the asked scope ({', '.join(self.scope)})"
+        return f"is outside the requested scope ({', '.join(self.scope)})"
 
     def _name(self, path: str) -> str | None:
         is_hook = self.hooks and f"{path}/".startswith(f"{self.hooks}/")
@@ -266,7 +266,7 @@ def _plain(path: str) -> bool:
 
 
 def _like(name: str, patterns: tuple[str, ...]) -> bool:
-    # Most are no globs, which would be compiled once in each process: 15 ms for all.
+    # Most are not globs, and compiling these as globs would take 15 ms in each process.
     return name in patterns or any(fnmatchcase(name, one) for one in patterns if not GLOB.isdisjoint(one))
 
 

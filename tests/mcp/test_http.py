@@ -69,7 +69,7 @@ def test_two_clients_work_at_once_and_one_may_be_cancelled(served: tuple[str, st
     with http(*served, mode=mode) as one, http(*served, mode=mode, roots=[folder / "order"]) as two:
         slow = one.begin("fix", paths=["asleep"])
         until(lambda: set((asleep / ".git/coderefine/runs").glob("*/run.json")) - known)
-        assert "another coderefine is at work" in text(one.call("fix", paths=["asleep"]))
+        assert "another coderefine is running" in text(one.call("fix", paths=["asleep"]))
         answer = two.call("check")
         assert answer.structured_content["passed"] is False
         assert len(answer.model_dump_json(by_alias=True, exclude_none=True)) <= 1500

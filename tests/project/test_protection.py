@@ -164,8 +164,8 @@ def test_only_the_asked_scope_is_free(top: Path) -> None:
     rules = protection(top, scope=("src/pkg/core.py", "docs"))
     assert rules.reason("src/pkg/core.py") is None
     assert rules.reason("docs/new.py") is None
-    assert "outside the asked scope" in (rules.reason("src/pkg/core.pyi") or "")
-    assert "outside the asked scope" in (rules.reason("docs2/x.py") or "")
+    assert "outside the requested scope" in (rules.reason("src/pkg/core.pyi") or "")
+    assert "outside the requested scope" in (rules.reason("docs2/x.py") or "")
 
 
 @pytest.mark.parametrize(
