@@ -48,11 +48,11 @@ __all__ = [
 SANDBOXES = ("auto", "strict", "off")
 VIEWS = ("auto", "overlay", "copy")
 ACCEPTS = ("proved", "plausible")
-"""What is written: only what is clearly right, or the first of what may be."""
+"""Patches that are written: only those that are clearly right, or the first one that may be."""
 PROOFS = ("local", "cluster")
 """Where the final proof runs."""
 POLICIES = ("coderefine", "retry", "warming", "self-refine")
-"""Strategies of asking the model (proposers/model/policies.py)."""
+"""Strategies of the requests to the model (proposers/model/policies.py)."""
 ADDED = ("commands", "criteria", "protect")
 """Keys whose values from the task are added to the user's instead of replaced by them."""
 NO_KEYS = frozenset({"cost_alone", "asked"})
@@ -63,7 +63,7 @@ PREFIX = "CODEREFINE_"
 LOGIN = re.compile(r"(?<=://)[^/?#\s]+@")
 MASKED = "[login]@"
 DEFAULT_MODEL = "gpt-5-mini"
-"""The model where a key or a server is given and no model is named."""
+"""The model if a key or a server is configured, but no model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +71,16 @@ class Config:
     """Everything that a user can configure. A key `max_complexity` is `max-complexity` in TOML and on the command line.
 
     None means no limit, or "find out". `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds;
-    `request_timeout`: how long the model's server may send nothing. `max_cost`: dollars. Without `search_time` the
-    search takes 30 s, or 8 s if a model follows. `test_timeout` limits a test whose usual duration is unknown.
-    `network`: the tests may use it. `fast_proof`: prove only with the tests that can reach the patch. `pass_env`: names
-    or globs of variables that the tests get although they look like secrets. `task`: a name (tasks/) or a TOML file,
-    relative to the project's root. `models`: from cheap to strong, in place of `model`. `samples`: answers per round, 0
-    for the policy's default. `accept`: what is written, see ACCEPTS. `cluster`: the address of workers that run the
+    `request_timeout`: the longest silence of the model's server. `max_cost`: dollars. Without `search_time` the search
+    takes 30 s, or 8 s if a model follows. `test_timeout` limits a test whose usual duration is unknown. `network`: the
+    tests may use it. `fast_proof`: prove only with the tests that can reach the patch. `pass_env`: names or globs of
+    variables that the tests get although they look like secrets. `task`: a name (tasks/) or a TOML file, relative to
+    the project's root. `models`: from cheap to strong, in place of `model`. `samples`: answers per round, 0 for the
+    policy's default. `accept`: which patches are written, see ACCEPTS. `cluster`: the address of workers that run the
     tests, with their interpreter `cluster_python` (None: the same path), or in an environment made with it from the
-    lock file `cluster_install`, relative to the project's root; `proof`: whether they run the final proof too.
-    Two fields are not keys: `cost_alone`: max-cost is set, and neither max-tokens nor max-requests; `asked`: the gates
-    that `gates` names, or that have a setting of their own.
+    lock file `cluster_install`, relative to the project's root; `proof`: whether they run the final proof too. Two
+    fields are not keys: `cost_alone`: max-cost is set, and neither max-tokens nor max-requests; `asked`: the gates that
+    `gates` names, or that have a setting of their own.
     """
 
     task: str = "fix"
@@ -163,7 +163,7 @@ def load(
 
 
 def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_given: bool) -> dict[str, Any]:
-    """Merge what the user has `given` with the task's settings.
+    """Merge the user's settings `given` with those of the task.
 
     Commands, criteria and protected files of both are kept.
     """

@@ -24,7 +24,7 @@ SPANS = {"target": Range(1, 1e9), "enough": Range(1, 1e9), "seconds": Range(0, 1
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """How speed is measured. `run`: a command in the project's root; empty: the project's pytest-benchmark tests.
+    """Settings for measuring speed. `run`: a command in the project's root; empty: the pytest-benchmark tests.
 
     `target` and `enough` are factors of speed: 1.5 means 1.5 times as fast.
     """

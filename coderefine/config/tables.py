@@ -144,7 +144,7 @@ KEYS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
     "findings-exit": ("a list of whole numbers", _all(int)),
     "timeout": ("a number of seconds", _is_number),
 }
-"""What a command's keys hold: as words and as a predicate."""
+"""Types of a command's keys: in words and as a predicate."""
 
 
 def _command(table: Mapping[str, Any], where: str) -> Command:
@@ -190,7 +190,7 @@ def criterion(name: str, value: object, where: str) -> Criterion:
             "paths (a list of globs) and weight (a number above 0)"
         )
     if not text and name not in CRITERIA:
-        raise ConfigError(f"{where}: criteria.{name} needs a text: it is no built-in set{hint(name, set(CRITERIA))}")
+        raise ConfigError(f"{where}: criteria.{name} needs a text: it is not a built-in set{hint(name, set(CRITERIA))}")
     return Criterion(name, text, tuple(paths), float(weight), f"built in, chosen in {where}" if not text else where)
 
 

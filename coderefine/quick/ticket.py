@@ -1,4 +1,4 @@
-"""The ticket: what the last full run of the hook found out about a project, and whether this still applies."""
+"""The ticket: the results of the last full run of the hook in a project, and whether they still apply."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ NAMES = (
     "ruff.toml", ".ruff.toml", ".venv", "venv", ".tox", ".nox", ".conda", "env", ".env", "uv.lock", "poetry.lock",
     "pdm.lock", "hatch.toml", "Pipfile", ".pdm-python", "environment.yml", "environment.yaml", ".gitignore",
 )  # fmt: skip
-"""Files and folders whose coming, going or changing may change what is judged, and how."""
+"""Files and folders that, when added, removed or changed, may change which files are judged, or how."""
 VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX", "HOME", "OPENAI_BASE_URL", "UV_PROJECT_ENVIRONMENT", "POETRY_CACHE_DIR")
 GATES = ("pytest", "ruff", "radon")
-"""The gates that the quick check can do by itself."""
+"""The gates that the quick check supports."""
 FOLDER = "coderefine/hook"
 TICKET, GRAPH, IMPORTS = "ticket", "graph", "imports"
 """GRAPH: marks, users, test files. IMPORTS: what graph.Files is."""
@@ -92,14 +92,14 @@ def keep(folder: str, name: str, what: object) -> None:
     try:
         os.makedirs(home, exist_ok=True)  # noqa: PTH103
         with open(aside, "wb") as file:  # noqa: PTH123
-            marshal.dump(what, file)  # type: ignore[arg-type]  # a caller's own nouns, all of marshal's types
+            marshal.dump(what, file)  # type: ignore[arg-type]  # types that marshal supports
         os.replace(aside, f"{home}/{name}")  # noqa: PTH105
     except (OSError, ValueError):
         return
 
 
 def kept_in(folder: str, name: str) -> object:
-    """Return what `keep` stored under `name`; None if there is nothing, or nothing readable."""
+    """Return the value that `keep` stored under `name`; None if it is missing or damaged."""
     try:
         with open(f"{folder}/{FOLDER}/{name}", "rb") as file:  # noqa: PTH123
             return marshal.load(file)
