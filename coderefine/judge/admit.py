@@ -92,7 +92,7 @@ def _paths(case: _Case) -> Iterator[str]:
         if why:
             yield f"{path} may not be changed: {why}"
         if not within(path, case.scope):
-            yield f"{path} is outside the asked path ({', '.join(case.scope)})"
+            yield f"{path} is outside the requested path ({', '.join(case.scope)})"
         if change.before is None:
             yield from _new_file(path, case)
         if change.after is None and not PRIVATE.match(PurePosixPath(path).name):

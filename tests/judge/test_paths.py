@@ -11,7 +11,7 @@ FILES = [
         "test-edited", {"tests/test_core.py": "assert 1 == 2\n"}, {"tests/test_core.py": "assert 1 == 1\n"}, "protected"
     ),
     Deed("configuration", {"pyproject.toml": "[tool.pytest]\n"}, {"pyproject.toml": "\n"}, "protected"),
-    Deed("outside", {"lib/x.py": "x = 1\n"}, {"lib/x.py": "x = 2\n"}, "outside the asked path", scope=("app",)),
+    Deed("outside", {"lib/x.py": "x = 1\n"}, {"lib/x.py": "x = 2\n"}, "outside the requested path", scope=("app",)),
     Deed("outside-by-prefix", {"apple/x.py": "x = 1\n"}, {"apple/x.py": "x = 2\n"}, "outside", scope=("app",)),
     Deed("conftest", {}, {"app/conftest.py": "x = 1\n"}, "how the tests run"),
     Deed("sitecustomize", {}, {"sitecustomize.py": "x = 1\n"}, "how the tests run"),
