@@ -107,7 +107,7 @@ class Commit:
 
 
 def finish_index(journal: Journal, index: UserIndex, done: Publication) -> Publication:
-    """Update the user's index for the new commit; return what was changed in it."""
+    """Update the user's index for the new commit; return the changes."""
     staged = _after_hooks(journal.repository, index, done)
     if staged != done.staged:
         done = replace(done, staged=staged, lock=index.compose(staged))

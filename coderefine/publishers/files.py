@@ -20,7 +20,7 @@ UNKNOWN = "coderefine <coderefine@localhost>"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Write into the working tree, keeping what is needed to undo it; index, HEAD and stash stay as they are."""
+    """Write into the working tree, keeping the data for undoing it; index, HEAD and stash stay as they are."""
 
     snapshot: Snapshot
     name: str = "files"

@@ -89,7 +89,7 @@ def _one_line(attempt: Attempt) -> str:
 
 
 def _summary(outcome: Outcome) -> str:
-    """Return the summary of the only step; for several steps, what they repair together and where."""
+    """Return the summary of the only step; for several steps, a text on their repairs and the files."""
     if len(_taken(outcome)) < 2 and (summary := _one_line(outcome.best)):
         return summary
     before, left = (

@@ -41,8 +41,8 @@ class Snapshot:
     """The tree when the run began.
 
     `originals`: content of (at least) every patched path in the working tree; None: no file. `under`: files whose
-    content in the tree that was checked differs from the working tree (None: no file). If `under` is what
-    git.changes.hidden returns for HEAD, the patch was proved on HEAD; only then may it become a commit.
+    content in the tree that was checked differs from the working tree (None: no file). If `under` equals the
+    result of git.changes.hidden for HEAD, the patch was proved on HEAD; only then may it become a commit.
     """
 
     journal: Journal

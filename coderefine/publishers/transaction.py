@@ -57,7 +57,7 @@ def publish(
     *,
     undoing: Publication | None = None,
 ) -> Publication:
-    """Carry out `plan` completely or not at all, then `act`, which may change the plan; return what was published.
+    """Carry out `plan` completely or not at all, then `act`, which may change the plan; return the publication.
 
     `check` raises PublishError if the tree is not the one for which the plan was made. After any failure, an interrupt
     included, everything is restored. `undoing`: the publication that this plan undoes.

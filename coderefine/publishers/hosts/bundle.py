@@ -129,7 +129,7 @@ def dump(bundle: Bundle) -> str:
 def read(folder: Path) -> Bundle:
     """Read the bundle in `folder`.
 
-    Raises PublishError that says what is wrong with it.
+    Raises PublishError that names the fault.
     """
     return load(_bytes(folder / NAME))
 

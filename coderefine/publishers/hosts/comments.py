@@ -63,7 +63,7 @@ def settled(body: str, bundle: Bundle, *, distrust: bool = False) -> bool:
     """Return whether `body` is a summary of another patch for this very commit: then nothing more is posted.
 
     A second run may prove another patch that is as good; replacing the first one would only cause notifications. The
-    same patch is posted again: what the host refused before may be accepted now.
+    same patch is posted again: the host may now accept suggestions that it refused before.
     """
     about = ABOUT.search(body)
     source, digest = _source(bundle, distrust=distrust)

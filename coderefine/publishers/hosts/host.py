@@ -18,7 +18,7 @@ from coderefine.publishers.hosts.comments import settled, summary
 MOST = 30
 """Maximum number of inline suggestions on one pull request."""
 ROUNDS = 4
-"""Number of tries when the host is busy; each first reads what was posted already."""
+"""Number of tries when the host is busy; each first reads the existing comments."""
 PATIENCE = 90.0
 """Maximum seconds to wait for a rate limit, in all tries together."""
 HEADER = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
@@ -71,7 +71,7 @@ class Posted:
 
 @dataclass(frozen=True, slots=True)
 class CommentPlan:
-    """What to do: `post` new comments; of the `stale` ones `remove` those without an answer, `resolve` the others."""
+    """The comments to `post`; of the `stale` ones, those to `remove` (without answers), and to `resolve` (others)."""
 
     post: tuple[Suggestion, ...] = ()
     stale: tuple[Posted, ...] = ()
@@ -110,9 +110,9 @@ def plan(wanted: Iterable[Suggestion], posted: Iterable[Posted]) -> CommentPlan:
 class Host(ABC):
     """Posts a bundle on one pull request; a subclass for each host reads and writes there.
 
-    `fetch`: command that downloads a patch which is too long to show. `distrust`: say that the artifact was made by a
-    run that others control. `style`: also post a patch that repairs only style. `head`: the commit on which the patch
-    was proved. `done`: what was posted, as texts.
+    `fetch`: command that downloads a patch which is too long to show. `distrust`: add the remark that the artifact was
+    made by a run that others control. `style`: also post a patch that repairs only style. `head`: the commit on which
+    the patch was proved. `done`: what was posted, as texts.
     """
 
     fetch: str = ""
