@@ -343,7 +343,7 @@ class Client:
 def run_in_thread(call: Callable[[Given], Result], given: Given) -> Future[Result]:
     """Start `call(given)` in a daemon thread, which does not keep the program from ending.
 
-    The program would wait for the threads of an executor, however long a server does not answer.
+    With an executor, the program could not end before the server has answered.
     """
     from concurrent.futures import Future
 

@@ -54,7 +54,7 @@ class SourceTree:
 
     `text` returns a file (None: no such text file). `prefix`: the project's folder in it ("." for the top). `is_test`,
     `writable`: predicates of a path. `always`: files that are always shown. `listing` returns the files in a folder.
-    `needed`: (path, name) of definitions that the model requested; an empty name stands for the file.
+    `needed`: (path, name) of definitions that the model requested; an empty name means the whole file.
     """
 
     top: Path

@@ -48,7 +48,7 @@ def shown(module: ProjectModule, numbers: Collection[int], ran: Collection[int] 
 
 
 def _gap(left_out: Sequence[str]) -> list[str]:
-    """Return a line that stands for the omitted lines; if all of these are blank, a blank line."""
+    """Return a line in place of the omitted lines; if all of these are blank, a blank line."""
     if not any(line.strip() for line in left_out):
         return [""] if left_out else []
     indent = min(len(line) - len(line.lstrip()) for line in left_out if line.strip())

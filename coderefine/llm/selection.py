@@ -69,7 +69,7 @@ TELLING = 0.9
 """Suspicion from which on a line of a long function is always shown."""
 
 GAPS = 30
-"""Characters of the lines that stand for what is omitted around a function."""
+"""Characters of the lines in place of omitted ones around a function."""
 
 SUPPORT = 450
 """Maximum number of characters of constants, tables, fields and signatures that the shown functions use."""
@@ -153,7 +153,7 @@ class Selection:
         return self._left
 
     def texts(self, most: int) -> dict[str, str]:
-        """Return excerpts by path: what was chosen, and the code that it uses, in at most `most` more characters."""
+        """Return excerpts by path: the chosen lines, and the code that they use, in at most `most` more characters."""
         self._left = most
         self._add_support()
         complete = {path: self._without_licence(path) for path in self._complete}
@@ -274,7 +274,7 @@ class Selection:
                 self._add_lines(module, range(line - BROKEN, line + BROKEN + 1))
 
     def _tested(self, reached: Iterable[str], names: Collection[str]) -> Iterator[Definition]:
-        """Yield what the tests name in modules that they import: functions, then constants and fields of classes."""
+        """Yield definitions of imported modules that tests name: functions, then constants and fields of classes."""
         for module in filter(None, map(self._code, reached)):
             named = [item for item in module.definitions if not set(names).isdisjoint(item.name.split("."))]
             items = [item for item in named if not isinstance(item.node, ast.ClassDef)]

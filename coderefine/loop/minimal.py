@@ -34,7 +34,7 @@ class PatchPiece:
 
 
 def smallest(state: State, whole: Attempt) -> tuple[Attempt, tuple[PatchPiece, ...]]:
-    """Return the smallest part found of the proved attempt `whole` that repairs the same, and what is left out."""
+    """Return the smallest part found of the proved attempt `whole` that repairs the same, and the rest."""
     before = state.originals(whole.patch)
     search = _Search(state, whole, before, whole)
     kept = _fewest(tuple(pieces(whole.patch, before)), search.holds)
