@@ -40,7 +40,7 @@ def _dodged(before: Status, last: Case | None, alone: Case | None) -> str:
 
 
 def changed_tests(path: str, before: bytes | None, after: bytes | None) -> Iterator[str]:
-    """Yield what is altered, not only added to, in the test file at `path`: `tests/test_a.py::test_x is changed`.
+    """Yield a text for each alteration (other than an addition) of a test file: `tests/test_a.py::test_x is changed`.
 
     Deleted tests are not reported here: `dodged_tests` finds them by their ids. Files that are not Python, or do not
     parse, are not compared.

@@ -157,7 +157,7 @@ def _all_at_once(conditions: Iterable[tuple[Inputs, ...]]) -> tuple[Inputs, ...]
 
 
 def _negated(test: ast.expr) -> ast.expr:
-    """Return the condition of the `else` branch, as far as it can contain checks."""
+    """Return the part of the condition of the `else` branch that may contain checks."""
     match test:
         case ast.Compare(left=left, ops=[ast.NotEq() | ast.IsNot()], comparators=comparators):
             return ast.Compare(left, [ast.Eq()], comparators)

@@ -27,7 +27,7 @@ GETTERS = ("operator.attrgetter", "operator.methodcaller")
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What the names of a file refer to.
+    """The objects to which the names of a file refer.
 
     `origins`: local name -> dotted origin, for imports and aliases of them; a name that the file defines itself is
     mapped to `<own>.name`. `constants`: the expressions of names that are bound once.

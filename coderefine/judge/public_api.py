@@ -170,7 +170,7 @@ def _names(*parameters: ast.arg) -> set[str]:
 
 
 def _renamed(old: Function, new: Function, evidence: str) -> bool:
-    """Return whether there are no fewer parameters, and the failing tests pass one of the new names."""
+    """Return whether the number of parameters is at least as high, and the failing tests pass one of the new names."""
     was, now = (len((*item.args.posonlyargs, *item.args.args, *item.args.kwonlyargs)) for item in (old, new))
     return was <= now and any(f"unexpected keyword argument '{name}'" in evidence for name in _dropped(new, old))
 

@@ -84,7 +84,7 @@ def new_violations(changed: tuple[Change, ...], scan: Scan, tests: Sequence[str]
     that moves with its line of code.
     """
     known = _known(changed, scan)
-    uncovered = list(_uncovered(changed, scan, tests, known))  # all of them, before what is left covers moved ones
+    uncovered = list(_uncovered(changed, scan, tests, known))  # before moved ones
     for change, one in uncovered:
         if not known.covers_moved(one, change.path, (change.new_text or "").split("\n")[one.line - 1].strip()):
             yield change, one
