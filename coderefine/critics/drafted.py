@@ -170,7 +170,7 @@ def inner(path: str, place: Place) -> str:
 
 
 def is_draft(file: Path) -> bool:
-    """Return whether `file` contains drafted tests that no person has reviewed: their first line says so."""
+    """Return whether `file` contains drafted tests that no person has reviewed, according to its first line."""
     try:
         with file.open("rb") as opened:
             return opened.readline().startswith(MARK.encode())

@@ -26,8 +26,8 @@ from coderefine.project import Place, Protection
 from coderefine.source import owners, syntax
 
 MOST, LEAST = 30_000, 3_000
-"""Characters of code that one review reads; files beyond them are left out, and a note says so. Fewer when the model
-cannot read so many, down to `LEAST`."""
+"""Characters of code that one review reads; further files are left out, with a note. Fewer if the model cannot read so
+many, but at least `LEAST`."""
 
 
 class Review:

@@ -55,7 +55,7 @@ class RequestedCode:
         asked = {name for name, _ in stubs(before)}
         if not asked and (text is None or not text.strip() or _code(path, before) == _code(path, text)):
             message = f"{path} does not contain the requested code"
-            yield Finding(self.name, "request", path, message, instruction="write it, as the task says")
+            yield Finding(self.name, "request", path, message, instruction="write it according to the task")
             return
         known = {name for name, _ in _definitions(before)} - asked
         for name, span in stubs(text):
