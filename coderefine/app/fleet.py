@@ -48,7 +48,7 @@ END = 20.0
 
 @dataclass(frozen=True, slots=True)
 class FleetRequest:
-    """What to run everywhere. `command`: the command and its arguments; `max_cost`: dollars, for all runs together.
+    """The command to run everywhere. `command`: its name and arguments; `max_cost`: dollars, for all runs together.
 
     `timeout`: seconds after which a run is killed.
     """

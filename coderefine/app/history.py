@@ -91,7 +91,7 @@ def recorded_report(journal: Journal) -> RunReport:
 
 
 def description(done: Publication | None, undone: Publication | None) -> str:
-    """Return a text on what was written, and whether it is still there."""
+    """Describe a publication, and whether it was undone."""
     if done is None:
         return f"undone: it {description(undone, None)}" if undone else ""
     if done.how == "branch":

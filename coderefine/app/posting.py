@@ -38,7 +38,7 @@ class Pull:
 
 @dataclass(frozen=True, slots=True)
 class PostingTarget:
-    """What to post and where.
+    """The destination of the posts.
 
     `out`: the artifact's folder. `distrust`: the bundle was made by a run that others control.
     """
@@ -103,7 +103,7 @@ def post_artifact(target: PostingTarget, folder: Path) -> str:
 
 
 def deliver(target: PostingTarget, bundle: Bundle, result: RunResult | None) -> str:
-    """Write the artifact, then push and post as requested; return lines about what was done.
+    """Write the artifact, then push and post as requested; return lines that describe this.
 
     `result`: of the run that proved the bundle's patch. Raises PublishError, UsageError.
     """

@@ -43,7 +43,7 @@ from coderefine.reports.verdict import decision, proof_rows
 STYLE = ("ruff/", "radon/")
 """Rules whose findings other bots report: they get no inline suggestion."""
 STRICT = {"accept": "proved", "fast_proof": False, "proof": "local"}
-"""Settings of a bot, whatever the project's configuration says."""
+"""Settings of a bot, which override the project's configuration."""
 
 
 def commits(repository: Repository, pull: Pull) -> tuple[str, str]:
@@ -196,7 +196,7 @@ def _changes_behaviour(rules: Sequence[str]) -> bool:
 
 
 def _why(before: Attempt, after: Attempt) -> str:
-    """Return what the hunk repairs: tests by name, else findings."""
+    """Return the repairs of the hunk as text: tests by name, else findings."""
     cleared = gone(before, after)
     tests = [finding.symbol for finding in cleared if finding.critic == "pytest"]
     if tests:

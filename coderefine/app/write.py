@@ -82,7 +82,7 @@ def _locate(into: Sequence[str]) -> Place:
     place = locate([next(one for one in (path, *path.parents) if one.exists()) for path in paths], Path.cwd())
     if place.git_dir is None:
         raise SurroundingsError(
-            f"{place.top} is not in a git repository, and what is written must be possible to take back: run `git init`"
+            f"{place.top} is not in a git repository, so the written code could not be undone: run `git init`"
         )
     return place
 

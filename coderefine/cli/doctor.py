@@ -20,7 +20,7 @@ from coderefine.project import Place, interpreter, locate
 from coderefine.workspace import describe
 
 Line = tuple[str, str, bool]
-"""What was checked, the result, and whether it is fine; where it is not, the result says what to do."""
+"""The checked item, the result, and whether it is fine; if it is not, the result includes the next step."""
 
 
 @click.command()
@@ -65,7 +65,7 @@ def _lines(path: Path, *, ask_model: bool) -> Iterator[Line]:
 
 
 def _workers(path: Path, address: str, settings: Mapping[str, str | None]) -> Iterator[Line]:
-    """Yield a line for each worker: what it has, or why it cannot run the tests as this machine does."""
+    """Yield a line for each worker: its environment, or why it cannot run the tests as this machine does."""
     from coderefine.cluster.client import Cluster, connect
 
     place = locate([path], Path.cwd())

@@ -13,7 +13,7 @@ from tomlkit.exceptions import TOMLKitError
 from coderefine.errors import ConfigError
 
 KEYS: tuple[tuple[str, object, str], ...] = (
-    ("gates", ["pytest", "ruff", "radon"], "what must pass; [[tool.coderefine.commands]] adds programs"),
+    ("gates", ["pytest", "ruff", "radon"], "the checks that must pass; [[tool.coderefine.commands]] adds programs"),
     ("max-complexity", 10, "radon's cyclomatic complexity of a function"),
     ("max-requests", 12, "requests to the model in one run"),
     ("max-cost", 1.0, "dollars in one run"),

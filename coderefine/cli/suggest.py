@@ -120,7 +120,7 @@ def _suggest(
     result, bundle = prove(
         repository, paths, request, display.listen, report, empty=empty, style=target.style, show=prompt
     )
-    if result.outcome.stop is not Stop.INTERRUPTED:  # what was not proved to the end is not shown to others
+    if result.outcome.stop is not Stop.INTERRUPTED:  # results of an interrupted run are not published
         _post(target, bundle, result)
     return exit_code(result.outcome)
 
