@@ -104,7 +104,7 @@ Values = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What watched functions did while tests ran. `results` and `values` have one entry for each of two runs.
+    """Records of watched functions while tests ran. `results` and `values` have one entry for each of two runs.
 
     `answers`: two results of each repeated call and variant, by label. `lines`: executed lines by unit. `values`: the
     attributes of the watched modules before and after the tests; the second is empty if their time was over, as two

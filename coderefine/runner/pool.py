@@ -64,7 +64,7 @@ class Order:
     """Tests to run on the unchanged tree, by index, and how to trace them.
 
     `lines`: trace lines. `functions`: the functions to trace (empty: all). `watched`: False for no tracing. `seconds`:
-    CPU time after which the tests are ended and what they did so far is returned.
+    CPU time after which the tests are ended and the records so far are returned.
     """
 
     places: tuple[int, ...]
@@ -114,7 +114,7 @@ class Pool:
         self._patterns: list[object] = []
         self._deaths = 0
         self.steps: Steps = {}
-        """What each line of the failing tests executed, from `observe`."""
+        """The code that each line of the failing tests executed, from `observe`."""
         self.launches = 0
         """Number of times that the servers were started."""
         self.cpu = 0.0
@@ -447,7 +447,7 @@ class Pool:
     def watched(
         self, tests: Sequence[str], seconds: float, units: Sequence[tuple[Function, str]], modules: Sequence[str]
     ) -> Watched:
-        """Record what the functions of `units` (with the names of their units) do while `tests` run, and near them.
+        """Record calls of the functions of `units` (with the units' names) while `tests` run, and calls near these.
 
         All `tests` run, until the CPU time for them is over.
         `modules`: files whose attributes are read before and afterwards. Empty if the probe crashed.
@@ -524,7 +524,7 @@ class Pool:
     ) -> Iterator[Judged]:
         """Judge `candidates`, lazily and unordered. The next one is pulled when a worker is free.
 
-        Closing the iterator early kills what is running. `meanwhile` is called again and again while candidates run.
+        Closing the iterator early kills the running candidates. `meanwhile` is called repeatedly while candidates run.
         Raises RunnerError if the servers keep crashing.
         """
         if not self._state.observed and self.tests:

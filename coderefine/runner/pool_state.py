@@ -15,7 +15,7 @@ STATUSES = (None, *(Status(word) for word in ("passed", "failed", "error", "skip
 LEAST = 0.06
 """CPU seconds every child may use, at first; see Scheduler."""
 ROOM = 6.0
-"""... plus this times what the same tests took at the baseline."""
+"""... plus the duration of the same tests at the baseline, multiplied by this."""
 
 QUICK, TRIED = 0.05, 2.0
 """Seconds up to which a test is tried as a direct call, and CPU seconds for trying all of them."""

@@ -111,7 +111,7 @@ class Worker:
         line.send(message)
 
     def revive(self) -> None:
-        """Send a new server again what the old one had learned."""
+        """Send a new server the data that the old one had received."""
         self._preloaded = False
         if self._reach is not None:
             self.learn(self._reach)

@@ -362,7 +362,7 @@ def _ring(_number: int, _frame: object) -> None:
 def _answer(call: Call, describe: Optional[Describer], output: io.StringIO, patience: float) -> "Tuple[str, str]":
     """Execute `call`, in `patience` CPU seconds; return code and text of the result (empty without `describe`).
 
-    What it writes to `output` is a part of the result.
+    Its output to `output` is a part of the result.
     """
     text = ""
     try:

@@ -30,7 +30,7 @@ SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals", "_ge
 
 
 class NotHotError(Exception):
-    """The edit cannot be made by swapping code objects; the message says why."""
+    """The edit cannot be made by swapping code objects; the message is the reason."""
 
 
 class RanAtImportError(NotHotError):

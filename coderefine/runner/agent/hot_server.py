@@ -155,7 +155,8 @@ class HotServer:
     def _edit(self, files: Dict[str, Optional[bytes]], *, rough: bool = False) -> "CodeEdit":
         """Return the functions to change for `files`. Raises NotHotError if only a fresh import can apply them.
 
-        `rough`: change also functions that ran during the import, whatever they did there; see `CodeEdit.rough`.
+        `rough`: change also functions that ran during the import, regardless of their effects there; see
+        `CodeEdit.rough`.
         """
         if self._threads > 1:
             raise NotHotError("threads are alive after the import")
@@ -401,7 +402,7 @@ class HotServer:
         return found
 
     def _trace(self, message: Message, watched: "List[Tuple[types.FunctionType, str]]") -> str:
-        """Run the tests; return what the watched functions did (in the child)."""
+        """Run the tests; return the records of the watched functions (in the child)."""
         trace = unit_trace.UnitTrace(watched)
         before = self._values(message["modules"])
         trace.start()

@@ -86,7 +86,7 @@ class LiveFunctions:
 
     def __init__(self, top: str, ran: ExecutedCode) -> None:
         self._by_key: Dict[Key, List[types.FunctionType]] = {}
-        gc.unfreeze()  # the collector does not list what is frozen
+        gc.unfreeze()  # the collector does not list frozen objects
         for thing in gc.get_objects():
             kind = type(thing)
             if kind is types.FunctionType and ours(thing.__code__.co_filename, top):

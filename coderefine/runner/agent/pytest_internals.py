@@ -124,7 +124,7 @@ def capture_and_log(manager: Any) -> contextlib.ExitStack:
 
 
 def tear_down(session: Any, following: Optional[Any]) -> None:
-    """Tear down what was set up for the last test and is not needed by the `following` one."""
+    """Tear down the fixtures of the last test that the `following` one does not need."""
     if session._setupstate.stack:
         session._setupstate.teardown_exact(following)
 

@@ -114,7 +114,7 @@ class ServerPlugin:
     def watch(
         self, numbers: Sequence[int], board: Board, watch: test_coverage.Watch, *, followed: str, seconds: float
     ) -> WatchRecord:
-        """Run the items `numbers` as `run_within` does, and record what they execute.
+        """Run the items `numbers` as `run_within` does, and record the code that they execute.
 
         `followed`: the folder where Python programs that the tests start store which lines they executed. `seconds`:
         CPU time after which the run ends; of the test that was running nothing is recorded, unless it is the first.

@@ -163,7 +163,7 @@ def module_values(names: Dict[str, Any], module: str, around: "Tuple[type, ...]"
 
 
 def _class_values(name: str, value: type, around: "Tuple[type, ...]") -> Dict[str, str]:
-    """Return the codes of a class's attributes, and what it inherits from and overrides."""
+    """Return the codes of a class's attributes, and its base classes with the attributes that it overrides."""
     inner = module_values(dict(vars(value)), value.__module__, around)
     found = {"%s.%s" % (name, one): code for one, code in inner.items()}
     bases = " ".join(base.__name__ for base in value.__mro__)
