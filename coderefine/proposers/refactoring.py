@@ -247,7 +247,7 @@ class Refactoring(Searcher):
 
 
 class _Tree:
-    """The tree of the best attempt, the changes to try in it, and what is known about these."""
+    """The tree of the best attempt, the changes to try in it, and the verdicts on these."""
 
     def __init__(
         self,

@@ -38,7 +38,7 @@ FAR = 10
 """Passing tests of other files that are traced: what nearly every test runs is not suspicious."""
 
 WARM = 2
-"""Passing tests that run before the failing ones: what is done once in a process would be suspicious otherwise."""
+"""Passing tests that run before the failing ones: otherwise code that runs once in a process would be suspicious."""
 
 SECONDS, RUNS = 30.0, 2
 """Wall seconds that a trace may take, and runs of all tests, where these take longer."""

@@ -1,6 +1,6 @@
 """Write decisions in a shorter way that means the same, without a new function.
 
-Each function of `REWRITINGS` yields edits of one unit; what has comments inside is left alone.
+Each function of `REWRITINGS` yields edits of one unit; code with comments inside is left alone.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def _dictionary(unit: Unit, node: ast.If, name: str, keys: Sequence[ast.expr], c
 
 
 def _chain(node: ast.If) -> tuple[list[tuple[str, ast.Constant, ast.stmt]], list[ast.stmt]]:
-    """Return the name, the constant and the only statement of each branch, and what follows `else`."""
+    """Return the name, the constant and the only statement of each branch, and the body of `else`."""
     chain: list[tuple[str, ast.Constant, ast.stmt]] = []
     rest: list[ast.stmt] = [node]
     while len(rest) == 1 and isinstance(branch := rest[0], ast.If) and len(branch.body) == 1:

@@ -89,7 +89,7 @@ def _annotation(found: Extraction) -> str:
 
 
 def _with_result(found: Extraction, body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
-    """Return `body` with a final `return` of what the caller needs."""
+    """Return `body` with a final `return` of the results that the caller needs."""
     if found.manner in ("flag", "value"):
         return [*body, _statement("return False" if found.manner == "flag" else "return None")]
     if not found.outputs:
@@ -172,7 +172,7 @@ def _with_exits(line: cst.BaseStatement, found: Extraction) -> cst.BaseStatement
 
 
 def _moved(line: cst.BaseStatement, columns: int) -> cst.BaseStatement:
-    """Return `line` with what follows a backslash `columns` further left; LibCST moves all other lines."""
+    """Return `line` with rows after a backslash moved left by `columns`; LibCST moves all other rows."""
     changed = line.visit(_Continuation(columns))
     assert isinstance(changed, cst.BaseStatement), "one statement stays one"
     return changed

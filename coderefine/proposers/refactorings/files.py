@@ -73,7 +73,7 @@ def _chosen(
 
 
 def _belong_together(functions: Sequence[Function]) -> bool:
-    """Return whether functions with one name are a property's accessors, or overloads and what they declare."""
+    """Return whether functions with one name are a property's accessors, or overloads with their implementation."""
     accessors = all(map(_is_accessor, functions[1:]))
     return accessors or (all(map(_is_overload, functions[:-1])) and not _is_overload(functions[-1]))
 
@@ -166,7 +166,7 @@ def written(text: str, place: Placed, draft: Draft) -> str:
 def _above(text: str, place: Placed, lines: Sequence[str]) -> int:
     """Return the row of the module's statement that holds the function, with its decorators, overloads, and comments.
 
-    Overloads must be directly above what they declare.
+    Overloads must be directly above their implementation.
     """
     body = ast.parse(text).body
     index = next(index for index, node in enumerate(body) if place.rows.start < (node.end_lineno or 0))

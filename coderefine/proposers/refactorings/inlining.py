@@ -194,7 +194,7 @@ def _steps(tree: ast.Module, fresh: AbstractSet[str]) -> Iterator[tuple[_Definit
 
 
 def _may_call(tree: ast.Module, caller: _Definition, helper: _Definition) -> bool:
-    """Return whether the caller calls the helper, which is a method of its class, or above it in the module."""
+    """Return whether the caller calls the helper, and this is a method of its class, or above it in the module."""
     calls = any(called(node) == helper.node.name for node in ast.walk(caller.node))
     if not calls or _destroys_early(helper.node, HELD):
         return False

@@ -80,7 +80,7 @@ def properties(owner: ast.ClassDef) -> Iterable[str]:
 def own_attributes(owner: ast.ClassDef) -> Iterable[str]:
     """Yield the attributes of `self` and `cls`, once for each use other than a call.
 
-    What is only called is a method, maybe of a base class in another file.
+    An attribute that is only called is a method, maybe of a base class in another file.
     """
     called = set()
     for node in ast.walk(owner):  # a call comes before the function that it calls

@@ -185,8 +185,8 @@ class Features:
     without those that contradict the documentation while another agrees with it. `voices`: number of repairs in
     this group. `passing`: share of changed results among calls of passing tests and variants of these; `near`:
     among variants of calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`: share of
-    calls that fail with the repair and did not before, less the smallest such share of any rival: what the tests
-    ask for. `removes`: the first repair removes behaviour; `removed`: one in the group does. `unexplained`: a
+    calls that fail with the repair and did not before, minus the smallest such share of any rival, which the tests
+    require. `removes`: the first repair removes behaviour; `removed`: one in the group does. `unexplained`: a
     failing test that no repair makes pass runs code of the repaired tests; `stuck`: the patched statement may
     explain it. `renames`: parameters have other names or another order than before. `tokens`: number of changed
     tokens. `seen`: whether behaviour could be observed. `named`: the error message contains the missing name, which
@@ -539,7 +539,7 @@ def documented(repairs: Sequence[Repair], comparison: Comparison) -> list[int]:
     """Compare each repair with the examples in docstrings: 1 if more hold than before, -1 if one fails that held.
 
     Also -1 if more hold with another repair of the same tests, or if more results contradict a return annotation than
-    with another; 0 if the documentation says nothing.
+    with another; 0 without such documentation.
     """
     counts = [(*comparison.examples(place), comparison.contradictions(place)) for place in range(1, len(repairs) + 1)]
     most: dict[frozenset[str], int] = {}

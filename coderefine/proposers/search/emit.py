@@ -224,7 +224,7 @@ def reindented(module: Module, stmt: ast.stmt, indent: str) -> str:
 
 
 def enclosing(module: Module, stmt: ast.stmt) -> ast.stmt:
-    """Return the outermost function around a statement, or else its top-level statement: what must be recompiled."""
+    """Return the outermost function around a statement, or else its top-level statement; it must be recompiled."""
     chain = [stmt, *(up for up in module.ancestors(stmt) if isinstance(up, ast.stmt))]
     functions = [node for node in chain if isinstance(node, Function)]
     return functions[-1] if functions else chain[-1]

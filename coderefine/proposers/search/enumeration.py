@@ -153,7 +153,7 @@ MOST = 1500
 SAME_STATEMENT, SAME_FUNCTION = 3.0, 2.0
 """Bonus of the remaining edits there once a repair was found: if it is wrong, the right one is probably near."""
 REMOVING = 6.0
-"""Bonus of edits there that remove behaviour: if one of them passes the tests as well, they say little."""
+"""Bonus of edits there that remove behaviour: if one of them passes, too, the tests are weak evidence."""
 
 Code = tuple[object, ...]
 Compiler = Callable[[Module, ast.stmt, Edit | None], Code | None]

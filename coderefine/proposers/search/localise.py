@@ -291,7 +291,7 @@ def _read(stmt: ast.stmt) -> Iterator[str]:
 def inside_functions(modules: Mapping[str, Module], imported: Coverage, failing: Iterable[Case]) -> Coverage:
     """Return those lines of `imported` that are in functions, and those in tracebacks.
 
-    All other statements of a module run whenever it is imported, which says nothing about them.
+    All other statements of a module run whenever it is imported, so this is not evidence against them.
     """
     raising = {(frame.path, frame.line) for case in failing if case.failure for frame in case.failure.frames}
     return {

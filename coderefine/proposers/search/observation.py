@@ -128,7 +128,7 @@ def _contexts(
     world: ProjectContext,
     seen: Mapping[ast.AST, Mapping[str, str]],
 ) -> dict[ast.stmt, FunctionContext]:
-    """Return the context of each statement; those of one function share it, and what it computes at first use."""
+    """Return the context of each statement; those of one function share it, including values computed at first use."""
     shared: dict[tuple[str, Function | None], FunctionContext] = {}
     found = {}
     for stmt in stmts:

@@ -37,7 +37,7 @@ class PastChange:
     def undone_by(self, old: Sequence[str], new: Sequence[str]) -> bool:
         """Return whether the lines `new` in place of `old` undo this change, or a part of it.
 
-        Lines that are only added or only removed say little, so they have to undo all of it.
+        A change that only adds or only removes lines is weak evidence, so it has to be undone completely.
         """
         gone, came, old, new = (_bare(lines) for lines in (self.gone, self.came, old, new))
         return _within(new, gone) and _within(old, came) if old and new else (old, new) == (came, gone)

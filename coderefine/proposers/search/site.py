@@ -105,7 +105,7 @@ class Site:
 
     @cached_property
     def values(self) -> tuple[ast.expr, ...]:
-        """Return the expressions that stand for a value, without classes and the types in `isinstance` or `except`."""
+        """Return the expressions with a value, without classes and the types in `isinstance` or `except`."""
         types = {id(inner) for node in self.nodes for top in _types_named_by(node) for inner in ast.walk(top)}
         return tuple(node for node in self.exprs if id(node) not in types and not self._class(node))
 

@@ -16,7 +16,7 @@ from coderefine.source import first_line
 TELLING = 3.0
 """Bonus of the decorator that is missing on a method without `self`."""
 SHARED = 4.0
-"""Boost of a default that all calls share, a list, dict or set: hardly ever what is meant."""
+"""Boost of a default that all calls share (a list, dict or set): this is hardly ever intended."""
 COPIERS = {ast.Dict: "dict", ast.Set: "set"}
 RELATED = (
     ("KeyError", "IndexError", "LookupError"),
