@@ -22,7 +22,7 @@ from coderefine.workspace.mirror import walk
 MOST = 4 << 30
 """Bytes kept on the disk; the trees that were not used for longest are removed first."""
 BYTES = "* -text -eol -filter -ident -working-tree-encoding\n"
-"""Attributes with which files are stored and written unchanged, whatever the tree's own .gitattributes say."""
+"""Attributes with which files are stored and written unchanged; they override the tree's own .gitattributes."""
 REFS = "refs/trees/"
 
 

@@ -18,7 +18,7 @@ from coderefine.workspace.private_views import SnapshotViews
 
 @dataclass(frozen=True, slots=True)
 class TreeJob:
-    """What a worker runs: the project below `prefix` in `tree`, with `patch`; see also `runner.cold.run_tests`.
+    """The code for a worker to run: the project below `prefix` in `tree`, with `patch`; see `runner.cold.run_tests`.
 
     `interpreter`: its path is relative where the workers have an environment of their own.
     """

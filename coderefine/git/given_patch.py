@@ -23,7 +23,7 @@ MAIL = re.compile(rb"\A(?:From [0-9a-f]{40} |(?:From|Date|Subject|Message-I[Dd]|
 SUBJECT = re.compile(r"^Subject: (.*)$", re.MULTILINE)
 EXECUTABLE = "100755"
 COMMITS = ("HEAD", "@", "refs/tags/")
-"""Names that stand for one commit; any other ref is a branch, which stands for all that HEAD lacks."""
+"""Names that stand for one commit; any other ref is a branch, which means all its commits that HEAD lacks."""
 
 
 @dataclass(frozen=True, slots=True)

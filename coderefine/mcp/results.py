@@ -278,7 +278,7 @@ class Shown(ToolResult):
 
 
 class Undone(ToolResult):
-    """What was undone."""
+    """A publication that was undone."""
 
     run: str
     summary: str

@@ -22,7 +22,7 @@ def affected(
     """Return the tests among `files` (Python, repo-relative) that are in `changed` or import one of these.
 
     Indirect imports count, and a changed conftest.py affects all tests in its folder and below. The result may contain
-    too many tests, because a module name may stand for several files. Data files, plug-ins and programs are not
+    too many tests, because a module name may belong to several files. Data files, plug-ins and programs are not
     followed. `hidden`: contents to read instead of the files below `top`.
     """
     known = sorted(files)

@@ -65,7 +65,7 @@ def found(gates: Iterable[Check]) -> tuple[Finding, ...]:
 
 
 def judged(end: Outcome) -> Sequence[Check]:
-    """Return the checks of the tree with the patch; if a given patch is not proved, with a finding that says so."""
+    """Return the checks of the tree with the patch; if a given patch is not proved, with a finding for this."""
     if end.proof is None or end.proof.verdict:
         return end.best.checks or end.baseline.checks
     verdict = Check(PROVE, tuple(finding for finding in end.remaining if finding.critic == PROVE))

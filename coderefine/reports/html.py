@@ -28,7 +28,7 @@ MOST = 200
 
 
 def checks(gates: Sequence[Check]) -> str:
-    """Return the page about what the gates found."""
+    """Return the page about the findings of the gates."""
     left = found(gates)
     start = Attempt(0, Patch(), tuple(gates))
     end = Outcome(start, start, Stop.UNFIXABLE if left else Stop.CLEAN, remaining=left, attempts=(start,))

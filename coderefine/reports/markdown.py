@@ -18,14 +18,14 @@ LISTED = 100
 
 
 def checks(gates: Sequence[Check]) -> str:
-    """Return what the gates found."""
+    """Return the findings of the gates."""
     left = found(gates)
     title = counted(len(left), "finding") if left else "All checks pass"
     return _text([f"### {title}", *(f"- {span(summary(check))}" for check in gates), *_findings(left)])
 
 
 def outcome(report: RunReport) -> str:
-    """Return the verdict, the evidence, the patch, the attempts and what is left."""
+    """Return the verdict, the evidence, the patch, the attempts and the remaining findings."""
     end = report.end
     proof = end.proof.evidence if end.proof else end.evidence
     lines = [f"### {span(verdict(end))}"]

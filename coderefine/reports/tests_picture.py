@@ -11,7 +11,7 @@ from coderefine.core import Attempt, Status
 COLUMNS = 12
 """Maximum number of attempts beside each other in the table of tests."""
 CELLS = 1000
-"""Maximum number of cells in a row of the picture of tests; each stands for several tests if there are more."""
+"""Maximum number of cells in a row of the picture of tests; each represents several tests if there are more."""
 SEPARATE = 100
 """Number of cells up to which there is a gap between them."""
 
@@ -39,7 +39,7 @@ class Tests:
 
     @property
     def shared(self) -> bool:
-        """Return whether a cell stands for several tests."""
+        """Return whether a cell represents several tests."""
         return self.ids > CELLS
 
 

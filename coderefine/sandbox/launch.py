@@ -34,7 +34,7 @@ USUAL_SOCKETS = (
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a launcher did: the guards that work, and those that are missing, as texts."""
+    """The report of a launcher: the guards that work, and those that are missing, as texts."""
 
     done: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()

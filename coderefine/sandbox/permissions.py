@@ -27,11 +27,11 @@ FREE = "may write /tmp and HOME, read everything there, and use the network"
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What confined processes may do, besides reading files and writing to the view and its temporary folders.
+    """Permissions of confined processes, besides reading files and writing to the view and its temporary folders.
 
     `write`: files and folders. `read`: secret files. `home`: write to HOME, but not to secrets. `secrets`: read and
     write all secrets. `sockets`: create Unix sockets; existing ones outside stay hidden, except those in `reach`.
-    `memory`: bytes of data per process. `name`: what was loosened, for the evidence; "" for nothing.
+    `memory`: bytes of data per process. `name`: the additional permissions, for the evidence; "" for none.
     """
 
     name: str = ""
