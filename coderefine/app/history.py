@@ -34,7 +34,7 @@ def open_repository(listen: Listen) -> Repository:
 def _repository() -> Repository:
     place = locate([], Path.cwd())
     if place.git_dir is None:
-        raise SurroundingsError(f"{place.top} is not in a git repository, so there are no runs")
+        raise SurroundingsError(f"{place.top} is not in a git repository, so it has no runs: change to the repository")
     return Repository.open(place.top)
 
 

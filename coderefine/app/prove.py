@@ -74,7 +74,7 @@ def prove(
     place = locate([], cwd)
     if place.git_dir is None:
         raise SurroundingsError(
-            f"{place.top} is not in a git repository, and coderefine needs git to know what a patch changes"
+            f"{place.top} is not in a git repository, without which a patch cannot be read: change to the repository"
         )
     repository = Repository.open(place.top)
     given = _read(source, repository, request, cwd)

@@ -178,7 +178,7 @@ def _without_repository(place: Place) -> SurroundingsError:
     if here.git_dir is not None and here.top.is_relative_to(place.top):
         return SurroundingsError(f"{place.top} is outside this repository ({here.top}), and in no other one")
     return SurroundingsError(
-        f"{place.top} is not in a git repository, and a patch needs one to be taken back: "
+        f"{place.top} is not in a git repository, so a patch could not be undone: "
         "run `git init` (`coderefine check` works without)"
     )
 
