@@ -122,7 +122,7 @@ class Import:
 
     @property
     def lines(self) -> frozenset[int]:
-        """Return the first and the last line of the statement, and that of this name."""
+        """Return the first and the last line of the statement, and the line of this name."""
         named = (alias.lineno for alias in self.node.names if self.local in (alias.asname, alias.name))
         return frozenset((self.node.lineno, span(self.node)[-1], *named))
 

@@ -100,9 +100,9 @@ class FileEdit:
         return cls(was, now, changed, edited, lines, removed, certain)
 
     def not_executed(self, name: str, old: frozenset[int], new: frozenset[int]) -> frozenset[int]:
-        """Return the changed lines of the function `name` that no test ran; if there are none, the removed ones.
+        """Return the changed lines of the function `name` that no test ran; if there are none, such removed lines.
 
-        A line that the old function, or the old file, contains too is not changed: it may be in a block that moved.
+        A line that is also in the old function or file does not count as changed, because its block may have moved.
         `old`, `new`: the lines that ran.
         """
         was, now = self.old[name], self.new[name]

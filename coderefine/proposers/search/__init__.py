@@ -171,7 +171,7 @@ class Search(Searcher):
         return situation
 
     def _rebased(self, situation: Situation, repairs: list[Repair], accepted: Sequence[Repair]) -> list[Repair]:
-        """Return those of `repairs` that repair other failing tests than the accepted ones, with the edits of these."""
+        """Return those of `repairs` that repair further failing tests, with the edits of the accepted repairs added."""
         if self.proposed is None or not self.proposed.files.items() <= situation.best.patch.files.items():
             return []
         left = {case.id for case in repairable(situation)}

@@ -234,7 +234,7 @@ def _worth(parts: Mapping[str, TestParts], test: str, stmt: ast.stmt) -> float:
 
 
 def _executed(modules: Mapping[str, Module], by_path: Mapping[str, frozenset[int]]) -> Iterator[ast.stmt]:
-    """Yield each statement of `modules` that one test executes."""
+    """Yield the statements of `modules` on the lines `by_path`, which a test executed."""
     for path, lines in by_path.items():
         if (module := modules.get(path)) is not None:
             yield from {module.by_line[line] for line in lines if line in module.by_line}
