@@ -142,7 +142,7 @@ def test_the_network_is_off_and_loopback_is_not(home: Path) -> None:
     assert inside(Bounds(network=True), home, local) == "done"
 
 
-def test_what_may_be_read_is_all_but_the_secrets(tmp_path: Path) -> None:
+def test_everything_but_secrets_may_be_read(tmp_path: Path) -> None:
     for name in ("a/b", "a/secret", "c"):
         (tmp_path / name).mkdir(parents=True)
     secret = str(tmp_path / "a" / "secret")
@@ -160,7 +160,7 @@ METADATA: dict[str, Callable[[Path], object]] = {
 
 @needs_mounts
 @pytest.mark.parametrize("change", METADATA)
-def test_what_landlock_does_not_know_is_stopped_by_read_only_mounts(home: Path, change: str) -> None:
+def test_read_only_mounts_prevent_changes_that_landlock_does_not_know(home: Path, change: str) -> None:
     before = (home / "notes").stat()
     attempt = lambda: METADATA[change](home / "notes")  # noqa: E731
     assert inside(Bounds(), home, attempt) in ("PermissionError", "OSError")
@@ -194,7 +194,7 @@ def test_unix_sockets_outside_are_out_of_reach(home: Path) -> None:
 
 
 @needs_seccomp
-def test_io_uring_is_no_way_around_the_filter(home: Path) -> None:
+def test_io_uring_cannot_bypass_the_filter(home: Path) -> None:
     def ring() -> None:
         if kernel._call(kernel.IO_URING_SETUP, 8, bytes(120)) < 0:
             raise PermissionError

@@ -81,7 +81,7 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     assert "cannot start no-such-program" in result.stderr.decode()
 
 
-def test_what_strict_cannot_have_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_runs_if_strict_is_impossible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A launcher that does not answer has confined nothing."""
     monkeypatch.setattr(sys, "executable", "/bin/true")
     with pytest.raises(SandboxError, match="is impossible here"):
@@ -89,7 +89,7 @@ def test_what_strict_cannot_have_is_not_run(tmp_path: Path, monkeypatch: pytest.
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_step_allows_what_was_seen_and_no_more() -> None:
+def test_a_step_allows_exactly_the_recorded_accesses() -> None:
     needs = Needs(write=("/var/lib/thing",), read=("/root/.netrc",), unix=True, memory=1 << 30)
     tight, touched, *rest = sandbox.steps(Config(), needs)
     assert tight is not None
