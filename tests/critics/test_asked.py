@@ -47,7 +47,7 @@ def rules_found(tmp_path: Path, before: str | None, after: str | None, path: str
         (OTHER + "\n\n" + STUB, OTHER + "\n\n" + STUB + "\n\nX = 1\n", ["stub"]),
     ],
 )
-def test_what_counts_as_written(tmp_path: Path, before: str | None, after: str | None, rules: list[str]) -> None:
+def test_code_that_counts_as_written(tmp_path: Path, before: str | None, after: str | None, rules: list[str]) -> None:
     assert rules_found(tmp_path, before, after) == rules
 
 
@@ -59,10 +59,10 @@ def test_what_counts_as_written(tmp_path: Path, before: str | None, after: str |
         "@overload\ndef total(x: int) -> int: ...\n",
     ],
 )
-def test_what_is_meant_to_be_empty_is_no_stub(tmp_path: Path, code: str) -> None:
+def test_functions_that_are_empty_on_purpose_are_no_stubs(tmp_path: Path, code: str) -> None:
     assert rules_found(tmp_path, None, code) == []
 
 
-def test_a_text_is_asked_for_until_it_says_something_else(tmp_path: Path) -> None:
+def test_a_requested_text_is_a_finding_until_it_has_changed(tmp_path: Path) -> None:
     assert rules_found(tmp_path, "old\n", "old\n", "a.txt") == ["request"]
     assert rules_found(tmp_path, "old\n", "new\n", "a.txt") == []

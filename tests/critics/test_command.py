@@ -50,7 +50,7 @@ def test_a_script_of_the_project(tmp_path: Path) -> None:
     assert (finding.where, finding.rule, finding.message, finding.evidence) == ("a.txt:3", "lines", "too long", "3")
 
 
-def test_exit_zero_is_clean_and_may_still_say_something(tmp_path: Path) -> None:
+def test_exit_zero_is_clean_even_with_output(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
     assert check(top, says("all well", 0)).clean
     assert [finding.message for finding in check(top, says("a.py:1: hm", 0)).findings] == ["hm"]
@@ -119,7 +119,9 @@ def test_sarif(tmp_path: Path) -> None:
         (Command("tool", ("sh", "-c", "kill -9 $$")), "tool exited -9"),
     ],
 )
-def test_a_tool_that_does_not_speak_is_never_zero_findings(command: Command, words: str, tmp_path: Path) -> None:
+def test_a_tool_without_readable_output_never_counts_as_zero_findings(
+    command: Command, words: str, tmp_path: Path
+) -> None:
     with pytest.raises(CriticError, match=words):
         check(make_repo(tmp_path / "repo", {"a.py": "x = 1\n"}), command)
 
@@ -133,7 +135,7 @@ def test_a_tool_that_does_not_speak_is_never_zero_findings(command: Command, wor
         (Command("tool", ("x",), format="xml"), "lines, json or sarif"),
     ],
 )
-def test_what_cannot_work_is_refused_before_it_runs(command: Command, words: str, tmp_path: Path) -> None:
+def test_impossible_commands_are_refused_before_they_run(command: Command, words: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=words):
         check(make_repo(tmp_path / "repo", {}), command)
 
@@ -158,7 +160,7 @@ def test_each_built_in_gate_is_a_name_that_a_configuration_may_have() -> None:
     assert tuple(GATES) == CONFIGURABLE
 
 
-def test_the_registry_builds_what_is_configured(tmp_path: Path) -> None:
+def test_the_registry_builds_the_configured_gates(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {})
     config = Config(commands=(Command("mypy", ("mypy",)),))
     assert names(config) == ("pytest", "ruff", "radon", "mypy")

@@ -36,7 +36,7 @@ def found(tmp_path: Path, code: str, *scope: str) -> list[tuple[str, str]]:
         ("def broken(:\n", []),
     ],
 )
-def test_what_is_public_says_what_it_is(tmp_path: Path, code: str, symbols: list[str]) -> None:
+def test_public_definitions_need_a_docstring(tmp_path: Path, code: str, symbols: list[str]) -> None:
     assert found(tmp_path, code) == [("missing-docstring", symbol) for symbol in symbols]
 
 

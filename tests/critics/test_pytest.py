@@ -68,7 +68,7 @@ def test_a_clean_project_has_no_findings(tmp_path: Path) -> None:
     assert (found.findings, found.clean, found.critic, found.gate) == ((), True, "pytest", True)
 
 
-def test_rules_tell_apart_what_failed(tmp_path: Path) -> None:
+def test_rules_distinguish_kinds_of_failures(tmp_path: Path) -> None:
     files = {
         "lib.py": "import missing_thing\n",
         "test_a.py": "import lib\n",
@@ -88,7 +88,7 @@ def test_rules_tell_apart_what_failed(tmp_path: Path) -> None:
     assert all(item.instruction for item in found)
 
 
-def test_evidence_is_short_whatever_the_test_does(tmp_path: Path) -> None:
+def test_evidence_is_short_for_every_kind_of_test(tmp_path: Path) -> None:
     source = (
         "def deep(n, text):\n    words = {str(i): text for i in range(50)}\n"
         "    return deep(n - 1, text) if n else 1 / 0\n"
@@ -130,7 +130,7 @@ def test_a_hang_learned_once_is_cheaper_the_second_time(tmp_path: Path) -> None:
     assert again.findings[0].message == "still running after 10 s: killed (test-timeout allows more)"
 
 
-def test_a_broken_configuration_is_no_verdict(tmp_path: Path) -> None:
+def test_a_broken_configuration_gives_no_verdict(tmp_path: Path) -> None:
     with pytest.raises(CriticError, match="unrecognized arguments: --nope"):
         check(tmp_path, {"pytest.ini": "[pytest]\naddopts = --nope\n"})
 

@@ -58,7 +58,7 @@ def test_a_function_over_the_limit_is_named_and_weighed(tmp_path: Path) -> None:
         ("match 1:\n    case 1:\n" + branchy("f", 10, "        "), ["f"]),
     ],
 )
-def test_every_function_is_found_wherever_it_stands(code: str, names: list[str]) -> None:
+def test_functions_are_found_in_every_position(code: str, names: list[str]) -> None:
     assert [function.symbol for function in measure(code, 10, 0).functions] == names
 
 
@@ -81,7 +81,7 @@ DECISIONS = (
 
 @pytest.mark.parametrize("piece", DECISIONS)
 @pytest.mark.parametrize("times", [1, 3, 7])
-def test_the_bound_never_hides_what_radon_counts(piece: str, times: int) -> None:
+def test_the_bound_never_hides_complexity_that_radon_counts(piece: str, times: int) -> None:
     """Limits around radon's number: the function is found below it, and not at it."""
     from radon.complexity import cc_visit
 
@@ -98,7 +98,7 @@ def sources() -> list[Path]:
     return sorted(path for folder in folders for path in folder.glob("*.py"))[::2]
 
 
-def test_on_real_code_it_says_what_radon_says() -> None:
+def test_on_real_code_the_results_equal_radons() -> None:
     from radon.complexity import add_inner_blocks, cc_visit
     from radon.metrics import mi_visit
 
@@ -190,7 +190,7 @@ def test_a_project_below_the_top_is_measured_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "data", [b"def f(:\n", b"\xff\xfe\x00", b"\0", b"# coding: nonsense\nx = 1\n", b"(" * 5_000, b""]
 )
-def test_what_cannot_be_read_is_left_to_ruff(data: bytes, tmp_path: Path) -> None:
+def test_unreadable_files_are_left_to_ruff(data: bytes, tmp_path: Path) -> None:
     assert check(make_repo(tmp_path / "repo", {"a.py": data})).findings == ()
 
 

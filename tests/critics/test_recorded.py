@@ -46,7 +46,7 @@ EARLIER = (
 )
 
 
-def test_each_attempt_is_known_by_what_it_changes(tmp_path: Path) -> None:
+def test_attempts_are_identified_by_their_changes(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "a", {"a.py": "zero = 0\n"})
     clock = Clock()
     critic = with_records(clock, EARLIER)

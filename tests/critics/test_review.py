@@ -60,7 +60,7 @@ def reviewed(
         yield critic.check(DirectView(top), Ask()), it
 
 
-def test_a_finding_has_its_place_its_criterion_and_what_to_do(tmp_path: Path) -> None:
+def test_a_finding_has_its_place_its_criterion_and_an_instruction(tmp_path: Path) -> None:
     reply = scored(
         {"names": 2, "short": 4},
         {"criterion": "names", "path": "./cart.py", "quote": "        x = 0"}
@@ -77,7 +77,7 @@ def test_a_finding_has_its_place_its_criterion_and_what_to_do(tmp_path: Path) ->
         assert it.server.requests[0].body["response_format"]["json_schema"]["name"] == "review"
 
 
-def test_the_symbol_tells_equal_lines_apart(tmp_path: Path) -> None:
+def test_the_symbol_distinguishes_equal_lines(tmp_path: Path) -> None:
     reply = scored({"names": 2}, {"criterion": "names", "path": "cart.py", "symbol": "other", "quote": "x = 0"})
     with reviewed(tmp_path, [reply]) as (check, _):
         assert check.findings[0].where == "cart.py:10"
@@ -112,7 +112,7 @@ NOWHERE = {
 
 
 @pytest.mark.parametrize("name", NOWHERE)
-def test_a_finding_that_cites_what_is_not_there_is_dropped(name: str, tmp_path: Path) -> None:
+def test_a_finding_that_quotes_missing_code_is_dropped(name: str, tmp_path: Path) -> None:
     with reviewed(tmp_path, [scored({"names": 3, "short": 3}, NOWHERE[name])]) as (check, _):
         assert check.findings == ()
         assert "1 finding dropped: no such code, path or criterion" in check.notes
@@ -131,7 +131,7 @@ def test_without_any_score_there_is_no_total(tmp_path: Path) -> None:
         assert "no score" in check.notes[0]
 
 
-def test_an_answer_that_is_no_review_is_asked_again_once(tmp_path: Path) -> None:
+def test_an_answer_that_is_no_review_is_requested_once_more(tmp_path: Path) -> None:
     with reviewed(tmp_path, ["Looks fine to me!", scored({"names": 3})]) as (check, it):
         assert (check.total, len(it.server.requests)) == (3.0, 2)
     with pytest.raises(CriticError, match="cannot be read"), reviewed(tmp_path, [Reply("no")]):
@@ -202,7 +202,7 @@ class TestConfiguration:
             ('names = { text = "x", paths = "src" }\n', "a list of globs"),
         ],
     )
-    def test_what_cannot_be_meant_is_refused(self, text: str, words: str, tmp_path: Path) -> None:
+    def test_impossible_criteria_are_refused(self, text: str, words: str, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=words):
             self.config(tmp_path, text)
 
@@ -211,7 +211,7 @@ class TestConfiguration:
             load(tmp_path, {}, {"criteria": ("readable",)})
 
 
-def test_a_model_that_reads_little_reviews_less_and_says_so(tmp_path: Path) -> None:
+def test_a_model_with_a_small_context_reviews_less_and_a_note_tells_it(tmp_path: Path) -> None:
     def script(seen: Seen) -> Reply:
         if seen.chars > 12_000:
             return error(400, "maximum context length exceeded", code="context_length_exceeded")

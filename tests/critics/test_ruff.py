@@ -31,7 +31,7 @@ def check(top: Path, config: Config | None = None, ask: Ask | None = None, prefi
     return critic.check(DirectView(top, temp), ask or Ask())
 
 
-def test_a_finding_says_where_what_and_what_to_do(tmp_path: Path) -> None:
+def test_a_finding_has_place_message_and_instruction(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"pyproject.toml": SETTINGS, "src/cart.py": CART})
     found = {finding.rule: finding for finding in check(top).findings}
     assert set(found) == {"F401", "B006"}
@@ -43,7 +43,7 @@ def test_a_finding_says_where_what_and_what_to_do(tmp_path: Path) -> None:
     assert mutable.evidence == "def add(self, item, to=[]):"
 
 
-def test_a_clean_project_is_clean_and_says_who_spoke(tmp_path: Path) -> None:
+def test_a_clean_project_has_no_findings_and_the_check_names_the_tool(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
     result = check(top)
     assert result.clean
@@ -64,7 +64,7 @@ def test_findings_outside_the_scope_are_soft(tmp_path: Path) -> None:
     assert severities == {"a.py": Severity.SOFT, "pkg/b.py": Severity.HARD, "pkg2/c.py": Severity.SOFT}
 
 
-def test_only_changed_files_are_looked_at_again_and_the_check_says_so(tmp_path: Path) -> None:
+def test_only_changed_files_are_checked_again_and_the_check_is_incomplete(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": "import os\n", "b.py": "import os\n"})
     result = check(top, ask=Ask(changed=frozenset({"b.py", "gone.py", "notes.md"})))
     assert [finding.path for finding in result.findings] == ["b.py"]
@@ -131,7 +131,7 @@ def test_progress_is_reported(tmp_path: Path) -> None:
         ('[tool.ruff]\nrequired-version = "<0.0.1"\n', (), ("version",)),
     ],
 )
-def test_no_verdict_is_an_error_with_ruffs_own_words(
+def test_a_run_without_verdict_is_an_error_with_ruffs_message(
     settings: str, select: tuple[str, ...], words: tuple[str, ...], tmp_path: Path
 ) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": "import os\n", "pyproject.toml": settings})
@@ -168,7 +168,7 @@ def test_the_projects_own_ruff_is_preferred(tmp_path: Path) -> None:
         ('while [ "$1" != -o ]; do shift; done; echo "[{" > "$2"', "no readable report"),
     ],
 )
-def test_a_ruff_that_does_not_speak_is_never_zero_findings(text: str, words: str, tmp_path: Path) -> None:
+def test_ruff_without_a_report_never_counts_as_zero_findings(text: str, words: str, tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
     with pytest.raises(CriticError, match=words):
         check(top, ask=Ask(timeout=1.0), prefix=script(tmp_path / "venv", text))

@@ -95,7 +95,7 @@ def test_wall_time_and_cpu_time_are_distinguished(tmp_path: Path) -> None:
         ("import time; time.sleep(9)", 0.3, "did not end within 0.3 s"),
     ],
 )
-def test_a_benchmark_that_fails_is_no_reading(tmp_path: Path, bench: str, seconds: float, message: str) -> None:
+def test_a_failed_benchmark_gives_no_reading(tmp_path: Path, bench: str, seconds: float, message: str) -> None:
     place, python, view = whereabouts(tmp_path, {"bench.py": bench + "\n"})
     with pytest.raises(CriticError, match=message):
         CommandBenchmark(place, python, BOX, ("python", "bench.py")).read(view, 0, seconds)
@@ -129,7 +129,7 @@ def test_a_start_that_cannot_be_measured_ends_the_run(tmp_path: Path) -> None:
         critic.check(view, Ask())
 
 
-def test_without_command_and_plugin_it_says_what_to_do(tmp_path: Path) -> None:
+def test_without_command_and_plugin_the_message_names_the_next_step(tmp_path: Path) -> None:
     place, python, view = whereabouts(tmp_path, {"distinct.py": SLOW})
     if view.run((str(python.path), "-c", "import pytest_benchmark")).returncode == 0:
         pytest.skip("the plug-in is installed here")
