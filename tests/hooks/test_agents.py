@@ -27,7 +27,7 @@ WORSE = ORDER.replace("total - discount", "total + 1 - discount")
     ],
     ids=["unchanged", "repaired", "a new finding", "a broken test", "neither"],
 )
-def test_only_what_is_worse_holds_the_agent(tmp_path: Path, text: str, code: int, message: str) -> None:
+def test_the_agent_is_stopped_only_if_anything_is_worse(tmp_path: Path, text: str, code: int, message: str) -> None:
     top = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS})
     (top / "order.py").write_text(text)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

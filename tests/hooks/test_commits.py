@@ -88,7 +88,7 @@ def test_after_commit_a_a_repair_does_not_leave_nothing_of_the_change(repo: Path
 
 
 @pytest.mark.thorough
-def test_what_is_staged_counts_not_what_lies_in_the_tree(repo: Path) -> None:
+def test_staged_content_counts_and_not_that_of_the_tree(repo: Path) -> None:
     write(repo, {"pkg/a.py": WRONG})
     git(repo, "add", "pkg/a.py")
     write(repo, {"pkg/a.py": FILES["pkg/a.py"]})
@@ -190,7 +190,7 @@ def test_only_affected_tests_run(repo: Path) -> None:
     assert commit(repo, "-a").returncode == 1
 
 
-def test_nothing_to_judge_costs_nothing_and_says_nothing(repo: Path) -> None:
+def test_without_python_files_there_is_no_delay_and_no_output(repo: Path) -> None:
     write(repo, {"README.md": "x\n"})
     git(repo, "add", "README.md")
     done = hook(repo, "run")
@@ -245,7 +245,7 @@ def test_without_coderefine_the_shell_hook_checks_nothing_and_fails(name: str, t
     assert "coderefine is not installed, so nothing was checked" in done.stderr
 
 
-def test_what_is_pushed_is_judged_as_it_was_committed(repo: Path, tmp_path: Path) -> None:
+def test_pushed_commits_are_judged_as_committed(repo: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare.git"
     git(tmp_path, "init", "-q", "--bare", str(bare))
     git(repo, "remote", "add", "origin", str(bare))

@@ -173,7 +173,7 @@ def test_wrong_here_and_right_there_is_let_through(pushed: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_new_branch_of_several_commits_is_judged_from_where_it_left(pushed: Path) -> None:
+def test_a_new_branch_of_several_commits_is_judged_from_its_base(pushed: Path) -> None:
     """The newest commit alone is harmless: the wrong one below it was never pushed."""
     git(pushed, "checkout", "-q", "feature")
     write(pushed, {"README.md": "x\n"})
@@ -189,7 +189,7 @@ def test_a_deleted_branch_and_a_tag_of_something_pushed_cost_nothing(pushed: Pat
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_what_pre_commit_names_is_judged(pushed: Path) -> None:
+def test_files_named_by_pre_commit_are_judged(pushed: Path) -> None:
     refs = {"PRE_COMMIT_FROM_REF": git(pushed, "rev-parse", "main"), "PRE_COMMIT_TO_REF": "feature"}
     argv = (sys.executable, "-m", "coderefine", "hook", "run", "--push", "--no-fix")
     done = subprocess.run(argv, cwd=pushed, env={**os.environ, **refs}, capture_output=True, text=True, check=False)

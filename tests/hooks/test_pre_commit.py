@@ -241,7 +241,7 @@ def test_without_network(repo: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("searching")
-def test_what_is_pushed(repo: Path, tmp_path: Path) -> None:
+def test_pushed_commits(repo: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare.git"
     git(tmp_path, "init", "-q", "--bare", str(bare))
     git(repo, "remote", "add", "origin", str(bare))

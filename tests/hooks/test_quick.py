@@ -47,7 +47,7 @@ def test_nothing_slow_is_imported() -> None:
 @pytest.mark.parametrize(
     "folder", [ROOT / "coderefine", ROOT / "tests/support", Path(json.__file__).parent, Path(radon.__file__).parent]
 )
-def test_what_is_surely_fine_is_fine(folder: Path) -> None:
+def test_surely_fine_code_is_fine(folder: Path) -> None:
     """With limits at which many of these files are not."""
     texts = [path.read_text("utf-8") for path in sorted(folder.rglob("*.py"))[::3]]
     for limit, floor in ((10, 10.0), (4, 40.0), (6, 25.0)):
@@ -56,7 +56,7 @@ def test_what_is_surely_fine_is_fine(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["def f(:", "\0", "x = 1\n" * 9 + ")"])
-def test_what_does_not_parse_is_not_surely_fine(text: str) -> None:
+def test_code_that_does_not_parse_is_not_surely_fine(text: str) -> None:
     assert not surely_fine(text + "\n# if" * 20, 10, 10.0)
 
 
@@ -111,7 +111,7 @@ def test_a_broken_ticket_is_none(tmp_path: Path, data: bytes) -> None:
         (b"? package/\0", None),
     ],
 )
-def test_what_git_says_of_the_index(message: bytes, found: list[str] | None) -> None:
+def test_output_of_git_about_the_index(message: bytes, found: list[str] | None) -> None:
     assert front.staged_files(message) == found
 
 
@@ -124,7 +124,7 @@ def test_a_child_that_does_not_end_is_killed_with_its_children() -> None:
     assert time.monotonic() - began < 30
 
 
-def test_the_graph_sees_what_moved(tmp_path: Path) -> None:
+def test_the_graph_follows_moved_modules(tmp_path: Path) -> None:
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg/__init__.py").write_text("")
     (tmp_path / "pkg/a.py").write_text("from . import b\n")

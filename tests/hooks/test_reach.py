@@ -122,7 +122,7 @@ def test_a_function_that_is_only_documented_otherwise_in_a_file_that_another_imp
     ),
     ids=["ran", "level", "at import alone", "new test", "conftest", "deleted", "renamed", "a name taken twice"],
 )
-def test_what_may_break_a_test_is_run(repo: Path, files: Mapping[str, str | None]) -> None:
+def test_tests_that_a_change_may_break_are_run(repo: Path, files: Mapping[str, str | None]) -> None:
     assert staged(repo, files) == (1, CLEAN)
 
 
@@ -169,7 +169,7 @@ def test_a_test_that_may_read_the_source_is_always_run(repo: Path, word: str) ->
 
 
 @pytest.mark.thorough
-def test_what_a_cache_carries_over_is_not_cleared(repo: Path) -> None:
+def test_tests_with_state_in_a_cache_are_not_excluded(repo: Path) -> None:
     cached = SOURCE.replace("def rest(a, b):", "@lru_cache\ndef rest(a, b):").replace(
         "from pkg", "from functools import lru_cache\n\nfrom pkg"
     )
