@@ -35,5 +35,5 @@ from coderefine.runner.agent.addopts import split_options
         ("-n", "", "-n"),
     ],
 )
-def test_what_only_changes_speed_or_looks_is_dropped(text: str, kept: str, dropped: str) -> None:
+def test_options_for_speed_or_output_only_are_dropped(text: str, kept: str, dropped: str) -> None:
     assert split_options(shlex.split(text)) == (shlex.split(kept), shlex.split(dropped))

@@ -184,7 +184,7 @@ def test_examples_in_docstrings_hold_or_do_not(pool: Pool) -> None:
     assert [found.examples(number) for number in edits] == [(1, 0), (1, 1), (0, 1), (0, 1)]
 
 
-def test_calls_that_tell_programs_apart_are_shown_with_their_answers(pool: Pool) -> None:
+def test_calls_that_distinguish_programs_are_shown_with_their_results(pool: Pool) -> None:
     edits = {1: "sorted(values)", 2: "sorted(values)[:9]", 3: "list(values)[::-1]"}
     candidates = [
         Candidate(number, {"stats.py": MEDIAN.replace("list(values)", new).encode()}) for number, new in edits.items()
@@ -257,7 +257,7 @@ def test_objects_are_varied_in_their_attributes(pool: Pool) -> None:
     assert base != other
 
 
-def test_an_edited_function_is_asked_itself_however_deep_it_is_called(pool: Pool) -> None:
+def test_calls_of_an_edited_function_are_recorded_at_any_depth(pool: Pool) -> None:
     base, other = codes(pool, ("len(text) * 2", "len(text) * 3"))
     assert base != other
 
@@ -322,12 +322,12 @@ def test_programs_that_differ_only_at_a_limit_are_distinguished(pool: Pool) -> N
         assert base != other, old
 
 
-def test_what_one_candidate_leaves_in_a_cache_is_no_answer_of_another(pool: Pool) -> None:
+def test_a_cache_filled_by_one_candidate_does_not_affect_another(pool: Pool) -> None:
     base, one, two = codes(pool, ("number + 1", "number + 1 * (number != 10)"), ("number + 1", "number * 2"))
     assert len({base, one, two}) == 3
 
 
-def test_a_call_that_is_answered_otherwise_each_time_says_nothing(pool: Pool) -> None:
+def test_calls_with_unstable_results_are_ignored(pool: Pool) -> None:
     base, same = codes(pool, ("time.perf_counter()", "time.perf_counter() + 0"))
     assert base == same
     found = pool.probe([Candidate(1, {"stats.py": MEDIAN.encode()})], pool.tests, 5.0)
@@ -340,7 +340,7 @@ def test_an_accident_near_the_tests_is_seen(pool: Pool) -> None:
     assert crashing.count("!IndexError") > base.count("!IndexError")
 
 
-def test_what_a_method_leaves_in_its_object_counts(pool: Pool) -> None:
+def test_changes_of_a_methods_object_count(pool: Pool) -> None:
     base, changed, same = codes(
         pool, ("get(word, 0) + by", "get(word, 1) + by"), ("get(word, 0) + by", "get(word, 0)  + by")
     )
@@ -348,7 +348,7 @@ def test_what_a_method_leaves_in_its_object_counts(pool: Pool) -> None:
     assert base == same
 
 
-def test_what_a_call_changes_in_its_arguments_is_shown_where_the_results_are_equal(pool: Pool) -> None:
+def test_changed_arguments_are_shown_if_the_results_are_equal(pool: Pool) -> None:
     candidates = [
         Candidate(number, {"stats.py": MEDIAN.replace("other.cents += cents", new).encode()})
         for number, new in enumerate(("other.cents = cents", "pass"), 1)
@@ -370,7 +370,7 @@ def test_where_one_program_deletes_an_item_its_container_is_shown(pool: Pool) ->
     assert answers == tuple(f"afterwards self.log[0]['to'] = {value}" for value in ("{'name': 'bob'}", "{}"))
 
 
-def test_limits_in_attributes_deep_results_and_dates_tell_programs_apart(pool: Pool) -> None:
+def test_limits_in_attributes_deep_results_and_dates_distinguish_programs(pool: Pool) -> None:
     edits = (("cents > self.cents", "cents >= self.cents"), ('= "bob"', '= "cy"'), ("days=1", "days=2"))
     for old, new in edits:
         base, other = codes(pool, (old, new))
@@ -391,7 +391,7 @@ def test_a_call_that_only_waits_a_moment_ends(pool: Pool) -> None:
     assert waiting == base
 
 
-def test_generators_answer_with_what_they_yield(pool: Pool) -> None:
+def test_the_result_of_a_generator_is_its_items(pool: Pool) -> None:
     base, other = codes(pool, ("n -= 1", "n -= 1 + (n > 5)"))
     assert base != other
 
@@ -519,7 +519,7 @@ def test_an_object_that_cannot_be_read_yet_does_not_hide_all_other_answers(tmp_p
     assert found.changed(1, "p")[0] > 0
 
 
-def test_what_a_call_prints_tells_programs_apart(tmp_path: Path) -> None:
+def test_printed_text_distinguishes_programs(tmp_path: Path) -> None:
     """Of programs that print, no distinguishing input was found, and each repair counted as a behaviour of its own."""
     program = "def greet(name):\n    print('Hello', name)\n"
     tests = "from m import greet\n\n\ndef test_greet(capsys):\n    greet('Ann')\n    assert capsys.readouterr().out\n"

@@ -125,7 +125,7 @@ def record(number: int, *, when: str = "after", ways: str = "", status: str = ""
     return {"status": status or wanted, "failure": failure}
 
 
-def test_what_they_must_be() -> None:
+def test_required_outcomes_of_canary_tests() -> None:
     check_canary([record(number) for number in range(3)], SECRET, "after")
     for broken, words in (
         (None, "did not run"),

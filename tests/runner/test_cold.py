@@ -344,7 +344,7 @@ def test_a_test_that_only_computes_for_long_has_its_own_result_and_each_test_run
 
 
 @pytest.mark.thorough
-def test_tests_that_stand_where_another_one_hangs_are_ended_early(cold: Cold) -> None:
+def test_tests_in_the_function_where_another_one_hangs_are_ended_early(cold: Cold) -> None:
     test = "from lib import compute\ndef test_a(): compute(600)\ndef test_b(): compute(500)\ndef test_c(): pass\n"
     check = cold({"lib.py": COMPUTE, "test_x.py": test}, Ask(timeout=60, computing=0.5))
     assert [case.status.value for case in check.cases.values()] == ["error", "error", "passed"]
@@ -394,7 +394,7 @@ def test_too_many_crashes_end_the_check(cold: Cold) -> None:
         ],
     ),
 )
-def test_whatever_a_test_does_to_its_process_is_survived(cold: Cold, body: str) -> None:
+def test_the_run_survives_tests_that_end_or_break_their_process(cold: Cold, body: str) -> None:
     began = time.monotonic()
     check = cold({"test_x.py": f"def test_a():\n    {body}\ndef test_b():\n    y = 2\n    assert y == 3\n"})
     assert time.monotonic() - began < 25
@@ -443,7 +443,9 @@ def test_forged_results_are_refused(cold: Cold) -> None:
         ],
     ),
 )
-def test_no_verdict_is_an_error_with_pytests_own_line(cold: Cold, files: dict[str, str], message: str) -> None:
+def test_a_run_without_verdict_is_an_error_with_pytests_message(
+    cold: Cold, files: dict[str, str], message: str
+) -> None:
     with pytest.raises(CriticError, match=message):
         cold({"test_x.py": "def test_a(): pass\n", **files})
 
@@ -451,12 +453,12 @@ def test_no_verdict_is_an_error_with_pytests_own_line(cold: Cold, files: dict[st
 LATE = {"conftest.py": "def pytest_unconfigure(): raise ValueError('too late')\n"}
 
 
-def test_pytest_crashing_after_passing_tests_is_no_verdict(cold: Cold) -> None:
+def test_pytest_crashing_after_passing_tests_gives_no_verdict(cold: Cold) -> None:
     with pytest.raises(CriticError, match=r"crashed after the last test \(exit code 1\): ValueError: too late"):
         cold({"test_x.py": "def test_a(): pass\n", **LATE})
 
 
-def test_an_exit_code_that_says_failed_without_a_failing_test_is_no_verdict(cold: Cold) -> None:
+def test_a_failing_exit_code_without_a_failing_test_gives_no_verdict(cold: Cold) -> None:
     conftest = "def pytest_sessionfinish(session): session.exitstatus = 1\n"
     with pytest.raises(CriticError, match="exited 1 although no test failed"):
         cold({"conftest.py": conftest, "test_x.py": "def test_a(): pass\n"})
@@ -468,7 +470,7 @@ def test_failures_count_although_pytest_crashes_after_them(cold: Cold) -> None:
     assert check.notes == ("pytest crashed after the last test (exit code 1): ValueError: too late",)
 
 
-def test_modules_that_end_while_they_are_listed_are_no_crash(cold: Cold) -> None:
+def test_modules_that_vanish_while_they_are_listed_cause_no_crash(cold: Cold) -> None:
     """As with jinja2's ModuleLoader, whose modules leave `sys.modules` whenever Python collects garbage."""
     growing = "lambda phase, info: sys.modules.setdefault(f'late{len(sys.modules)}', sys)"
     test = f"import gc, sys\ndef test_a():\n    gc.callbacks.append({growing})\n    gc.set_threshold(5)\n"
@@ -482,7 +484,7 @@ def test_a_failure_keeps_its_message_on_a_busy_machine(cold: Cold) -> None:
     assert failure(check, "test_x.py::test_a").message == "Slow: slowly told"
 
 
-def test_modules_that_have_ended_are_no_crash(cold: Cold) -> None:
+def test_vanished_modules_cause_no_crash(cold: Cold) -> None:
     """As with jinja2's ModuleLoader, which leaves weak references to its modules in `sys.modules`."""
     test = "import sys, types, weakref\ndef test_a(): sys.modules['late'] = weakref.proxy(types.ModuleType('late'))\n"
     assert cold({"test_x.py": test}).notes == ()
@@ -560,7 +562,7 @@ def test_a_program_that_a_test_starts_runs_as_ever_and_is_covered(cold: Cold, st
     assert check.coverage["test_x.py::test_1"]["prog.py"] == {1, 2}
 
 
-def test_coverage_without_what_describes_a_failure(cold: Cold) -> None:
+def test_coverage_excludes_methods_that_only_describe_a_failure(cold: Cold) -> None:
     """Only failing tests execute `__repr__` to be described: it was the most suspicious code of a real project."""
     files = {
         "lib.py": "class A:\n    def __init__(self):\n        self.n = 1\n\n    def __repr__(self): return 'A'\n",
@@ -643,7 +645,7 @@ def test_a():
 """
 
 
-def test_it_stands_where_python_m_pytest_stands(cold: Cold, tmp_path: Path) -> None:
+def test_working_folder_and_path_are_those_of_python_m_pytest(cold: Cold, tmp_path: Path) -> None:
     cold({"tests/test_x.py": PLACE})
     ours = (tmp_path / "facts").read_text()
     subprocess.run((sys.executable, "-m", "pytest"), cwd=tmp_path, check=True, capture_output=True, timeout=60)
@@ -671,7 +673,7 @@ def test_a_project_below_the_top_of_its_repository(cold: Cold) -> None:
     assert [frame.path for frame in failure(check, case.id).frames] == ["apps/one/tests/test_x.py", "apps/one/lib.py"]
 
 
-def test_nothing_is_written_but_what_pytest_writes(cold: Cold, tmp_path: Path) -> None:
+def test_only_files_of_pytest_itself_are_written(cold: Cold, tmp_path: Path) -> None:
     cold({"test_x.py": "def test_a(): pass\n", "pytest.ini": "[pytest]\naddopts = -p no:cacheprovider\n"})
     assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"test_x.py", "pytest.ini"}
 

@@ -239,7 +239,7 @@ MAIN = ("wrong value", "right value", "exception", "skip", "sys.exit", "warning"
 
 
 @pytest.mark.parametrize("name", few(BODIES, *MAIN, "state left"))
-def test_a_pytest_that_has_started_and_direct_calls_speak_as_a_cold_one(around: Around, name: str) -> None:
+def test_started_pytest_and_direct_calls_have_the_results_of_a_cold_run(around: Around, name: str) -> None:
     cold, hot, warm = around.cold(BODIES[name]), around.judged(BODIES[name]), around.judged(BODIES[name], "warm")
     assert dict(hot.statuses) == dict(cold)
     assert hot.plausible == (not any(status.bad for status in cold.values()))

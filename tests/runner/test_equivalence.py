@@ -112,12 +112,12 @@ def test_without_time_nothing_is_compared(compare: Compare) -> None:
     assert set(found.unknown.values()) == {"not compared: the time for comparisons is used up"}
 
 
-def test_where_no_test_was_run_none_is_said_to_fail(compare: Compare) -> None:
+def test_without_a_test_run_no_test_is_reported_as_failing(compare: Compare) -> None:
     found = compare(AFTER, {}, 100.0)
     assert set(found.unknown.values()) == {"not compared: no test was run, so there are no calls to compare"}
 
 
-def test_calls_are_compared_by_what_they_return_where_they_cannot_be_repeated(tmp_path: Path) -> None:
+def test_calls_that_cannot_be_repeated_are_compared_by_their_results(tmp_path: Path) -> None:
     """A copy may crash, or take very long: sqlparse's tokens refer to the whole statement."""
     tests = "from m import Token, first\n\n\ndef test_first():\n    assert first([Token()]) and first([]) is None\n"
     top = make_repo(tmp_path / "p", {"m.py": UNCOPIED, "test_m.py": tests})
@@ -194,7 +194,7 @@ CAUGHT = "try:\n    x = f()\n{0}except ValueError:\n    x = 2\n{1}"
         pytest.param(CLICKED, CLICKED.replace("Returns", "Return"), set(), id="a-word-like-the-name-of-such-a-module"),
     ],
 )
-def test_what_changes_is_never_taken_for_the_same(before: str, after: str, changed: set[str]) -> None:
+def test_changed_behaviour_is_never_taken_for_equal(before: str, after: str, changed: set[str]) -> None:
     assert FileEdit.between(before.encode(), after.encode()).changed == changed
 
 
@@ -211,7 +211,7 @@ BUSY = """def busy(numbers):
 
 
 @pytest.mark.thorough
-def test_tests_that_take_too_long_when_they_are_traced_do_not_spoil_what_the_others_show(tmp_path: Path) -> None:
+def test_tests_that_are_too_slow_when_traced_do_not_spoil_the_records_of_others(tmp_path: Path) -> None:
     """Each line of a loop takes ten times as long: sqlparse has tests with huge statements."""
     tests = "from m import busy\n\n\ndef test_few():\n    assert busy([1, -2]) == 1 and busy([10 ** 10]) is None\n\n\n"
     tests += "def test_many():\n    assert all(busy(range(10 ** 5)) for _ in range(200))\n"
@@ -281,7 +281,7 @@ def test_statements_that_only_moved_need_no_test(tmp_path: Path, result: str, eq
     assert not found.unknown
 
 
-def test_what_differs_in_causes_only_is_not_run(tmp_path: Path) -> None:
+def test_code_that_differs_only_in_causes_is_not_run(tmp_path: Path) -> None:
     """In prettytable, one of 214 repeated calls had another result by chance, and the repair was left out."""
     tests = "from m import double\n\n\ndef test_double():\n    assert double(0) in (0, 1)\n"
     before = UNTESTED.format("x + x")

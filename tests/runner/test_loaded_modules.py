@@ -80,7 +80,7 @@ def test_itself():
     ],
     ids=["a plain install is imported", "a finder leads to the original", "a test rewrites the patched file"],
 )
-def test_what_is_not_the_patched_code_is_no_result(  # noqa: PLR0917
+def test_tests_of_unpatched_code_give_no_result(  # noqa: PLR0917
     tmp_path: Path,
     this_python: Interpreter,
     monkeypatch: pytest.MonkeyPatch,

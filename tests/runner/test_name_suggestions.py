@@ -72,7 +72,7 @@ def test_the_nearest_parameter() -> None:
     assert misspelt(caught.value, sys._getframe()) == ("nmae", ["name"])
 
 
-def test_an_object_that_cannot_be_asked_says_nothing() -> None:
+def test_an_object_whose_methods_raise_gives_no_suggestions() -> None:
     class Odd:
         def __dir__(self) -> list[str]:
             raise RuntimeError

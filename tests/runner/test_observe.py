@@ -64,7 +64,7 @@ def test_only_the_files_that_are_named_are_loaded(tmp_path: Path) -> None:
         assert not pool.broken
 
 
-def test_a_test_that_was_not_observed_is_not_asked(tmp_path: Path) -> None:
+def test_a_test_that_was_not_observed_is_not_run(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "p", FILES)
     place, config = locate([top], top), Config(python=sys.executable)
     python = interpreter(place, config, {})
@@ -85,7 +85,7 @@ def test_a_file_named_pytest_ini_at_the_top_does_not_keep_the_pool_from_starting
 
 
 @pytest.mark.thorough
-def test_what_was_watched_counts_although_the_time_ends_in_a_slow_test(tmp_path: Path) -> None:
+def test_records_count_even_if_the_time_ends_in_a_slow_test(tmp_path: Path) -> None:
     slow = "\n\ndef test_slow():\n    for n in range(10**8):\n        f(n)\n    assert f(1) == 3\n"
     top = make_repo(tmp_path / "p", {**FILES, "test_a.py": FILES["test_a.py"] + slow})
     place, config = locate([top], top), Config(python=sys.executable)

@@ -135,7 +135,7 @@ def test_candidates_are_pulled_only_when_a_worker_is_free(opened: Pool) -> None:
     assert judge(opened, "return 1 * 1").plausible
 
 
-def test_a_plan_that_is_over_gives_up_what_is_still_running(opened: Pool) -> None:
+def test_a_plan_whose_time_is_over_gives_up_running_candidates(opened: Pool) -> None:
     endless = Candidate(1, {"mod.py": MODULE.replace("return 1", "while True: pass").encode()})
     assert list(opened.judge([endless], Plan(ends=time.monotonic() + 0.2))) == []
     assert judge(opened, "return 1 * 1").plausible

@@ -40,6 +40,6 @@ def test_a_slow_failing_test_is_not_traced_if_others_are_fast() -> None:
     assert to_watch(["t.py::dear"], seconds) == ["t.py::dear"]
 
 
-def test_no_more_failing_tests_are_watched_than_say_something() -> None:
+def test_only_as_many_failing_tests_are_watched_as_are_informative() -> None:
     assert len(to_watch([f"t.py::t{number}" for number in range(90)], dict.fromkeys((), 0.0))) == 10
     assert len(to_watch([f"t.py::t{number}" for number in range(90)], {f"t.py::t{n}": 0.0 for n in range(90)})) == 40
