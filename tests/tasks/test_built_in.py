@@ -78,7 +78,7 @@ def test_types_with_a_real_pyright(tmp_path: Path, checker: str) -> None:
         ({"pyproject.toml": "[tool.pyright]\n\n[tool.mypy]\nstrict = true\n"}, ("mypy", ".")),
     ],
 )
-def test_types_asks_the_checker_that_the_project_is_set_up_for(
+def test_types_uses_the_checker_that_the_project_configures(
     tmp_path: Path, files: dict[str, str], run: Sequence[str]
 ) -> None:
     place = locate([make_repo(tmp_path / "order", {"order.py": TYPED, **files})], tmp_path)
@@ -170,7 +170,7 @@ EMPTY_BELOW_ONE = RENAMED.replace("    return found", "    return found[: max(co
 
 
 @pytest.mark.thorough
-def test_a_green_improvement_that_changes_what_no_test_asks_is_refused(tmp_path: Path) -> None:
+def test_a_green_improvement_that_changes_untested_results_is_refused(tmp_path: Path) -> None:
     """Instructor's own example turned fibonacci(-1) from [0] into []."""
     top = make_repo(tmp_path / "fib", {"fib.py": FIB, "test_fib.py": FIB_TESTS})
     versions = iter([EMPTY_BELOW_ONE, RENAMED])

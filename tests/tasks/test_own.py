@@ -58,7 +58,7 @@ def test_a_toml_task_writes_a_text_that_its_gate_holds_to(story: Path) -> None:
     assert "34 characters, at most 20" in second
 
 
-def test_what_a_task_is_given_is_protected(story: Path) -> None:
+def test_files_given_to_a_task_are_protected(story: Path) -> None:
     both = block("headline.txt", "", "Fox, dog") + block("story.txt", STORY.strip(), "Fox, dog")
     result, _ = with_model(story, [both], "fix", "--task", "headline.toml", "--max-requests", "1")
     assert result.code == 1
@@ -98,7 +98,7 @@ def test_the_environment_names_a_task_and_a_flag_goes_before_it(tmp_path: Path) 
 
 
 @pytest.mark.thorough
-def test_fix_asks_what_it_always_asked(tmp_path: Path) -> None:
+def test_requests_of_fix_are_unchanged(tmp_path: Path) -> None:
     prompts = []
     for name, more in (("plain", ()), ("named", ("--task", "fix"))):
         top = make_repo(tmp_path / name, {"order.py": ORDER, "test_order.py": TESTS})
@@ -189,7 +189,7 @@ def test_a_task_without_gates_runs_none_but_its_own(
     assert config.protect == ("a.txt",)
 
 
-def test_what_the_user_sets_goes_before_what_a_task_sets(tmp_path: Path) -> None:
+def test_settings_of_the_user_override_those_of_a_task(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.coderefine]\nmax-complexity = 4\ncriteria = { mine = "Short." }\n')
     task = Task("t", settings={"max-complexity": 6, "max-requests": 3, "criteria": {"readability": True}})
     config = load(tmp_path, {}, {}, task)
