@@ -130,7 +130,7 @@ def test_a_refused_path_is_recorded_but_never_laid_out(journal: Journal, path: s
     assert journal.commit(1) is None
 
 
-def test_a_torn_last_line_is_a_crash_and_the_next_record_goes_on(journal: Journal) -> None:
+def test_a_torn_last_line_is_ignored_and_the_next_record_begins_a_new_one(journal: Journal) -> None:
     journal.attempt(BASELINE)
     whole = lines(journal).read_bytes()
     for cut in (1, 9, len(whole) // 2, len(whole) - 1):
@@ -242,7 +242,7 @@ def test_a_linked_worktree_shares_the_runs_not_the_lock(repository: Repository) 
 
 
 @pytest.mark.skipif(os.getuid() == 0 and not Path("/dev/full").exists(), reason="no /dev/full")
-def test_a_disk_that_is_full_is_one_clear_line(journal: Journal) -> None:
+def test_a_full_disk_is_reported_in_one_line(journal: Journal) -> None:
     lines(journal).symlink_to("/dev/full")
     with pytest.raises(JournalError, match=r"cannot be written .*No space left on device"):
         journal.attempt(BASELINE)

@@ -71,7 +71,7 @@ def test_a_line_that_is_as_in_head_undoes_uncommitted_work(top: Path) -> None:
     assert remark(top, "total - fee", "total + fee", edited) == UNCOMMITTED
 
 
-def test_what_is_staged_counts_not_what_lies_in_the_tree(top: Path) -> None:
+def test_staged_content_counts_and_not_that_of_the_tree(top: Path) -> None:
     """The tree is as in HEAD; the hook judges what is staged."""
     staged = FAULTY.replace("total + fee", "total - fee")
     found = changes(top, "fee.py", staged.encode())
