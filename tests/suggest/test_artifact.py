@@ -51,7 +51,7 @@ GOOD = Bundle("a" * 40, "b" * 40, "x", "y", DIFF, True, (ONE,), (LEFT,), VERDICT
 Json = dict[str, Any]
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
+def test_a_written_bundle_can_be_read(tmp_path: Path) -> None:
     (tmp_path / NAME).write_text(dump(GOOD))
     assert read(tmp_path) == GOOD
 
@@ -171,7 +171,7 @@ def mailed(folder: Path, message: str = "What it does.", patch: str = DIFF, afte
     return checked_file(folder, DIFF)
 
 
-def test_a_patch_file_is_advertised_only_when_it_holds_the_patch_and_nothing_else(tmp_path: Path) -> None:
+def test_a_patch_file_is_recommended_only_if_it_contains_exactly_the_patch(tmp_path: Path) -> None:
     assert mailed(tmp_path) == hashlib.sha256((tmp_path / PATCH).read_bytes()).hexdigest()
     other = DIFF.replace("src/a.py", ".github/workflows/ci.yml")
     assert mailed(tmp_path, patch=other) == ""
@@ -194,7 +194,7 @@ def test_no_bundle_at_all(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder", "nothing"])
-def test_no_ordinary_file(kind: str, tmp_path: Path) -> None:
+def test_something_other_than_a_regular_file_is_refused(kind: str, tmp_path: Path) -> None:
     if kind == "link":
         (tmp_path / "real").write_text(dump(GOOD))
         (tmp_path / NAME).symlink_to(tmp_path / "real")
@@ -219,7 +219,7 @@ def test_words_from_a_repository_do_not_act(text: str) -> None:
     assert text.strip("` ") not in outside.replace("\n</details>\n", "").replace("<!-- coderefine:summary -->", "", 1)
 
 
-def test_a_fence_is_longer_than_what_it_holds() -> None:
+def test_a_fence_is_longer_than_any_fence_inside() -> None:
     body = remark(replace(ONE, new=("x = '```suggestion'", "````")))
     assert "`````suggestion\nx" in body
 

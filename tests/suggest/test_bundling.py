@@ -75,7 +75,7 @@ CASES: dict[str, tuple[dict[str, str | bytes], list[tuple[int, int]]]] = {
     "name",
     few(CASES, "nothing wrong"),
 )
-def test_what_is_suggested_leaves_all_tests_green(name: str, tmp_path: Path) -> None:
+def test_suggestions_leave_all_tests_green(name: str, tmp_path: Path) -> None:
     change, places = CASES[name]
     bundle = suggested(tmp_path / "r", tmp_path / "out", change)
     assert [(one.first, one.last) for one in bundle.suggestions] == places

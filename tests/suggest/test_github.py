@@ -65,7 +65,7 @@ def test_one_review_one_summary_one_check_run_then_silence(fake: Fake) -> None:
     [suggestion(20, "line 20"), suggestion(8, "line 8", last=38), suggestion(5, "other"), replace(FIVE, path="b.py")],
     ids=["outside the diff", "over two hunks", "reads otherwise", "no such file"],
 )
-def test_what_github_would_refuse_is_not_sent(lost: Suggestion, fake: Fake) -> None:
+def test_suggestions_that_github_would_refuse_are_not_sent(lost: Suggestion, fake: Fake) -> None:
     publish(fake, bundle(fake, FIVE, lost))
     assert len(fake.comments) == 1
     assert not [one for one in fake.log if one[2] == 422]
@@ -85,7 +85,7 @@ def test_the_fake_itself_refuses_a_range_over_two_hunks(fake: Fake) -> None:
     assert status == 422
 
 
-def test_after_a_push_what_moved_stays_and_what_is_stale_goes(fake: Fake) -> None:
+def test_after_a_push_moved_comments_stay_and_stale_ones_are_removed(fake: Fake) -> None:
     publish(fake, bundle(fake, FIVE, FORTY))
     kept = fake.comments[0]["id"]
     text = (fake.top / "a.py").read_text().replace("forty\n", "line 40\n")
@@ -184,7 +184,7 @@ def test_a_passing_fault_costs_nothing_and_doubles_nothing(fault: Fault, fake: F
     assert (len(fake.comments), len(fake.notes), len(fake.runs)) == (2, 1, 1)
 
 
-def test_a_fault_that_stays_is_an_error_that_says_so(fake: Fake) -> None:
+def test_a_permanent_fault_is_an_error_with_its_reason(fake: Fake) -> None:
     fake.faults = [Fault("GET", r"/pulls/1$", 500) for _ in range(9)]
     with pytest.raises(PublishError, match=r"500 .* gave up"):
         publish(fake, bundle(fake, FIVE))
@@ -201,7 +201,7 @@ def test_a_rate_limit_of_an_hour_is_not_waited_for(fake: Fake) -> None:
     [(REVIEWS, (0, 1, 1)), (NOTES, (1, 0, 1)), (RUNS, (1, 1, 0))],
     ids=["review", "summary", "check run"],
 )
-def test_what_the_token_may_not_do_is_left_out_and_reported(path: str, left: tuple[int, int, int], fake: Fake) -> None:
+def test_posts_without_permission_are_left_out_and_reported(path: str, left: tuple[int, int, int], fake: Fake) -> None:
     fake.faults = [Fault("POST", path, 403, message="Resource not accessible by integration")]
     assert "not accessible" in publish(fake, bundle(fake, FIVE))
     assert (len(fake.comments), len(fake.notes), len(fake.runs)) == left
@@ -223,7 +223,7 @@ def test_a_review_that_is_refused_is_posted_one_by_one_and_counted_honestly(refu
     assert ("suggested" in result) == bool(refused)
 
 
-def test_what_is_not_posted_inline_is_not_reported_as_posted(fake: Fake) -> None:
+def test_suggestions_that_are_not_inline_are_not_reported_as_posted(fake: Fake) -> None:
     publish(fake, bundle(fake, FIVE, suggestion(20, "line 20")))
     assert "1 of its pieces passes alone" in fake.notes[0]["body"]
     publish(fake, bundle(fake, suggestion(20, "line 20")))
@@ -276,7 +276,7 @@ def test_a_foreign_artifact_vouches_for_nothing(fake: Fake) -> None:
 
 
 @pytest.mark.parametrize("sign", ["\x1b[201~", "\r", "\u202e", "\x00", "\x7f"])
-def test_a_patch_that_does_not_look_as_it_is_is_not_offered_for_pasting(sign: str, fake: Fake) -> None:
+def test_a_patch_with_invisible_characters_is_not_shown_for_pasting(sign: str, fake: Fake) -> None:
     what = replace(bundle(fake), patch=f"+x = 1 # {sign}\n")
     text = summary(what, "gh pr checkout 7")
     assert sign not in text
@@ -284,7 +284,7 @@ def test_a_patch_that_does_not_look_as_it_is_is_not_offered_for_pasting(sign: st
     assert "git apply <<" in summary(bundle(fake), "gh pr checkout 7")
 
 
-def test_the_end_of_the_command_cannot_stand_in_the_patch(fake: Fake) -> None:
+def test_the_patch_cannot_contain_the_end_of_the_command(fake: Fake) -> None:
     text = summary(replace(bundle(fake), patch="+x\nEND_0\nrm -rf ~\n```\n"), "gh pr checkout 7")
     end = text.split("git apply <<'")[1].split("'")[0]
     assert text.count(f"\n{end}\n") == 1
@@ -351,7 +351,7 @@ def test_300_files_and_3000_lines(fake: Fake) -> None:
     assert len(fake.log) < 15
 
 
-def test_a_file_whose_diff_github_does_not_tell_has_no_remark(fake: Fake) -> None:
+def test_a_file_without_a_diff_on_github_has_no_remark(fake: Fake) -> None:
     """Diffs of thousands of lines come without `patch`; the summary still has the whole."""
     write(fake.top, {"a.py": BODY.replace("line 5\n", "five\n") + "x = 1\n" * 3000})
     git(fake.top, "commit", "-qam", "much")

@@ -52,7 +52,7 @@ def test_a_verdict_is_one_commit_status(found: str, state: str, *, distrust: boo
     assert (status["name"], status["state"], status["description"]) == (VERDICT, state, "as decided")
 
 
-def test_what_is_stale_goes_and_what_was_answered_is_resolved(fake: Fake) -> None:
+def test_stale_comments_are_removed_and_answered_ones_resolved(fake: Fake) -> None:
     other = replace(ONE, new=("C",))
     publish(fake, replace(GOOD, suggestions=(ONE, other)))
     fake.talks[0]["notes"].append({"id": 99, "body": "why?", "author": {"username": "ann"}})
@@ -79,7 +79,7 @@ def test_nothing_on_a_merge_request_that_moved_on(how: dict[str, str], fake: Fak
     assert fake.writes == []
 
 
-def test_a_refusal_is_an_error_that_says_so(fake: Fake) -> None:
+def test_a_refusal_is_an_error_with_its_reason(fake: Fake) -> None:
     with pytest.raises(PublishError, match="GitLab refused"):
         GitLab(client("t", fake.url).projects.get("8", lazy=True), 1).publish(GOOD)
 
@@ -119,7 +119,7 @@ def test_a_passing_fault_costs_nothing_and_doubles_nothing(fault: Fault, fake: F
     assert (len(fake.talks), len(fake.notes), fake.faults) == (1, 1, [])
 
 
-def test_a_fault_that_stays_is_an_error_that_says_so(fake: Fake) -> None:
+def test_a_permanent_fault_is_an_error_with_its_reason(fake: Fake) -> None:
     fake.faults = [Fault("GET", r"/merge_requests/1$", 500) for _ in range(4)]
     with pytest.raises(PublishError, match="500"):
         publish(fake, GOOD)
@@ -130,7 +130,7 @@ def test_a_fault_that_stays_is_an_error_that_says_so(fake: Fake) -> None:
     ("path", "left"), [(r"/discussions$", (0, 1)), (r"/notes$", (1, 0))], ids=["suggestion", "summary"]
 )
 @pytest.mark.parametrize("status", [400, 403, 422])
-def test_what_gitlab_refuses_is_left_out_and_reported(
+def test_suggestions_that_gitlab_refuses_are_left_out_and_reported(
     path: str, left: tuple[int, int], status: int, fake: Fake
 ) -> None:
     fake.faults = [Fault("POST", path, status, message="no")]
@@ -163,7 +163,7 @@ def test_every_page_is_read(fake: Fake) -> None:
     assert len(fake.writes) == writes
 
 
-def test_after_a_push_what_moved_along_stays_and_what_is_outdated_is_posted_anew(fake: Fake) -> None:
+def test_after_a_push_moved_comments_stay_and_outdated_ones_are_posted_anew(fake: Fake) -> None:
     other = replace(ONE, new=("C",))
     publish(fake, replace(GOOD, suggestions=(ONE, other)))
     ids = [talk["id"] for talk in fake.talks]

@@ -80,7 +80,7 @@ def test_a_suggestion_a_summary_a_check_run_and_nothing_twice(pull: Fake) -> Non
 
 
 @pytest.mark.thorough
-def test_what_was_accepted_is_taken_back(pull: Fake) -> None:
+def test_accepted_suggestions_are_removed(pull: Fake) -> None:
     suggest(pull)
     (comment,) = pull.comments
     pull.accept(comment)
@@ -92,7 +92,7 @@ def test_what_was_accepted_is_taken_back(pull: Fake) -> None:
     assert not [one for one in pull.log if one[2] == 422]
 
 
-def test_what_is_suggested_is_proved_by_all_tests(proved: Path, tmp_path: Path) -> None:
+def test_suggestions_are_proved_by_all_tests(proved: Path, tmp_path: Path) -> None:
     """`fast-proof` is ignored, because what is posted is not reviewed."""
     top = Path(shutil.copytree(proved / "r", tmp_path / "r", symlinks=True))
     write(top, {"pyproject.toml": "[tool.coderefine]\nfast-proof = true\nsearch = false\n"})
@@ -130,7 +130,7 @@ def test_the_artifact_of_one_run_is_posted_by_another(proved: Path, pull: Fake, 
     assert green(pull.top)
 
 
-def test_what_is_posted_already_is_not_posted_again(proved: Path, pull: Fake, tmp_path: Path) -> None:
+def test_existing_comments_are_not_posted_again(proved: Path, pull: Fake, tmp_path: Path) -> None:
     env = {"GITHUB_TOKEN": "t", "GITHUB_API_URL": pull.url, "GITHUB_WRITE_PACE": "0"}
     post = ("suggest", "--from", str(proved / "out"), "--repo", "o/r", "--pull", "1")
     assert coderefine(*post, cwd=tmp_path, env=env).code == 0
@@ -245,7 +245,7 @@ def test_push(pull: Fake, remote: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("remote")
-def test_what_is_pushed_takes_back_what_was_suggested(pull: Fake) -> None:
+def test_a_push_removes_the_suggestions(pull: Fake) -> None:
     suggest(pull)
     assert (len(pull.comments), len(pull.notes)) == (1, 1)
 
