@@ -30,7 +30,7 @@ def test_requests_are_counted_before_they_leave() -> None:
     ("used", "prompt", "reply", "granted"),
     [(0, 100, 500, 500), (0, 500, 8192, 500), (400, 88, 8192, 512), (0, 990, 10, 10)],
 )
-def test_the_reply_gets_what_is_left_of_the_tokens(used: int, prompt: int, reply: int, granted: int) -> None:
+def test_the_reply_is_limited_to_the_remaining_tokens(used: int, prompt: int, reply: int, granted: int) -> None:
     budget = Budget(Limits(tokens=1000))
     budget.settle(Cost(prompt_tokens=used))
     if granted < 512 and reply > 512:

@@ -132,7 +132,7 @@ def test_transport_budget_is_bounded() -> None:
     assert len(it.server.requests) == 3
 
 
-def test_connection_refused_says_where() -> None:
+def test_connection_refused_names_the_address() -> None:
     with LlmServer(["x"]) as server:
         url = server.url
     with (
@@ -262,7 +262,7 @@ def test_an_endless_stream_is_given_up() -> None:
         it.client.ask(ASKED)
 
 
-def test_structured_output_is_asked_for() -> None:
+def test_structured_output_is_requested() -> None:
     with line(["{}"]) as it:
         it.client.ask(ModelRequest("critique", (Message("user", "x"),), schema=record("thing", a={"type": "string"})))
         sent = it.server.requests[0].body["response_format"]
@@ -313,7 +313,7 @@ def test_replay_never_sends() -> None:
         assert second.server.requests == []
 
 
-def test_what_decides_the_answer_decides_the_key() -> None:
+def test_the_key_depends_on_everything_that_affects_the_answer() -> None:
     variants = (
         ASKED,
         replace(ASKED, temperature=0.3),
@@ -377,7 +377,7 @@ def test_models_are_listed_for_doctor() -> None:
         assert it.client.models() == ("scripted",)
 
 
-def test_show_sees_what_is_sent() -> None:
+def test_show_gets_the_sent_request() -> None:
     seen: list[ModelRequest] = []
     with line(["x"], show=seen.append) as it:
         it.client.ask(ASKED)
@@ -472,7 +472,7 @@ def dear(_model: str, _url: str | None, prompt: int, completion: int, _cached: i
 
 
 @STREAMS
-def test_a_slow_model_is_waited_for_and_never_asked_twice(stream: bool) -> None:
+def test_a_slow_model_gets_time_and_no_second_request(stream: bool) -> None:
     config = Config(stream=stream, request_timeout=0.3)
     with line([Reply("late", delay=1.0)], config) as it:
         with pytest.raises(ModelError, match=r"did not answer within 0\.3 s; request-timeout allows more"):

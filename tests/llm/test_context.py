@@ -80,7 +80,7 @@ def test_src_layout_and_a_project_below_the_top() -> None:
     assert "mono/src/shop/cart.py" in context.shown
 
 
-def test_the_failing_test_comes_with_what_it_uses_of_its_file() -> None:
+def test_the_failing_test_is_shown_with_the_code_of_its_file_that_it_uses() -> None:
     tests = show(FILES, [failing("tests/test_cart.py::test_total[1-a::b]")]).tests
     assert "def test_total(cart)" in tests
     assert "def cart()" in tests
@@ -126,7 +126,7 @@ def test_a_frame_shows_its_line() -> None:
     )
 
 
-def test_what_may_not_be_written_is_not_shown_as_code() -> None:
+def test_protected_files_are_not_shown_as_code() -> None:
     frame = Frame("vendor/lib.py", 1, "f")
     context = show(
         {**FILES, "vendor/lib.py": "SECRET = 1\n"}, [failing("tests/test_cart.py::test_total", frames=(frame,))]
@@ -182,7 +182,7 @@ def test_one_of_each_kind_comes_first_and_only_their_source_is_shown() -> None:
     assert context.tests.count("def test_") == 4
 
 
-def test_what_changes_from_run_to_run_is_taken_out() -> None:
+def test_text_that_changes_from_run_to_run_is_removed() -> None:
     def evidence_with(address: str, folder: str, seconds: str) -> str:
         message = f"<Cart object at 0x{address}> in {folder}/test_total0/cart.json, {TOP}/shop/cart.py"
         return show(
@@ -280,7 +280,7 @@ def test_fixtures_of_conftest_files_are_shown_as_pytest_finds_them() -> None:
         assert absent not in shown
 
 
-def test_fixtures_asked_for_by_name_in_a_decorator_are_shown() -> None:
+def test_fixtures_requested_by_name_in_a_decorator_are_shown() -> None:
     test = '@pytest.mark.usefixtures("database")\ndef test_it():\n    assert total() == 3\n'
     files = {
         "shop.py": "def total():\n    return 1\n",
@@ -313,7 +313,7 @@ def place(text: str, name: str) -> int:
     return text[: text.index(f"def {name}(")].count("\n") + 1
 
 
-def test_code_is_chosen_by_what_the_failing_tests_executed_not_by_imports() -> None:
+def test_code_is_chosen_by_the_execution_of_the_failing_tests_not_by_imports() -> None:
     filler = "".join(function(f"f{n}", 20) for n in range(30))
     deep = "LIMITS = {'a': 3}\n\n\ndef check(x):\n    if x:\n        return LIMITS[x]\n    return 0\n\n\n"
     files = {**FILES, "shop/cart.py": filler + function("total", 3), "shop/deep/rules.py": deep + filler}
@@ -345,7 +345,7 @@ def test_of_a_very_long_function_the_branches_that_ran_are_shown() -> None:
     assert len(context.code) < 5_500
 
 
-def test_what_tests_share_is_cut_before_the_failing_test_is() -> None:
+def test_shared_code_of_tests_is_cut_before_the_failing_test() -> None:
     shared = "\n".join(f"    assert {n} in STATE, 'fixture line {n}'" for n in range(30))
     fixtures = "".join(f"@pytest.fixture\ndef state{n}():\n{shared}\n    yield\n\n" for n in range(4))
     files = {
@@ -487,7 +487,7 @@ def test_a_short_function_comes_before_a_long_one_that_is_a_little_more_suspicio
     assert "def short(x)" in code
 
 
-def test_a_test_that_is_shown_in_part_tells_the_code_that_it_names() -> None:
+def test_a_test_that_is_shown_in_part_determines_the_shown_code_by_its_names() -> None:
     rows = "".join(f"        ({n}, 'a row of the table'),\n" for n in range(60))
     test = (
         f"from shop import cart\n\ndef test_total():\n    for n, _ in (\n{rows}    ):\n        assert cart.KNOWN[n]\n"

@@ -34,7 +34,7 @@ def test_total(n):
         (("test_price", "test_total"), ("import", "test_"), ("LEAST",)),
     ],
 )
-def test_tests_go_with_what_only_they_need(
+def test_removed_tests_take_their_unused_imports_with_them(
     names: tuple[str, ...], gone: tuple[str, ...], left: tuple[str, ...]
 ) -> None:
     text = drafted.without(DRAFT, names)
@@ -43,6 +43,6 @@ def test_tests_go_with_what_only_they_need(
     assert drafted.tests_in(text) == {"test_price", "test_total"} - set(names)
 
 
-def test_what_does_not_parse_stays() -> None:
+def test_text_that_does_not_parse_is_unchanged() -> None:
     assert drafted.without("def test_a(:\n", ("test_a",)) == "def test_a(:\n"
     assert drafted.tests_in("def test_a(:\n") == frozenset()

@@ -252,7 +252,7 @@ def test_an_empty_search_fills_an_empty_file() -> None:
         "odd separators",
     ],
 )
-def test_only_what_is_meant_changes(before: bytes, after: bytes) -> None:
+def test_only_the_intended_lines_change(before: bytes, after: bytes) -> None:
     assert edit(block("x = 1\n", "x = 2\ny = 3\n"), {"cart.py": before}) == {"cart.py": after}
 
 

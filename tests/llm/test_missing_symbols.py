@@ -50,7 +50,7 @@ def named(kind: str) -> Case:
         ("package", "ModuleNotFoundError: No module named 'bank'"),
     ],
 )
-def test_a_module_that_cannot_be_collected_shows_the_tests_that_use_what_it_lacks(kind: str, message: str) -> None:
+def test_for_a_module_that_cannot_be_collected_tests_that_use_missing_names_are_shown(kind: str, message: str) -> None:
     case = named(kind)
     context = shown(case, message)
     assert all(line in context.tests for line in uses(case))
@@ -109,7 +109,7 @@ def test_a_name_that_the_test_itself_does_not_define_is_not_taken_for_work_to_be
     assert "test_unknown" not in context.tests
 
 
-def test_of_a_place_that_no_patch_may_change_the_request_says_so() -> None:
+def test_the_request_marks_places_that_no_patch_may_change() -> None:
     """Else a model would edit it, and be refused, where only its user can add the fixture."""
     plugin = "shop_plugin.py"
     evidence = shown(named("fixture"), "fixture 'full_cart' not found", "test_full", plugin).evidence

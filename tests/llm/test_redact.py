@@ -56,7 +56,7 @@ def test_ordinary_code_is_left_alone(text: str) -> None:
     assert Redactor().clean(text) == text
 
 
-def test_the_same_secret_keeps_its_number_wherever_it_turns_up() -> None:
+def test_the_same_secret_has_the_same_number_everywhere() -> None:
     redactor = Redactor()
     assert redactor.clean('password = "hunter2abcd"') == 'password = "REDACTED_SECRET_1_"'
     assert redactor.clean("AssertionError: hunter2abcd != x") == "AssertionError: REDACTED_SECRET_1_ != x"
@@ -75,7 +75,7 @@ def test_credentials_are_known_by_their_place_and_titles_are_not() -> None:
     assert "plain-looking-token" not in sent
 
 
-def test_what_is_sent_and_what_comes_back() -> None:
+def test_secrets_are_replaced_in_requests_and_restored_in_answers() -> None:
     def echo(seen: Seen) -> Reply:
         return Reply(seen.prompt)
 

@@ -81,7 +81,7 @@ def test_an_indented_block_is_dedented_as_a_whole() -> None:
     assert parse_reply(text).blocks[0].splits == (("x = 1\n", "x = 2\n"),)
 
 
-def test_thoughts_are_no_part_of_the_reply() -> None:
+def test_reasoning_is_not_part_of_the_reply() -> None:
     assert len(parse_reply(f"<think>maybe\n{BODY}no</think>\n{PLAIN}").blocks) == 1
 
 
@@ -140,7 +140,7 @@ def _harmless(lines: list[str]) -> bool:
 
 @settings(deadline=None, database=None)
 @given(LINES.filter(_harmless), LINES.filter(_harmless))
-def test_what_is_written_is_what_is_read(search: list[str], new: list[str]) -> None:
+def test_a_written_reply_is_parsed_unchanged(search: list[str], new: list[str]) -> None:
     old, fresh = ("".join(f"{line}\n" for line in lines) for lines in (search, new))
     text = f"because\n\nsrc/a.py\n<<<<<<< SEARCH\n{old}=======\n{fresh}>>>>>>> REPLACE\n"
     (block,) = parse_reply(text).blocks

@@ -26,7 +26,7 @@ def test_one_request_brings_all_answers_and_the_prompt_is_paid_once(stream: bool
 
 
 @pytest.mark.parametrize("refuses", every(2, [True, False]))
-def test_a_server_that_gives_one_at_a_time_is_asked_side_by_side_and_remembered(refuses: bool) -> None:
+def test_a_server_that_gives_one_answer_gets_parallel_requests_and_this_is_remembered(refuses: bool) -> None:
     asked: list[float] = []
     first = 2 if refuses else 1
     """Which of the requests for one is the first of the four that are sent together."""
@@ -45,7 +45,7 @@ def test_a_server_that_gives_one_at_a_time_is_asked_side_by_side_and_remembered(
         assert all("n" not in seen.body for seen in it.server.requests[before:])
 
 
-def test_what_is_not_wanted_any_more_is_not_asked() -> None:
+def test_answers_that_are_no_longer_needed_are_not_requested() -> None:
     with line([Reply("one", more=())]) as it:
         for _ in it.client.sample(ASKED, 4):
             break

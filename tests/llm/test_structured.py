@@ -20,7 +20,7 @@ GOOD = '{"score": 3, "kind": "good", "points": ["a"]}'
     "text",
     [GOOD, f"Sure:\n```json\n{GOOD}\n```\nBye {{}}", f"<think>{{no}}</think>{GOOD}", "{not json} " + GOOD],
 )
-def test_json_is_found_in_whatever_surrounds_it(text: str) -> None:
+def test_json_is_found_inside_other_text(text: str) -> None:
     assert read(text, SCHEMA) == {"score": 3, "kind": "good", "points": ["a"]}
 
 
@@ -42,7 +42,7 @@ def test_violations_of_the_schema_are_reported(text: str, words: str) -> None:
         read(text, SCHEMA)
 
 
-def test_asked_once_more_and_no_oftener() -> None:
+def test_an_invalid_answer_is_requested_exactly_once_more() -> None:
     request = ModelRequest("critique", (Message("user", "review"),), schema=SCHEMA)
     with line(["rubbish", GOOD]) as it:
         assert ask_json(it.client, request)["score"] == 3

@@ -11,7 +11,7 @@ from coderefine.llm.transport import OpenAITransport, Server
 from tests.support.llm_server import LlmServer
 
 
-def test_time_that_is_over_before_the_request_leaves_is_no_bug_of_ours() -> None:
+def test_time_that_is_over_before_the_request_is_sent_is_not_a_bug() -> None:
     with LlmServer(["never"]) as server:
         transport = OpenAITransport(Server(server.url, "", {}), Target("m", server.url, "KEY"), stream=False)
         transport.close()
