@@ -77,7 +77,7 @@ def test_another_kind_is_taken_once_and_reported(top: Path, overlay_works: bool)
 
 
 @pytest.mark.parametrize("kind", ["overlay", "copy"])
-def test_a_kind_asked_for_by_name_is_kept(top: Path, kind: str, overlay_works: bool) -> None:
+def test_a_requested_kind_is_kept(top: Path, kind: str, overlay_works: bool) -> None:
     if kind == "overlay" and not overlay_works:
         pytest.skip("no overlay here")
     with open_views(locate([], top), kind=kind) as views:
@@ -98,14 +98,14 @@ def test_where_only_overlays_are_refused_a_copy_is_confined(top: Path, tmp_path:
     assert (isolation.kind, isolation.network_off) == ("copy", True)
 
 
-def test_doctor_receives_what_is_missing(top: Path, refusal: str) -> None:
+def test_doctor_receives_the_missing_features(top: Path, refusal: str) -> None:
     isolation = describe(locate([], top))
     assert (isolation.kind, isolation.network_off, isolation.pid_namespace) == ("copy", False, False)
     assert refusal in isolation.missing[0]
     assert len(isolation.missing) == 5
 
 
-def test_an_overlay_asked_for_by_name_is_never_replaced(top: Path, refusal: str) -> None:
+def test_a_requested_overlay_is_never_replaced(top: Path, refusal: str) -> None:
     with open_views(locate([], top), kind="overlay") as views:  # noqa: SIM117
         with pytest.raises(WorkspaceError, match=refusal), views.open():
             pass
@@ -133,7 +133,7 @@ def test_a_patch_that_cannot_be_written_is_not_taken_for_a_refusal(top: Path, ov
             assert view.isolation.startswith("overlay" if overlay_works else "copy")
 
 
-def test_no_space_for_a_view_is_one_clear_line(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_space_for_a_view_is_reported_in_one_line(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(top / "missing"))
     with pytest.raises(WorkspaceError, match="no temporary folder"), open_views(locate([], top), kind="copy"):
         pass

@@ -50,7 +50,7 @@ def test_a_view_begins_with_what_an_earlier_one_compiled(views: Views) -> None:
         assert cached(view) == {"__init__", "one", "two"}
 
 
-def test_a_patched_file_has_no_bytecode_and_is_what_runs(views: Views) -> None:
+def test_a_patched_file_has_no_bytecode_and_runs(views: Views) -> None:
     with views.open() as view:
         imported(view)
     with views.open(Patch({"pkg/one.py": b"VALUE = 3\n"})) as view:
@@ -58,7 +58,7 @@ def test_a_patched_file_has_no_bytecode_and_is_what_runs(views: Views) -> None:
         assert imported(view).startswith("3 2 ")
 
 
-def test_what_a_patched_tree_compiles_is_not_kept(views: Views) -> None:
+def test_bytecode_of_a_patched_tree_is_not_kept(views: Views) -> None:
     with views.open(Patch({"pkg/one.py": b"VALUE = 3\n"})) as view:
         imported(view)
         assert cached(view) == {"__init__", "one", "two"}

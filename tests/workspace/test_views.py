@@ -58,7 +58,7 @@ def test_the_whole_working_tree_is_there(views: Views) -> None:
         assert view.run(("./run.sh",)).text == "ran\n"
 
 
-def test_a_view_runs_where_it_says(views: Views, place: Place, kind: str) -> None:
+def test_programs_in_a_view_run_at_its_path(views: Views, place: Place, kind: str) -> None:
     with views.open() as view:
         ended = view.run((sys.executable, "-c", "import os; print(os.getcwd())"), cwd="src/pkg").text.strip()
         assert Path(ended) == view.top / "src/pkg"
@@ -107,7 +107,7 @@ def test_same_size_same_second_changes_are_undone(views: Views) -> None:
         assert view.read("untracked.py") == b"u = 1\n"
 
 
-def test_what_the_user_changes_meanwhile_is_in_the_next_view(place: Place, kind: str) -> None:
+def test_the_users_later_changes_are_in_the_next_view(place: Place, kind: str) -> None:
     with open_views(place, kind=kind) as views:
         with views.open() as view:
             assert view.read("untracked.py") == b"u = 1\n"
@@ -222,7 +222,7 @@ def test_git_works_inside_and_stays_inside(views: Views, place: Place) -> None:
     assert git(place.top, "rev-parse", "HEAD") == head
 
 
-def test_a_view_says_how_a_command_ended(views: Views) -> None:
+def test_a_view_reports_the_end_of_a_command(views: Views) -> None:
     with views.open() as view:
         assert view.run(("sh", "-c", "cat; exit 7"), stdin=b"in").returncode == 7
         assert view.run(("sh", "-c", "kill -9 $$")).returncode in (-9, 137)
