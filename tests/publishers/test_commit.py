@@ -159,7 +159,7 @@ def test_hooks_that_agree_run_in_order_and_see_the_repaired_file(repo: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["pre-commit", "commit-msg", "prepare-commit-msg"])
-def test_a_hook_that_says_no_changes_nothing(repo: Path, name: str) -> None:
+def test_a_hook_that_refuses_changes_nothing(repo: Path, name: str) -> None:
     write(repo, {"notes.txt": "staged\n"})
     git(repo, "add", "notes.txt")
     hook(repo, name, "echo 'not on my watch'; exit 1")
@@ -171,7 +171,7 @@ def test_a_hook_that_says_no_changes_nothing(repo: Path, name: str) -> None:
     assert prepared.journal.publication() is None
 
 
-def test_a_hook_that_reformats_and_says_no_changes_nothing(repo: Path) -> None:
+def test_a_hook_that_reformats_and_refuses_changes_nothing(repo: Path) -> None:
     hook(repo, "pre-commit", "echo '# formatted' >> src/a.py; exit 1")
     prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
     before = state(repo)

@@ -130,7 +130,7 @@ def test_the_mail_keeps_modes_and_the_users_work_out(repo: Path) -> None:
     assert (repo / "run.sh").stat().st_mode & 0o111
 
 
-def test_a_mail_that_needs_the_dirty_tree_says_so(repo: Path) -> None:
+def test_a_mail_for_the_dirty_tree_is_marked(repo: Path) -> None:
     write(repo, {"src/a.py": "one = 'dirty'\ntwo = 2\n"})
     prepared = stage(repo, {"src/a.py": "one = 'fixed'\ntwo = 2\n"})
     mail = repo.parent / "out.patch"

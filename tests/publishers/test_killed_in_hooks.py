@@ -52,7 +52,7 @@ def end(child: subprocess.Popen[bytes], mark: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["pre-commit", "commit-msg"])
-def test_killed_with_a_formatter_at_work_everything_is_as_it_was(repo: Path, name: str) -> None:
+def test_killed_while_a_formatter_runs_everything_is_restored(repo: Path, name: str) -> None:
     write(repo, {"notes.txt": "staged\n"})
     git(repo, "add", "notes.txt")
     before = state(repo)
@@ -116,7 +116,7 @@ def test_hooks_that_format_and_drop_the_trailers_do_not_hide_the_commit(repo: Pa
     assert git(repo, "status", "--porcelain") == ""
 
 
-def test_what_a_message_hook_stages_too_late_does_not_hide_the_commit(repo: Path) -> None:
+def test_files_staged_late_by_a_message_hook_do_not_hide_the_commit(repo: Path) -> None:
     """git has written the tree by then; what is staged after that is in its index and not in the commit."""
     hook(repo, "commit-msg", 'echo plain > "$1"; echo 1 > LATE; git add LATE')
     env = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -21,7 +21,7 @@ def written(*steps: Attempt) -> str:
     return Wording().full(outcome, "run-1")
 
 
-def test_one_step_speaks_for_itself() -> None:
+def test_a_single_step_is_the_summary() -> None:
     assert written(step(1, "src/a.py:3 `>` → `>=`")).splitlines()[:2] == ["fix: src/a.py:3 `>` → `>=`", ""]
 
 

@@ -95,7 +95,7 @@ def test_killed_in_the_middle_of_writing_in_place(repo: Path, after: int) -> Non
 
 
 @pytest.mark.parametrize("found", ["one", "three = 3", "", "two = 2", "one = 1x"])
-def test_what_a_user_wrote_is_not_taken_for_torn(found: str) -> None:
+def test_content_written_by_the_user_is_not_taken_for_torn(found: str) -> None:
     assert not file_io.is_torn(found.encode(), b"one = 1", b"two = 2") or found in ("two = 2",)
 
 

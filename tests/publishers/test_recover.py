@@ -125,7 +125,7 @@ def test_killed_at_random_instants(tmp_path: Path, how: str, longest: float, tim
 
 
 @pytest.mark.parametrize("how", every(2, ["commit", "files"]))
-def test_interrupted_from_the_keyboard_nothing_is_left_to_mend(tmp_path: Path, how: str) -> None:
+def test_after_an_interrupt_from_the_keyboard_nothing_is_left_to_recover(tmp_path: Path, how: str) -> None:
     top = prepared_repo(tmp_path)
     repository = Repository.open(top)
     chance = random.Random(how)
