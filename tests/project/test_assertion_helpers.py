@@ -96,7 +96,7 @@ def helpers(top: Path, files: Mapping[str, str], path: str) -> frozenset[str]:
     return Protection.of(Place(top, top), Config()).helpers(path, files[path].encode())
 
 
-def test_helpers_are_those_that_assert_for_tests_and_what_only_they_use(tmp_path: Path) -> None:
+def test_helpers_assert_for_tests_and_include_code_that_only_they_use(tmp_path: Path) -> None:
     found = helpers(tmp_path, {"app/numbers.py": CLOSE, "tests/test_a.py": CLOSE_TESTS}, "app/numbers.py")
     assert found == {"assert_close", "_near", "LIMIT", "expect_sorted", "same_keys"}
 

@@ -120,7 +120,7 @@ def test_every_tools_own_place_is_known(place: Place, tmp_path: Path, tool: str)
 
 
 @pytest.mark.parametrize("tool", ["uv", "poetry", "pdm", "hatch", "pipenv"])
-def test_a_tool_is_asked_only_when_its_file_is_there(place: Place, tmp_path: Path, tool: str) -> None:
+def test_a_tool_is_started_only_if_its_file_exists(place: Place, tmp_path: Path, tool: str) -> None:
     python = environment(tmp_path / "far away")
     answer = python.parent.parent if tool == "hatch" else python
     write(tmp_path / "bin", {tool: f"#!/bin/sh\necho Creating environment\necho '{answer}'\n"})
@@ -148,14 +148,16 @@ def test_configured_wins_and_may_be_a_folder(place: Place) -> None:
         (None, 0, "does not exist"),
     ],
 )
-def test_a_configured_one_that_is_no_use_is_an_error(place: Place, prints: str | None, mode: int, says: str) -> None:
+def test_a_configured_interpreter_that_does_not_work_is_an_error(
+    place: Place, prints: str | None, mode: int, says: str
+) -> None:
     if prints is not None:
         environment(place.root / "env", prints=prints).chmod(mode | stat.S_IRUSR)
     with pytest.raises(SurroundingsError, match=says):
         interpreter(place, Config(python="env/bin/python"), PATH)
 
 
-def test_a_configured_one_without_pytest_is_kept(place: Place) -> None:
+def test_a_configured_interpreter_without_pytest_is_kept(place: Place) -> None:
     environment(place.root / "env", pytest_version=None)
     assert interpreter(place, Config(python="env"), PATH).pytest is None
 
@@ -168,13 +170,13 @@ def test_a_module_named_pytest_in_the_working_directory_is_not_pytest(
     assert interpreter(place, Config(), PATH).pytest == pytest.__version__
 
 
-def test_a_place_is_not_changed_by_being_asked(place: Place) -> None:
+def test_probing_an_interpreter_changes_nothing(place: Place) -> None:
     assert replace(place) == place
     interpreter(place, Config(), PATH)
     assert list(place.root.iterdir()) == []
 
 
-def test_what_can_be_imported_is_known_and_the_projects_own_folders_are_not_in_it(tmp_path: Path) -> None:
+def test_importable_modules_are_known_without_the_projects_own_folders(tmp_path: Path) -> None:
     write(tmp_path, {"mine/__init__.py": "", "beside.py": ""})
     environ = {**PATH, "PYTHONPATH": str(tmp_path)}
     chosen = interpreter(Place(tmp_path, tmp_path), Config(), environ)

@@ -93,7 +93,7 @@ def test_links_are_resolved(repo: Path, tmp_path: Path) -> None:
     assert (place.top, place.scope) == (repo, ("src",))
 
 
-def test_what_cannot_be_asked_is_refused_in_one_line(repo: Path, tmp_path: Path) -> None:
+def test_impossible_paths_are_refused_in_one_line(repo: Path, tmp_path: Path) -> None:
     make_repo(tmp_path / "other", {"m.py": ""})
     (repo / "away").symlink_to(tmp_path / "other")
     cases = {

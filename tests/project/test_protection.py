@@ -151,7 +151,7 @@ def test_attacks_are_refused_with_their_reason(top: Path, path: str, why: str) -
     assert why in (protection(top).reason(path) or "nothing")
 
 
-def test_links_are_no_way_round(top: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_links_cannot_bypass_protection(top: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     away = tmp_path_factory.mktemp("away")
     (top / "src/out").symlink_to(away)
     (top / "src/alias.py").symlink_to(top / "tests")
@@ -160,7 +160,7 @@ def test_links_are_no_way_round(top: Path, tmp_path_factory: pytest.TempPathFact
     assert "symbolic link" in (rules.reason("src/alias.py") or "")
 
 
-def test_only_the_asked_scope_is_free(top: Path) -> None:
+def test_only_the_requested_scope_may_be_written(top: Path) -> None:
     rules = protection(top, scope=("src/pkg/core.py", "docs"))
     assert rules.reason("src/pkg/core.py") is None
     assert rules.reason("docs/new.py") is None
@@ -195,7 +195,7 @@ def test_the_users_own_globs(top: Path, glob: str, path: str, held: bool) -> Non
         {"setup.cfg": "[tool:pytest]\ntestpaths = checks\npython_files = spec_*.py x_*.py\n"},
     ],
 )
-def test_pytests_own_settings_say_what_a_test_is(top: Path, files: dict[str, str]) -> None:
+def test_pytests_own_settings_determine_what_a_test_is(top: Path, files: dict[str, str]) -> None:
     write(top, files)
     rules = protection(top)
     assert rules.is_test("checks/data.txt")
@@ -271,7 +271,7 @@ def test_a_module_that_pytest_loads_as_a_plug_in_is_part_of_the_tests(tmp_path: 
     assert protection(top).reason("src/pkg/core.py") is None
 
 
-def test_a_script_that_is_a_gate_is_protected_and_what_it_looks_at_is_free(tmp_path: Path) -> None:
+def test_a_script_that_is_a_gate_is_protected_and_its_input_is_not(tmp_path: Path) -> None:
     gate = '[[tool.coderefine.commands]]\nname = "own"\nrun = ["python", "tools/own.py", "src/a.py"]\n'
     write(tmp_path, {"pyproject.toml": gate})
     rules = Protection.of(Place(tmp_path, tmp_path), load(tmp_path, {}))
