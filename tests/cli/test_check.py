@@ -33,7 +33,7 @@ def test_a_check_passes_when_every_gate_is_clean_and_has_seen_everything(
     assert passed(checks) is well
 
 
-def test_the_models_key_is_hidden_from_the_tests_whatever_its_name(
+def test_the_models_key_is_hidden_from_the_tests_under_any_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spy = "import os\n\n\ndef test_key():\n    assert 'MY_LLM' not in os.environ\n"

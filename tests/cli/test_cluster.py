@@ -321,7 +321,7 @@ def test_a_suite_is_divided_only_where_each_shard_is_worth_its_start() -> None:
     assert SuiteRecord({"a.py": 3.0, "b.py": 1.0, "c.py": 2.0}).shards(2) == [("a.py",), ("c.py", "b.py")]
 
 
-def test_what_no_cluster_can_be_is_refused(tmp_path: Path) -> None:
+def test_an_impossible_cluster_address_is_refused(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "shop", SHOP)
     said = coderefine("check", "--cluster", "nowhere", cwd=top)
     assert said.code == 2
@@ -334,7 +334,7 @@ def test_a_relative_cache_folder_is_ignored() -> None:
     assert said.stdout.strip() == str(Path.home() / ".cache" / "coderefine" / "cluster")
 
 
-def test_a_merged_check_has_what_any_shard_recorded() -> None:
+def test_a_merged_check_has_the_records_of_all_shards() -> None:
     lines = ({"": {"a.py": frozenset({1})}, "x": {"a.py": frozenset({2})}}, {"": {"a.py": frozenset({3})}})
     shards = [Check("pytest", coverage=one, followed=number > 0) for number, one in enumerate(lines)]
     whole = merged(shards)
@@ -348,7 +348,7 @@ def test_dask_is_imported_for_a_cluster_only() -> None:
     assert not {"distributed", "dask", "coderefine.cluster.client"} & set(said.stdout.split())
 
 
-def test_a_tree_travels_as_what_is_missing_and_arrives_unchanged(tmp_path: Path) -> None:
+def test_only_missing_objects_of_a_tree_are_sent_and_it_arrives_unchanged(tmp_path: Path) -> None:
     top = tmp_path / "tree"
     files: dict[str, str | bytes] = {f"{number % 20}/{number}.py": f"x = {number}\n" * 20 for number in range(200)}
     odd: dict[str, str | bytes] = {

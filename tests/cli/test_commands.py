@@ -62,7 +62,7 @@ class TestCommandLine:
             (("log", "--number", "0"), "0"),
         ],
     )
-    def test_what_is_unknown_is_refused_with_a_suggestion(self, repo: Path, argv: tuple[str, ...], hint: str) -> None:
+    def test_unknown_names_are_refused_with_a_suggestion(self, repo: Path, argv: tuple[str, ...], hint: str) -> None:
         result = coderefine(*argv, cwd=repo)
         assert result.code == 2
         assert result.out == ""
@@ -74,7 +74,7 @@ class TestCommandLine:
         assert result.code == 0
         assert result.out.startswith(f"Usage: coderefine {command}")
 
-    def test_a_reader_that_leaves_is_no_success_and_no_traceback(self, repo: Path) -> None:
+    def test_a_closed_output_pipe_is_no_success_and_gives_no_traceback(self, repo: Path) -> None:
         process = start("check", cwd=repo)
         assert process.stdout
         process.stdout.close()
@@ -140,7 +140,7 @@ class TestDoctor:
         for name in ("project", "git", "interpreter", "pytest", "ruff", "radon", "private view", "sandbox", "model"):
             assert re.search(rf"^ok   {name} ", result.out, re.MULTILINE), result.out
 
-    def test_what_must_be_done_is_reported(self, tmp_path: Path) -> None:
+    def test_necessary_steps_are_reported(self, tmp_path: Path) -> None:
         with LlmServer([], models=["a"]) as server:
             env = {"CODEREFINE_MODEL": "a", "CODEREFINE_BASE_URL": server.url}
             result = coderefine("doctor", cwd=tmp_path, env=env)
@@ -206,7 +206,7 @@ class TestDemo:
         assert result.code == 2
         assert "not empty" in result.lines[0]
 
-    def test_the_model_is_asked_and_its_failure_is_reported(self, tmp_path: Path) -> None:
+    def test_the_models_server_is_queried_and_its_failure_is_reported(self, tmp_path: Path) -> None:
         with LlmServer([error(401)]) as server:
             result = coderefine(
                 "demo", "made", "-q", cwd=tmp_path, env={"OPENAI_BASE_URL": server.url, "CODEREFINE_SEARCH": "0"}

@@ -136,7 +136,7 @@ def test_an_edit_made_while_it_was_proved_is_not_in_the_proof(two: Path) -> None
 
 
 @pytest.mark.thorough
-def test_the_mail_says_when_it_was_proved_on_uncommitted_work(two: Path) -> None:
+def test_a_mail_proved_on_uncommitted_work_is_marked(two: Path) -> None:
     mail = two.parent / "out.patch"
     result = fixed(two, "--patch", str(mail))
     assert result.code == 0, result

@@ -60,7 +60,7 @@ def test_attack(home: Path, tmp_path: Path, case: str, monkeypatch: pytest.Monke
     assert (repo / "order.py").read_text() == ORDER
 
 
-def test_what_the_projects_own_tests_need_is_allowed_and_named(home: Path, tmp_path: Path) -> None:
+def test_accesses_of_the_projects_own_tests_are_allowed_and_named(home: Path, tmp_path: Path) -> None:
     need = f"\n\ndef test_remembers():\n    open({str(home / 'cache')!r}, 'w').close()\n"
     repo = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS + need})
     with LlmServer([RIGHT]) as server:
@@ -87,7 +87,7 @@ def test_a_failing_test_that_needs_more_is_judged_with_it(home: Path, tmp_path: 
 @pytest.mark.parametrize(
     "faulty", every(2, [ORDER, GREEN.replace('"""Prices', 'import os\n"""Prices')]), ids=["a test", "only lint"]
 )
-def test_what_is_needed_before_the_first_test_is_allowed(home: Path, tmp_path: Path, faulty: str) -> None:
+def test_accesses_before_the_first_test_are_allowed(home: Path, tmp_path: Path, faulty: str) -> None:
     """With a conftest.py that writes to HOME pytest does not even start in the sandbox."""
     files = {"order.py": faulty, "test_order.py": TESTS, "conftest.py": f"open({str(home / 'log')!r}, 'a').close()\n"}
     repo = make_repo(tmp_path / "order", files)
@@ -157,7 +157,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 @pytest.mark.thorough
-def test_strict_without_landlock_runs_nothing_and_auto_says_what_is_missing(home: Path, tmp_path: Path) -> None:
+def test_strict_without_landlock_runs_nothing_and_auto_names_the_missing_guard(home: Path, tmp_path: Path) -> None:
     """It ran unconfined without a note."""
     repo = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS})
 

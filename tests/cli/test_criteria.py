@@ -44,7 +44,7 @@ def script(seen: Seen) -> Reply:
     return result(5) if "`total` is money" in seen.prompt else result(2, REMARK)
 
 
-def test_a_review_refines_what_the_gates_are_content_with(green: Path) -> None:
+def test_a_review_refines_code_that_passes_the_gates(green: Path) -> None:
     with LlmServer(script) as server:
         result = coderefine("fix", "--model", "scripted", "--base-url", server.url, cwd=green)
     assert result.code == 0, result
@@ -55,7 +55,7 @@ def test_a_review_refines_what_the_gates_are_content_with(green: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_what_the_review_still_remarks_is_shown_and_blocks_nothing(green: Path) -> None:
+def test_remaining_remarks_of_the_review_are_shown_and_block_nothing(green: Path) -> None:
     broken = Reply(block("order.py", OLD, "    return 0"))
     with LlmServer(lambda seen: POOR if "You review" in seen.prompt else broken) as server:
         result = coderefine(
@@ -91,7 +91,7 @@ def test_a_reviewed_run_is_replayed_without_a_request(green: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_commit_says_what_the_review_made_of_it(green: Path) -> None:
+def test_a_commit_message_contains_the_reviews_score(green: Path) -> None:
     with LlmServer(script) as server:
         result = coderefine("fix", "--commit", "--model", "scripted", "--base-url", server.url, cwd=green)
     assert result.code == 0, result

@@ -131,7 +131,7 @@ class TestOutput:
         result = coderefine("fix", *LINT_ONLY, "--quiet", cwd=untidy)
         assert (result.code, result.out, result.err) == (0, "", "")
 
-    def test_only_the_gates_asked_for_run(self, repo: Path) -> None:
+    def test_only_the_requested_gates_run(self, repo: Path) -> None:
         result = coderefine("fix", *OFFLINE, "--gate", "ruff", cwd=repo)
         assert result.code == 0, result
         assert "pytest" not in result.out + result.err
@@ -292,7 +292,7 @@ def test_many_lint_findings_of_a_configured_ruff_take_no_time_from_the_repair_of
 
 
 @pytest.mark.thorough
-def test_many_lint_findings_are_repaired_with_the_test_where_the_gate_is_asked_for(tmp_path: Path) -> None:
+def test_many_lint_findings_are_repaired_with_the_test_if_the_gate_is_requested(tmp_path: Path) -> None:
     untidy = {f"part{number}.py": "import os\nimport sys\n" for number in range(12)}
     top = make_repo(tmp_path / "repo", {"order.py": ORDER, "test_order.py": TESTS, **untidy})
     gates = ("--gate", "pytest", "--gate", "ruff")

@@ -74,7 +74,7 @@ def test_each_repository_has_the_result_of_a_single_run_and_a_broken_one_ends_no
 
 
 @pytest.mark.thorough
-def test_an_interrupted_fleet_goes_on(tmp_path: Path) -> None:
+def test_an_interrupted_fleet_is_continued(tmp_path: Path) -> None:
     slow = "import time\n\n\ndef test_slow():\n    time.sleep(2)\n"
     names = ("one", "two", "three")
     for name in names:
@@ -130,7 +130,7 @@ def test_a_budget_is_for_all_runs_together(tmp_path: Path) -> None:
         (("--only-failed", "--", "fix"), "has no record of a fleet"),
     ],
 )
-def test_what_a_fleet_cannot_do_is_refused(tmp_path: Path, argv: tuple[str, ...], why: str) -> None:
+def test_impossible_fleets_are_refused(tmp_path: Path, argv: tuple[str, ...], why: str) -> None:
     (tmp_path / "repos.txt").write_text("shop\n")
     said = coderefine("fleet", "repos.txt", *argv, cwd=tmp_path)
     assert said.code == 2
@@ -189,7 +189,7 @@ def test_each_project_of_a_group_gets_one_merge_request(hosted: tuple[Path, Path
     assert "import os" not in git(remote, "show", "tidy:order.py")
 
 
-def test_what_no_pull_request_can_be_made_of_is_refused_before_the_run(hosted: tuple[Path, Path]) -> None:
+def test_impossible_pull_requests_are_refused_before_the_run(hosted: tuple[Path, Path]) -> None:
     remote, work = hosted
     git(work, "clone", "-q", str(remote), "r")
     top, argv = work / "r", ("fix", *RUFF, "--pull-request", "tidy")

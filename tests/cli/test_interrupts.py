@@ -155,7 +155,7 @@ def test_a_second_run_in_the_same_tree_is_refused(repo: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_run_resumed_elsewhere_writes_its_patch_where_it_was_asked_to(repo: Path) -> None:
+def test_a_run_resumed_elsewhere_writes_its_patch_to_the_requested_file(repo: Path) -> None:
     (repo / "sub").mkdir()
     with LlmServer([Reply(RIGHT, delay=60), RIGHT]) as server:
         asked = ("fix", "--no-search", "--model", "m", "--base-url", server.url, "--patch", "out.patch", str(repo))

@@ -78,7 +78,7 @@ def answers(top: Path) -> list[str]:
     return list(question["answers"])
 
 
-def test_rivals_are_offered_with_an_input_that_tells_them_apart(shop: Path) -> None:
+def test_rivals_are_offered_with_an_input_that_distinguishes_them(shop: Path) -> None:
     report = json.loads((shop.parent / "report.json").read_text())
     jsonschema.validate(report, schema())
     assert report["stop"] == "offered"
@@ -91,7 +91,7 @@ def test_rivals_are_offered_with_an_input_that_tells_them_apart(shop: Path) -> N
 
 
 @pytest.mark.thorough
-def test_one_is_picked_by_its_number_proved_and_written(shop: Path) -> None:
+def test_a_patch_is_picked_by_its_number_proved_and_written(shop: Path) -> None:
     place = answers(shop).index("900") + 1
     result = coderefine("pick", run_of(shop), str(place), cwd=shop)
     assert result.code == 0, result
@@ -131,7 +131,7 @@ def test_an_answer_that_does_not_decide_writes_nothing(shop: Path, that: str, co
 
 
 @pytest.mark.thorough
-def test_a_pick_is_laid_on_what_the_file_holds_by_now(shop: Path) -> None:
+def test_a_pick_is_merged_with_the_files_current_content(shop: Path) -> None:
     write(shop, {"shop.py": SHOP.replace("Prices in cents", "All prices in cents")})
     assert coderefine("pick", run_of(shop), "1", cwd=shop).code == 0
     text = (shop / "shop.py").read_text()
@@ -184,7 +184,7 @@ def test_a_patch_whose_lines_no_test_checks_is_not_called_proved_because_plausib
 
 
 @pytest.mark.thorough
-def test_the_hook_leaves_the_file_alone_whatever_is_accepted(shop: Path) -> None:
+def test_the_hook_writes_no_plausible_patch_even_if_these_are_accepted(shop: Path) -> None:
     write(shop, {"pyproject.toml": '[tool.coderefine]\naccept = "plausible"\nsearch-time = 60.0\n'})
     write(shop, {"shop.py": SHOP.replace("Prices", "The prices")})
     git(shop, "add", "-A")

@@ -33,7 +33,7 @@ def test_without_a_model_the_first_request_is_shown_and_nothing_is_sent(shop: Pa
 
 
 @pytest.mark.thorough
-def test_what_was_sent_is_shown_before_and_afterwards(shop: Path) -> None:
+def test_requests_are_shown_before_and_after_sending(shop: Path) -> None:
     with LlmServer([RIGHT]) as server:
         model = ("--model", "scripted", "--base-url", server.url)
         result = coderefine("fix", "--no-search", "--show-prompts", *model, cwd=shop)

@@ -193,7 +193,7 @@ def refused(top: Path, *args: str) -> str:
     return ended.lines[0]
 
 
-def test_what_is_no_patch_is_refused_in_one_line(top: Path) -> None:
+def test_a_file_without_a_patch_is_refused_in_one_line(top: Path) -> None:
     write(top.parent, {"empty": "", "prose": "Dear all,\n\nno patch.\n", "other.patch": diff(top, {"order.py": GREEN})})
     elsewhere = top.parent / "other.patch"
     text = elsewhere.read_text()
@@ -401,7 +401,7 @@ def test_only_the_part_that_is_needed_is_left_and_nothing_is_written(top: Path) 
 
 
 @pytest.mark.thorough
-def test_the_loop_goes_on_from_a_patch_that_is_not_proved(top: Path) -> None:
+def test_the_loop_continues_from_a_patch_that_is_not_proved(top: Path) -> None:
     patched(top, {"order.py": WORSE.replace("total + 1 -", "total *")})
     repair = ("prove", "--repair", "--no-model", "--search-time", "60")
     ended = coderefine(*repair, cwd=top)

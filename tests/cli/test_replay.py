@@ -77,7 +77,7 @@ def right(recorded: Path) -> Iterator[Path]:
 
 
 @pytest.mark.thorough
-def test_it_does_not_matter_what_became_of_the_tree_and_the_settings(recorded: Path) -> None:
+def test_later_changes_of_tree_and_settings_do_not_matter(recorded: Path) -> None:
     (recorded / "order.py").write_text("nothing = 'like it was'\n")
     (recorded / "new.py").write_text("import nothing_that_exists\n")
     (recorded / "pyproject.toml").write_text('[tool.coderefine]\npolicy = "retry"\nmodel = "another"\n')

@@ -52,7 +52,7 @@ class TestWrite:
         assert "still fail" in last(result.out)
 
     @pytest.mark.thorough
-    def test_what_the_tests_accept_is_still_written(self, tmp_path: Path) -> None:
+    def test_code_that_the_tests_accept_is_still_written(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "roman", FILES)
         result, _ = write(top, [new(LETTERS), new(RIGHT).replace("SEARCH\n\n", f"SEARCH\n{LETTERS}")])
         assert result.code == 0, result
@@ -74,7 +74,7 @@ class TestLastLine:
         assert result.code == 1, result
         assert last(result.out) == "commit refused: 1 ruff finding; a repair lies unstaged in order.py"
 
-    def test_a_refused_commit_without_a_repair_says_how_many_tests_fail(self, tmp_path: Path) -> None:
+    def test_a_refused_commit_without_a_repair_reports_the_number_of_failing_tests(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS})
         (top / "order.py").write_text(ORDER)
         git(top, "add", "-A")

@@ -67,7 +67,7 @@ def pkg(tmp_path: Path) -> Callable[[Mapping[str, str]], Path]:
 Make = Callable[[Mapping[str, str]], Path]
 
 
-def test_tests_that_import_what_is_not_there_are_a_request(pkg: Make) -> None:
+def test_tests_that_import_missing_names_are_a_request(pkg: Make) -> None:
     top = pkg(FILES)
     result, server = write(top, [new(RIGHT)])
     assert result.code == 0, result
@@ -81,7 +81,7 @@ def test_tests_that_import_what_is_not_there_are_a_request(pkg: Make) -> None:
 
 
 @pytest.mark.thorough
-def test_what_is_half_right_is_a_step_and_the_next_answer_completes_it(pkg: Make) -> None:
+def test_a_half_right_answer_is_a_step_and_the_next_one_completes_it(pkg: Make) -> None:
     top = pkg(FILES)
     fixed = block("pkg/roman.py", 'SIGNS = ((10, "X"), (5', 'SIGNS = ((10, "X"), (9, "IX"), (5').replace(
         "(5\n", '(5, "V"), (4, "IV"), (1, "I"))\n'
@@ -175,7 +175,7 @@ def drafting(seen: Seen) -> str:
 
 
 @pytest.mark.thorough
-def test_a_draft_is_kept_in_the_tree_when_asked_for(pkg: Make) -> None:
+def test_a_draft_is_kept_in_the_tree_on_request(pkg: Make) -> None:
     top = pkg({"pkg/__init__.py": ""})
     keep = ("--keep-draft", "tests/test_roman.py", "--max-requests", "3")
     result, _ = write(top, drafting, "Roman numerals", *keep)
@@ -224,7 +224,7 @@ def test_no_draft_is_no_trouble(pkg: Make, reply: str) -> None:
     assert "the model drafted no tests" in result.out
 
 
-def test_no_draft_asks_for_none(pkg: Make) -> None:
+def test_no_draft_requests_none(pkg: Make) -> None:
     top = pkg({"pkg/__init__.py": ""})
     result, server = write(top, [new(RIGHT)], "Roman numerals", "--no-draft")
     assert (result.code, len(server.requests)) == (0, 1), result
@@ -280,7 +280,7 @@ def test_neighbouring_code_is_shown_for_its_style_and_the_commit_says_feat(pkg: 
 
 
 @pytest.mark.thorough
-def test_tests_of_other_things_are_no_task(pkg: Make) -> None:
+def test_tests_of_other_code_are_no_task(pkg: Make) -> None:
     top = pkg({**FILES, "tests/test_other.py": "def test_other():\n    assert 1 == 2\n"})
     result, server = write(top, [new(RIGHT)])
     assert result.code == 0, result
