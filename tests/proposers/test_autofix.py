@@ -130,7 +130,7 @@ def test_files_outside_the_scope_are_never_touched(bench: Callable[..., Bench]) 
     assert set(best.patch.files) == {"src/a.py"}
 
 
-def test_what_may_not_be_tried_costs_no_attempt_and_the_rest_is_one(bench: Callable[..., Bench]) -> None:
+def test_inadmissible_fixes_cost_no_attempt_and_the_others_are_one(bench: Callable[..., Bench]) -> None:
     """A function that asserts for the tests may not change; two fixes of the same rule beside it may."""
     code = (
         "import os\nimport sys\n\n\n"
@@ -169,7 +169,7 @@ def test_it_builds_on_the_best_patch_so_far(bench: Callable[..., Bench]) -> None
     assert patch.files == {"a.py": b"x = 1\n", "b.py": b"y = 2\n"}
 
 
-def test_the_chosen_rules_are_the_only_ones_mended(bench: Callable[..., Bench]) -> None:
+def test_only_the_chosen_rules_are_repaired(bench: Callable[..., Bench]) -> None:
     made = bench({"a.py": "import sys\nimport os\n\nx = f'a', os, sys\n"}, config=Config(select=("F",)))
     _, best = made.run(always)
     assert best.patch.files["a.py"] == b"import sys\nimport os\n\nx = 'a', os, sys\n"

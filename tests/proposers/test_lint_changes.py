@@ -44,7 +44,7 @@ def test_a_repair_that_only_moves_its_finding_is_not_proposed(tmp_path: Path) ->
     assert not drafted(tmp_path, again, '"RUF059"')
 
 
-def test_what_a_repair_causes_is_repaired_with_it_where_ruff_has_a_safe_fix(tmp_path: Path) -> None:
+def test_findings_that_a_repair_causes_are_repaired_with_it_if_ruff_has_a_safe_fix(tmp_path: Path) -> None:
     text = 'def f(name):\n    return "no %s" % (name,)\n\n\ndef g(name):\n    return "{}".format(name)\n'
     change = drafted(tmp_path, text, '"UP031", "UP032"')[0]
     made = apply(text, change.edits)

@@ -197,7 +197,7 @@ def test_right_at_once_takes_one_small_request(opened: Open) -> None:
         assert model.spent.requests == 1
 
 
-def test_wrong_then_right_shows_what_became_of_the_wrong_one(opened: Open) -> None:
+def test_wrong_then_right_shows_the_outcome_of_the_wrong_one(opened: Open) -> None:
     with opened([WRONG, RIGHT]) as (bench, model, it):
         assert bench.drive(model).number == 2
         assert len(it.server.requests) == 2
@@ -278,7 +278,7 @@ HIDDEN = {**PROJECT, "rates.py": "def percent_of(amount, percent):\n    return a
     ["NEED rates.py:percent_of", "I have to see it first.\n\n- NEED `rates.py`", "Please show me `percent_of`."],
     ids=["symbol", "file", "words"],
 )
-def test_code_that_the_model_asks_for_is_given_once_and_costs_no_attempt(opened: Open, asked: str) -> None:
+def test_code_requested_by_the_model_is_given_once_and_costs_no_attempt(opened: Open, asked: str) -> None:
     with opened([asked, RIGHT], files=HIDDEN) as (bench, model, it):
         assert bench.drive(model).number == 1
         assert "def percent_of" not in it.server.requests[0].prompt
@@ -287,7 +287,7 @@ def test_code_that_the_model_asks_for_is_given_once_and_costs_no_attempt(opened:
         assert "SEARCH/REPLACE block" not in it.server.requests[1].messages[3][1]
 
 
-def test_what_was_asked_for_is_in_the_questions_that_follow(opened: Open) -> None:
+def test_requested_code_is_in_the_following_requests(opened: Open) -> None:
     with opened(["NEED rates.py:percent_of", WRONG, RIGHT], files=HIDDEN) as (bench, model, it):
         assert bench.drive(model).number == 2
         assert "def percent_of" in it.server.requests[2].messages[1][1]
@@ -313,7 +313,7 @@ def test_an_honest_refusal_ends_it_with_its_reason(opened: Open) -> None:
         assert model.reason == "the model sees no repair: test_total and test_average disagree on an empty cart."
 
 
-def test_a_stronger_model_is_asked_when_a_weak_one_sees_no_repair(opened: Open) -> None:
+def test_a_stronger_model_is_used_when_a_weak_one_finds_no_repair(opened: Open) -> None:
     def script(seen: Seen) -> str:
         return RIGHT if seen.body["model"] == "large" else "NO REPAIR: too hard"
 
@@ -322,7 +322,7 @@ def test_a_stronger_model_is_asked_when_a_weak_one_sees_no_repair(opened: Open) 
         assert model.reason == ""
 
 
-def test_a_fresh_start_keeps_what_was_proved(opened: Open) -> None:
+def test_a_fresh_start_keeps_the_accepted_patches(opened: Open) -> None:
     broken = CART.replace("/ len(items)", "/ 1")
     fix_average = edit("    return total(items) / len(items)\n", "    return total(items) / 1\n")
 
@@ -346,7 +346,7 @@ def test_the_summary_keeps_underscores_and_asterisks(opened: Open) -> None:
         assert summary == "parse_duration in __init__ takes a literal ** or one *args"
 
 
-def test_a_cut_reply_is_asked_again_shorter(opened: Open) -> None:
+def test_a_truncated_reply_is_requested_again_with_a_shorter_prompt(opened: Open) -> None:
     with opened([Reply(RIGHT[:60], finish="length"), RIGHT]) as (bench, model, it):
         assert bench.drive(model).number == 1
         assert "too long" in it.server.requests[1].prompt
@@ -393,7 +393,7 @@ def test_harder_rounds_go_to_stronger_models(opened: Open) -> None:
 
 
 @pytest.mark.parametrize("useless", ["I cannot help with that.", edit("    return 1\n", "    no such line\n")])
-def test_a_model_with_nothing_usable_to_say_gives_way_to_the_next(opened: Open, useless: str) -> None:
+def test_after_unusable_answers_the_next_model_is_used(opened: Open, useless: str) -> None:
     def script(seen: Seen) -> str:
         return RIGHT if seen.body["model"] == "large" else useless
 
@@ -408,7 +408,7 @@ def test_a_model_with_nothing_usable_to_say_gives_way_to_the_next(opened: Open, 
         assert len(it.server.requests) <= 9, "and the model is not asked for ever"
 
 
-def test_samples_are_asked_in_every_round_and_end_with_the_first_that_is_right(opened: Open) -> None:
+def test_samples_are_requested_in_every_round_and_end_with_the_first_right_one(opened: Open) -> None:
     with opened([Reply(WRONG, more=(RIGHT, wrong(3), wrong(4)))], Config(samples=4)) as (bench, model, it):
         assert bench.drive(model).number == 2
         assert [seen.body["n"] for seen in it.server.requests] == [4]
@@ -428,7 +428,7 @@ def test_a_prompt_that_is_too_long_is_shortened_and_stays_short(opened: Open) ->
         assert 2 <= len(sizes) <= 4
 
 
-def test_a_model_that_can_read_nothing_ends_the_run_with_the_servers_word(opened: Open) -> None:
+def test_a_model_with_too_small_a_context_ends_the_run_with_the_servers_message(opened: Open) -> None:
     refusal = error(400, "maximum context length is 10 tokens", code="context_length_exceeded")
     with opened([refusal]) as (bench, model, it), pytest.raises(ModelError, match="larger context"):
         bench.drive(model)
@@ -436,13 +436,13 @@ def test_a_model_that_can_read_nothing_ends_the_run_with_the_servers_word(opened
 
 
 class TestPolicies:
-    def test_retry_asks_the_same_again(self, opened: Open) -> None:
+    def test_retry_repeats_the_same_request(self, opened: Open) -> None:
         with opened([WRONG, wrong(1), wrong(2), RIGHT], Config(policy="retry")) as (bench, model, it):
             assert bench.drive(model).number == 4
             assert len(set(prompts(it.server.requests))) == 1
             assert len({seen.body["temperature"] for seen in it.server.requests}) == 1
 
-    def test_warming_asks_the_same_warmer(self, opened: Open) -> None:
+    def test_warming_repeats_the_request_with_a_higher_temperature(self, opened: Open) -> None:
         with opened([WRONG, wrong(1), wrong(2), RIGHT], Config(policy="warming")) as (bench, model, it):
             assert bench.drive(model).number == 4
             assert len(set(prompts(it.server.requests))) == 1
@@ -486,7 +486,7 @@ def test_progress_starts_the_plan_over_on_the_better_tree(opened: Open) -> None:
         assert "FAILED test_cart.py::test_average" not in second
 
 
-def test_a_half_right_attempt_is_repaired_where_it_stands(opened: Open) -> None:
+def test_a_half_right_attempt_is_repaired_from_its_own_state(opened: Open) -> None:
     half = edit("    return amount - amount * percent / 100\n") + edit("    amount = 1\n", "    amount = 0\n")
     mend = edit("    amount = 0\n", "    amount = 1\n")
 
@@ -525,7 +525,7 @@ def test_orders_in_the_repository_change_nothing_the_judge_enforces(opened: Open
         assert "never an instruction" in it.server.requests[0].messages[0][1]
 
 
-def test_files_outside_the_asked_path_are_not_created(opened: Open) -> None:
+def test_files_outside_the_requested_path_are_not_created(opened: Open) -> None:
     with opened([edit("x = 1\n", "", "../outside.py"), RIGHT]) as (bench, model, it):
         assert bench.drive(model).number == 1
         assert "outside the repository" in it.server.requests[1].prompt
@@ -540,7 +540,7 @@ def test_a_symlink_out_of_the_repository_is_not_read(opened: Open, tmp_path_fact
         assert "there is no file link.py" in it.server.requests[1].prompt
 
 
-def test_a_resumed_run_asks_the_same_and_pays_nothing(opened: Open) -> None:
+def test_a_resumed_run_sends_the_same_requests_and_pays_nothing(opened: Open) -> None:
     notebook = Notebook()
     script = [USELESS["near miss"], WRONG, RIGHT]
     with opened(script, memory=notebook) as (bench, model, it):
@@ -558,7 +558,7 @@ def test_the_budget_ends_it_before_the_request(opened: Open) -> None:
         assert len(it.server.requests) == 2
 
 
-def test_a_final_no_ends_it(opened: Open) -> None:
+def test_a_permanent_refusal_ends_the_run(opened: Open) -> None:
     with opened([error(401)]) as (bench, model, it), pytest.raises(ModelError, match="401"):
         bench.drive(model)
     assert len(it.server.requests) == 1
@@ -573,7 +573,7 @@ def test_the_sizes_of_the_parts_are_reported(opened: Open) -> None:
             assert f"{part} " in request_text
 
 
-def test_lint_alone_asks_for_quality(opened: Open) -> None:
+def test_for_lint_alone_the_prompt_is_about_quality(opened: Open) -> None:
     finding = Finding("ruff", "B006", "cart.py", "mutable default", Span(4, 4), "total", instruction="use None")
     check = Check("ruff", (finding,))
     with opened([RIGHT]) as (_, model, it):
@@ -605,7 +605,7 @@ def test_the_prefix_of_all_requests_on_one_tree_is_the_same(opened: Open) -> Non
         assert all(prompt.startswith(stable) for prompt in sent)
 
 
-def test_a_server_that_gives_one_answer_is_asked_for_several_repairs_in_it(opened: Open) -> None:
+def test_a_server_that_gives_one_answer_gets_a_request_for_several_repairs_in_it(opened: Open) -> None:
     def script(seen: Seen) -> Reply:
         if "response_format" in seen.body:
             return Reply('{"cause": "c", "mistake": "m", "plan": "p"}')

@@ -99,7 +99,7 @@ def fixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]
     return (top / "lint.py").read_text(), json.loads(said.out)
 
 
-def test_what_is_proved_is_written(fixed: tuple[str, dict[str, Any]]) -> None:
+def test_proved_changes_are_written(fixed: tuple[str, dict[str, Any]]) -> None:
     text, report = fixed
     assert "    except ValueError as error:\n        raise KeyError(text) from error\n\n\ndef unproved" in text
     assert "    if one < 2 and other < 2:\n        print(one)\n" in text
@@ -107,7 +107,7 @@ def test_what_is_proved_is_written(fixed: tuple[str, dict[str, Any]]) -> None:
     assert any(one["summary"] == "3 rewritings (SIM102 ×2, B904 ×1)" for one in report["attempts"]), report["attempts"]
 
 
-def test_what_no_test_runs_is_offered(fixed: tuple[str, dict[str, Any]]) -> None:
+def test_changes_that_no_test_runs_are_offered(fixed: tuple[str, dict[str, Any]]) -> None:
     text, report = fixed
     assert "    return type(text) == str\n\n\ndef small" in text
     (offer,) = report["offers"]
@@ -115,7 +115,7 @@ def test_what_no_test_runs_is_offered(fixed: tuple[str, dict[str, Any]]) -> None
     assert len(offer["alternatives"]) == 1
 
 
-def test_what_changes_a_result_is_left_out(fixed: tuple[str, dict[str, Any]]) -> None:
+def test_changes_of_a_result_are_left_out(fixed: tuple[str, dict[str, Any]]) -> None:
     text, report = fixed
     assert "return value == None" in text
     assert not any("E711" in one["summary"] for one in report["attempts"])
@@ -180,7 +180,7 @@ class Costly(WithoutCode):
         return 0.0 if self.asked > 1 else 1.0
 
 
-def test_what_is_equal_is_proposed_although_another_comparison_would_take_the_rest_of_the_time(tmp_path: Path) -> None:
+def test_equal_changes_are_proposed_although_another_comparison_would_take_the_rest_of_the_time(tmp_path: Path) -> None:
     """12 of 14 drafts in mistune were equal; one more look at the other two took all the time, and none was written."""
     text = "def f():\n    a = 1\n    c = a\n    b = 2\n\n\ndef g():\n    return 3\n"
     place = locate([make_repo(tmp_path / "repo", {"a.py": text})], tmp_path / "repo")
@@ -315,7 +315,7 @@ class Doubtful(Strict):
         )
 
 
-def test_what_the_last_comparison_refuses_is_left_out_without_proving_halves(tmp_path: Path) -> None:
+def test_changes_that_the_last_comparison_refuses_are_left_out_without_proving_halves(tmp_path: Path) -> None:
     """python-dateutil: one of twelve drafts was refused, and after the proof of six others no time was left."""
     text = "".join(f"def f{number}(): return 0\n" for number in range(8))
     place = locate([make_repo(tmp_path / "repo", {"a.py": text})], tmp_path / "repo")

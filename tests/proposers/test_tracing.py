@@ -24,7 +24,7 @@ FAILED = Case(
 )
 
 
-def test_what_ran_because_a_test_imported_a_module_first_is_not_suspicious() -> None:
+def test_lines_that_ran_only_at_the_first_import_are_not_suspicious() -> None:
     lines = {"shop.py": frozenset({2, 6}), "lazy.py": frozenset({1, 4, 5})}
 
     def tracer(_: Patch, __: Sequence[Case], ___: Sequence[str]) -> Check:
@@ -36,7 +36,7 @@ def test_what_ran_because_a_test_imported_a_module_first_is_not_suspicious() -> 
     assert "lazy.py" not in {path for path, ran in found.ran.items() if ran}
 
 
-def test_what_the_failing_line_of_a_test_executed_is_the_most_suspicious() -> None:
+def test_code_executed_by_the_failing_line_of_a_test_is_the_most_suspicious() -> None:
     def step(line: int, of_shop: int) -> Step:
         return Step("test_shop.py", line, frozenset({("shop.py", of_shop)}), frozenset())
 
@@ -77,7 +77,7 @@ def test_more_passing_tests_are_traced_where_they_are_quick(seconds: float, numb
     assert len(traced_tests(*near, passed("test_other.py", 1, 20.0))) == number
 
 
-def test_what_is_done_once_in_a_process_is_not_suspicious() -> None:
+def test_code_that_runs_once_in_a_process_is_not_suspicious() -> None:
     """A passing test of the same file, and one of another file, run before the failing ones."""
     near = [passed("test_shop.py", n, 1.0) for n in range(3)]
     far = [passed(f"test_{n}.py", n, 0.001) for n in range(30)]

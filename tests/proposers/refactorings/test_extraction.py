@@ -186,7 +186,7 @@ def f(a, b, log):
     "line",
     ["global total2", "del one", "log.append(locals())", "log.append(__class__)", "warn('x', stacklevel=2)"],
 )
-def test_what_must_stay_in_its_function_is_not_extracted(line: str) -> None:
+def test_code_that_must_stay_in_its_function_is_not_extracted(line: str) -> None:
     moved = [extracted(found, "_extracted")[1].text for found in extractions(Unit(LOOP.format(line)), 100)]
     assert not any(line in text for text in moved)
     control = [extracted(found, "_extracted")[1].text for found in extractions(Unit(LOOP.format("pass")), 100)]

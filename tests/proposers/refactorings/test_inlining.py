@@ -63,7 +63,7 @@ class Changed(ast.NodeTransformer):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_was_changed_and_behaves_otherwise_is_never_put_back(seed: int) -> None:
+def test_changed_code_with_other_behaviour_is_never_put_back(seed: int) -> None:
     refused = 0
     for number in range(seed * 8, seed * 8 + 8):
         text = Program(number).text()
@@ -124,7 +124,7 @@ def test_moved_statements_are_put_back() -> None:
         pytest.param("    found = 0\n    for", "    found = 0\n    log = []\n    for", id="a-name-bound-anew"),
     ],
 )
-def test_what_is_not_only_moved_is_refused(old: str, new: str) -> None:
+def test_statements_that_are_not_only_moved_are_refused(old: str, new: str) -> None:
     assert old in MOVED
     assert "total" in left(BEFORE, MOVED.replace(old, new))
 
@@ -240,7 +240,7 @@ MOVED_METHOD = """class Cart:
         pytest.param({"b.py": "import warnings\nwarnings.warn('a', stacklevel=2)\n"}, True, id="a-warning-of-the-file"),
     ],
 )
-def test_what_other_files_may_notice_of_a_new_function_is_refused(
+def test_new_functions_that_other_files_may_notice_are_refused(
     tmp_path: Path, files: Mapping[str, str], proved: bool
 ) -> None:
     top = make_repo(tmp_path / "p", {"m.py": METHOD, **files})

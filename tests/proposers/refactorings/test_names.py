@@ -275,7 +275,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_a_new_function_is_named_for_what_it_computes(name: str) -> None:
+def test_a_new_function_is_named_after_its_result(name: str) -> None:
     text, header = NAMED[name]
     unit = Unit(textwrap.dedent(text).lstrip("\n"))
     draft = shortened(unit, unit.complexity - 2)
@@ -283,7 +283,7 @@ def test_a_new_function_is_named_for_what_it_computes(name: str) -> None:
     assert [one.text.partition("\n")[0].removeprefix("def ") for one in draft.added] == [header]
 
 
-def test_what_is_returned_at_once_is_returned_by_the_new_function() -> None:
+def test_a_result_that_is_returned_at_once_is_returned_by_the_new_function() -> None:
     """In furl, it was `netloc = self._compute_netloc(userpass)`, and then `return netloc`."""
     unit = Unit(textwrap.dedent(NAMED["the return of a result belongs to what computes it"][0]).lstrip("\n"))
     draft = shortened(unit, unit.complexity - 2)

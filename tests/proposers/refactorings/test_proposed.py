@@ -90,7 +90,7 @@ def test_new_functions_of_changes_that_are_made_together_have_different_names(tm
     assert text.count("def _") == 2
 
 
-def test_what_no_test_calls_is_offered(tmp_path: Path) -> None:
+def test_functions_that_no_test_calls_are_offered(tmp_path: Path) -> None:
     files = {"orders.py": CODE, "test_orders.py": "def test():\n    import orders\n", "pyproject.toml": LIMIT}
     top = make_repo(tmp_path / "repo", files)
     result = coderefine("fix", "--no-model", "--format", "json", cwd=top)

@@ -145,7 +145,7 @@ def test_first(given: tuple[Given, ...], wanted: int) -> None:
 
 
 @pytest.mark.parametrize(("tests", "wanted"), [("t", 1), ("tu", 0)], ids=["one test", "two tests"])
-def test_a_factor_that_one_test_alone_asks_for_is_a_lucky_one(tests: str, wanted: int) -> None:
+def test_a_factor_that_follows_from_a_single_test_passes_by_chance(tests: str, wanted: int) -> None:
     """`(hits / misses) / 4` stood before `hits / total`: one test of 0.75 for 3 can be met by a factor always."""
     factor = replace(Given(-4.0, SAME).repair, fixed=frozenset(tests))
     scored = replace(factor.proposed.scored, operator=next(row for row in TABLE if row.name == "difference"))
@@ -164,7 +164,7 @@ def test_a_factor_that_was_there_before_does_not_follow_from_the_failure(new: st
     assert fitted(Repair(Proposed(scored, ""), frozenset("t"), whole=True, at=0.0)) is wanted
 
 
-def test_what_crashed_before_may_crash() -> None:
+def test_calls_that_crashed_before_may_crash() -> None:
     before: Behaviour = {-1: ("!TypeError", "b"), 0: ("!TypeError", "x")}
     assert not choose([Given(-4.0).repair], before).doubtful
 

@@ -92,16 +92,16 @@ def limit(doc: str, old: str, new: str) -> int:
         ("Free from LIMIT on.", "==", 0),
     ],
 )
-def test_a_docstring_says_to_which_side_a_limit_belongs(doc: str, new: str, wanted: int) -> None:
+def test_a_docstring_determines_to_which_side_a_limit_belongs(doc: str, new: str, wanted: int) -> None:
     old = {">=": ">", "<=": "<", "<": "<=", ">": ">=", "==": ">"}[new]
     assert limit(doc, old, new) == wanted
 
 
-def test_a_docstring_says_nothing_of_a_comparison_that_drew_no_limit() -> None:
+def test_a_docstring_is_no_evidence_on_a_comparison_without_a_limit() -> None:
     assert limit("Warn above this line.", "==", ">") == 0
 
 
-def test_a_limit_that_was_there_before_says_nothing_of_the_repair() -> None:
+def test_an_old_limit_is_no_evidence_on_the_repair() -> None:
     source = b'def f(n, m):\n    """At most ten."""\n    return m < 10\n'
     at = source.index(b"m < 10")
     scored = Scored(0.0, Edit((Replacement(at, at + 1, "n"),)), PLAIN, cast(Site, Place(source)))
@@ -138,7 +138,7 @@ def test_a_repair_that_contradicts_an_example_in_a_docstring_is_last() -> None:
     [({"t", "u"}, {"t"}, True), ({"t", "u"}, {"t", "u"}, False), ({"t"}, {"t"}, False)],
     ids=["shared code", "repaired by another patch", "code of its own"],
 )
-def test_a_failing_test_that_nothing_repairs_speaks_against_a_repair_of_the_code_it_runs(
+def test_an_unrepaired_failing_test_is_evidence_against_a_repair_of_the_code_it_runs(
     together: set[str], explained: set[str], wanted: bool
 ) -> None:
     (rivals,) = rival_sets(
@@ -160,7 +160,7 @@ def test_failing_tests_belong_together_by_code_that_few_others_run(passing: int,
 
 
 @pytest.mark.parametrize(("others", "wanted"), [(("!TypeError", "y"), 0.0), (("a", "y"), 0.5), ((), 0.5)])
-def test_a_crash_that_every_rival_has_is_what_the_tests_ask_for(others: tuple[str, ...], wanted: float) -> None:
+def test_a_crash_that_every_rival_has_is_required_by_the_tests(others: tuple[str, ...], wanted: float) -> None:
     behaviour: Behaviour = {-1: ("a", "b"), 0: ("!TypeError", "x"), **({1: others} if others else {})}
     found = made(behaviour, "PP", repair(-4.0, "2"), *([repair(-5.0, "3")] if others else []))
     assert next(group.features.crashes for group in found if group.places == (0,)) == wanted
@@ -187,7 +187,7 @@ def test_strength_that_was_not_measured_is_not_called_strong(tmp_path: Path, sec
     assert (found.wrong >= 3) is not unmeasured
 
 
-def test_what_was_never_seen_has_no_count() -> None:
+def test_behaviour_that_was_never_observed_has_no_count() -> None:
     (found,) = made({}, "", repair(-4.0, "2"))
     assert found.changed is None
     assert not found.features.seen
@@ -257,7 +257,7 @@ def test_the_likelier_behaviour_is_first_and_they_share_the_weight() -> None:
     ],
     ids=["alone", "named by the interpreter", "as the docstring has it", "far ahead of its rival", "three tests"],
 )
-def test_what_is_clearly_ahead_is_sure(known: Features) -> None:
+def test_a_repair_that_is_clearly_ahead_is_certain(known: Features) -> None:
     assert confidence(known) >= BAR
 
 
@@ -294,7 +294,7 @@ def test_what_is_clearly_ahead_is_sure(known: Features) -> None:
         "unmeasured",
     ],
 )
-def test_what_is_not_sure_says_why(known: Features, words: str) -> None:
+def test_an_uncertain_repair_has_a_reason(known: Features, words: str) -> None:
     assert confidence(known) < BAR
     assert words in doubts(Group((), (), known))
 
@@ -312,7 +312,7 @@ def test_a_single_alternative_is_shown_with_answers_that_it_changes() -> None:
     ]
 
 
-def test_alternatives_are_told_apart_by_the_call_that_is_read_most_easily() -> None:
+def test_alternatives_are_distinguished_by_the_most_readable_call() -> None:
     behaviour: Behaviour = {-1: ("a",), 0: ("b",), 1: ("c",), 2: ("d",)}
     found = made(behaviour, "F", repair(-4.0, "2"), repair(-5.0, "3"), repair(-6.0, "4"))
     asked = (
@@ -332,7 +332,7 @@ def test_alternatives_are_told_apart_by_the_call_that_is_read_most_easily() -> N
     assert made_offer.alternatives[0].patch.files["f.py"] == SOURCE.replace(b"1", b"2")
 
 
-def test_what_a_cold_run_refused_is_not_offered() -> None:
+def test_repairs_refused_by_a_cold_run_are_not_offered() -> None:
     behaviour: Behaviour = {-1: ("a",), 0: ("b",), 1: ("c",)}
     found = made(behaviour, "F", repair(-4.0, "2"), repair(-5.0, "3"))
     rivals = Rivals(frozenset({"t"}), tuple(found))

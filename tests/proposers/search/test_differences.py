@@ -27,7 +27,7 @@ from coderefine.proposers.search.differences import compared, factors, operation
         ("assert [1, 2, 1] == [1, 2]", {"list(dict.fromkeys({}))"}),
     ],
 )
-def test_what_explains_the_difference_is_found(message: str, wanted: set[str]) -> None:
+def test_operations_that_explain_the_difference_are_found(message: str, wanted: set[str]) -> None:
     assert wanted <= operations([message]).keys()
 
 

@@ -58,9 +58,7 @@ def test_suspicion_leads() -> None:
     ],
     ids=["in the test", "a parameter", "every key", "no key"],
 )
-def test_the_entry_of_a_table_that_the_failing_test_asks_for_is_suspicious(
-    source: str, name: str, asked: list[str]
-) -> None:
+def test_the_table_entry_that_the_failing_test_uses_is_suspicious(source: str, name: str, asked: list[str]) -> None:
     text = 'ML = {"ml": 1, "dl": 10, "l": 1000}\n'
     (site,) = sites(text, {1: 1.0})
     hints = Hints.of([Case(name, Status.FAILED)], {name: source})
@@ -79,7 +77,7 @@ def test_a_large_function_costs_little_to_begin() -> None:
     assert time.process_time() - began < 5.0
 
 
-def test_a_faulty_line_does_not_speak_for_itself() -> None:
+def test_a_faulty_line_does_not_raise_its_own_probability() -> None:
     """A model that has learnt the faulty statement finds it natural: `>` stood before the right `>=` in wtforms."""
     text = "def f(length, least):\n    if length > least:\n        return 1\n    return 0\n"
     (site,) = (one for one in sites(text, {2: 1.0}) if one.stmt.lineno == 2)

@@ -57,7 +57,7 @@ def short(text, most):
 """
 
 
-def test_a_guard_that_did_not_leave_is_suspicious_of_what_ran_instead() -> None:
+def test_a_guard_that_did_not_leave_is_as_suspicious_as_the_code_that_ran_instead() -> None:
     module = Module.of("m.py", GUARDED.encode())
     assert module is not None
     coverage = {"bad": lines(2, 4, 5), "good": lines(2, 3), "also": lines(2, 4, 6), "third": lines(2, 3)}
@@ -149,7 +149,7 @@ def test_a_check_that_passed_before_the_test_failed_clears_what_it_ran(module: M
     assert ranked({"m.py": module}, {"bad": lines(4, 5, 10)}, [failed], **more)[0] == 10
 
 
-def test_what_the_failed_check_looks_at_was_made_before(module: Module) -> None:
+def test_values_of_the_failed_check_were_made_before(module: Module) -> None:
     test = module_of("def test_both():\n    a = small(2)\n    b = other(1)\n    assert a == 2\n", "test_m.py")
     failed = Case(
         "bad", Status.FAILED, path="test_m.py", failure=Failure("", "", "", (Frame("test_m.py", 4, "test_both"),))
@@ -159,7 +159,7 @@ def test_what_the_failed_check_looks_at_was_made_before(module: Module) -> None:
     assert ranked({"m.py": module}, {"bad": lines(4, 5, 10)}, [failed], **more)[-1] in {8, 10}
 
 
-def test_a_decorator_makes_what_the_failed_check_looks_at() -> None:
+def test_a_decorator_makes_a_value_of_the_failed_check() -> None:
     lines = ("def test_a():", " @group", " def cli(): pass", " @cli.back()", " def done(): pass", " assert run(cli)")
     test = module_of("\n".join(lines), "test_m.py")
     one, two, check = test.by_line[2], test.by_line[4], test.by_line[6]
@@ -183,7 +183,7 @@ def test_the_condition_of_a_raise_rather_than_the_raise() -> None:
     ],
     ids=["exception", "warning", "another exception", "another failure"],
 )
-def test_what_decides_that_an_awaited_exception_does_not_come_is_suspicious_although_all_tests_run_it(
+def test_the_condition_of_an_awaited_exception_is_suspicious_although_all_tests_run_it(
     message: str, awaited: str, found: bool
 ) -> None:
     text = f"def check(x):\n    many = count(x)\n    for one in many:\n        {awaited}\n    return log(x)\n\n\n"
@@ -202,7 +202,7 @@ def test_the_statement_that_looked_up_a_missing_attribute_is_first() -> None:
         assert (order[0] == 3) is first
 
 
-def test_what_fills_a_table_at_import_for_the_very_input_of_the_test() -> None:
+def test_the_statement_that_fills_a_table_at_import_for_the_input_of_the_test() -> None:
     text = "TABLE = []\ndef fill(a):\n    TABLE.append(a)\ndef read(a):\n    b = a\n    return TABLE[0]\nfill('kine')\n"
     order = ranked({"m.py": module_of(text)}, {"bad": lines(5, 6)}, [case("bad", message="assert 'x' == 'kine'")])
     assert order.index(3) < order.index(1)
@@ -223,7 +223,7 @@ def test_showing_a_value_is_pytests_doing() -> None:
         ("assert 'ba' == 'ab'", "reverse"),
     ],
 )
-def test_what_two_values_differ_by(text: str, does: str) -> None:
+def test_differences_of_two_values(text: str, does: str) -> None:
     assert does in differing([text])
 
 
@@ -246,7 +246,7 @@ def test_a_condition_that_never_lets_anything_through() -> None:
     assert ranked({"m.py": module}, every, [case("bad")])[0] == 3
 
 
-def test_a_condition_that_only_guards_says_nothing() -> None:
+def test_a_condition_that_only_guards_is_no_evidence() -> None:
     module = module_of("def f(a):\n    x = a\n    if x > 9:\n        raise ValueError\n    y = [2, x]\n    return y\n")
     both = {"bad": lines(2, 3, 5, 6), "good": lines(2, 3, 6)}
     assert ranked({"m.py": module}, both, [case("bad")])[0] == 5

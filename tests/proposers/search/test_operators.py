@@ -225,7 +225,7 @@ def test_makes_the_repair(operator: str, text: str, line: int, old: str, new: st
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
-def test_every_family_says_in_one_sentence_what_it_does(row: object) -> None:
+def test_every_family_has_a_description_of_one_sentence(row: object) -> None:
     docstring = row.edits.__doc__  # type: ignore[attr-defined]
     assert docstring
     assert docstring.split("\n")[0].endswith(".")
@@ -252,7 +252,7 @@ LOST = [
 
 
 @pytest.mark.parametrize(("operator", "text", "line", "old", "new"), LOST)
-def test_what_was_lost_is_put_back(operator: str, text: str, line: int, old: str, new: str) -> None:
+def test_lost_code_is_put_back(operator: str, text: str, line: int, old: str, new: str) -> None:
     rows = text.splitlines(keepends=True)
     assert old in rows[line - 1]
     rows[line - 1] = rows[line - 1].replace(old, new, 1)
@@ -299,7 +299,7 @@ def test_no_value_is_compared_or_combined_with_itself(text: str, vain: str) -> N
     assert made("variable", text, line)
 
 
-def test_an_operation_that_explains_the_failure_is_applied_to_what_is_returned_first() -> None:
+def test_an_operation_that_explains_the_failure_is_first_applied_to_returned_values() -> None:
     hints = Hints(operations={'{} + "."': 1.0})
     program = body("return '.'.join(x) if y else x")
     boosts = weighted("difference", program, 2, hints=hints, boost=True)
@@ -396,7 +396,9 @@ def test_the_exception_that_passed_by_a_handler_is_the_first_that_it_may_catch_i
     ],
     ids=["a set", "a counter", "an updated counter", "an updated list"],
 )
-def test_what_always_stays_empty_is_updated(lines: tuple[str, ...], line: int, update: str, *, idle: bool) -> None:
+def test_names_that_always_stay_empty_are_updated(
+    lines: tuple[str, ...], line: int, update: str, *, idle: bool
+) -> None:
     boosts = weighted("invented", body(*lines), line, boost=True)
     updates = [boost for text, boost in boosts.items() if f" {update}\n" in text]
     assert updates
@@ -455,7 +457,7 @@ def test_no_expression_is_left_that_does_nothing() -> None:
 
 
 @pytest.mark.parametrize("head", ["return x[0] if 1 else y", "if 1:", "while len(y) and 1:"])
-def test_what_is_tested_is_mostly_what_is_used_next(head: str) -> None:
+def test_a_tested_value_is_mostly_the_one_used_next(head: str) -> None:
     """`cond[0] if offset else value[0]` raised because `cond` was None; 1,437 candidates came before `if cond`."""
     text = body("a, b, c = y", head.replace("1", "c"), "    return x[0]" if head.endswith(":") else "return b")
     weights = weighted("variable", text, 3, raised=("TypeError",))

@@ -61,7 +61,7 @@ def test_a_line_that_is_as_before_a_commit_names_the_commit(top: Path) -> None:
     [("<= 10", "< 11"), ("return 2", "return 1"), ("    return 1\n", ""), ("total <= 10", "not (total < 10)")],
     ids=["other text", "other line", "since the first commit", "more than it was"],
 )
-def test_what_never_was_there_has_no_past(top: Path, old: str, new: str) -> None:
+def test_lines_that_never_existed_have_no_past(top: Path, old: str, new: str) -> None:
     assert remark(top, old, new) == ""
 
 

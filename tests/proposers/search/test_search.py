@@ -113,7 +113,7 @@ def test_a_slow_machine_hides_no_rival_of_the_first_repair(repair: Repair) -> No
 
 
 @pytest.mark.thorough
-def test_what_is_exchanged_is_named_on_both_sides(repair: Repair) -> None:
+def test_both_exchanged_parts_are_named(repair: Repair) -> None:
     faulty = "def has_name(value):\n    return hasattr('name', value)\n"
     tests = (
         "from names import has_name\n\nclass Named:\n    name = 1\n\n"
@@ -389,7 +389,7 @@ FIVE = frozenset(
 )
 
 
-def test_one_search_repairs_several_faults_and_each_patch_goes_on_from_the_last(tmp_path: Path) -> None:
+def test_one_search_repairs_several_faults_and_each_patch_builds_on_the_last(tmp_path: Path) -> None:
     """Only three failing tests ran on a candidate, so that repairs of the others were not seen; each took a search."""
     with begun(tmp_path, {"stock.py": SEVERAL, "test_stock.py": ABOUT_SEVERAL}, 300.0) as it:
         proposals = it.search.propose(it.situation, it.views)
@@ -407,7 +407,7 @@ def test_one_search_repairs_several_faults_and_each_patch_goes_on_from_the_last(
     assert once < twice
 
 
-def test_the_search_goes_on_with_other_edits_after_all_repairs_were_refused(tmp_path: Path) -> None:
+def test_the_search_continues_with_other_edits_after_all_repairs_were_refused(tmp_path: Path) -> None:
     """Cold runs refused the first repairs of a small library: the search ended with time left and offered nothing."""
     faulty = "def price(n):\n    if n > 10:\n        return n * 9 // 10\n    return n\n"
     tests = "from shop import price\n\n\ndef test_limit():\n    assert price(10) == 9\n"
@@ -507,7 +507,7 @@ def test_a_fault_in_a_program_that_the_test_starts(repair: Repair) -> None:
     assert search.first_candidate is not None
 
 
-def test_a_search_that_could_judge_nothing_says_why(repair: Repair) -> None:
+def test_a_search_that_could_judge_nothing_reports_the_reason(repair: Repair) -> None:
     files = {"shop.py": "def price(n):\n    return n\n", "test_shop.py": "def test_it():\n    assert False\n"}
     patches, search, events = repair(files)
     assert not patches
@@ -544,7 +544,7 @@ ASSERTING = {
 
 
 @pytest.mark.thorough
-def test_what_asserts_on_behalf_of_the_tests_is_not_edited(repair: Repair) -> None:
+def test_functions_that_assert_for_the_tests_are_not_edited(repair: Repair) -> None:
     patches, search, _ = repair(ASSERTING)
     assert patches
     assert {path for patch in (*patches, *search.alternatives) for path in patch.files} == {"pkg/half.py"}
@@ -558,7 +558,7 @@ SLIPS = (
 )
 
 
-def test_a_name_that_is_not_there_is_mended_wherever_the_file_has_it(repair: Repair) -> None:
+def test_a_missing_name_is_repaired_at_all_places_in_the_file(repair: Repair) -> None:
     tests = (
         "from basket import Basket, total\n\n\ndef test_total():\n    basket = Basket()\n"
         "    basket.add('tea', 2)\n    assert total(basket, {'tea': 3}) == 6\n"
@@ -568,7 +568,7 @@ def test_a_name_that_is_not_there_is_mended_wherever_the_file_has_it(repair: Rep
     assert search.spent.test_runs < 2000
 
 
-def test_what_an_earlier_commit_had_is_preferred_to_what_only_passes(tmp_path: Path) -> None:
+def test_code_of_an_earlier_commit_is_preferred_to_code_that_only_passes(tmp_path: Path) -> None:
     right = "BULK = 10\n\ndef price(n):\n    if n >= BULK:\n        return n * 9 // 10\n    return n\n"
     tests = "from shop import price\n\ndef test_both():\n    assert (price(5), price(20)) == (5, 18)\n"
     make_repo(tmp_path / "p", {"shop.py": right, "test_shop.py": tests})
