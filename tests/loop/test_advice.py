@@ -68,7 +68,7 @@ def review(attempt: Attempt) -> Check:
     return check
 
 
-def test_green_code_is_refined_until_the_adviser_has_nothing_to_say(shop: Path) -> None:
+def test_green_code_is_refined_until_the_adviser_has_no_findings(shop: Path) -> None:
     adviser = Adviser(TASTE)
     outcome, script = refined(shop, adviser, [NICE, OTHER])
     assert (outcome.stop, outcome.best.number, outcome.clean) == (Stop.CLEAN, 1, True)
@@ -79,13 +79,13 @@ def test_green_code_is_refined_until_the_adviser_has_nothing_to_say(shop: Path) 
     assert [finding.message for finding in script.seen[0].findings] == ["remark 0", "remark 1"]
 
 
-def test_nothing_to_say_means_nothing_is_asked(tmp_path: Path) -> None:
+def test_without_findings_of_an_adviser_nothing_is_requested(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "shop", {"shop.py": NICE, "test_shop.py": TESTS})
     outcome, script = refined(top, Adviser(TASTE), [OTHER])
     assert (outcome.best.number, script.asked, outcome.stop) == (0, 0, Stop.CLEAN)
 
 
-def test_what_the_adviser_likes_less_is_not_published(shop: Path) -> None:
+def test_code_with_a_lower_score_of_the_adviser_is_not_published(shop: Path) -> None:
     outcome, _ = refined(shop, Adviser({**TASTE, OTHER: (1.0, 0)}), [OTHER])
     assert (outcome.best.number, verdicts(outcome)) == (0, [False])
     assert "no better than the start: review 2 → 1" in outcome.attempts[1].verdict.reason

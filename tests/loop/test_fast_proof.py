@@ -44,7 +44,7 @@ def prove(folder: Path, text: str, files: Mapping[str, str] = FILES, *, fast: bo
     return run(make_repo(folder / "p", files), Script([{"pkg/a.py": text}]), fast_proof=fast)
 
 
-def test_the_tests_that_import_what_is_patched_prove_it(tmp_path: Path) -> None:
+def test_the_tests_that_import_the_patched_module_prove_it(tmp_path: Path) -> None:
     outcome = prove(tmp_path, RIGHT).outcome
     assert outcome.best.patch.files == {"pkg/a.py": RIGHT.encode()}
     assert outcome.best.carried == {"tests/test_c.py::test_one"}
@@ -64,14 +64,14 @@ def test_a_patch_is_refused_that_breaks_a_test_which_imports_it_indirectly(tmp_p
     assert "breaks tests/test_b.py::test_head" in outcome.attempts[1].verdict.reason
 
 
-def test_not_promised_a_test_that_computes_the_name_of_what_it_imports_is_not_run(tmp_path: Path) -> None:
+def test_not_promised_a_test_that_computes_the_name_of_its_import_is_not_run(tmp_path: Path) -> None:
     outcome = prove(tmp_path, BREAKS, FILES_BY_NAME).outcome
     assert outcome.best.patch.files == {"pkg/a.py": BREAKS.encode()}
     assert "tests/test_b.py::test_first" in outcome.best.carried
 
 
 @pytest.mark.thorough
-def test_all_tests_notice_what_is_not_promised(tmp_path: Path) -> None:
+def test_all_tests_include_those_that_are_not_promised(tmp_path: Path) -> None:
     outcome = prove(tmp_path, BREAKS, FILES_BY_NAME, fast=False).outcome
     assert "breaks tests/test_b.py::test_first" in outcome.attempts[1].verdict.reason
 
@@ -93,7 +93,7 @@ def test_a_module_that_could_not_be_collected_is_proved_by_its_tests(tmp_path: P
 
 
 @pytest.mark.thorough
-def test_a_conftest_that_imports_what_is_patched_makes_all_tests_run(tmp_path: Path) -> None:
+def test_a_conftest_that_imports_the_patched_module_makes_all_tests_run(tmp_path: Path) -> None:
     outcome = prove(tmp_path, RIGHT, {**FILES, "tests/conftest.py": "import pkg.b\n"}).outcome
     assert (outcome.best.carried, outcome.evidence.ran) == (frozenset(), None)
     assert outcome.evidence.notes == ("all tests ran despite --fast-proof: tests/conftest.py imports what is patched",)
@@ -143,14 +143,14 @@ BROKEN = Case("tests/conftest.py", Status.ERROR, path="tests/conftest.py")
         pytest.param({}, PATCHED, (BROKEN,), "tests/conftest.py could not be collected", id="broken conftest"),
     ],
 )
-def test_all_tests_run_where_the_import_graph_does_not_tell(
+def test_all_tests_run_if_the_import_graph_is_not_enough(
     files: Mapping[str, str], patch: Mapping[str, bytes], broken: tuple[Case, ...], why: str, tmp_path: Path
 ) -> None:
     top = make_repo(tmp_path / "p", {**FILES, **files})
     assert select(top, patch, *broken) == ChosenTests(why=why)
 
 
-def test_what_starts_programs_or_is_no_python_always_runs(tmp_path: Path) -> None:
+def test_tests_that_start_programs_or_are_not_python_always_run(tmp_path: Path) -> None:
     files = {
         "tests/helper.py": STARTS,
         "tests/test_d.py": "import helper\n",

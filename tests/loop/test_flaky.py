@@ -117,7 +117,7 @@ def test_a_test_that_limits_its_seconds_is_no_evidence_against_a_patch() -> None
     assert broken_by_chance(VIEWS, critic, tuple(critic.tests), ask, Patch()) == {"t::hurried"}
 
 
-def test_what_depends_on_order_or_seed_is_a_real_failure() -> None:
+def test_a_failure_that_depends_on_order_or_seed_is_real() -> None:
     company = Dice({"t::company": lambda ask: ask.tests is not None})
     assert named_flaky(company, baseline(company)) == frozenset()
     seeded = Dice({"t::seed": lambda ask: ask.seed != 0})

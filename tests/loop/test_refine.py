@@ -48,14 +48,14 @@ def tree(top: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_clean_project_asks_no_proposer(tmp_path: Path) -> None:
+def test_in_a_clean_project_no_proposer_runs(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "shop", {"shop.py": RIGHT, "test_shop.py": TESTS})
     script = Script([{"shop.py": WRONG}])
     outcome = run(top, script).outcome
     assert (outcome.stop, outcome.best.number, script.asked) == (Stop.CLEAN, 0, 0)
 
 
-def test_the_right_patch_is_proved_then_nothing_is_asked_and_the_tree_is_not_touched(shop: Path) -> None:
+def test_the_right_patch_is_proved_and_ends_the_run_and_the_tree_is_unchanged(shop: Path) -> None:
     before, script = tree(shop), Script([{"shop.py": RIGHT}, {"shop.py": WRONG}])
     ran = run(shop, script)
     assert script.asked == 1
@@ -133,7 +133,7 @@ def test_two_faults_fixed_one_after_the_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_on_a_slow_suite_where_nothing_fails_what_breaks_the_same_test_again_costs_that_test_only(
+def test_on_a_slow_suite_where_nothing_fails_breaking_the_same_test_again_costs_that_test_only(
     tmp_path: Path,
 ) -> None:
     top = make_repo(tmp_path / "shop", {"shop.py": "import os\n\n\n" + RIGHT, "test_shop.py": TESTS})
@@ -146,7 +146,7 @@ def test_on_a_slow_suite_where_nothing_fails_what_breaks_the_same_test_again_cos
 
 
 @pytest.mark.thorough
-def test_on_a_slow_suite_the_second_step_is_not_refused_for_what_the_first_repaired(tmp_path: Path) -> None:
+def test_on_a_slow_suite_the_second_step_is_not_refused_for_repairs_of_the_first(tmp_path: Path) -> None:
     """There the tests that still fail are run first; those that the first step repaired do not count as failing."""
     code = "def one():\n    return 0\n\n\ndef two():\n    return 0\n"
     tests = "import m\n\n\ndef test_one():\n    assert m.one() == 1\n\n\ndef test_two():\n    assert m.two() == 2\n"
@@ -230,7 +230,7 @@ def test_proposers_end_early_enough_for_the_proof(shop: Path, suite: float, kept
     assert 500.0 - kept < left <= 600.0 - kept
 
 
-def test_a_run_without_proposers_says_so(shop: Path) -> None:
+def test_a_run_without_proposers_reports_it(shop: Path) -> None:
     outcome = run(shop).outcome
     assert outcome.stop is Stop.UNFIXABLE
     assert outcome.remaining
@@ -267,7 +267,7 @@ def test_the_copy_backend_gives_the_same_verdicts(shop: Path) -> None:
 
 
 @pytest.mark.parametrize("path", every(3, ["shop.py/more.py", "x" * 300 + ".py", "\ud800.py"]))
-def test_after_an_impossible_path_and_a_patch_that_breaks_collection_the_run_goes_on(shop: Path, path: str) -> None:
+def test_after_an_impossible_path_and_a_patch_that_breaks_collection_the_run_continues(shop: Path, path: str) -> None:
     broken = {"shop.py": "raise RuntimeError\n"}
     outcome = run(shop, Script([{path: "X = 1\n"}, broken, {"shop.py": RIGHT}])).outcome
     assert (outcome.stop, outcome.best.number) == (Stop.CLEAN, 3)
@@ -289,7 +289,7 @@ HELPER = "def half(x):\n    return x / {}\n"
 HALF = "from helper import half\n\n\ndef test_half():\n    assert half(2) == 1\n"
 
 
-def test_what_the_user_repairs_meanwhile_is_not_the_patchs_merit(tmp_path: Path) -> None:
+def test_repairs_by_the_user_meanwhile_do_not_count_for_the_patch(tmp_path: Path) -> None:
     files = {"shop.py": SUM, "test_shop.py": TESTS, "helper.py": HELPER.format(3), "test_half.py": HALF}
     top = make_repo(tmp_path / "shop", files)
 
@@ -303,7 +303,7 @@ def test_what_the_user_repairs_meanwhile_is_not_the_patchs_merit(tmp_path: Path)
 
 
 @pytest.mark.thorough
-def test_a_patch_that_is_no_use_any_more_is_dropped(shop: Path) -> None:
+def test_a_patch_without_effect_is_dropped(shop: Path) -> None:
     """The user found another repair in the meantime: all is green without the patch."""
     write(shop, {"add.py": "def add(items):\n    return sum(items[1:])\n", "shop.py": "from add import add as total\n"})
 

@@ -101,7 +101,7 @@ def test_1_every_prompt_can_be_filled_in_and_a_missing_field_is_not_hidden(name:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("policy", every(4, ["coderefine", "retry", "warming", "self-refine"]))
-def test_2_success_ends_the_run_and_is_what_is_returned(policy: str, tmp_path: Path) -> None:
+def test_2_success_ends_the_run_and_is_returned(policy: str, tmp_path: Path) -> None:
     with laid(tmp_path / "shop", [edit(RIGHT), wrong(1)], policy=policy) as table:
         outcome = table.refined()
         assert (outcome.stop, len(table.server.requests)) == (Stop.CLEAN, 1)
@@ -170,7 +170,7 @@ def test_7_a_refused_key_is_not_tried_again_while_an_overload_is(tmp_path: Path)
 
 
 @pytest.mark.thorough
-def test_8_what_changes_besides_what_was_asked_is_pointed_out(tmp_path: Path) -> None:
+def test_8_unrequested_changes_are_pointed_out(tmp_path: Path) -> None:
     """The Instructor recipe's own example turns fibonacci(-1) from [0] into []: green, and not the same."""
     both = edit(RIGHT) + edit("        return []", "        return [0]")
     with laid(tmp_path / "shop", [both]) as table:
@@ -206,7 +206,9 @@ def test_9_a_run_is_a_value_that_leaves_nothing_behind(tmp_path: Path) -> None:
         ],
     ),
 )
-def test_10_an_outcome_always_says_what_and_why(script: Script, limits: Limits, stop: Stop, tmp_path: Path) -> None:
+def test_10_an_outcome_always_has_an_end_and_a_reason(
+    script: Script, limits: Limits, stop: Stop, tmp_path: Path
+) -> None:
     with laid(tmp_path / "shop", script) as table:
         outcome = table.refined(limits)
         assert outcome.why

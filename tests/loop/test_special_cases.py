@@ -169,11 +169,11 @@ NEW = {call: f"{code}!" for call, code in MANY.items()}
         ({"f": "new", **dict.fromkeys(MANY, "!E")}, {"f": "!E", **dict.fromkeys(MANY, "!E")}, False),
     ],
 )
-def test_what_counts_as_known(own: Mapping[str, str], other: Mapping[str, str], ok: bool) -> None:
+def test_patches_that_count_as_special_cases(own: Mapping[str, str], other: Mapping[str, str], ok: bool) -> None:
     assert bool(judged(nearby(own, other))) is ok
 
 
-def test_unsteady_answers_say_nothing() -> None:
+def test_unstable_results_are_ignored() -> None:
     found = nearby({"f": "new", **MANY}, {"f": "old", **MANY})
     assert judged(Nearby(found.around, {**found.own, "f": ("a", "b")}, found.other, found.within, {}))
 

@@ -70,7 +70,9 @@ def test_strong_tests_notice_every_wrong_version(tmp_path: Path, tests: str, *, 
 
 
 @pytest.mark.parametrize(("seconds", "judged"), [(0.2, 0), (20.0, 3)], ids=["busy", "idle"])
-def test_what_could_not_be_measured_on_a_busy_machine_is_named(tmp_path: Path, seconds: float, judged: int) -> None:
+def test_mutants_that_could_not_be_judged_on_a_busy_machine_are_reported(
+    tmp_path: Path, seconds: float, judged: int
+) -> None:
     slow = STRONG.replace("    assert", "    import time\n\n    time.sleep(0.4)\n    assert")
     found = measured(make_repo(tmp_path / "bar", {"bar.py": OLD, "test_bar.py": slow}), seconds=seconds)
     assert found.why.startswith(UNMEASURED) is (judged == 0)
@@ -112,7 +114,7 @@ def test_answers_near_the_repaired_test_that_change_are_counted(tmp_path: Path) 
 
 
 @pytest.mark.thorough
-def test_what_the_tests_notice_of_the_linters_own_fixes_says_nothing_against_a_repair(tmp_path: Path) -> None:
+def test_mutants_of_the_linters_own_fixes_are_no_evidence_against_a_repair(tmp_path: Path) -> None:
     shown = "\n\n".join(f'def shown{n}(value):\n    return "{{}}".format(value + {n})\n' for n in range(6))
     calls = "".join(f"    words.shown{n}(3)\n" for n in range(6))
     tests = (
