@@ -126,7 +126,7 @@ def test_gitlab_fingerprints_are_unique_and_do_not_know_lines(checks: tuple[Chec
 
 
 @pytest.mark.thorough
-def test_gitlab_agrees_with_what_sarif_tools_makes_of_our_sarif(checks: tuple[Check, ...], tmp_path: Path) -> None:
+def test_our_gitlab_report_equals_that_of_sarif_tools_from_our_sarif(checks: tuple[Check, ...], tmp_path: Path) -> None:
     pytest.importorskip("sarif")
     (tmp_path / "a.sarif").write_text(named("sarif").checks(checks))
     subprocess.run(
@@ -161,7 +161,7 @@ def test_junit_is_read_back_by_junitparser(checks: tuple[Check, ...]) -> None:
     assert recount.tests == sum(suite.tests for suite in recount)
 
 
-def test_a_test_that_is_skipped_or_errs_says_so() -> None:
+def test_skipped_tests_and_errors_are_marked() -> None:
     cases = {name: Case(name, status) for name, status in (("a::x", Status.SKIPPED), ("a::y", Status.ERROR))}
     root = ElementTree.fromstring(named("junit").checks([Check("pytest", cases=cases)]).split("\n", 1)[1])
     suite = root[0]

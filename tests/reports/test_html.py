@@ -320,7 +320,7 @@ def test_a_long_run_is_small_and_quick(browser: Chrome, pages: dict[str, str]) -
     assert texts(browser, ".strips .num")[0] == "2,500 failing"
 
 
-def test_what_the_gates_found_is_a_page(checks: tuple[Check, ...]) -> None:
+def test_the_findings_of_the_gates_are_a_page(checks: tuple[Check, ...]) -> None:
     text = named("html").checks(checks)
     assert '<h1 id="verdict" class="open">5 findings.</h1>' in text
     assert text.count("<li>") == 5

@@ -75,7 +75,7 @@ def test_an_outcome(valid: Validate, outcome: Outcome) -> None:
     assert loaded["wrote"] == ["src/cart.py +1 −2"]
 
 
-def test_what_is_odd_survives(valid: Validate, outcome: Outcome) -> None:
+def test_odd_text_survives(valid: Validate, outcome: Outcome) -> None:
     best = replace(outcome.best, patch=Patch({"gone.py": None, "na\udcffme.py": b"\xc3\xa9"}, "model", "é"))
     text = report.outcome(replace(outcome, best=best, cost=Cost(1, usd=None)), diff="\udcff")
     assert text.isascii()

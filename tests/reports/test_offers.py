@@ -24,7 +24,7 @@ def test_the_line_to_complete_is_python_or_not_shown(call: str, answers: tuple[s
     assert answer_template([offer]) == line
 
 
-def test_an_alternative_whose_answers_were_not_seen_says_so() -> None:
+def test_an_alternative_that_was_not_compared_is_marked() -> None:
     start = Attempt(0, Patch())
     offer = Offer((Alternative(Patch({}, "search", "one"), (3, 8)), Alternative(Patch({}, "search", "two"))))
     outcome = Outcome(start, start, Stop.OFFERED, offers=(offer,))
@@ -40,7 +40,7 @@ def test_an_alternative_whose_answers_were_not_seen_says_so() -> None:
     ],
     ids=["none", "one"],
 )
-def test_alternatives_that_no_input_tells_apart_are_named(
+def test_alternatives_that_no_input_distinguishes_are_named(
     questions: tuple[tuple[str, tuple[str, ...]], ...], last: str
 ) -> None:
     """Three ways to draw a limit were offered without a word of how they differ, or whether they do."""

@@ -65,7 +65,7 @@ def test_a_terminal_without_colour_gets_plain_lines(environ: dict[str, str]) -> 
     assert stream.getvalue() == "stage: checks\n"
 
 
-def test_quiet_says_nothing() -> None:
+def test_quiet_prints_nothing() -> None:
     stream = Tty()
     with choose(stream, {}, quiet=True) as listen:
         for event in STORY:
@@ -137,7 +137,7 @@ def test_a_slow_model_was_waited_for_under_the_name_of_the_stage_before() -> Non
     assert asked.after(Event("stage", "proof")).line == "proof"
 
 
-def test_the_tests_of_the_last_attempt_stood_beside_the_next_one() -> None:
+def test_the_number_of_tests_is_not_that_of_the_last_attempt() -> None:
     scene = ProgressState()
     story = (Event("attempt", "a", 1), Event("stage", "proof"), Event("tests", done=44, total=44), Event("verdict"))
     for event in story:
@@ -147,7 +147,7 @@ def test_the_tests_of_the_last_attempt_stood_beside_the_next_one() -> None:
 
 
 @pytest.mark.parametrize(("most", "words"), [(None, "12 s"), (600.0, "12 s of at most 600 s")])
-def test_a_line_says_how_long_it_takes_at_most(most: float | None, words: str) -> None:
+def test_a_line_contains_the_time_limit(most: float | None, words: str) -> None:
     assert (
         ProgressState().after(Event("stage", "checks", most=most)).after(Event("tests", done=1, total=2)).time(12.3)
         == words

@@ -46,7 +46,7 @@ def test_a_check_lists_findings_with_evidence_and_sums_up(checks: tuple[Check, .
     assert lines[-1].startswith("checks    pytest 3 failed, 41 passed · ruff 2 (+1 soft) · radon 0")
 
 
-def test_colour_changes_no_word(outcome: Outcome, checks: tuple[Check, ...]) -> None:
+def test_colour_changes_no_text(outcome: Outcome, checks: tuple[Check, ...]) -> None:
     for plain, coloured in (
         (terminal.outcome(outcome), terminal.outcome(outcome, coloured=True)),
         (terminal.checks(checks), terminal.checks(checks, coloured=True)),
@@ -92,7 +92,9 @@ def test_many_findings_are_counted() -> None:
         (Stop.INTERRUPTED, "interrupted", 0, "stopped: interrupted"),
     ],
 )
-def test_the_last_line_says_how_it_ended(stop: Stop, why: str, remaining: int, words: str, outcome: Outcome) -> None:
+def test_the_last_line_is_the_end_of_the_run(
+    stop: Stop, why: str, remaining: int, words: str, outcome: Outcome
+) -> None:
     finding = Finding("ruff", "E1", "a.py", "m")
     assert ending(replace(outcome, stop=stop, why=why, remaining=(finding,) * remaining)) == words
 
@@ -156,7 +158,7 @@ def test_flaky_tests_are_named_and_spoil_the_claim_that_all_checks_pass(outcome:
     assert text.splitlines()[-1] == "all checks pass, but for 1 flaky test"
 
 
-def test_a_fix_tells_what_a_critic_noted(outcome: Outcome) -> None:
+def test_a_report_of_fix_contains_the_critics_notes(outcome: Outcome) -> None:
     noted = Check("pytest", notes=("left out of addopts: --cov",))
     best = replace(outcome.best, checks=(*outcome.best.checks, noted))
     assert "note      pytest: left out of addopts: --cov" in terminal.outcome(replace(outcome, best=best)).splitlines()
