@@ -38,7 +38,7 @@ def test_between_equals_the_total_decides_then_the_remarks(total: float, remarks
 
 
 @pytest.mark.parametrize("worse", [{"passes": False}, {"lint": True}])
-def test_no_praise_outweighs_a_gate(worse: dict[str, bool]) -> None:
+def test_no_review_outweighs_a_gate(worse: dict[str, bool]) -> None:
     candidate = attempt(1, 5.0, **worse)
     assert not weigh(candidate, START, START)
     assert not publishable(candidate, START)
@@ -49,6 +49,6 @@ def test_a_review_without_a_score_praises_nothing() -> None:
     assert not publishable(attempt(1, 5.0), attempt(0, None, 2))
 
 
-def test_the_reason_says_by_how_much() -> None:
+def test_the_reason_contains_the_difference() -> None:
     assert publishable(attempt(1, 4.5, 1), START).reason == "review 3.0 → 4.5, 2 → 1 remarks"
     assert weigh(attempt(1, 4.5), START, START).reason == "review 3 → 4.5"

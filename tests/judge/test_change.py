@@ -48,7 +48,7 @@ def test_meaning_matters(one: bytes, two: bytes) -> None:
     assert digest(Patch({"a.py": two}), {"a.py": one}) != NOTHING
 
 
-def test_what_stays_equal_does_not_count() -> None:
+def test_unchanged_content_does_not_count() -> None:
     alone = Patch({"a.py": b"x = 2\n"})
     with_company = Patch({"a.py": b"x = 2\n", "b.txt": b"1\n", "broken.py": b"def (:\n"})
     assert digest(alone, OLD) == digest(with_company, OLD)
@@ -76,7 +76,7 @@ def test_repeats_and_round_trips_are_refused() -> None:
     assert admit(Patch({"a.py": b"x = 4\n"}), OLD, protected, seen)
 
 
-def test_while_a_linter_speaks_of_the_file_layout_makes_a_new_patch_but_bytes_repeat() -> None:
+def test_with_a_lint_finding_in_the_file_layout_makes_a_new_patch_but_equal_bytes_do_not() -> None:
     spoken = (finding("W291", "a.py"),)
     once = Patch({"a.py": b"x = 1  # a\n"})
     assert admit(once, OLD, protected, findings=spoken)

@@ -57,7 +57,7 @@ def test_an_equality_that_looks_at_nothing_is_refused(how: str) -> None:
 
 
 @pytest.mark.parametrize("how", HONEST)
-def test_an_equality_of_what_both_hold_is_free(how: str) -> None:
+def test_a_comparison_of_both_contents_is_allowed(how: str) -> None:
     passed(Deed(how, BEFORE, equal(*HONEST[how])))
 
 
@@ -81,7 +81,7 @@ def test_other_ways_to_equality_are_refused(line: str, says: str) -> None:
     refused(Deed("way", BEFORE, BEFORE + line, says))
 
 
-def test_what_was_compared_is_compared_still() -> None:
+def test_attributes_that_were_compared_are_still_compared() -> None:
     refused(Deed("less", WITH, equal("return self.currency == o.currency"), "no longer compares cents"))
     passed(Deed("more", equal("return self.cents == o.cents"), WITH))
     passed(Deed("elsewhere", WITH, equal("return self._key() == o._key()")))

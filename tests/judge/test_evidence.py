@@ -84,7 +84,7 @@ def test_only_lines_that_can_run_count(text: str, expected: list[int]) -> None:
     assert [at + 1 for at, old in enumerate(olds) if list(changed_statements("a.py", old, new))] == expected
 
 
-def test_size_is_what_diff_says() -> None:
+def test_size_equals_that_of_diff() -> None:
     assert lines_of(b"a\nb\nc\n", b"a\nx\ny\nc\n") == (2, 1)
     assert lines_of(None, b"a\nb\n") == (2, 0)
     assert lines_of(b"a\nb\n", None) == (0, 2)

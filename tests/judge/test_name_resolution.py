@@ -95,12 +95,12 @@ HONEST = {
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_no_road_leads_there(road: str) -> None:
+def test_no_indirect_name_is_accepted(road: str) -> None:
     refused(Deed(road, SUM, body(*ROADS[road])))
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_what_the_file_had_may_stay_and_be_edited_around(road: str) -> None:
+def test_old_violations_may_stay_and_be_edited_around(road: str) -> None:
     before = body(*ROADS[road]).replace("sum(xs)", "sum(xs) - 1")
     passed(Deed(road, before, body(*ROADS[road])))
 

@@ -98,7 +98,7 @@ ASKED_FOR = [
 
 
 @pytest.mark.parametrize("deed", ASKED_FOR, ids=str)
-def test_a_parameter_may_go_when_what_the_failing_tests_call_has_none(deed: Deed) -> None:
+def test_a_parameter_may_be_removed_if_the_failing_tests_do_not_pass_it(deed: Deed) -> None:
     passed(deed)
 
 

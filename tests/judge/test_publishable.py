@@ -183,7 +183,7 @@ def test_the_empty_patch_is_never_published() -> None:
 
 
 @pytest.mark.parametrize("after", [{"t.py": "2"}, {}, {"t.py": "1", "conftest.py": "3"}], ids=["edited", "gone", "new"])
-def test_protected_files_must_be_what_they_were(after: dict[str, str]) -> None:
+def test_protected_files_must_be_unchanged(after: dict[str, str]) -> None:
     verdict = publishable(
         attempt(DONE), attempt(FIXED, number=0), protected_before={"t.py": "1"}, protected_after=after
     )

@@ -41,7 +41,7 @@ def unrequested_in(data: bytes, *findings: Finding, ran: frozenset[int] | None =
     return unrequested_changes(attempt(data, ran=ran), START, findings, {"m.py": OLD})
 
 
-def test_what_the_repaired_test_runs_was_asked_for() -> None:
+def test_changes_that_the_repaired_test_runs_are_requested() -> None:
     assert unrequested_in(FIX) == ()
 
 
@@ -51,7 +51,7 @@ def test_another_function_is_named() -> None:
 
 
 @pytest.mark.parametrize("symbol", ["fibonacci", ""])
-def test_what_a_finding_names_was_asked_for(symbol: str) -> None:
+def test_changes_that_a_finding_names_are_requested(symbol: str) -> None:
     changed = FIX.replace(b"return [0]", b"return []")
     assert unrequested_in(changed, Finding("ruff", "E1", "m.py", "x", symbol=symbol)) == ()
     assert unrequested_in(changed, Finding("ruff", "E1", "other.py", "x", symbol=symbol)) == ("m.py: fibonacci",)

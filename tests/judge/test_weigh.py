@@ -153,7 +153,7 @@ steps = st.builds(lambda tests, remarks: attempt(tests, *remarks), statuses, fou
 
 
 @given(steps, steps, steps)
-def test_a_better_step_has_the_smaller_score_and_no_step_beats_back(one: Attempt, two: Attempt, start: Attempt) -> None:
+def test_a_better_step_has_the_smaller_score_and_not_vice_versa(one: Attempt, two: Attempt, start: Attempt) -> None:
     start = replace(start, number=0)
     if weigh(one, two, start):
         assert score(one, start) < score(two, start)
