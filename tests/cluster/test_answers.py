@@ -28,7 +28,7 @@ STOPPED = Check("pytest", cases=FAILED.cases, complete=False)
 
 
 @pytest.mark.parametrize(("text", "changed"), [(OWN_FILE, True), ("def test_one():\n    pass\n", False)])
-def test_a_run_whose_tests_change_their_files_is_no_answer(
+def test_a_run_whose_tests_change_their_files_gives_no_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, *, changed: bool
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -40,7 +40,7 @@ def test_a_run_whose_tests_change_their_files_is_no_answer(
     assert answer == "the tests changed test_own.py" if changed else isinstance(answer, Check)
 
 
-def test_a_run_that_its_first_failure_ended_is_what_this_failure_is_here() -> None:
+def test_for_a_run_ended_by_its_first_failure_the_result_here_counts() -> None:
     early = Ask(stop_early=True)
     assert _confirmed(STOPPED, early, lambda _: FAILED) is FAILED
     assert _confirmed(STOPPED, early, lambda _: PASSED) is None

@@ -130,13 +130,13 @@ def test_a_lost_worker_loses_no_candidate(spread: Spread) -> None:
     assert any("no candidates run on worker" in note for note in spread.notes)
 
 
-def test_what_passes_on_workers_only_is_refused(spread: Spread) -> None:
+def test_candidates_that_pass_on_workers_only_are_refused(spread: Spread) -> None:
     list(spread.judge(lambda: spread.spread.away > 0))
     candidates = [Candidate(number, {"limit.py": ONLY_THERE.encode()}) for number in range(8)]
     assert [one.plausible for one in spread.pool.judge(candidates, PLAN)] == [False] * 8
 
 
-def test_a_plan_that_is_over_gives_up_what_workers_have(spread: Spread) -> None:
+def test_a_plan_whose_time_is_over_gives_up_the_workers_candidates(spread: Spread) -> None:
     list(spread.judge(lambda: spread.spread.away > 0))
     many = [replace(bound(1), number=number) for number in range(5000)]
     judged = list(spread.pool.judge(many, replace(PLAN, ends=time.monotonic() + 0.3)))
