@@ -36,12 +36,12 @@ LARGE: list[ToolResult] = [
 
 @pytest.mark.parametrize("result", LARGE, ids=lambda one: f"{type(one).__name__}, {one.pieces}")
 @pytest.mark.parametrize("limit", [LEAST, DEFAULT, 20_000])
-def test_it_is_no_longer_than_asked_and_hardly_shorter(result: ToolResult, limit: int) -> None:
+def test_a_result_is_not_longer_than_requested_and_hardly_shorter(result: ToolResult, limit: int) -> None:
     size = len(short(result, limit).model_dump_json(by_alias=True, exclude_none=True))
     assert limit // 3 < size <= limit
 
 
-def test_headlines_come_before_evidence_and_what_is_left_out_is_counted() -> None:
+def test_headlines_come_before_evidence_and_omitted_findings_are_counted() -> None:
     findings = [one.model_copy(update={"evidence": "why\n" * 60}) for one in FINDINGS[:3]]
     answer = short(Checked(passed=False, summary="3", findings=findings), DEFAULT).structured_content
     assert answer

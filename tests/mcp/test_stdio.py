@@ -60,7 +60,7 @@ def until(done: Callable[[], object], seconds: float = 240.0) -> None:
         time.sleep(0.02)
 
 
-def test_who_writes_says_so(agent: Agent, older: Agent) -> None:
+def test_tools_that_write_are_marked(agent: Agent, older: Agent) -> None:
     tools = {tool.name: tool for tool in agent.ask(agent.client.list_tools).tools}
     assert [tool.name for tool in older.ask(older.client.list_tools).tools] == list(tools)
     hints = {name: tool.annotations for name, tool in tools.items()}
@@ -94,7 +94,7 @@ def test_a_failing_check_is_short_typed_and_changes_nothing(agent: Agent, order:
     assert state(order) == before
 
 
-def test_what_fix_proves_is_written_by_apply_and_taken_back_by_undo(older: Agent, order: Path) -> None:
+def test_apply_writes_the_patch_that_fix_proved_and_undo_removes_it(older: Agent, order: Path) -> None:
     before = state(order)
     proposed = older.call("fix")
     assert proposed.structured_content["verdict"] == "proved", text(proposed)
@@ -120,7 +120,7 @@ def test_what_fix_proves_is_written_by_apply_and_taken_back_by_undo(older: Agent
     assert "no run wrote anything" in text(older.call("undo"))
 
 
-def test_prove_judges_what_the_agent_changed(agent: Agent, order: Path) -> None:
+def test_prove_judges_the_agents_changes(agent: Agent, order: Path) -> None:
     (order / "order.py").write_text(f"import sys\n{FAULTY}")
     before = state(order)
     answer = agent.call("prove", folder="order")
@@ -158,7 +158,7 @@ def test_a_wrong_call_gets_the_reason(
 
 
 @pytest.mark.parametrize("mode", every(2, ["auto", "legacy"]))
-def test_roots_limit_what_is_touched(folder: Path, order: Path, mode: str) -> None:
+def test_roots_limit_the_files_that_are_used(folder: Path, order: Path, mode: str) -> None:
     with stdio(folder, mode=mode, roots=[folder / "asleep"]) as other:
         assert "outside the allowed folders" in text(other.call("check", paths=[str(order)]))
         assert "is recorded" in text(other.call("show"))
@@ -167,7 +167,7 @@ def test_roots_limit_what_is_touched(folder: Path, order: Path, mode: str) -> No
             other.ask(other.client.read_resource, f"coderefine://run/{runs[0].name}/diff")
 
 
-def test_a_cancelled_call_ends_at_once_and_another_goes_on(agent: Agent, folder: Path, order: Path) -> None:
+def test_a_cancelled_call_ends_at_once_and_another_continues(agent: Agent, folder: Path, order: Path) -> None:
     asleep = folder / "asleep"
     before = state(asleep)
     slow = agent.begin("fix", paths=["asleep"])
@@ -213,7 +213,7 @@ def initialize(server: subprocess.Popen[str]) -> None:
     send(server, method="notifications/initialized")
 
 
-def test_a_malformed_request_is_an_error_and_the_server_goes_on(order: Path) -> None:
+def test_a_malformed_request_is_an_error_and_the_server_continues(order: Path) -> None:
     with raw(order) as server:
         initialize(server)
         assert server.stdin
@@ -231,7 +231,7 @@ def test_a_malformed_request_is_an_error_and_the_server_goes_on(order: Path) -> 
 
 
 @pytest.mark.parametrize("way", every(2, ["closes", "is killed with the server"]))
-def test_of_a_client_that_vanishes_nothing_is_left(folder: Path, way: str) -> None:
+def test_a_vanished_client_leaves_no_process(folder: Path, way: str) -> None:
     asleep = folder / "asleep"
     before = state(asleep)
     with raw(asleep) as server:
@@ -256,7 +256,7 @@ def test_prompts_name_the_tools(agent: Agent) -> None:
     assert "`fix` with paths src" in message.content.text
 
 
-def test_without_the_extra_one_line_says_how_to_get_it(tmp_path: Path) -> None:
+def test_without_the_extra_one_line_names_the_command_to_install_it(tmp_path: Path) -> None:
     code = "import sys; sys.modules['mcp'] = None; from coderefine.cli import main; main(['mcp'])"
     done = subprocess.run((sys.executable, "-c", code), cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
