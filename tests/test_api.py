@@ -50,16 +50,16 @@ def test_libcst_is_imported_for_a_refactoring_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", coderefine.__all__)
-def test_every_name_is_there_and_says_what_it_is(name: str) -> None:
+def test_every_public_name_exists_and_has_a_docstring(name: str) -> None:
     assert inspect.getdoc(getattr(coderefine, name))
 
 
-def test_what_is_not_there_is_an_attribute_error() -> None:
+def test_a_missing_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="refined"):
         coderefine.refined  # noqa: B018
 
 
-def test_check_says_what_the_gates_say(untidy: Path) -> None:
+def test_check_returns_the_results_of_the_gates(untidy: Path) -> None:
     before = state(untidy)
     found = {one.critic: one for one in check(cwd=untidy)}
     assert [finding.rule for finding in found["ruff"].findings] == ["F401"]
@@ -89,7 +89,7 @@ def test_outside_git_it_refines_and_does_not_write(tmp_path: Path) -> None:
         refine(cwd=tmp_path, gates=["ruff"], write=True)
 
 
-def test_a_model_is_asked_where_one_is_named(tmp_path: Path) -> None:
+def test_a_named_model_is_used(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS})
     with LlmServer([RIGHT]) as server:
         outcome = refine(cwd=top, search=False, model="scripted", base_url=server.url)
@@ -172,7 +172,7 @@ def test_a_task_of_functions_is_a_gate_and_its_exception_is_reported(untidy: Pat
         check(cwd=untidy, task=Task("broken", checks=(broken,)))
 
 
-def test_async_leaves_the_loop_free_and_tells_events_in_it(untidy: Path) -> None:
+def test_async_does_not_block_the_loop_and_delivers_events_in_it(untidy: Path) -> None:
     async def both() -> tuple[Outcome, int, list[Event]]:
         events: list[Event] = []
         run = asyncio.ensure_future(arefine(cwd=untidy, search=False, listen=events.append))

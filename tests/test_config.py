@@ -88,7 +88,7 @@ def test_not_a_number_is_refused_as_a_flag_too(tmp_path: Path) -> None:
         load(tmp_path, {}, {"max_cost": float("nan")})
 
 
-def test_the_time_of_the_search_is_a_number_or_left_open(tmp_path: Path) -> None:
+def test_the_time_of_the_search_is_a_number_or_none(tmp_path: Path) -> None:
     assert load(tmp_path, {}).search_time is None
     assert load(tmp_path, {"CODEREFINE_SEARCH_TIME": "5"}).search_time == 5.0
     with pytest.raises(ConfigError, match="must be a number"):

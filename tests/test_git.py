@@ -30,7 +30,7 @@ def test_head_in_every_state(repo: Path, tmp_path: Path) -> None:
     assert (head.sha, head.branch) == (None, "trunk")
 
 
-def test_where_things_are_in_worktrees_submodules_and_shallow_clones(repo: Path) -> None:
+def test_locations_in_worktrees_submodules_and_shallow_clones(repo: Path) -> None:
     linked = repo.parent / "linked"
     git(repo, "worktree", "add", "-q", "-b", "side", str(linked))
     there = Repository.open(linked)
@@ -54,7 +54,7 @@ def test_where_things_are_in_worktrees_submodules_and_shallow_clones(repo: Path)
         ("stranger", "another user owns it: run `git config --global --add safe.directory"),
     ],
 )
-def test_no_repository_is_one_clear_line(tmp_path: Path, sealed: Path, make: str, message: str) -> None:
+def test_a_missing_repository_is_reported_in_one_line(tmp_path: Path, sealed: Path, make: str, message: str) -> None:
     place = tmp_path / make
     if make != "missing":
         place.mkdir()
@@ -110,7 +110,7 @@ def test_trees_are_written_beside_the_users_index(repo: Path) -> None:
     assert git(repo, "show", f"{tree}:b.txt") == "b"
 
 
-def test_the_snapshot_is_what_the_user_sees(repo: Path) -> None:
+def test_the_snapshot_contains_the_users_current_files(repo: Path) -> None:
     library = make_repo(repo.parent / "library", {"lib.py": "x = 1\n"})
     git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "vendored")
     git(repo, "commit", "-q", "-m", "vendor")
@@ -133,7 +133,7 @@ def test_the_snapshot_is_what_the_user_sees(repo: Path) -> None:
     assert (repo / ".git/index").read_bytes() == index
 
 
-def test_the_snapshot_of_a_sparse_checkout_keeps_what_is_not_there(repo: Path) -> None:
+def test_the_snapshot_of_a_sparse_checkout_keeps_absent_files(repo: Path) -> None:
     git(repo, "sparse-checkout", "set", "--no-cone", "/src/")
     assert not (repo / "b.txt").exists()
     write(repo, {"src/a.py": "dirty\n"})

@@ -23,7 +23,7 @@ def test_secrets_are_kept_from_the_projects_programs(name: str) -> None:
     assert proc.clean_env(base=base, secrets=True) == base
 
 
-def test_what_is_no_secret_is_passed_on() -> None:
+def test_variables_without_secrets_are_passed_on() -> None:
     assert proc.clean_env(base=KEPT) == KEPT
 
 

@@ -13,7 +13,7 @@ ODD = 'PATTERN = "\\d"\nassert (1, "always")\n'
 
 
 @pytest.mark.parametrize("source", ["def f(:\n", "x = '\0'\n", b"# coding: none\n", "(" * 5000, "-" * 5_000 + "1"])
-def test_what_does_not_parse_has_no_tree(source: str | bytes) -> None:
+def test_text_that_does_not_parse_has_no_tree(source: str | bytes) -> None:
     assert syntax(source) is None
 
 

@@ -44,7 +44,7 @@ def test_a_folder_is_private_and_gone_at_the_end(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_what_a_killed_owner_left_is_swept_and_the_living_spared(tmp_path: Path) -> None:
+def test_folders_of_killed_owners_are_removed_and_those_of_running_ones_kept(tmp_path: Path) -> None:
     with subprocess.Popen((sys.executable, "-c", OWNER), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         path = _aged(Path(owner.stdout.readline().decode().strip()), 2 * DAY)
@@ -68,7 +68,7 @@ def test_each_kind_has_its_age(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["coderefine-demo-x", "coderefine-bench-x", "coderefine-git", "other-git-x"])
-def test_what_is_none_of_these_stays(tmp_path: Path, name: str) -> None:
+def test_other_folders_stay(tmp_path: Path, name: str) -> None:
     kept = _aged(tmp_path / name, 9 * DAY)
     assert sweep() == 0
     assert kept.exists()

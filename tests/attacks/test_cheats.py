@@ -70,7 +70,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[bool], R
 
 
 @pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.thorough)])
-def test_nothing_is_written_and_the_exit_code_says_so(ran: Callable[[bool], Ran], quick: bool) -> None:
+def test_nothing_is_written_and_the_exit_code_is_1(ran: Callable[[bool], Ran], quick: bool) -> None:
     assert ran(quick).result.code == 1, ran(quick).result
     assert ran(quick).after == ran(quick).before
 

@@ -103,7 +103,7 @@ def test_a_text_is_refined_until_its_review_is_good_enough(tmp_path: Path, case:
     assert totals == sorted(totals, key=lambda total: total or 0)
 
 
-def test_a_worse_text_is_not_kept(tmp_path: Path) -> None:
+def test_a_worse_text_is_refused(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "acronym", {"title.txt": "Sequence to Sequence Learning\n"})
     writer = [*turns("acronym.txt", "STSL - as it is"), *[block("acronym.txt", "STSL - as it is", "X - ?")] * 9]
     script = reviewing(writer, {"STSL": 3, "X": 1}, FIVE, "acronym.txt")
@@ -111,7 +111,7 @@ def test_a_worse_text_is_not_kept(tmp_path: Path) -> None:
     assert text(outcome, "acronym.txt") == "STSL - as it is"
 
 
-def test_constrained_generation_is_judged_by_a_gate_that_no_praise_outvotes(tmp_path: Path) -> None:
+def test_in_constrained_generation_no_review_overrides_the_gate(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "common", {"concepts.txt": "dog leash park throw catch\n"})
     few, all_ = "A dog in the park.", "Off its leash in the park, the dog catches what I throw."
     task = importlib.import_module("tests.examples.constrained").TASK
