@@ -16,13 +16,13 @@ def content(state: State) -> bool:
     if not state.clean(state.best):
         return False
     if state.parts.advice and not advice_on(state.best):
-        state.say("stage", "review")
+        state.notify("stage", "review")
         try:
             with state.parts.views.open(state.best.patch) as view:
                 ask = _ask(state, state.best)
                 checks = tuple(critic.check(view, ask) for critic in state.parts.advice)
         except CriticError as error:
-            state.say("note", str(error))
+            state.notify("note", str(error))
             checks = tuple(Check(critic.name, gate=False, notes=(str(error),)) for critic in state.parts.advice)
         state.best = replace(state.best, checks=(*state.best.checks, *checks))
         state.attempts[state.best.number] = state.best

@@ -42,7 +42,7 @@ from coderefine.loop.critique import critique
 from coderefine.loop.fast_proof import ChosenTests
 from coderefine.loop.minimal import smallest
 from coderefine.loop.proof import examined, measured_evidence
-from coderefine.loop.refine import begin, go_on, judge_start
+from coderefine.loop.refine import begin, judge_start, run_loop
 from coderefine.loop.state import SEED, Parts, State, failing, forget, tests
 from coderefine.runner.suspect import KILLED
 from coderefine.runner.test_selection import files_of
@@ -84,7 +84,7 @@ def judge_given(given: GivenParts, parts: Parts, *, minimise: bool) -> Outcome:
     before = {path: parts.original(path) for path in given.whole.files}
     start = judge_start(replace(parts, given=True))
     state = _with_tests(start, given) if given.tests else start
-    end = go_on(state)
+    end = run_loop(state)
     if end.best.number:
         given = replace(given, code=_repaired(given.code, end.best))
     end = replace(end, attempts=tuple(_whole(one, given) for one in end.attempts), best=_whole(end.best, given))
@@ -156,7 +156,7 @@ def _with_tests(start: State, given: GivenParts) -> State:
     ask = Ask(parts.scope, files=given.files or None, seed=SEED, timeout=start.patience, computing=KILLED)
 
     def run(ask: Ask) -> Attempt:
-        start.say("stage", "the patch's tests without its code")
+        start.notify("stage", "the patch's tests without its code")
         checks = critique(parts.views, parts.critics, Patch(given.tests, programs=given.code.programs), ask)
         return Attempt(0, Patch(), tuple(_completed(one, suite, given) for one in checks))
 
@@ -325,7 +325,7 @@ class _Conclusion:
         fast = self._old_files(repaired)
         if fast is not None and not fast.files:
             return ""
-        self.start.say("stage", "the patch's code with the tests as they were")
+        self.start.notify("stage", "the patch's code with the tests as they were")
         parts = replace(self.start.parts, fast=fast, record=forget)
         state = State(parts, attempts=[was], flaky=self._flaky, freedom=self.start.freedom, began=self.start.began)
         try:

@@ -103,7 +103,7 @@ class _Search:
         if self.judged >= MOST or (left is not None and left <= 0) or not admitted(self.state, patch):
             return False
         self.judged += 1
-        self.state.say("stage", f"a smaller part: {counted(len(part), 'piece')}")
+        self.state.notify("stage", f"a smaller part: {counted(len(part), 'piece')}")
         attempt = proved_once(self.state, Attempt(len(self.state.attempts), patch))
         known, remaining = (identities(judge.remarks(one)).keys() for one in (self.whole, attempt))
         if not attempt.verdict or not remaining <= known or not failing(attempt) <= failing(self.whole):
@@ -132,7 +132,7 @@ def alone(parts: Parts, outcome: Outcome, pieces: Sequence[Patch]) -> Iterator[A
         if number > MOST or (left is not None and left <= 0):
             yield None
             continue
-        state.say("stage", f"piece {number} of {len(pieces)} alone")
+        state.notify("stage", f"piece {number} of {len(pieces)} alone")
         yield _holding(state, outcome, piece)
 
 

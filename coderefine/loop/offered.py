@@ -83,7 +83,7 @@ def offer_whole(state: State, attempt: Attempt, why: str, *, shown: bool) -> Non
     refused = attempt.refused(f"{PLAUSIBLE}: {why}")
     state.attempts[attempt.number] = refused
     state.parts.record(refused)
-    state.say("verdict", refused.verdict.reason, done=attempt.number)
+    state.notify("verdict", refused.verdict.reason, done=attempt.number)
     if not shown:
         return
     repaired = failing(state.baseline) - failing(attempt)

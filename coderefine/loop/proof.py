@@ -45,7 +45,7 @@ def prove(state: State) -> Attempt:
                 continue
             state.evidence = replace(found, doubts=found.doubts or ((why,) if why else ()))
             return proved
-        state.say("verdict", proved.verdict.reason, done=attempt.number)
+        state.notify("verdict", proved.verdict.reason, done=attempt.number)
     return state.baseline
 
 
@@ -82,7 +82,7 @@ def _proved_anew(state: State, attempt: Attempt, edited: tuple[str, ...]) -> Att
 
     The effect of these edits must not count for the patch.
     """
-    state.say("note", f"{judge.listed(edited)} changed meanwhile: start and patch are checked once more")
+    state.notify("note", f"{judge.listed(edited)} changed meanwhile: start and patch are checked once more")
     state.looked = time.time_ns()
     try:
         ask = Ask(state.parts.scope, seed=SEED, timeout=state.patience)
@@ -101,7 +101,7 @@ def _strength(state: State, attempt: Attempt, found: Evidence) -> Measured:
     measure = state.parts.strength
     if measure is None:
         return Measured()
-    state.say("stage", "strength")
+    state.notify("stage", "strength")
     least, most, share = GIVEN_STRENGTH if state.parts.given else STRENGTH
     seconds = min(most, max(least, share * (time.monotonic() - state.began)))
     return measure.measure(
@@ -120,7 +120,7 @@ def examined(state: State, attempt: Attempt) -> Attempt:
     As far as it is cheap, tests are traced to see which of them run the patched lines. The digests of the test files
     after the run are stored in `state.examined`.
     """
-    state.say("stage", "proof")
+    state.notify("stage", "proof")
     suite = tests(state.baseline)
     selection = _selection(state, attempt.patch)
     state.selected[attempt.number] = selection

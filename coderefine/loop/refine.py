@@ -31,10 +31,10 @@ def refine(parts: Parts) -> Outcome:
     Raises CriticError if the *baseline* cannot be judged. Ctrl-C ends the run with Stop.INTERRUPTED and the
     best attempt that passed every check so far.
     """
-    return go_on(judge_start(parts))
+    return run_loop(judge_start(parts))
 
 
-def go_on(state: State) -> Outcome:
+def run_loop(state: State) -> Outcome:
     """Run the loop from the judged baseline of `state`; see `refine`."""
     try:
         stop, why = _climb(state)
@@ -53,12 +53,12 @@ def go_on(state: State) -> Outcome:
 def judge_start(parts: Parts) -> State:
     """Judge the tree as it is, and return the state of a run that begins with it. Raises CriticError."""
     state = State(parts)
-    state.say("stage", "checks")
+    state.notify("stage", "checks")
     ask = Ask(parts.scope, seed=SEED, timeout=state.patience, computing=SUSPECTED)
     checks = critique(parts.views, parts.critics, Patch(), ask, look=state.name_view)
     suite = next((check for check in checks if check.cases), None)
     if suite and (cost := announcement(suite.seconds, fast=parts.fast is not None)):
-        state.say("note", cost)
+        state.notify("note", cost)
     state.freedom = Freedom(needs=suite.needs) if suite else state.freedom
     begin(state, checks, ask)
     return state
@@ -69,13 +69,15 @@ def begin(state: State, checks: tuple[Check, ...], ask: Ask) -> None:
     state.best = Attempt(0, Patch(), checks, cost=Cost(test_runs=1))
     suite = tests(state.best)
     if suite and suite.failing and (state.parts.proposers or state.parts.given):
-        state.say("stage", f"running the failing tests again, traced ({len(suite.failing)})")
+        state.notify("stage", f"running the failing tests again, traced ({len(suite.failing)})")
         critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
         again = rerun_failing(state.parts.views, critic, suite, ask)
         state.flaky, state.freedom = state.flaky | again.flaky, again.freedom
         state.trace, state.follow = again.trace, again.followed
         state.steady, state.absent = again.steady, again.absent
-        state.say("stage", "choosing the next step")  # the reruns are over, and a proposer may begin without an event
+        state.notify(
+            "stage", "choosing the next step"
+        )  # the reruns are over, and a proposer may begin without an event
     state.keep(state.best)
     if state.parts.proposers and not state.parts.given:
         announce(state)
@@ -111,13 +113,13 @@ def _is_given_open(state: State) -> bool:
 
 def _step(state: State, ladder: Ladder, patch: Patch, began: float) -> None:
     """Try one patch, which was requested at `began` (monotonic); it becomes the best attempt if it is better."""
-    state.say("attempt", f"{patch.origin}: {patch.summary}", done=len(state.attempts), cost=ladder.spent)
+    state.notify("attempt", f"{patch.origin}: {patch.summary}", done=len(state.attempts), cost=ladder.spent)
     begin_ahead(state, ladder.coming)
     attempt = tried(state, patch)
     cost = replace(ladder.last_cost, seconds=time.monotonic() - began)
     attempt = held_back(state, replace(attempt, cost=attempt.cost + cost))
     state.keep(attempt)
-    state.say("verdict", attempt.verdict.reason, done=attempt.number, cost=ladder.spent)
+    state.notify("verdict", attempt.verdict.reason, done=attempt.number, cost=ladder.spent)
     if attempt.verdict or (state.parts.given and attempt.number == 1 and attempt.checks and not state.clean(attempt)):
         state.best = attempt  # later patches are based on the given patch even if it is not better
         ladder.climbed()
@@ -197,7 +199,7 @@ def _no_idea(state: State, ladder: Ladder) -> str:
 def _reason(state: State, best: Attempt, stop: Stop, why: str, offers: tuple[Offer, ...]) -> End:
     if state.clean(best):
         if why and state.parts.advice:
-            state.say("note", f"the review ended early: {why}")
+            state.notify("note", f"the review ended early: {why}")
         return Stop.CLEAN, ""
     if offers and stop in WITHOUT_MORE:
         return Stop.OFFERED, "what may be wrong is not written"
@@ -223,7 +225,7 @@ def announce(state: State) -> None:
     """Report the protected files whose findings will remain."""
     for path, count in list(_counts(state).items())[:SHOWN]:
         left = "its finding is left" if count == 1 else f"its {count} findings are left"
-        state.say("note", f"{state.parts.reason(path)}: {left}")
+        state.notify("note", f"{state.parts.reason(path)}: {left}")
 
 
 def hindrance(state: State) -> str:

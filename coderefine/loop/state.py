@@ -384,7 +384,7 @@ class State:
         """Return the proposers that search, and judge candidates themselves."""
         return (one for one in self.parts.proposers if isinstance(one, Searcher))
 
-    def say(self, kind: str, text: str, *, done: int = 0, cost: Cost | None = None) -> None:
+    def notify(self, kind: str, text: str, *, done: int = 0, cost: Cost | None = None) -> None:
         limits, seconds = self.parts.limits, time.monotonic() - self.began
         self.parts.listen(Event(kind, text, done, limits.iterations, seconds, cost, limits.seconds))
 

@@ -75,7 +75,7 @@ def _kept(state: State, attempt: Attempt) -> Attempt:
     behaviour = state.parts.behaviour
     if behaviour is None or not attempt.verdict:
         return attempt
-    state.say("stage", "behaviour")
+    state.notify("stage", "behaviour")
     verdict = _preserved(state, attempt.patch, behaviour)
     state.held[attempt.number] = verdict.reason
     return attempt if verdict else attempt.refused(verdict.reason)
@@ -95,7 +95,7 @@ def _equal(state: State, attempt: Attempt) -> Attempt:
     equivalence, patch = state.parts.equivalence, attempt.patch
     if equivalence is None:
         return attempt
-    state.say("stage", "behaviour")
+    state.notify("stage", "behaviour")
     originals = {**state.originals(patch), **state.best.patch.files}
     best = state.best
     left = state.seconds_to_judge
