@@ -120,8 +120,8 @@ def run(
             ) as parts:
                 outcome = loop(parts)
                 journal.finish(outcome)
-                go_on = _how_to_go_on(journal, request)
-                result = _published(outcome, parts, snapshot, publish or _publisher(project, destination), go_on)
+                next_step = _how_to_continue(journal, request)
+                result = _published(outcome, parts, snapshot, publish or _publisher(project, destination), next_step)
             prune(repository)
     with _end_recorded(journal, request):
         report(result)
@@ -161,14 +161,14 @@ def _end_recorded(journal: Journal, request: Request) -> Iterator[None]:
         if journal.publication():
             line = f"interrupted after the patch was written; undo: coderefine undo {journal.run}"
         else:
-            line = f"interrupted; nothing was written; {_how_to_go_on(journal, request)}"
+            line = f"interrupted; nothing was written; {_how_to_continue(journal, request)}"
         raise KeyboardInterrupt(line) from None
     except CoderefineError as error:
         journal.failed(str(error))
         raise
 
 
-def _how_to_go_on(journal: Journal, request: Request) -> str:
+def _how_to_continue(journal: Journal, request: Request) -> str:
     return f"run `{request.again}` again" if request.again else f"coderefine resume {journal.run} continues it"
 
 
@@ -202,8 +202,8 @@ def _note_protected_benchmarks(project: Project) -> None:
             project.listen(Event("note", f"{name} {why}"))
 
 
-def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publish, go_on: str) -> RunResult:
-    """Publish the patch and return the end of the run; `go_on`: what to do after an interrupt, for a message.
+def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publish, next_step: str) -> RunResult:
+    """Publish the patch and return the end of the run; `next_step`: what to do after an interrupt, for a message.
 
     Nothing is published if no attempt is better than the start, or after an interrupt. Drafted tests are published with
     the patch, but not recorded as part of it, because they are not proved.
@@ -212,7 +212,7 @@ def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publ
     interrupted = outcome.stop is Stop.INTERRUPTED
     before = {path: snapshot.judged(path) for path in shown_patch(outcome).files}
     if not best.number:
-        line = f"nothing; {go_on}" if interrupted else _how_to_pick(outcome, journal.run)
+        line = f"nothing; {next_step}" if interrupted else _how_to_pick(outcome, journal.run)
         return RunResult(outcome, journal.run, Published(line), before=before, snapshot=snapshot)
     files = dict(best.patch.files)
     for critic in parts.advice:
@@ -220,7 +220,7 @@ def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publ
     whole = replace(outcome, best=replace(best, patch=replace(best.patch, files=files)))
     diff = Diff(snapshot).text(whole)
     if interrupted:
-        published = Published(f"nothing; the best patch so far is kept: {go_on}")
+        published = Published(f"nothing; the best patch so far is kept: {next_step}")
     else:
         published = publish(Proved(whole, diff, parts, snapshot))
     written = journal.publication() is not None
