@@ -71,10 +71,10 @@ class QuickProject:
 
 def _judged(project: QuickProject, names: list[str], running: list[Child]) -> int:
     """Return the exit code. `running` contains the git process; further processes are added to it."""
-    looked = [] if names else [_looked(running[0], project.deadline)]
+    looked = [] if names else [_read_status(running[0], project.deadline)]
     python = _python(names or looked[0][0])
     tests = _begun(project, python, running) if python else []
-    staged, strangers = looked[0] if looked else _looked(running[0], project.deadline)
+    staged, untracked = looked[0] if looked else _read_status(running[0], project.deadline)
     if not python:
         return _unless_gone(staged)
     same = _same(project, tests, python, staged)
@@ -82,7 +82,7 @@ def _judged(project: QuickProject, names: list[str], running: list[Child]) -> in
     if not left:
         _linted(project, python, running)
         return _untested(project.known, len(same))
-    if strangers:
+    if untracked:
         raise NotQuickError
     running.append(_pytest(project.known, left))
     _linted(project, python, running)
@@ -123,7 +123,7 @@ def _linted(project: QuickProject, python: list[str], running: list[Child]) -> N
         raise NotQuickError
 
 
-def _looked(looking: Child, deadline: float) -> tuple[list[str], bool]:
+def _read_status(looking: Child, deadline: float) -> tuple[list[str], bool]:
     """Return the staged files, and whether there are untracked files."""
     output = looking.all(deadline) or b""
     found = staged_files(output or b"?")
