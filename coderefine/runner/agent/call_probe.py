@@ -123,13 +123,13 @@ class CallRecorder:
         self.calls: List[Call] = []
 
     def start(self) -> None:
-        sys.setprofile(self._saw)
+        sys.setprofile(self._traced_call)
 
     def stop(self) -> None:
         sys.setprofile(None)
         self._frames.clear()
 
-    def _saw(self, frame: types.FrameType, event: str, _: object) -> None:
+    def _traced_call(self, frame: types.FrameType, event: str, _: object) -> None:
         code = frame.f_code
         if event != "call" or frame.f_back is None or code.co_flags & COROUTINE:
             return
@@ -142,7 +142,7 @@ class CallRecorder:
         try:
             self._note(function, frame)
         finally:
-            sys.setprofile(self._saw)
+            sys.setprofile(self._traced_call)
 
     def _enough(self, code: types.CodeType, *, edited: bool) -> bool:
         """Return whether enough calls of `code` are recorded; half of the total is kept for calls by passing tests."""

@@ -28,7 +28,7 @@ def main(fd: int) -> None:
         from .outside_access import OutsideAccess
 
         OutsideAccess(**job["record"]).watch()
-    stand(job)
+    set_up(job)
     code = run(job, channel)
     channel.send("end", code=code, memory=peak())
     leave(code)
@@ -50,7 +50,7 @@ def watch(fd: int, signal: int) -> None:
     faulthandler.register(signal, file=fd, all_threads=True, chain=False)
 
 
-def stand(job: Dict[str, Any]) -> None:
+def set_up(job: Dict[str, Any]) -> None:
     """Set working directory, `sys.path`, `sys.argv` and `__main__` as `python -m pytest` does."""
     os.chdir(job["root"])
     if not getattr(sys.flags, "safe_path", False):

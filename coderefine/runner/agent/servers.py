@@ -34,7 +34,7 @@ def main(warm_fd: int) -> None:
     os.makedirs(job["scratch"], exist_ok=True)
     os.environ["TMPDIR"] = tempfile.tempdir = job["scratch"]
     sys.dont_write_bytecode = False  # compiled tests and modules of the unchanged tree speed up all warm runs
-    cold_process.stand(job)
+    cold_process.set_up(job)
     server_plugin.silence()
     roles: List[Callable[[], None]] = [
         lambda: warm_server.serve(warm_fd, agent_channel.AgentChannel(warm_fd, job["nonce"]), job),

@@ -165,11 +165,11 @@ class _Stop(server_plugin.ServerPlugin):
             message = agent_channel.read(self._line.fileno())
             if message is None:
                 os._exit(0)
-            answer = self._judge(message, lambda order, tell: self._go_on(opened, order, tell))
+            answer = self._judge(message, lambda order, tell: self._continue(opened, order, tell))
             pytest_internals.empty_capture(self.config)
             self._line.sendall(agent_channel.pack(answer))
 
-    def _go_on(self, opened: Any, message: Message, tell: child.Tell) -> None:
+    def _continue(self, opened: Any, message: Message, tell: child.Tell) -> None:
         """Collect and run the tests (in the child); if pytest ends before, the run has no results."""
         importlib.invalidate_caches()
         self._work = lambda run: tell(chosen(run, message))
