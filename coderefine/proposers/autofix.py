@@ -299,12 +299,12 @@ def _summary(remarks: Iterable[Diagnostic]) -> str:
     """Summarise fixes: `src/cart.py:1 F401 remove unused import: os`, or `6 ruff fixes (F401 ×4, I001 ×2)`."""
     found = list(remarks)
     if len(found) == 1:
-        return f"{found[0].path}:{found[0].first} {found[0].rule} {_deed(found[0].fix)}"
+        return f"{found[0].path}:{found[0].first} {found[0].rule} {_action(found[0].fix)}"
     counts = Counter(remark.rule for remark in found)
     return f"{len(found)} ruff fixes ({', '.join(f'{rule} ×{count}' for rule, count in counts.most_common())})"
 
 
-def _deed(fix: Fix | None) -> str:
+def _action(fix: Fix | None) -> str:
     text = fix.message if fix else ""
     return text[:1].lower() + text[1:]
 

@@ -57,7 +57,7 @@ class Guard:
 
     def __init__(self, listen: Listen) -> None:
         self._listen = listen
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def made(self, what: str, make: Callable[[], Made]) -> Made | None:
         """Return the result of `make`; None if that fails. `what`: the draft, for the note about the error."""
@@ -67,8 +67,8 @@ class Guard:
             raise
         except Exception as error:  # the other drafts may still be right
             note = f"{what}: left out because of an error in coderefine ({type(error).__name__}: {error})"
-            if note not in self._told:
-                self._told.add(note)
+            if note not in self._reported:
+                self._reported.add(note)
                 self._listen(Event("note", note))
             return None
 

@@ -46,7 +46,7 @@ def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
         yield from ((["check", *noun], cost) for noun, cost in _nouns(found))
     if results := found.outputs or _returned(found):
         yield from _computed(replace(found, outputs=results))
-    yield from ((_deed(found, noun), (0.9 if found.outputs else 0.3) + cost) for noun, cost in _nouns(found))
+    yield from ((_action(found, noun), (0.9 if found.outputs else 0.3) + cost) for noun, cost in _nouns(found))
 
 
 def _others(block: StatementBlock) -> Iterator[tuple[list[str], float]]:
@@ -114,7 +114,7 @@ def _does_more(found: Extraction) -> float:
     return 0.0 if owners.isdisjoint({*found.inputs} - {*found.outputs}) else DOES_MORE
 
 
-def _deed(found: Extraction, noun: list[str]) -> list[str]:
+def _action(found: Extraction, noun: list[str]) -> list[str]:
     """Return a verb and `noun`: the verb of the block's last call, or one from the function's name."""
     verb = last_verb(found.block)
     if found.manner == "flag" and _only(found.block, ast.Return, ast.Break, ast.Continue):

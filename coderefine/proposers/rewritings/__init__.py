@@ -35,7 +35,7 @@ FOLLOWING = 2
 class LintChanges:
     """Finds the changes that clear ruff findings: rewritings, and ruff's unsafe fixes.
 
-    `rules`: the rewritings by rule; those of the registry, if there are none. `listen` is told about failed ones.
+    `rules`: the rewritings by rule; those of the registry, if there are none. `listen` is called for failed ones.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class LintChanges:
 
     def _draft(self, view: View, remark: Diagnostic, file: _File) -> CodeChange | None:
         if edits := _edits(self._rules, file, remark):
-            return CodeChange(remark.path, remark.rule, remark.first, _deed(remark), edits)
+            return CodeChange(remark.path, remark.rule, remark.first, _action(remark), edits)
         return self._laid_out(view, remark, file) if remark.rule == TOO_LONG and not file.clean else None
 
     def _useful(self, view: View, draft: CodeChange, file: _File) -> CodeChange | None:
@@ -201,6 +201,6 @@ def _fixed(source: Source, text: str, remarks: Iterable[Diagnostic]) -> str | No
     return apply(text, edits) if edits else None
 
 
-def _deed(remark: Diagnostic) -> str:
+def _action(remark: Diagnostic) -> str:
     text = remark.fix.message if remark.fix and remark.fix.message else remark.message
     return text[:1].lower() + text[1:]

@@ -288,7 +288,7 @@ class Search(Searcher):
                 pool,
                 asked,
                 clock,
-                self._tell,
+                self._report_progress,
                 lambda proposed: spectrum.blaming(proposed.scored.site.stmt),
                 first=lambda proposed: first.get(proposed.scored.site.stmt, ()),
                 fastest=self._fastest,
@@ -341,7 +341,7 @@ class Search(Searcher):
             chosen = self._chosen(trial, failing, spectrum)
             hasty = any(rivals.few and not rivals.doubt for rivals in chosen.sets)
             if (chosen.doubtful or hasty) and trial.clock.left > 0:
-                trial.go_on(proposals, DOUBT if chosen.doubtful else FEW)
+                trial.extend(proposals, DOUBT if chosen.doubtful else FEW)
                 chosen = self._chosen(trial, failing, spectrum)
             return chosen
         finally:
@@ -404,7 +404,7 @@ class Search(Searcher):
         except RunnerError:
             return Comparison()
 
-    def _tell(self, tried: int, found: int) -> None:
+    def _report_progress(self, tried: int, found: int) -> None:
         self._listen(Event("search", f"{tried} candidates, {found} plausible", done=tried))
 
     def _observation(

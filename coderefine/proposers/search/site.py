@@ -80,11 +80,11 @@ class Site:
         up = self.module.parents.get(node)
         while isinstance(up, ast.expr | ast.keyword | ast.comprehension):
             if isinstance(up, ast.JoinedStr):
-                return self._says_itself(node)
+                return self._has_own_text(node)
             up = self.module.parents.get(up)
         return True
 
-    def _says_itself(self, node: ast.expr) -> bool:
+    def _has_own_text(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Constant | ast.FormattedValue | ast.JoinedStr):
             return False
         try:

@@ -303,7 +303,7 @@ def _by_statement(evidence: FeatureInput) -> Callable[[FeatureInput, Iterable[as
         for stmt in stmts:
             value = SIZE * math.log2(1 + min(MOST_PLACES, _places(stmt)))
             value += NONE * none * any(_writes_none(node) for node in own_nodes(stmt))
-            value += TEXT * any(_stands_in(node, whole) for node in own_nodes(stmt))
+            value += TEXT * any(_occurs_in(node, whole) for node in own_nodes(stmt))
             value += KIND * any(_does(node, kinds) for node in own_nodes(stmt))
             yield stmt, value
 
@@ -356,7 +356,7 @@ def _is_none(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _stands_in(node: ast.AST, messages: str) -> bool:
+def _occurs_in(node: ast.AST, messages: str) -> bool:
     text = node.value if isinstance(node, ast.Constant) else None
     return isinstance(text, str) and len(text) > 2 and text in messages
 

@@ -105,7 +105,7 @@ class Trial:
         pool: AnyPool,
         failing: Sequence[str],
         clock: Clock,
-        tell: Callable[[int, int], None],
+        report: Callable[[int, int], None],
         covering: Covering,
         *,
         first: First = lambda _: (),
@@ -124,7 +124,7 @@ class Trial:
         self.pool = pool
         self._failing = tuple(failing)
         self.clock = clock
-        self._tell = tell
+        self._report = report
         self._covering = covering
         self._first = first
         self._seeds: list[Repair] = []
@@ -158,7 +158,7 @@ class Trial:
         self._shown = 0.0
         self._more, self._least, self._longest = 0.0, LEAST_JUDGED, LONGEST_GRACE
 
-    def go_on(self, proposals: Iterator[Proposed], seconds: float) -> None:
+    def extend(self, proposals: Iterator[Proposed], seconds: float) -> None:
         """Continue the search for at least `seconds` and MORE_JUDGED candidates."""
         since = self.clock.spent - self._since
         self._more, self._longest = since + seconds, since + LONGEST_GRACE
@@ -224,7 +224,7 @@ class Trial:
             self._failed.add(self._given.pop(number)[0].key)
         if self.clock.spent - self._shown > 0.2:
             self._shown = self.clock.spent
-            self._tell(self.tried, sum(repair.whole for repair in self.repairs))
+            self._report(self.tried, sum(repair.whole for repair in self.repairs))
 
     def _time(self, judged: Judged) -> None:
         """Count the candidate, unless it is judged once more, and the seconds of hot servers and of fresh imports."""
