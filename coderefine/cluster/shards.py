@@ -47,7 +47,7 @@ class SuiteRecord:
         return self if self.tests == tests else replace(self, independent=None, tests=tests)
 
     def learn(self, check: Check, *, whole: bool) -> SuiteRecord:
-        """Return the record with the durations of `check`, which has all tests, and what failed in a `whole` run."""
+        """Return the record with the durations in `check` (of all tests) and, for a `whole` run, its failing tests."""
         seconds: defaultdict[str, float] = defaultdict(float)
         for case in check.cases.values():
             seconds[case.path] += case.seconds

@@ -92,7 +92,7 @@ _FOLDERS = {
 FOLDERS = {why: frozenset(names) for why, names in _FOLDERS.items()}
 GLOB = frozenset("*?[")
 METADATA = ("*.egg-info", "*.dist-info")
-"""Suffixes of folders that declare the plug-ins of an installed package."""
+"""Folders with the metadata of an installed package, which declares plug-ins."""
 
 RUNNERS = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "coverage", "xdist", "hypothesis"})
 """Packages on which the verdict depends."""

@@ -164,7 +164,7 @@ class _Cold:
         return True
 
     def _check_trust(self, results: RunResults, *, ended: bool) -> None:
-        """Raise VoidError if the process did not test the patched code, or if its tests could not fail."""
+        """Raise VoidError if the process did not test the patched code, or if pytest could not report failures."""
         if not results.chosen or (results.stopped and not results.cases):
             return
         check_loaded(results.loaded, patched(self.view))

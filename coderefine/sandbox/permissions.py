@@ -12,7 +12,7 @@ from coderefine.config import Config
 from coderefine.core import Freedom, Needs
 
 MEMORY_SHARE = 4
-"""Memory limit of a process: this part of the machine's memory, plus twice the memory of the baseline's processes."""
+"""Memory limit of a process: the machine's memory divided by this, plus twice the largest process at the baseline."""
 MOST_SHARE = 0.8
 """... but never more than this part of the machine's memory."""
 LARGEST_FILE = 2 << 30

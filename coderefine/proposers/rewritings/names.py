@@ -44,7 +44,7 @@ def rename_ambiguous(code: Code, at: Diagnostic) -> Edits:
 
 
 def lower_name(code: Code, at: Diagnostic) -> Edits:
-    """N806: `MaxItems` → `max_items`, a local variable; not another place's name for the same (`Kind = types.Kind`)."""
+    """N806: `MaxItems` → `max_items`, a local variable; not an alias of another object (`Kind = types.Kind`)."""
     found = code.find(at, ast.Name)
     sure(getattr(getattr(code.parents[found], "value", None), "attr", "") != found.id)
     parted = re.sub(r"([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])", r"\1\3_\2\4", found.id)

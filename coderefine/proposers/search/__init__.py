@@ -222,8 +222,8 @@ class Search(Searcher):
     def _without_breaking(self, situation: Situation, views: Views, repairs: list[Repair]) -> list[Repair]:
         """Return those of `repairs` that pass the tests that the last proposal broke in its cold run.
 
-        Each of the others would break them in a cold run of its own. Where the search had loaded these tests, they fail
-        only after others of their file: those run before them in the same process.
+        The other repairs would break them, too, at the cost of a cold run for each. If the search had loaded these
+        tests, they fail only after other tests of their file, so these run before them in the same process.
         """
         names = broken(situation, self.proposed)
         self._unforeseen = self._unforeseen or not self._loaded.issuperset(names)
