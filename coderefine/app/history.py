@@ -121,7 +121,7 @@ def newest_offering(listen: Listen) -> str:
         outcome = None if item.trouble else Journal.load(repository, item.run).outcome()
         if outcome is not None and outcome.offers:
             return item.run
-    raise JournalError("no run has offered a patch")
+    raise JournalError("no run has offered a patch: run `coderefine fix` first")
 
 
 def recorded(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Request]:

@@ -264,7 +264,7 @@ def install(name: str) -> Path:
     """Write the git hook `name` and return its path. Raises UsageError if another one exists already."""
     path = _hooks_folder() / name
     if path.exists() and not _is_ours(path):
-        raise UsageError(f"{path} is there already: add the line `{_line(name)}` to it yourself")
+        raise UsageError(f"{path} exists already: add the line `{_line(name)}` to it yourself")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\n{_line(name)}\n", "utf-8")
     path.chmod(0o755)

@@ -53,7 +53,7 @@ def commits(repository: Repository, pull: Pull) -> tuple[str, str]:
     """
     head, now = repository.resolve(pull.head), repository.resolve("HEAD")
     if head is None or head != now:
-        raise UsageError(f"check out {pull.head} first: what is here is {(now or 'nothing')[:10]}")
+        raise UsageError(f"check out {pull.head} first: the current commit is {(now or 'nothing')[:10]}")
     if repository.git("status", "--porcelain", "--untracked-files=no").strip():
         raise UsageError("there are uncommitted changes: suggestions are about a commit, so commit or stash them")
     if not pull.base:

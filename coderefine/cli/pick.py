@@ -30,7 +30,7 @@ def pick(run: str, number: int | None, that: str | None, format_: str, *, quiet:
     if number is None and run.isdigit():
         run, number = "", int(run)
     if (number is None) == (that is None):
-        raise UsageError('say which: a NUMBER, or --that "EXPRESSION"')
+        raise UsageError('choose one by NUMBER or by --that "EXPRESSION"')
     asked = request_of(given)
     with screen(quiet=quiet, format_=format_) as display:
         journal, paths, then = recorded(run or newest_offering(note), note)
