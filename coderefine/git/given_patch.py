@@ -63,7 +63,7 @@ def read_diff(repository: Repository, text: bytes, name: str, *, on_head: bool) 
     if start:
         return replace(found, under=hidden(repository.top, start), summary=summary)
     if there := next((path for path in found.files if _is_untracked(repository, before, path)), ""):
-        raise UsageError(f"{name} does not apply: {there} is there already, and git does not track it")
+        raise UsageError(f"{name} does not apply: {there} exists already, and git does not track it")
     return replace(found, summary=summary)
 
 
@@ -154,7 +154,7 @@ def _base(repository: Repository, name: str, left: str | None, right: str | None
         raise UsageError(f"{name}: the two have no common history, so there is no patch between them")
     if base == right:
         hint = f"name a commit, or a range (main..{name})" if ".." not in name else "is it the wrong way round?"
-        raise UsageError(f"{name} holds no commit that {(left or '')[:10]} lacks: {hint}")
+        raise UsageError(f"{name} contains no commit that {(left or '')[:10]} lacks: {hint}")
     return base, right or ""
 
 

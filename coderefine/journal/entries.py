@@ -183,7 +183,7 @@ def _plain(kind: Any) -> Decoder:
 
     def read(value: Json, _: Fetch) -> Any:
         if not isinstance(value, allowed):
-            raise TypeError(f"{value!r} is no {kind.__name__}")
+            raise TypeError(f"{value!r} is not a {kind.__name__}")
         return value
 
     return read

@@ -61,7 +61,7 @@ class Journal:
         if not fitting:
             raise JournalError(f"no run {run!r}: `coderefine log` lists them" if run else "no run is recorded here yet")
         if run and len(fitting) > 1:
-            raise JournalError(f"{run!r} fits several runs: {', '.join(fitting[:4])}")
+            raise JournalError(f"{run!r} fits several runs: {', '.join(fitting[:4])}; give more of the name")
         return cls(repository, fitting[0], home(repository) / fitting[0])
 
     @property
@@ -126,9 +126,9 @@ class Journal:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise JournalError(f"a remembered answer is damaged: {path}") from error
+            raise JournalError(f"a recorded answer is damaged: {path}; start a new run") from error
         if not isinstance(value, str) or checksum != _checksum(value) or found.get("key") != key:
-            raise JournalError(f"a remembered answer is damaged: {path}")
+            raise JournalError(f"a recorded answer is damaged: {path}; start a new run")
         return value
 
     def answers(self) -> Iterator[str]:
