@@ -257,7 +257,7 @@ class Client:
                 return outcome
             if isinstance(outcome, UnsupportedError):
                 self._connected().leave_out(outcome.part)
-                self._note(f"the server does not take {outcome.part}; sent without")
+                self._note(f"the server does not support {outcome.part}; sent without it")
                 continue
             failed += 1
             self._wait(outcome, failed)
@@ -318,7 +318,7 @@ class Client:
         usd = self._price(model, self._config.base_url, prompt, completion, cached)
         if usd is None and model not in self._priceless:
             self._priceless.add(model)
-            self._note(f"the price of {model!r} is unknown: max-cost cannot be watched, the other limits are")
+            self._note(f"the price of {model!r} is unknown: max-cost cannot be checked, but the other limits are")
         return usd
 
     def _settle(self, answer: Answer, text: str, grant: Grant | None = None) -> None:

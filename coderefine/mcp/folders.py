@@ -57,7 +57,7 @@ def place(folders: Sequence[Path], paths: Sequence[str]) -> tuple[str, list[str]
     """
     if not paths:
         if len(folders) > 1:
-            raise UsageError(f"several folders are open, say which `paths`: {_listed(folders)}")
+            raise UsageError(f"several folders are open, give `paths` in one of them: {_listed(folders)}")
         return str(folders[0]), [str(folders[0])]
     full = [_existing(folders, path) for path in paths]
     home = next(folder for folder in folders if full[0].is_relative_to(folder))

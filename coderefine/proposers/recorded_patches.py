@@ -57,7 +57,7 @@ class RecordedProposer(Searcher):
                         made = _sent(asking, situation)
                     if made is None or made.files != attempt.patch.files:
                         raise ReplayMissError(
-                            f"the replay came to another attempt {attempt.number} than the recorded run: "
+                            f"the replay made another attempt {attempt.number} than the recorded run: "
                             "coderefine, its configuration or an ignored file has changed"
                         )
                     patch = made
