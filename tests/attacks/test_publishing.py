@@ -292,11 +292,11 @@ ATTACKS = (
         a_commit_that_needs_an_untracked_module,
         ("git/changes.py", "for path in untracked(top, hooked=not tree) if", "for path in () if"),
         ("quick/front.py", 'if line.endswith((b".py"', 'if not line.endswith((b".py"'),
-        ("quick/front.py", "if strangers:", "if False:"),
+        ("quick/front.py", "if untracked:", "if False:"),
     ),
     attack(
         a_commit_that_needs_untracked_data_the_quick_way,
-        ("quick/front.py", "if strangers:", "if False:"),
+        ("quick/front.py", "if untracked:", "if False:"),
     ),
     attack(a_commit_that_needs_an_empty_folder, ("workspace/private_views.py", "if content is None])", "if False])")),
     attack(
