@@ -57,7 +57,7 @@ def commits(repository: Repository, pull: Pull) -> tuple[str, str]:
     if repository.git("status", "--porcelain", "--untracked-files=no").strip():
         raise UsageError("there are uncommitted changes: suggestions are about a commit, so commit or stash them")
     if not pull.base:
-        raise UsageError("name what the pull request is merged into: --base REF")
+        raise UsageError("the base of the pull request is unknown: give --base REF")
     base = repository.resolve(pull.base) or repository.resolve(f"origin/{pull.base}")
     if base is None:
         raise UsageError(f"--base {pull.base} is unknown here: fetch it first (actions/checkout with fetch-depth: 0)")

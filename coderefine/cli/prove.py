@@ -46,7 +46,7 @@ def prove(
     """Judge PATCH by every rule that coderefine's own patches pass; write nothing unless asked.
 
     PATCH is a diff or a mail of `git format-patch` (a file, or - for stdin), a commit (HEAD), a range (main..feature),
-    or a branch (all that HEAD lacks of it). Exit code 0 when it is proved, 1 when it is not.
+    or a branch (its commits that HEAD lacks). Exit code 0 when it is proved, 1 when it is not.
     """
     if staged + worktree + (source is not None) > 1:
         raise UsageError("a patch, --staged and --worktree exclude each other: choose one")

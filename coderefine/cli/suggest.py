@@ -24,13 +24,13 @@ from coderefine.publishers.hosts.bundle import Bundle
 
 FOLDER = click.Path(file_okay=False)
 PULL = (
-    option("--base", "REF", "What the pull request is merged into (default: from the CI event)."),
+    option("--base", "REF", "The branch or commit into which the pull request is merged (default: from the CI event)."),
     option("--head", "REF", "The pull request's newest commit, which must be checked out (default: HEAD)."),
     option("--host", None, "The service that the pull request is on.", click.Choice(["github", "gitlab"])),
     option("--repo", "OWNER/NAME", "The repository there (default: from the CI event)."),
     option("--pull number", "N", "The number of the pull request (default: from the CI event).", click.IntRange(1)),
-    option("--out", "DIR", "Write what was proved into this folder, for a second stage.", FOLDER),
-    option("--from artifact", "DIR", "Only post what a first stage wrote into this folder.", FOLDER),
+    option("--out", "DIR", "Write the results into this folder, for a second stage.", FOLDER),
+    option("--from artifact", "DIR", "Only post the results that a first stage wrote into this folder.", FOLDER),
     click.option("--verdict", is_flag=True, help="Judge the pull request itself, too; post the verdict as a check."),
     click.option("--style", is_flag=True, help="Suggest repairs of ruff's and radon's findings, too."),
     click.option(
