@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Stop hook for coding agents: no end on a tree that the uncommitted changes made worse.
+"""Stop hook for coding agents: an agent cannot end while its uncommitted changes make anything worse.
 
-It runs `coderefine prove --worktree`. Exit code 2 makes the agent go on, and it reads on stderr what is worse; a patch
-that nothing shows to help, and one that cannot be judged, do not hold it. For Claude Code, in .claude/settings.json:
+It runs `coderefine prove --worktree`. With exit code 2 the agent continues, and reads the reason on stderr. A patch
+without visible benefit, or one that cannot be judged, does not stop it. For Claude Code, in .claude/settings.json:
 
     {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "PATH/hooks/agents/stop.py", "timeout": 600}]}]}}
 """
@@ -13,7 +13,7 @@ import sys
 
 
 def main() -> int:
-    """Return 2 if the uncommitted changes made anything worse, 0 if not, 1 if that could not be found out."""
+    """Return 2 if the uncommitted changes made anything worse, 0 if not, 1 if they could not be judged."""
     changed = subprocess.run(("git", "status", "--porcelain"), capture_output=True, check=False).stdout
     if not changed:
         return 0
@@ -25,7 +25,7 @@ def main() -> int:
     if not proof["worse"]:
         return 0
     print(f"Your changes make the project worse: {proof['reason']}", file=sys.stderr)
-    print("Repair that, or take the change back. `coderefine prove` says more.", file=sys.stderr)
+    print("Repair that, or take the change back. `coderefine prove` prints the details.", file=sys.stderr)
     return 2
 
 
