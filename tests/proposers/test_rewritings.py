@@ -171,6 +171,10 @@ CASES: Table = {
         ('def f():\n    """Returns: Nothing."""\n', None),
         ('def f():\n    """Takes a text and cleverly puts it there."""\n', None),
         ('def f():\n    """Returns keys and values."""\n', 'def f():\n    """Return keys and values."""\n'),
+        (
+            'def f():\n    """Returns the names and then returns ``None``."""\n',
+            'def f():\n    """Return the names and then return ``None``."""\n',
+        ),
     ],
     "E501": [
         (

@@ -43,7 +43,7 @@ STATES = re.compile(r"\b(is|are|was|were|must|should|shall|will|would|can|could|
 INSIDE = re.compile(r"\b(that|which|who|whose|where|when|if|what|how|whether)\b")
 """Words that begin a subordinate clause, whose verbs are not those of the main clause."""
 COLON = re.compile(r":\s*(\w*)")
-NEXT_VERB = re.compile(r"(?:\band (?:\w+ly )?|, )(\w+s)\b")
+NEXT_VERB = re.compile(r"(?:\band (?:then |\w+ly )?|, )(\w+s)\b")
 """A possible second verb in the third person."""
 OPENING = re.compile(r"""[rRuU]?("{3}|'{3})""")
 BLOCK = re.compile(r"\s*(:\w[^:`]*:(\s|$)|@\w|>>>|\.\. |[-*+] |\d+[.)] |[A-Z]\w*( \w+)?:\s*$)")
