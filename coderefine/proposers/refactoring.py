@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from functools import partial
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING, TypeVar
@@ -35,7 +34,7 @@ from coderefine.errors import CoderefineError
 from coderefine.judge.admit import admit
 from coderefine.lint import TextEdit, apart, apply
 from coderefine.runner.equivalence import Compared, Equivalence
-from coderefine.runner.file_edits import FileEdit
+from coderefine.runner.file_edits import FileEdit, hunks
 from coderefine.source import decode
 
 if TYPE_CHECKING:
@@ -91,11 +90,9 @@ class CodeChange:
         """Make a change from the `texts` of the file before and after it."""
         before, after = texts
         old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-        codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
         edits = (
             TextEdit((start + 1, 1), (end + 1, 1), "".join(new[begin:stop]))
-            for tag, start, end, begin, stop in codes
-            if tag != "equal"
+            for start, end, begin, stop in hunks(old, new)
         )
         return cls(path, rule, line, what, tuple(edits))
 
@@ -159,6 +156,7 @@ class Refactoring(Searcher):
         texts = {path: data for path, data in read if data and decode(data)}
         keyed = ((_key(change, texts[change.path]), change) for change in found if change.path in texts)
         tree = _Tree(situation.best, texts, _compatible(keyed, self._refused), self._known, self.name)
+        self._guard.made(f"{self.name}: drafts of one file together", tree.note_without_units)
         tree.keep(lambda change: self._guard.made(change.summary, partial(tree.units, change)) is not None)
         self._refused.update(tree.leave_out_refused(situation.findings))
         return tree
@@ -289,6 +287,17 @@ class _Tree:
         middle = len(changes) // 2
         halves = (changes[:middle], changes[middle:])
         return changes if not middle else [one for half in halves for one in self._refused_of(half, findings)]
+
+    def note_without_units(self) -> None:
+        """Note the changes that leave the code of their file as it is; a file is compiled for many of them at once."""
+        waiting = list(_by_path(self.changes.values()).values())
+        while waiting:
+            group = waiting.pop()
+            path, after = group[0].path, self._files(group).get(group[0].path)
+            if after is not None and not FileEdit.between(self.texts[path], after).changed:
+                self._units.update((id(change), frozenset()) for change in group)
+            elif len(group) > 1:
+                waiting += (group[: len(group) // 2], group[len(group) // 2 :])
 
     def units(self, change: CodeChange) -> frozenset[tuple[str, str]]:
         """Return the units whose code `change` edits, and not only their line numbers."""

@@ -6,6 +6,7 @@ import ast
 import doctest
 import re
 import types
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -138,11 +139,15 @@ def units_of(text: str, *, documented: bool = False) -> Mapping[str, UnitCode]:
 
 def _flatten(tree: ast.Module) -> None:
     """Put each function and class on a separate line: equal ones on the same line would become the same constant."""
-    for line, definition in enumerate(node for node in ast.walk(tree) if isinstance(node, DEFINITIONS)):
-        for node in ast.walk(definition):
-            if hasattr(node, "lineno"):
-                node.lineno = node.end_lineno = line + 1  # type: ignore[attr-defined]
-                node.col_offset = node.end_col_offset = 0  # type: ignore[attr-defined]
+    lines, waiting = count(1), deque[tuple[ast.AST, int]]([(tree, 0)])
+    while waiting:
+        node, line = waiting.popleft()
+        if isinstance(node, DEFINITIONS):
+            line = next(lines)
+        if hasattr(node, "lineno"):
+            node.lineno = node.end_lineno = line  # type: ignore[attr-defined]
+            node.col_offset = node.end_col_offset = 0  # type: ignore[attr-defined]
+        waiting += ((child, line) for child in ast.iter_child_nodes(node))
 
 
 def _lines(text: str, code: types.CodeType) -> str:
@@ -237,18 +242,24 @@ def alike_lines(first: Sequence[str], second: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
+def hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
+    """Yield which lines differ: the first and the one after the last, in `old` and in `new`, 0-based."""
+    # Comparing only what is between equal ends takes a hundredth of the time.
+    head = alike_lines(old, new)
+    tail = alike_lines(old[head:][::-1], new[head:][::-1])
+    first, second = (lines[head : len(lines) - tail] for lines in (old, new))
+    for tag, start, end, begin, stop in SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield head + start, head + end, head + begin, head + stop
+
+
 def _changed_lines(old: str, new: str) -> tuple[frozenset[int], frozenset[int]]:
     """Return the changed lines (removed from `old`, in `new`), 1-based, without blank lines and comments."""
     first, second = ([line.strip() for line in text.split("\n")] for text in (old, new))
-    # Leaving out equal lines at both ends reduces the time to a hundredth.
-    head = alike_lines(first, second)
-    tail = alike_lines(first[head:][::-1], second[head:][::-1])
-    old_middle, new_middle = first[head : len(first) - tail], second[head : len(second) - tail]
     removed, added = set(), set()
-    for tag, start, end, begin, stop in SequenceMatcher(None, old_middle, new_middle, autojunk=False).get_opcodes():
-        if tag != "equal":
-            removed |= {at + 1 for at in range(head + start, head + end) if first[at][:1] not in ("", "#")}
-            added |= {at + 1 for at in range(head + begin, head + stop) if second[at][:1] not in ("", "#")}
+    for start, end, begin, stop in hunks(first, second):
+        removed |= {at + 1 for at in range(start, end) if first[at][:1] not in ("", "#")}
+        added |= {at + 1 for at in range(begin, stop) if second[at][:1] not in ("", "#")}
     return frozenset(removed), frozenset(added)
 
 

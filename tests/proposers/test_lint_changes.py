@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from coderefine.config import Config
-from coderefine.core import Attempt, Event, Finding, Patch, Situation, Verdict
+from coderefine.core import Attempt, Event, Finding, Finished, Patch, Situation, Verdict, View
 from coderefine.lint import Diagnostic, apply
 from coderefine.project import locate
 from coderefine.proposers.refactoring import CodeChange
@@ -29,6 +31,33 @@ def drafted(tmp_path: Path, text: str, select: str, **options: Any) -> list[Code
         findings = (Finding("ruff", "", "module.py", ""),)
         start = Attempt(0, Patch(), (), Verdict(ok=True))
         return list(LintChanges(place, Config(), **options)(view, Situation(start, start, (start,), findings, (".",))))
+
+
+@dataclass
+class CountingView:
+    """A view that counts the runs of ruff."""
+
+    view: View
+    runs: int = 0
+
+    def run(self, argv: Sequence[str], **options: Any) -> Finished:
+        self.runs += 1
+        return self.view.run(argv, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.view, name)
+
+
+def test_ruff_is_not_started_for_each_draft(tmp_path: Path) -> None:
+    """jsonpath-ng: 144 checks and 94 formattings for 126 drafts of eleven files."""
+    text = "".join(f"x{number} = a{number} == None\n" for number in range(16))
+    top = make_repo(tmp_path / "repo", {"module.py": text, "pyproject.toml": '[tool.ruff]\nlint.select = ["E711"]\n'})
+    place, start = locate([top], top), Attempt(0, Patch(), (), Verdict(ok=True))
+    situation = Situation(start, start, (start,), (Finding("ruff", "", "module.py", ""),), (".",))
+    with open_views(place, kind="copy") as views, views.open() as view:
+        counting = CountingView(view)
+        assert len(list(LintChanges(place, Config())(cast("View", counting), situation))) == 16
+    assert counting.runs == 4
 
 
 def test_384_findings_do_not_become_388_because_a_repair_of_one_finding_causes_another(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -62,26 +62,51 @@ class LintChanges:
         Files that are in ruff's format remain in it.
         """
         remarks = self._remarks(view, situation)
-        parsed = {path: self._parsed(view, path, remarks) for path in dict.fromkeys(one.path for one in remarks)}
-        for remark in remarks:
-            if (file := parsed[remark.path]) is not None:
-                what = f"{remark.path}:{remark.first} {remark.rule}"
-                change = self._guard.made(what, partial(self._change, view, remark, file))
-                if change is not None:
-                    yield change
+        for path in dict.fromkeys(one.path for one in remarks):
+            own = [one for one in remarks if one.path == path]
+            if (file := self._parsed(view, path, own)) is not None:
+                drafts = list(filter(None, (self._draft(view, one, file) for one in own if not situation.late)))
+                yield from self._known_useful(view, file, drafts)
 
-    def _change(self, view: View, remark: Diagnostic, file: _File) -> CodeChange | None:
-        if (draft := self._draft(view, remark, file)) is None:
-            return None
-        key = file.source.text, draft
-        if key not in self._known:
-            self._known[key] = self._useful(view, draft, file)
-        return self._known[key]
+    def _known_useful(self, view: View, file: _File, drafts: Sequence[CodeChange]) -> Iterator[CodeChange]:
+        """Yield the useful changes of `drafts` for one file, each text and draft checked once."""
+        text = file.source.text
+        waiting = [draft for draft in dict.fromkeys(drafts) if (text, draft) not in self._known]
+        while waiting:
+            group = _apart_from_others(waiting)
+            waiting = [draft for draft in waiting if draft not in group]
+            self._known.update(((text, draft), change) for draft, change in self._checked(view, file, group))
+        yield from filter(None, (self._known[text, draft] for draft in drafts))
+
+    def _checked(
+        self, view: View, file: _File, drafts: Sequence[CodeChange]
+    ) -> Iterator[tuple[CodeChange, CodeChange | None]]:
+        """Yield each draft with its useful change: ruff checks all together, and their halves where that fails."""
+        first, middle = drafts[0], len(drafts) // 2
+        what = f"{first.path}:{first.line} {first.rule}"
+        if not middle:
+            yield first, self._guard.made(what, partial(self._useful, view, first, file))
+        elif self._guard.made(what, partial(self._all_useful, view, drafts, file)):
+            yield from zip(drafts, drafts, strict=True)
+        else:
+            yield from self._checked(view, file, drafts[:middle])
+            yield from self._checked(view, file, drafts[middle:])
+
+    def _all_useful(self, view: View, drafts: Sequence[CodeChange], file: _File) -> bool:
+        """Return whether drafts that do not touch clear a finding each, cause none, and need not be formatted."""
+        text = apply(file.source.text, [edit for draft in drafts for edit in draft.edits])
+        if text is None or (file.clean and self._formatted(view, drafts[0].path, file.source, text) != text):
+            return False
+        found = self._linter.remarks_of(view, drafts[0].path, file.source.encode(text))
+        return Counter(one.rule for one in found) <= file.counts - Counter(draft.rule for draft in drafts)
 
     def _draft(self, view: View, remark: Diagnostic, file: _File) -> CodeChange | None:
-        if edits := _edits(self._rules, file, remark):
-            return CodeChange(remark.path, remark.rule, remark.first, _action(remark), edits)
-        return self._laid_out(view, remark, file) if remark.rule == TOO_LONG and not file.clean else None
+        def made() -> CodeChange | None:
+            if edits := _edits(self._rules, file, remark):
+                return CodeChange(remark.path, remark.rule, remark.first, _action(remark), edits)
+            return self._laid_out(view, remark, file) if remark.rule == TOO_LONG and not file.clean else None
+
+        return self._guard.made(f"{remark.path}:{remark.first} {remark.rule}", made)
 
     def _useful(self, view: View, draft: CodeChange, file: _File) -> CodeChange | None:
         """Return the change of a draft, in the format of its file; None if it does not reduce the number of findings.
@@ -167,6 +192,15 @@ def _edits(rules: Mapping[str, Rewriting], file: _File, remark: Diagnostic) -> t
     if fix is None or fix.safe or remark.rule in WITHOUT_UNSAFE_FIX:
         return None
     return fix.plain.edits if file.source.newline else fix.edits
+
+
+def _apart_from_others(drafts: Iterable[CodeChange]) -> list[CodeChange]:
+    """Return the drafts without those that touch an earlier one."""
+    found: list[CodeChange] = []
+    for draft in drafts:
+        if all(apart(draft.edits, one.edits) for one in found):
+            found.append(draft)
+    return found
 
 
 def _style(code: Code) -> list[str]:

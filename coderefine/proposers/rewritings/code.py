@@ -65,8 +65,27 @@ class Code:
         return self.text.splitlines(keepends=True)
 
     @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Return all nodes, as `ast.walk` yields them: walking for each finding took most of the time in long files."""
+        return list(ast.walk(self.tree))
+
+    @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
-        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+
+    @cached_property
+    def _by_line(self) -> dict[int, list[ast.AST]]:
+        """Return the nodes by their first line."""
+        found: dict[int, list[ast.AST]] = {}
+        for node in self.nodes:
+            found.setdefault(getattr(node, "lineno", 0), []).append(node)
+        return found
+
+    @cached_property
+    def docstrings(self) -> list[ast.Expr]:
+        """Return the strings that are the first statement of a block, outermost first."""
+        strings = (one for one in self.nodes if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+        return [one for one in strings if self.siblings(one)[0] is one]
 
     @cached_property
     def comments(self) -> dict[int, tuple[int, str]]:
@@ -88,7 +107,7 @@ class Code:
     def _strings(self) -> set[int]:
         """Return the lines that begin inside a string, where indentation is content."""
         found: set[int] = set()
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Constant | ast.JoinedStr) and isinstance(getattr(node, "value", ""), str | bytes):
                 found.update(range(node.lineno + 1, (node.end_lineno or node.lineno) + 1))
         return found
@@ -100,8 +119,8 @@ class Code:
     def at(self, line: int, column: int, kind: type[Node]) -> Node:
         """Return the outermost node of `kind` that starts at this line and column (1-based, in characters)."""
         place = self.begin(line) + column - 1
-        for node in ast.walk(self.tree):
-            if getattr(node, "lineno", 0) == line and isinstance(node, kind) and self.start(node) == place:
+        for node in self._by_line.get(line, ()):
+            if isinstance(node, kind) and self.start(node) == place:
                 return node
         raise Unsure
 
@@ -141,7 +160,7 @@ class Code:
 
     def lines_of_statement(self, line: int) -> tuple[int, int]:
         """Return the first and the last line of the innermost statement at `line`; of a compound one, of its header."""
-        spans = (_lines_of(node) for node in ast.walk(self.tree) if isinstance(node, ast.stmt))
+        spans = (_lines_of(node) for node in self.nodes if isinstance(node, ast.stmt))
         return max((span for span in spans if span[0] <= line <= span[1]), default=(line, line))
 
     def body_line(self, header: int, end: int) -> int:

@@ -31,7 +31,7 @@ def _named(code: Code, handler: ast.ExceptHandler) -> tuple[Edits, str]:
     end = code.end(handler.type or handler)
     colon = code.text.find(":", end)
     sure(not code.text[end:colon].strip(" )"))
-    usual = Counter(one.name for one in ast.walk(code.tree) if isinstance(one, ast.ExceptHandler) and one.name)
+    usual = Counter(one.name for one in code.nodes if isinstance(one, ast.ExceptHandler) and one.name)
     taken, first = names(code.scope(handler)), next((name for name, _ in usual.most_common(1)), "error")
     name = next((one for one in (first, *USUAL) if one not in taken), "") or fresh(first, taken)
     return (code.edit(colon, colon, f" as {name}"),), name

@@ -59,8 +59,7 @@ def _wrap_comment(code: Code, at: Diagnostic) -> Edits:
 
 def _wrap_docstring(code: Code, at: Diagnostic) -> Edits:
     """Wrap the rest of a paragraph in a docstring, from the long line on; not in lists, examples or tables."""
-    found = next((one for one in ast.walk(code.tree) if _is_docstring(code, one, at.first)), None)
-    string = expect(found, ast.Expr)
+    string = _docstring_around(code, at.first)
     margin = code.indent(string)
     below = itertools.takewhile(str.strip, code.lines[at.first - 1 : (string.end_lineno or 0) - 1])
     rows = list(itertools.takewhile(lambda row: not BLOCK.match(row), below))
@@ -72,8 +71,7 @@ def _wrap_docstring(code: Code, at: Diagnostic) -> Edits:
 
 def _wrap_item(code: Code, at: Diagnostic) -> Edits:
     """Wrap the rest of a field or a note in a docstring; its other rows are indented."""
-    found = next((one for one in ast.walk(code.tree) if _is_docstring(code, one, at.first)), None)
-    string, row = expect(found, ast.Expr), code.lines[at.first - 1]
+    string, row = _docstring_around(code, at.first), code.lines[at.first - 1]
     pad = _padding(row)
     below = itertools.takewhile(str.strip, code.lines[at.first : (string.end_lineno or 0) - 1])
     rows = [row, *itertools.takewhile(lambda one: len(_padding(one)) >= len(pad) and not _begins(one), below)]
@@ -137,9 +135,7 @@ def _part_summary(code: Code, at: Diagnostic) -> Edits:
 
 def _docstring_near(code: Code, line: int) -> ast.Expr:
     """Return the docstring that begins in `line`, or in the one before it."""
-    near = (one for one in ast.walk(code.tree) if isinstance(one, ast.Expr) and one.lineno in (line, line - 1))
-    found = (one for one in near if isinstance(one.value, ast.Constant) and code.siblings(one)[0] is one)
-    return expect(next(found, None), ast.Expr)
+    return expect(next((one for one in code.docstrings if one.lineno in (line, line - 1)), None), ast.Expr)
 
 
 def _break_string(code: Code, at: Diagnostic) -> Edits:
@@ -169,7 +165,7 @@ PIECE = re.compile(r"(?:\{\{|\{[^{}]*\}|\\.|[^ {\\])* *")
 
 def _longest_string(code: Code, line: int) -> ast.Constant | ast.JoinedStr:
     """Return the longest string that is in `line`, and in no other one."""
-    whole = (one for one in ast.walk(code.tree) if getattr(one, "lineno", 0) == getattr(one, "end_lineno", 0) == line)
+    whole = (one for one in code.nodes if getattr(one, "lineno", 0) == getattr(one, "end_lineno", 0) == line)
     found = [one for one in whole if isinstance(one, ast.Constant | ast.JoinedStr)]
     sure(found)
     return max(found, key=lambda one: len(code.source(one)))
@@ -189,11 +185,10 @@ def _parts(written: re.Match[str], width: int) -> list[str]:
     return parts
 
 
-def _is_docstring(code: Code, node: ast.AST, line: int) -> bool:
-    """Return whether `node` is a docstring that has `line` between its first and its last one."""
-    if not isinstance(node, ast.Expr) or not node.lineno < line < (node.end_lineno or 0):
-        return False
-    return isinstance(node.value, ast.Constant) and code.siblings(node)[0] is node
+def _docstring_around(code: Code, line: int) -> ast.Expr:
+    """Return the docstring that has `line` between its first and its last one."""
+    around = (one for one in code.docstrings if one.lineno < line < (one.end_lineno or 0))
+    return expect(next(around, None), ast.Expr)
 
 
 def _wrapped(code: Code, at: Diagnostic, last: int, text: str, margins: tuple[str, str]) -> Edits:
@@ -246,6 +241,6 @@ def _elements(code: Code, at: Diagnostic) -> tuple[list[ast.expr], bool]:
 
 def _rows(code: Code, line: int) -> list[dict[int, list[ast.expr]]]:
     """Return the elements of each list that begins above `line`, by their lines; inner lists last."""
-    lists = (one for one in ast.walk(code.tree) if isinstance(one, ast.List | ast.Set | ast.Tuple))
+    lists = (one for one in code.nodes if isinstance(one, ast.List | ast.Set | ast.Tuple))
     groups = (itertools.groupby(one.elts, lambda each: each.lineno) for one in lists if one.lineno < line)
     return [{first: list(row) for first, row in group} for group in groups]
