@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 9
 """Maximum number of comparisons of halves, if several changes of one unit were not proved together."""
+FEWEST_BLAMED, MOST_BLAMING = 4, 24
+"""Number of refused changes from which on those that break tests are looked for, and number of groups tried for it."""
 DRAFTING = 0.5
 """Share of the seconds left for finding changes; the rest is for their comparison and proof."""
 EQUAL, DIFFERENT, UNKNOWN = "equal", "different", "unknown"
@@ -140,12 +142,12 @@ class Refactoring(Searcher):
                 if situation.best.patch.files == best.patch.files:
                     compare(situation, views, tree)
                     equal = [change for change in tree.those(EQUAL) if tree.key(change) not in self._refused]
-                    situation = yield from self._in_parts(situation, tree, equal)
+                    situation = yield from self._in_parts(situation, views, tree, equal)
             again = self._cut_off and new and self._equivalence.affords(situation.seconds_left)
             if situation.best.patch.files == best.patch.files and not again:
                 break
         tree = self._tree(situation, views)
-        yield from self._in_parts(situation, tree, tree.those(UNKNOWN), offered=True)
+        yield from self._in_parts(situation, views, tree, tree.those(UNKNOWN), offered=True)
 
     def _tree(self, situation: Situation, views: Views) -> _Tree:
         """Find the changes to try, those that were not refused, as far as there is time to draft them."""
@@ -209,7 +211,13 @@ class Refactoring(Searcher):
         yield from tree.halves(change for change in group if tree.key(change) not in self._known)
 
     def _in_parts(
-        self, situation: Situation, tree: _Tree, changes: Sequence[CodeChange], *, offered: bool = False
+        self,
+        situation: Situation,
+        views: Views,
+        tree: _Tree,
+        changes: Sequence[CodeChange],
+        *,
+        offered: bool = False,
     ) -> Generator[Patch, Situation, Situation]:
         """Propose `changes` on top of those accepted in this tree; where that is refused, parts of them."""
         late = not offered and self._equivalence.left(situation.seconds_left) <= 0
@@ -222,9 +230,37 @@ class Refactoring(Searcher):
         if situation.best.patch.files == patch.files:
             tree.accepted += changes
         elif len(situation.offers) == before:
-            for part in self._parts(tree, changes, self._equivalence.known(situation.best.patch, patch)):
-                situation = yield from self._in_parts(situation, tree, part, offered=offered)
+            parts = self._without_blamed(situation, views, tree, changes)
+            for part in parts or self._parts(tree, changes, self._equivalence.known(situation.best.patch, patch)):
+                situation = yield from self._in_parts(situation, views, tree, part, offered=offered)
         return situation
+
+    def _without_blamed(
+        self, situation: Situation, views: Views, tree: _Tree, changes: Sequence[CodeChange]
+    ) -> list[Sequence[CodeChange]]:
+        """Return those of `changes` that do not break the tests that the last attempt broke, and groups not tried.
+
+        Only these tests run for that: if halves were proved, all tests would run for each that is right. Nothing, if
+        no test was broken, or if the changes break it together only, or not in a fork.
+        """
+
+        def failing(tests: frozenset[str], part: Sequence[CodeChange]) -> frozenset[str]:
+            self._listen(Event("stage", f"{self.name}: which of {counted(len(changes), 'draft')} break tests"))
+            patch, cases = tree.patch((*tree.accepted, *part)), situation.best.cases
+            return self._equivalence.failing(views, patch, tests, cases, within=situation.seconds_left)
+
+        left = self._equivalence.left(situation.seconds_left)
+        broken = _broken(situation) if len(changes) >= FEWEST_BLAMED else frozenset()
+        broken -= failing(broken, ()) if broken else broken
+        if not broken:
+            return []
+        good, bad, waiting = _separated(
+            changes,
+            fails=lambda part: bool(failing(broken, part)),
+            late=lambda: self._equivalence.left(situation.seconds_left) < left / 2,
+        )
+        self._refused.update(map(tree.key, bad))
+        return [] if len(good) == len(changes) else [part for part in (good, *waiting) if part]
 
     def _parts(
         self, tree: _Tree, changes: Sequence[CodeChange], found: Compared | None
@@ -240,8 +276,39 @@ class Refactoring(Searcher):
             yield equal
             yield from self._unsettled(tree, changes, found)
         else:
-            middle = len(changes) // 2
-            yield from (changes[:middle], changes[middle:])
+            yield from _halves(changes)
+
+
+def _broken(situation: Situation) -> frozenset[str]:
+    """Return the tests that pass in the best attempt, and failed in the last one."""
+    bad, last = (
+        frozenset(name for name, case in one.cases.items() if case.status.bad)
+        for one in (situation.best, situation.attempts[-1])
+    )
+    return last - bad - situation.flaky
+
+
+def _separated(
+    changes: Sequence[CodeChange], *, fails: Callable[[Sequence[CodeChange]], bool], late: Callable[[], bool]
+) -> tuple[list[CodeChange], list[CodeChange], list[Sequence[CodeChange]]]:
+    """Return the `changes` that do not fail, those that fail alone, and the groups that were not halved in time."""
+    good, bad, waiting = list[CodeChange](), list[CodeChange](), list(_halves(changes))
+    for _ in range(MOST_BLAMING):
+        if not waiting or late():
+            break
+        group = waiting.pop(0)
+        if not fails(group):
+            good += group
+        elif len(group) == 1:
+            bad += group
+        else:
+            waiting += _halves(group)
+    return good, bad, waiting
+
+
+def _halves(changes: Sequence[CodeChange]) -> tuple[Sequence[CodeChange], Sequence[CodeChange]]:
+    middle = len(changes) // 2
+    return changes[:middle], changes[middle:]
 
 
 class _Tree:

@@ -140,6 +140,30 @@ class Equivalence:
         kept = (found for old, new, found in self._known if old == before.files and new == after.files)
         return next(kept, None)
 
+    def failing(
+        self,
+        views: Views,
+        patch: Patch,
+        tests: frozenset[str],
+        cases: Mapping[str, Case],
+        *,
+        within: float | None = None,
+    ) -> frozenset[str]:
+        """Return those of `tests` whose outcome in the tree with `patch`, in a fork, is not that in `cases`.
+
+        All of them if nothing could run. `within`: seconds that it may take, at most.
+        """
+        began = time.monotonic()
+        left = self.left(within)
+        try:
+            with self._opened(views, patch, cases, began + left) as pool:
+                pool.observe((), sorted(tests), left)
+                return tests - (frozenset(pool.tests) - pool.unfit)
+        except (_NotComparedError, RunnerError, WorkspaceError):
+            return tests
+        finally:
+            self._waited += time.monotonic() - began
+
     def equal_codes(self, views: Views, before: Patch, after: Patch, originals: Mapping[str, Text]) -> frozenset[Unit]:
         """Return the edited units that compile to the same code, as `compare` takes it; nothing runs."""
         return frozenset(_same(*self._edits(views, before, after, originals)))

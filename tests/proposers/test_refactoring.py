@@ -6,13 +6,14 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from coderefine.core import Attempt, Event, Patch, Situation, Verdict, View
+from coderefine.core import Attempt, Case, Check, Event, Patch, Situation, Status, Verdict, View
 from coderefine.lint import TextEdit
 from coderefine.project import locate
 from coderefine.proposers.refactoring import CodeChange, Refactoring
@@ -328,6 +329,45 @@ def test_changes_that_the_last_comparison_refuses_are_left_out_without_proving_h
         patches = (next(proposals), proposals.send(situation))
     assert [(patch.files["a.py"] or b"").count(b"return 1\n") for patch in patches] == [8, 7]
     assert b"f3(): return 0" in (patches[1].files["a.py"] or b"")
+
+
+class Breaking(Strict):
+    """Comparisons that find all equal, where one text makes a test fail."""
+
+    def known(self, *_: object) -> Compared | None:
+        return None
+
+    def compare(self, *_: object, within: float | None = None) -> Compared:
+        return Compared()
+
+    def failing(
+        self, _views: object, patch: Patch, tests: frozenset[str], _cases: object, *, within: float | None = None
+    ) -> frozenset[str]:
+        return tests if b"wrong" in (patch.files.get("a.py") or b"") else frozenset()
+
+
+def test_all_tests_do_not_run_for_each_half_of_drafts_of_which_one_breaks_a_test(tmp_path: Path) -> None:
+    """jsonpath-ng: 19 of 108 drafts broke tests; the tests of each half took 40 s, and in 300 s nothing was written."""
+    text = "".join(f"x{number:02} = 0\n" for number in range(16))
+    place = locate([make_repo(tmp_path / "repo", {"a.py": text})], tmp_path / "repo")
+    new = ["'wrong'" if number == 5 else "1" for number in range(16)]
+    edits = [(line, TextEdit((line, 7), (line, 8), new[line - 1])) for line in range(1, 17)]
+    found = [CodeChange("a.py", "R1", line, "", (edit,)) for line, edit in edits]
+
+    def attempt(number: int, patch: Patch, status: Status) -> Attempt:
+        return Attempt(number, patch, (Check("pytest", cases={"t.py::t": Case("t.py::t", status)}),))
+
+    best = attempt(0, Patch(), Status.PASSED)
+    situation = Situation(best, best, (best,), (), ("a.py",))
+    with open_views(place) as views:
+        proposals = Refactoring("rewrite", lambda *_: found, cast("Equivalence", Breaking())).propose(situation, views)
+        refused = attempt(1, next(proposals), Status.FAILED)
+        patch = proposals.send(replace(situation, attempts=(best, refused)))
+    assert ((refused.patch.files["a.py"] or b"").count(b"= 1\n"), (patch.files["a.py"] or b"").count(b"= 1\n")) == (
+        15,
+        15,
+    )
+    assert b"wrong" not in (patch.files["a.py"] or b"")
 
 
 def test_a_source_that_fails_costs_no_draft_that_it_has_found(tmp_path: Path) -> None:

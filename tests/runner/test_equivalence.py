@@ -370,3 +370,22 @@ def test_a_cache_is_not_compared_after_tests_that_the_time_cut_off(tmp_path: Pat
     assert before["m.py"]["Offset.cache"] != after["m.py"]["Offset.cache"]
     assert (before, after) == again
     assert cut == [(before, {}), (before, {})]
+
+
+def test_what_a_patch_breaks_is_found_with_the_broken_tests_alone(tmp_path: Path) -> None:
+    tests = "from m import double\n\n\ndef test_text():\n    assert len(open('m.py').readlines()) == 14\n\n\n"
+    tests += "def test_double():\n    assert double(2) == 4\n\n\ndef test_other():\n    assert False\n"
+    top = make_repo(tmp_path / "p", {"m.py": BEFORE, "test_m.py": tests})
+    place, config = locate([top], top), Config(python=sys.executable)
+    found = Equivalence(place, interpreter(place, config, {}), config)
+    names = ("test_m.py::test_text", "test_m.py::test_double")
+    cases = {name: Case(name, Status.PASSED, 0.1) for name in names}
+
+    def failing(text: str) -> frozenset[str]:
+        with open_views(place) as views:
+            return found.failing(views, Patch({"m.py": text.encode()}, "test", ""), frozenset(names), cases)
+
+    assert failing(BEFORE) == frozenset()
+    assert failing(f"{BEFORE}\n") == {names[0]}
+    assert failing(BEFORE.replace("x + x\n", "x\n", 1)) == {names[1]}
+    assert failing("import no_such_module\n") == {*names}

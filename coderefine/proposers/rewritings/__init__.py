@@ -7,6 +7,7 @@ every `Refactoring`.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,13 @@ NAME = "rewrite"
 TOO_LONG = "E501"
 FOLLOWING = 2
 """Maximum number of rounds for repairing findings that a draft causes: the repair may cause further ones."""
+
+GENERATED = re.compile(
+    r"@generated\b|\b(generated|created)\b.*\n?.*\b(do not|don't) (edit|change|modify)\b", re.IGNORECASE
+)
+"""What a generator says in the files that it writes: a rewriting would be lost, or be a difference to a new file."""
+HEAD = 1000
+"""Characters at the beginning of a file in which it is looked for."""
 
 
 class LintChanges:
@@ -140,7 +148,7 @@ class LintChanges:
         source = decode(data) if data is not None else None
         width = settings(view.host_path / self._linter.root).get("line-length", 0)
         code = Code.of(source.text, width if isinstance(width, int) else 0) if source else None
-        if data is None or source is None or code is None:
+        if data is None or source is None or code is None or GENERATED.search(source.text[:HEAD]):
             return None
         counts = Counter(one.rule for one in remarks if one.path == path)
         return _File(source, code, counts, self._linter.formatted(view, path, data) == data)
