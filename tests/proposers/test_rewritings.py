@@ -352,7 +352,36 @@ CASES: Table = {
             "def f(xs):\n    for x in xs:\n        stripped_x = x.strip()  # why\n        if stripped_x:\n"
             "            g(stripped_x)\n",
         ),
-        ("def f(xs):\n    for x in xs:\n        if x:\n            x = 1\n", None),
+        (
+            "def f(xs):\n    for y, x in xs:\n        if y in xs:\n            x = convert(x)\n        yield y, x\n",
+            "def f(xs):\n    for y, x in xs:\n        converted_x = convert(x) if y in xs else x\n"
+            "        yield y, converted_x\n",
+        ),
+        (
+            "def f(xs):\n    for x in xs:\n        if x:  # why\n"
+            "            x = g(x)\n            h(x)\n        yield x\n",
+            "def f(xs):\n    for x in xs:\n        new_x = x\n        if x:  # why\n            new_x = g(x)\n"
+            "            h(new_x)\n        yield new_x\n",
+        ),
+        (
+            "def f(xs):\n    for x in xs:\n        if x:\n            x = g(x)\n        else:\n            yield x\n",
+            None,
+        ),
+        (
+            "def f(xs):\n    for x in xs:\n        if x:\n"
+            "            x = x[1:]\n            x = g(x)\n            h(x)\n",
+            "def f(xs):\n    for x in xs:\n        if x:\n            new_x = x[1:]\n            new_x = g(new_x)\n"
+            "            h(new_x)\n",
+        ),
+        (
+            "def f(xs):\n    for x in xs:\n        for y in x:\n"
+            "            h(x)\n            x = y\n            h(x)\n",
+            None,
+        ),
+        (
+            "def f(xs):\n    for x in xs:\n        x = g(x)\n        h(x)\n    for x in xs:\n        h(x)\n",
+            "def f(xs):\n    for x in xs:\n        new_x = g(x)\n        h(new_x)\n    for x in xs:\n        h(x)\n",
+        ),
         ("def f(xs):\n    for x in xs:\n        x = x.strip()\n    return x\n", None),
         ("def f(xs):\n    for x in xs:\n        x = x.strip()\n        yield lambda: x\n", None),
     ],

@@ -9,7 +9,8 @@ import re
 from collections.abc import Sequence
 
 from coderefine.lint import Diagnostic
-from coderefine.proposers.rewritings.code import Code, Edits, Unsure, bindings, fresh, names, sure, uses
+from coderefine.proposers.rewritings.code import LOOSE, Code, Edits, Unsure, bindings, expect, fresh, names, sure, uses
+from coderefine.proposers.rewritings.docstrings import VERBS
 from coderefine.source import Comprehension
 
 SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals"})
@@ -32,8 +33,12 @@ PARTICIPLES = {
 """Names for the result of a call, by function."""
 LINES = {"splitlines": "lines", "readlines": "lines", "readline": "line", "split": "parts", "partition": "parts"}
 """Names for the result of a call, by method."""
+IRREGULAR = frozenset(re.findall(r"\w+", "build find get make put read run send set show split stop take tell write"))
+"""Verbs without a participle in -ed."""
+USUAL_WIDTH = 79
 METHOD = re.compile(r"[^()]*\.(\w+)\(")
 Binder = ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | Comprehension
+Loop = ast.For | ast.AsyncFor | ast.While
 Place = ast.FunctionDef | ast.AsyncFunctionDef | Comprehension
 
 
@@ -59,22 +64,62 @@ def unshadow_builtin(code: Code, at: Diagnostic) -> Edits:
 
 
 def keep_loop_variable(code: Code, at: Diagnostic) -> Edits:
-    """PLW2901: `for line in lines: line = line.strip()` → another name for the second value."""
+    """PLW2901: `for line in lines: line = line.strip()` → another name for the second value.
+
+    `if old: line = convert(line)` → `converted_line = convert(line) if old else line`, where it is used below.
+    """
     found = code.find(at, ast.Name)
     statement = code.parent(found, ast.Assign)
-    loop = code.parent(statement, ast.For)
-    sure(statement in loop.body, len(statement.targets) == 1, uses(loop.target, found.id))
-    function, inside = code.function(loop), set(ast.walk(loop))
-    _check_bound_here(function, found.id)
-    later = loop.body[loop.body.index(statement) + 1 :]
-    after = [one for node in later for one in uses(node, found.id)]
-    sure(all(isinstance(one.ctx, ast.Load) for one in after), {*uses(function, found.id)} <= inside)
-    makers = [node for node in inside if isinstance(node, Binder) and not isinstance(node, Comprehension)]
-    kept = [one for node in (*makers, *loop.orelse) for one in uses(node, found.id)]
-    sure(not kept, not SEES_NAMES & names(function))
+    loop = expect(next((one for one in code.above(statement) if isinstance(one, Loop)), None), ast.For)
+    sure(len(statement.targets) == 1, uses(loop.target, found.id))
+    _check_seen_here(code, loop, found.id)
     called = re.match(r"(?:.*\.)?(\w+)\(", code.source(statement.value))
-    new = fresh(f"{PARTICIPLES.get(called[1] if called else '', 'new')}_{found.id}", names(function))
-    return _replaced(code, [found, *after], new, loop)
+    new = fresh(f"{_participle(called[1] if called else '')}_{found.id}", names(code.function(loop)))
+    later = [one for one in uses(loop, found.id) if code.start(one) > code.end(statement)]
+    if {*later} == {*_uses_below(code, statement, found.id)}:
+        return _replaced(code, [found, *later], new, loop)
+    choice = code.parent(statement, ast.If)
+    below = {*_uses_below(code, choice, found.id)}
+    sure({*later} == {*_uses_below(code, statement, found.id), *below}, code.alone(choice))
+    if {*later} == below and (made := _chosen(code, choice, statement, new)):
+        return (*code.replace(choice, made), *_replaced(code, later, new, loop))
+    start = code.begin(choice.lineno)
+    copied = code.edit(start, start, f"{code.indent(choice)}{new} = {found.id}\n")
+    return (copied, *_replaced(code, [found, *later], new, loop))
+
+
+def _chosen(code: Code, choice: ast.If, statement: ast.Assign, new: str) -> str:
+    """Return the assignment to `new` with a condition in place of `choice`; "" if it does not fit in a row."""
+    old, value, test = (code.source(one) for one in (statement.targets[0], statement.value, choice.test))
+    made = f"{new} = {value} if {test} else {old}"
+    complex_ = isinstance(statement.value, LOOSE) or isinstance(choice.test, ast.Lambda | ast.IfExp | ast.NamedExpr)
+    fits = "\n" not in made and len(code.indent(choice) + made) <= max(code.width, USUAL_WIDTH)
+    commented = code.commented(code.start(choice), code.end(choice))
+    return made if fits and not commented and not complex_ and len(choice.body) == 1 and not choice.orelse else ""
+
+
+def _uses_below(code: Code, statement: ast.stmt, name: str) -> list[ast.Name]:
+    """Return the occurrences of `name` in the statements after one in its block."""
+    block = code.siblings(statement)
+    return [one for node in block[block.index(statement) + 1 :] for one in uses(node, name)]
+
+
+def _check_seen_here(code: Code, loop: ast.For, name: str) -> None:
+    """Raise Unsure if code outside of the rows of `loop` may see the value of its variable `name`."""
+    function, inside = code.function(loop), set(ast.walk(loop))
+    _check_bound_here(function, name)
+    # Other loops may have a variable of this name, too.
+    loops = [one for one in ast.walk(function) if isinstance(one, ast.For) and uses(one.target, name)]
+    sure({*uses(function, name)} <= inside.union(*(uses(one, name) for one in loops)))
+    makers = (node for node in inside if isinstance(node, Binder) and not isinstance(node, Comprehension))
+    sure(not any(uses(node, name) for node in (*makers, *loop.orelse)), not SEES_NAMES & names(function))
+
+
+def _participle(verb: str) -> str:
+    """Return what a value is called after a call of `verb`: `converted` for `convert`; `new` if that is not certain."""
+    if verb in PARTICIPLES or verb not in VERBS or verb in IRREGULAR:
+        return PARTICIPLES.get(verb, "new")
+    return f"{verb}d" if verb.endswith("e") else f"{verb[:-1]}ied" if verb.endswith("fy") else f"{verb}ed"
 
 
 def _binding_place(code: Code, name: ast.Name) -> Place:
