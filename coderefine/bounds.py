@@ -44,7 +44,7 @@ def surely_simple(text: str, limit: int) -> bool:
 
 def surely_maintainable(text: str, floor: float) -> bool:
     """Return whether it follows from the text that its maintainability index is at least `floor`, with any comments."""
-    return bound(text, _logical(text), -1.0) >= floor
+    return bound(text, -1.0) >= floor
 
 
 def surely_fine(text: str, limit: int, floor: float) -> bool:
@@ -53,20 +53,22 @@ def surely_fine(text: str, limit: int, floor: float) -> bool:
     if simple and maintainable:
         return True
     try:
-        parts = list(_statements(_tree(text)))
+        parts = list(statements(_tree(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return (simple or _simple(parts, lines, limit)) and (maintainable or _maintainable(parts, lines, text, floor))
+    return (simple or _simple(parts, lines, limit)) and (
+        maintainable or (few_remarks(parts, lines) and bound(text, 0.0) >= floor)
+    )
 
 
-def bound(code: str, logical: int, sine: float) -> float:
+def bound(text: str, sine: float) -> float:
     """Return a lower bound of the maintainability index. `sine`: a lower bound of the formula's sine term."""
-    found = words(code)
-    signs = sum(map(code.count, SIGNS)) - 2 * code.count("->") + code.count("==") + code.count("!=")
+    found = words(text)
+    signs = sum(map(text.count, SIGNS)) - 2 * text.count("->") + text.count("==") + text.count("!=")
     length = 3 * (signs + sum(map(found.count, NAMED)))
     complexity = 2 + sum(map(found.count, DECISIONS + SCOPES))
-    return formula(length * math.log2(length) if length else 0.0, complexity, logical, sine)
+    return formula(length * math.log2(length) if length else 0.0, complexity, logical_lines(text), sine)
 
 
 def formula(volume: float, complexity: int, logical: int, sine: float) -> float:
@@ -76,7 +78,8 @@ def formula(volume: float, complexity: int, logical: int, sine: float) -> float:
     return (171 - 5.2 * math.log(volume) - 0.23 * complexity - 16.2 * math.log(logical) + 50 * sine) * 100 / 171
 
 
-def _logical(text: str) -> int:
+def logical_lines(text: str) -> int:
+    """Return an upper bound of the number of logical lines."""
     lines = [line for line in text.splitlines() if line and not line.isspace()]
     return len(lines) + sum(":" in line for line in lines) + 2 * text.count(";")
 
@@ -90,7 +93,7 @@ def _tree(text: str) -> ast.AST:
     return tree
 
 
-def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
+def statements(tree: ast.AST) -> Iterator[ast.stmt]:
     """Yield all statements, handlers and cases."""
     pending = [tree]
     while pending:
@@ -125,19 +128,15 @@ def _weight(tree: ast.AST) -> int:
     return total
 
 
-def _maintainable(parts: list[ast.stmt], lines: list[str], text: str, floor: float) -> bool:
-    """Return whether the maintainability index is certain to be at least `floor`, using 0 as a lower bound of the sine.
-
-    The sine term is not negative if the file has few enough comments; with more, return False.
-    """
-    strings = [part for part in parts if _string(part)]
+def few_remarks(parts: list[ast.stmt], lines: list[str]) -> bool:
+    """Return whether a file has so few comments that the sine term of radon's formula is certainly not negative."""
+    strings = [part for part in parts if is_string(part)]
     remarks = sum("#" in line for line in lines)
     remarks += sum((part.end_lineno or 0) - part.lineno + 1 for part in strings)
     code = {getattr(part, "lineno", 0) for part in parts} - {0, *(part.lineno for part in strings)}
-    fair = bool(code) and math.radians(100 * remarks / len(code)) <= ANGLE
-    return fair and bound(text, _logical(text), 0.0) >= floor
+    return bool(code) and math.radians(100 * remarks / len(code)) <= ANGLE
 
 
-def _string(part: ast.stmt) -> bool:
+def is_string(part: ast.stmt) -> bool:
     """Return whether `part` is a docstring or another string as a statement."""
     return type(getattr(part, "value", None)).__name__ in ("Constant", "JoinedStr") and type(part).__name__ == "Expr"

@@ -12,25 +12,30 @@ complexity, L the logical lines, C the percentage of comments. Its lower bound f
 
 * V = N log₂ n ≤ N log₂ N; each operation contains an operator in the text, and adds at most three to N.
 * G ≤ 2 + decision keywords + functions and classes.
-* L: each statement, `else`, `finally`, decorator and handler begins at most one logical line; radon counts further
-  ones only for a colon that is not at the end of the line, and after a semicolon.
-* The sine is concave up to π, so its minimum over a range of C is at one of the ends of this range.
+* L: each line begins at most one logical line, one more if it contains a colon, and two more for each semicolon.
+* The sine is not negative while its argument is at most π; with more comments, it is at least −1.
 """
 
 from __future__ import annotations
 
 import ast
-import math
-import re
 from dataclasses import dataclass
 from itertools import accumulate
 
-from coderefine.bounds import bound, decisions, formula, surely_maintainable, surely_simple
+from coderefine.bounds import (
+    bound,
+    decisions,
+    few_remarks,
+    formula,
+    is_string,
+    logical_lines,
+    statements,
+    surely_maintainable,
+    surely_simple,
+)
 from coderefine.critics.symbols import rows
-from coderefine.source import Definition, Function, blocks, definitions, first_line, last_line, syntax
+from coderefine.source import Function, definitions, last_line, syntax
 
-ONE_TOKEN = re.compile(r"[rRuUbB]{0,2}(\"\"\"|''')((?!\1)[^\\])*\1", re.DOTALL)
-"""A triple-quoted string that is certainly one token."""
 LONGEST = 200
 """Rows of one statement above which a file gets no index: radon reads such tables in quadratic time (10,000 rows
 took more than ten minutes), and a table is data."""
@@ -86,18 +91,19 @@ def _over_limit(tree: ast.Module, text: str, limit: int) -> tuple[Complex, ...]:
 def index_below(tree: ast.Module, text: str, floor: float) -> float | None:
     """Return the index of `text`, parsed as `tree`, if it is below `floor`; None also if radon cannot compute it.
 
-    In three steps of increasing cost: bounds of all terms; radon's volume and complexity with bounds of the lines; all
+    In three steps of increasing cost: bounds of all terms; radon's volume and complexity with bounds of the others; all
     of radon.
     """
-    anatomy = _Anatomy.of(tree, rows(text))
-    if anatomy.longest > LONGEST or bound(anatomy.code, anatomy.logical, anatomy.sine) >= floor:
+    parts = list(statements(tree))
+    sine = 0.0 if few_remarks(parts, rows(text)) else -1.0
+    if _longest(parts) > LONGEST or bound(text, sine) >= floor:
         return None
     from radon.complexity import ComplexityVisitor
     from radon.metrics import h_visit_ast, mi_compute
     from radon.raw import analyze
 
     volume, complexity = h_visit_ast(tree).total.volume, ComplexityVisitor.from_ast(tree).total_complexity
-    if formula(volume, complexity, anatomy.logical, anatomy.sine) >= floor:
+    if formula(volume, complexity, logical_lines(text), sine) >= floor:
         return None
     try:
         raw = analyze(text)
@@ -109,107 +115,7 @@ def index_below(tree: ast.Module, text: str, floor: float) -> float | None:
     return index if index < floor else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A simple statement, or the header of a compound one: `first` to `last` line."""
-
-    node: ast.AST
-    first: int
-    last: int
-
-    @property
-    def string(self) -> bool:
-        """Return whether the statement is only a string, such as a docstring."""
-        return isinstance(self.node, ast.Expr) and isinstance(self.node.value, ast.Constant | ast.JoinedStr)
-
-    @property
-    def simple(self) -> bool:
-        return not hasattr(self.node, "body") and not hasattr(self.node, "cases")
-
-    @property
-    def rows(self) -> range:
-        return range(self.first, self.last + 1)
-
-    @property
-    def logical(self) -> int:
-        """Return how many logical lines the node itself begins, without those due to colons and semicolons."""
-        blocks = [bool(getattr(self.node, name, 0)) for name in ("orelse", "finalbody")]
-        return 1 + len(getattr(self.node, "decorator_list", ())) + sum(blocks)
-
-
-@dataclass(frozen=True, slots=True)
-class _Anatomy:
-    """The measurements of a file from which the bounds are computed.
-
-    `code`: the text without certain strings and comments. `logical`: upper bound of the logical lines. `sine`: lower
-    bound of the sine term for comments. `longest`: lines of the longest statement other than a string.
-    """
-
-    code: str
-    logical: int
-    sine: float
-    longest: int
-
-    @classmethod
-    def of(cls, tree: ast.Module, lines: list[str]) -> _Anatomy:
-        parts = [_Part(node, *_extent(node)) for node in _statements(tree)]
-        remarks = _comment_rows(parts, lines)
-        kept = {number: line for number, line in enumerate(lines, 1) if number not in remarks}
-        code = "\n".join(kept.values())
-        logical = sum(part.logical for part in parts) + _colons(parts, kept) + 2 * code.count(";")
-        longest = max((len(part.rows) for part in parts if not part.string and part.simple), default=0)
-        return cls(code, logical, _sine(parts, lines, remarks), longest)
-
-
-def _comment_rows(parts: list[_Part], lines: list[str]) -> set[int]:
-    """Return the lines that radon certainly counts as comments: multi-line strings, and comments outside statements."""
-    inside = {row for part in parts for row in part.rows}
-    found = {row for row, line in enumerate(lines, 1) if line.lstrip().startswith("#") and row not in inside}
-    for part in parts:
-        if part.string and part.last > part.first:
-            text = "\n".join(lines[part.first - 1 : part.last]).strip()
-            found |= set(part.rows) if ONE_TOKEN.fullmatch(text) else set()
-    return found
-
-
-def _colons(parts: list[_Part], kept: dict[int, str]) -> int:
-    """Count rows with a colon for which radon may count a second logical line, except the ends of one-row headers."""
-    headers = {part.first for part in parts if not part.simple and part.first == part.last}
-    plain = {row for row in headers & kept.keys() if kept[row].find(":") == len(kept[row]) - 1}
-    return sum(":" in line for row, line in kept.items() if row not in plain)
-
-
-def _sine(parts: list[_Part], lines: list[str], remarks: set[int]) -> float:
-    """Return the minimum of the sine term over all shares of comments that are possible."""
-    # The smallest share: only lines that certainly are comments, among as much code as possible.
-    written = {row for row, line in enumerate(lines, 1) if line.strip()}
-    low = _angle(len(remarks & written), len(written - remarks))
-    # The largest share: all lines that may be comments, among the rows where other statements certainly begin.
-    strings = [part for part in parts if part.string]
-    begins = {part.first for part in parts} - {part.first for part in strings}
-    high = _angle(sum("#" in line for line in lines) + sum(len(part.rows) for part in strings), len(begins))
-    return min(math.sin(low), math.sin(high)) if high <= math.pi else -1.0
-
-
-def _angle(comments: int, code: int) -> float:
-    """Return the argument of radon's sine; infinite without code."""
-    return math.sqrt(2.46 * math.radians(100 * comments / code)) if code else math.inf
-
-
-def _statements(tree: ast.Module) -> list[ast.AST]:
-    """Return all statements, handlers and cases."""
-    found: list[ast.AST] = [tree]
-    for node in found:
-        found.extend(blocks(node))
-    return found[1:]
-
-
-def _extent(node: ast.AST) -> tuple[int, int]:
-    """Return the first and last line of a simple statement, or of a compound statement's header."""
-    first = node.pattern.lineno if isinstance(node, ast.match_case) else getattr(node, "lineno", 1)
-    if isinstance(node, Definition):
-        first = first_line(node)
-    body = getattr(node, "body", None) or getattr(node, "cases", None)
-    if not body:
-        return first, getattr(node, "end_lineno", None) or first
-    return first, max(first, _extent(body[0])[0] - 1)
+def _longest(parts: list[ast.stmt]) -> int:
+    """Return the lines of the longest simple statement other than a string."""
+    simple = (part for part in parts if not (hasattr(part, "body") or hasattr(part, "cases") or is_string(part)))
+    return max(((part.end_lineno or 0) - part.lineno + 1 for part in simple), default=0)
