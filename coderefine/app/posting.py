@@ -109,7 +109,12 @@ def deliver(target: PostingTarget, bundle: Bundle, result: RunResult | None) -> 
     """
     proved = _proved(result) if result else None
     if target.out:
-        _write_artifact(Path(target.out), bundle, proved)
+        folder = Path(target.out)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / NAME).write_text(dump(bundle), "utf-8")
+        if proved:
+            outcome, snapshot = proved
+            PatchFile(snapshot, (folder / PATCH).absolute()).publish(outcome)
     if not any((target.post, target.push, target.open)):
         return ""
     lines = []
@@ -123,14 +128,6 @@ def deliver(target: PostingTarget, bundle: Bundle, result: RunResult | None) -> 
 
 def _proved(result: RunResult) -> tuple[Outcome, Snapshot] | None:
     return (result.outcome, result.snapshot) if result.snapshot and result.outcome.best.number else None
-
-
-def _write_artifact(folder: Path, bundle: Bundle, proved: tuple[Outcome, Snapshot] | None) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / NAME).write_text(dump(bundle), "utf-8")
-    if proved:
-        outcome, snapshot = proved
-        PatchFile(snapshot, (folder / PATCH).absolute()).publish(outcome)
 
 
 def _posted(target: PostingTarget, bundle: Bundle) -> str:

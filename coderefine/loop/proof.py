@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 
 from coderefine import judge
@@ -138,7 +137,9 @@ def examined(state: State, attempt: Attempt) -> Attempt:
     )
 
     def look(view: View, checks: list[Check]) -> None:
-        state.examined.setdefault(attempt.number, {}).update(_digests(view, checks))
+        # After the tests ran, because code under test may have rewritten its test files.
+        paths = {case.path for check in checks for case in check.cases.values() if case.path}
+        state.examined.setdefault(attempt.number, {}).update({path: _digest(view.read(path)) for path in paths})
         state.name_view(view, checks)
 
     def run(ask: Ask) -> Attempt:
@@ -207,12 +208,6 @@ def proved_once(state: State, attempt: Attempt) -> Attempt:
         return _proved(state, examined(state, attempt))
     except CriticError as error:
         return attempt.refused(f"the final proof failed: {error}")
-
-
-def _digests(view: View, checks: list[Check]) -> Mapping[str, str]:
-    """Return the digests of the test files after the tests ran: code under test may have rewritten them."""
-    paths = {case.path for check in checks for case in check.cases.values() if case.path}
-    return {path: _digest(view.read(path)) for path in paths}
 
 
 def _given(state: State, attempt: Attempt, path: str) -> bytes | None:

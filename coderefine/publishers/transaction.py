@@ -253,7 +253,14 @@ def _replace(top: Path, temp: str, change: FileChange) -> None:
     if change.after is None:
         place.unlink()
     elif change.before is None:
-        _create(top / f"{temp}.new", place)
+        # Never over a file that appeared meanwhile, if the file system has hard links.
+        ready = top / f"{temp}.new"
+        if _link(ready, place):
+            ready.unlink()
+        elif place.exists():
+            raise _raced(place.name)
+        else:
+            ready.replace(place)
     else:
         (top / f"{temp}.new").replace(place)
     if linked and kept.read_bytes() != change.before:
@@ -271,16 +278,6 @@ def _overwrite(place: Path, change: FileChange) -> bool:
     if not file_io.overwrite(place, change.before, change.after):
         raise _raced(change.path)
     return True
-
-
-def _create(ready: Path, place: Path) -> None:
-    """Create a new file, without overwriting one that appeared meanwhile (if the file system has hard links)."""
-    if _link(ready, place):
-        ready.unlink()
-    elif place.exists():
-        raise _raced(place.name)
-    else:
-        ready.replace(place)
 
 
 def _link(place: Path, name: Path) -> bool:

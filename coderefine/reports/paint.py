@@ -38,7 +38,16 @@ def paint(lines: Sequence[str | Row], width: int) -> str:
     """Render `lines` with ANSI colours, in the same layout as plain text."""
     console = _console(width)
     for line in lines:
-        console.print(_painted(line, width), soft_wrap=True)
+        text = Text(plain(line, width, cut=True), no_wrap=True)
+        for pattern, style in WORDS:
+            text.highlight_regex(pattern, style)
+        if isinstance(line, Row) and line.label:
+            text.stylize(LABELS.get(line.label, "bold"), 0, len(line.label))
+        elif isinstance(line, str) and line.startswith("    "):
+            text.stylize("dim")
+        elif isinstance(line, Row):
+            text.stylize("bold green" if line.text in PASSED else "bold yellow")
+        console.print(text, soft_wrap=True)
     return _value(console)
 
 
@@ -51,19 +60,6 @@ def paint_diff(diff: str, width: int) -> str:
     console.print(coloured, soft_wrap=True)  # the terminal folds long lines, so that they stay one line when copied
     console.print()
     return _value(console)
-
-
-def _painted(line: str | Row, width: int) -> Text:
-    text = Text(plain(line, width, cut=True), no_wrap=True)
-    for pattern, style in WORDS:
-        text.highlight_regex(pattern, style)
-    if isinstance(line, Row) and line.label:
-        text.stylize(LABELS.get(line.label, "bold"), 0, len(line.label))
-    elif isinstance(line, str) and line.startswith("    "):
-        text.stylize("dim")
-    elif isinstance(line, Row):
-        text.stylize("bold green" if line.text in PASSED else "bold yellow")
-    return text
 
 
 def _console(width: int) -> Console:

@@ -72,7 +72,11 @@ def steps(config: Config, needs: Needs = Needs()) -> tuple[Bounds | None, ...]:
 
 
 def _ladder(needs: Needs) -> Sequence[Bounds]:
-    touched = Bounds(_named(needs), needs.write, needs.read, sockets=needs.unix, reach=needs.sockets)
+    parts = [f"may write {_listed(needs.write)}"] if needs.write else []
+    parts += [f"may read {_listed(needs.read)}"] if needs.read else []
+    parts += [f"may reach {_listed(needs.sockets)}"] if needs.sockets else []
+    parts += ["may use Unix sockets"] if needs.unix and not needs.sockets else []
+    touched = Bounds(", ".join(parts), needs.write, needs.read, sockets=needs.unix, reach=needs.sockets)
     caches = tuple(str(Path(path).expanduser()) for path in CACHES)
     scratch = (*TEMPORARY, "/dev/shm")
     usual = replace(touched, name="may write /tmp and use Unix sockets", write=(*needs.write, *scratch), sockets=True)
@@ -80,15 +84,6 @@ def _ladder(needs: Needs) -> Sequence[Bounds]:
     home = replace(usual, name="may write /tmp and HOME, but no secrets", home=True)
     free = replace(home, name=FREE, secrets=True, network=True)
     return (TIGHT, touched, usual, cached, home, free)
-
-
-def _named(needs: Needs) -> str:
-    """Describe the permissions in `needs`."""
-    parts = [f"may write {_listed(needs.write)}"] if needs.write else []
-    parts += [f"may read {_listed(needs.read)}"] if needs.read else []
-    parts += [f"may reach {_listed(needs.sockets)}"] if needs.sockets else []
-    parts += ["may use Unix sockets"] if needs.unix and not needs.sockets else []
-    return ", ".join(parts)
 
 
 def _listed(paths: Sequence[str]) -> str:

@@ -45,7 +45,13 @@ class Mirror:
 
     def _restore(self) -> None:
         fresh: dict[str, tuple[Print, Print]] = {}
-        self._check_folder()
+        # A child process may have replaced the copy's folder by a link, or a parent folder.
+        for folder in (self.copy.parent, self.copy):
+            if folder.is_symlink() or not folder.is_dir():
+                remove(folder)
+                folder.mkdir()
+        if self.copy.resolve() != self.copy:
+            raise OSError(errno.ELOOP, "a test replaced the folder of the private view", str(self.copy))
         there = dict(walk(self.origin, ""))
         here = dict(walk(self.copy, "", every=True))
         self._drop_extras(here, there)
@@ -53,18 +59,6 @@ class Mirror:
             fresh[name] = self._restored(name, facts, here.get(name))
         self._folder_times(there)
         self.known = fresh
-
-    def _check_folder(self) -> None:
-        """Recreate the copy's folder if it is missing, or if a child process has replaced it by a link.
-
-        Raises OSError if a parent folder is a link.
-        """
-        for folder in (self.copy.parent, self.copy):
-            if folder.is_symlink() or not folder.is_dir():
-                remove(folder)
-                folder.mkdir()
-        if self.copy.resolve() != self.copy:
-            raise OSError(errno.ELOOP, "a test replaced the folder of the private view", str(self.copy))
 
     def _drop_extras(self, here: dict[str, os.stat_result], there: dict[str, os.stat_result]) -> None:
         for name, facts in here.items():

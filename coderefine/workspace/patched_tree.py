@@ -21,7 +21,11 @@ NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 def lay(host_path: Path, patch: Patch) -> None:
     """Write `patch` into the tree at `host_path`. Raises WorkspaceError with the path that cannot be written."""
     for path, content in patch.files.items():
-        _written(host_path, path, content, program=path in patch.programs)
+        program = path in patch.programs
+        try:
+            _lay(host_path, path, content, 0o777 if program else 0o666)
+        except OSError as error:
+            raise WorkspaceError(f"cannot write {path} in the private view: {error.strerror or error}") from error
 
 
 def add(host_path: Path, files: Mapping[str, bytes]) -> None:
@@ -42,13 +46,6 @@ def prune(host_path: Path, gone: Iterable[str]) -> None:
                 os.rmdir("__pycache__", dir_fd=handle)
         with contextlib.suppress(OSError), _parent(host_path, str(folder), make=False) as (handle, name):
             os.rmdir(name, dir_fd=handle)
-
-
-def _written(host_path: Path, path: str, content: bytes | None, *, program: bool) -> None:
-    try:
-        _lay(host_path, path, content, 0o777 if program else 0o666)
-    except OSError as error:
-        raise WorkspaceError(f"cannot write {path} in the private view: {error.strerror or error}") from error
 
 
 def _lay(host_path: Path, path: str, content: bytes | None, mode: int) -> None:

@@ -35,14 +35,20 @@ class ExecutedCode:
 
     def start(self) -> None:
         if hasattr(sys, "monitoring"):
-            _monitor(self._entered)
+            monitoring = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+            monitoring.use_tool_id(TOOL, "coderefine")
+            monitoring.register_callback(TOOL, monitoring.events.PY_START, self._entered)
+            monitoring.set_events(TOOL, monitoring.events.PY_START)
         else:
             threading.settrace(self._traced)
             sys.settrace(self._traced)
 
     def stop(self) -> None:
         if hasattr(sys, "monitoring"):
-            _unmonitor()
+            monitoring = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+            monitoring.set_events(TOOL, 0)
+            monitoring.register_callback(TOOL, monitoring.events.PY_START, None)
+            monitoring.free_tool_id(TOOL)
         else:
             sys.settrace(None)
             threading.settrace(None)  # type: ignore[arg-type,unused-ignore]
@@ -61,20 +67,6 @@ class ExecutedCode:
 
 TOOL = 4
 """Our tool id in `sys.monitoring`; 0 to 2 and 5 are reserved for debuggers and profilers."""
-
-
-def _monitor(entered: Any) -> None:
-    monitoring = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
-    monitoring.use_tool_id(TOOL, "coderefine")
-    monitoring.register_callback(TOOL, monitoring.events.PY_START, entered)
-    monitoring.set_events(TOOL, monitoring.events.PY_START)
-
-
-def _unmonitor() -> None:
-    monitoring = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
-    monitoring.set_events(TOOL, 0)
-    monitoring.register_callback(TOOL, monitoring.events.PY_START, None)
-    monitoring.free_tool_id(TOOL)
 
 
 class LiveFunctions:

@@ -40,11 +40,8 @@ def main(warm_fd: int) -> None:
         lambda: warm_server.serve(warm_fd, agent_channel.AgentChannel(warm_fd, job["nonce"]), job),
         lambda: hot_server.serve(hot_fd, agent_channel.AgentChannel(hot_fd, job["hot_nonce"]), job),
     ]
-    _keep(roles, [warm_fd, hot_fd])
-
-
-def _keep(roles: List[Callable[[], None]], fds: List[int]) -> None:
-    """Fork every role, and again if it ends before its socket is closed."""
+    # Fork every role, and again if it ends before its socket is closed.
+    fds = [warm_fd, hot_fd]
     starts = [0] * len(roles)
     running = {_start(roles, fds, number): number for number in range(len(roles))}
     while running:

@@ -163,15 +163,11 @@ def _of_object(value: Any, dice: random.Random) -> Iterator[Any]:
         yield from (value + 24 * step * HOUR for step in STEPS)
         yield from (value + step * HOUR for step in STEPS)
     elif not isinstance(value, PLAIN):
-        yield from _of_attributes(value, dice)
-
-
-def _of_attributes(value: Any, dice: random.Random) -> Iterator[Any]:
-    for name, inner in list(getattr(value, "__dict__", {}).items())[:PLACES]:
-        for one in varied(inner, dice)[:12]:
-            twin = copy.copy(value)
-            twin.__dict__[name] = one
-            yield twin
+        for name, inner in list(getattr(value, "__dict__", {}).items())[:PLACES]:
+            for one in varied(inner, dice)[:12]:
+                twin = copy.copy(value)
+                twin.__dict__[name] = one
+                yield twin
 
 
 MAKERS: Dict[type, Callable[[Any, random.Random], Iterator[Any]]] = {
