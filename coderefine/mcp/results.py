@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field
@@ -38,16 +38,36 @@ class Typed(BaseModel):
 
 
 class ToolResult(Typed, ABC):
-    """A result with pieces that can be left out."""
+    """A result with pieces that can be left out: the lines and items of its `PARTS`, the most important part first.
+
+    A finding counts twice: its evidence is a piece of its own.
+    """
+
+    PARTS: ClassVar[tuple[str, ...]] = ()
 
     @property
-    @abstractmethod
     def pieces(self) -> int:
         """Return the number of pieces that can be left out."""
+        return sum(map(self._size, self.PARTS))
 
-    @abstractmethod
     def first(self, count: int, limit: int) -> Self:
         """Return the result with only its first `count` pieces; messages are shortened to their share of `limit`."""
+        changed: dict[str, object] = {}
+        for name in self.PARTS:
+            part, most = getattr(self, name), max(0, count)
+            count -= self._size(name)
+            if name == "findings":
+                changed |= {name: _kept(part, most, limit), "more": max(0, len(part) - most)}
+            elif name == "report":
+                changed[name] = [_cut(line, limit) for line in part[:most]]
+            else:
+                changed[name] = "\n".join(part.splitlines()[:most]) if isinstance(part, str) else part[:most]
+        messages = {name: getattr(self, name) for name in ("why", "reason") if name in type(self).model_fields}
+        return self.model_copy(update=changed | {name: _cut(text, limit) for name, text in messages.items()})
+
+    def _size(self, name: str) -> int:
+        part = getattr(self, name)
+        return 2 * len(part) if name == "findings" else len(part.splitlines() if isinstance(part, str) else part)
 
     @abstractmethod
     def lines(self) -> Iterator[str]:
@@ -109,22 +129,12 @@ def _finding_lines(findings: Sequence[Found], more: int) -> Iterator[str]:
 class Checked(ToolResult):
     """The findings of the gates on the unchanged tree."""
 
+    PARTS = ("findings", "notes")
     passed: bool
     summary: str
     findings: list[Found] = []
     more: int = Field(default=0, description="Findings left out")
     notes: list[str] = []
-
-    @property
-    def pieces(self) -> int:
-        return 2 * len(self.findings) + len(self.notes)
-
-    def first(self, count: int, limit: int) -> Self:
-        findings = _kept(self.findings, count, limit)
-        notes = self.notes[: max(0, count - 2 * len(self.findings))]
-        return self.model_copy(
-            update={"findings": findings, "more": len(self.findings) - len(findings), "notes": notes}
-        )
 
     def lines(self) -> Iterator[str]:
         yield ("passed: " if self.passed else "failed: ") + self.summary
@@ -150,6 +160,7 @@ def _offer_lines(offers: Sequence[Offered], questions: Sequence[str]) -> Iterato
 class RunSummary(ToolResult):
     """The end of a run."""
 
+    PARTS = ("offers", "questions", "diff", "findings")
     run: str
     verdict: str = Field(description="proved, plausible (may be wrong), offered (choose one), or none")
     summary: str
@@ -163,29 +174,9 @@ class RunSummary(ToolResult):
     findings: list[Found] = Field(default=[], description="Findings that remain")
     more: int = Field(default=0, description="Findings left out")
 
-    @property
-    def pieces(self) -> int:
-        return len(self.offers) + len(self.questions) + len(self.diff.splitlines()) + 2 * len(self.findings)
-
     def first(self, count: int, limit: int) -> Self:
-        offers = self.offers[:count]
-        count -= len(self.offers)
-        questions = self.questions[: max(0, count)]
-        count -= len(self.questions)
-        diff = self.diff.splitlines()
-        kept = diff[: max(0, count)]
-        findings = _kept(self.findings, max(0, count - len(diff)), limit)
-        return self.model_copy(
-            update={
-                "why": _cut(self.why, limit),
-                "offers": offers,
-                "questions": questions,
-                "diff": "\n".join(kept),
-                "diff_cut": len(kept) < len(diff),
-                "findings": findings,
-                "more": len(self.findings) - len(findings),
-            }
-        )
+        found = super().first(count, limit)
+        return found.model_copy(update={"diff_cut": self._size("diff") > found._size("diff")})
 
     def lines(self) -> Iterator[str]:
         yield f"run {self.run}: {self.verdict}; {self.summary}"
@@ -202,6 +193,7 @@ class RunSummary(ToolResult):
 class PatchVerdict(ToolResult):
     """The verdict on a given patch."""
 
+    PARTS = ("report", "findings")
     run: str
     proved: bool
     worse: bool = Field(description="Whether anything gets worse; false if there is just no proof that it helps")
@@ -209,16 +201,6 @@ class PatchVerdict(ToolResult):
     report: list[str] = Field(default=[], description="The evidence, problems first")
     findings: list[Found] = Field(default=[], description="New findings")
     more: int = Field(default=0, description="Findings left out")
-
-    @property
-    def pieces(self) -> int:
-        return 2 * len(self.findings) + len(self.report)
-
-    def first(self, count: int, limit: int) -> Self:
-        report = [_cut(line, limit) for line in self.report[:count]]
-        findings = _kept(self.findings, max(0, count - len(self.report)), limit)
-        changed = {"reason": _cut(self.reason, limit), "report": report, "findings": findings}
-        return self.model_copy(update={**changed, "more": len(self.findings) - len(findings)})
 
     def lines(self) -> Iterator[str]:
         verdict = "proved" if self.proved else "not proved, and worse" if self.worse else "not proved, and not worse"
@@ -230,21 +212,12 @@ class PatchVerdict(ToolResult):
 class Alternatives(ToolResult):
     """The plausible patches of a run."""
 
+    PARTS = ("offers", "questions")
     run: str
     why: str = Field(default="", description="Why none of them was chosen")
     offers: list[Offered] = []
     questions: list[str] = Field(default=[], description="Inputs on which they differ")
     agreeing: list[int] | None = Field(default=None, description="Numbers of those with which `that` is true")
-
-    @property
-    def pieces(self) -> int:
-        return len(self.offers) + len(self.questions)
-
-    def first(self, count: int, limit: int) -> Self:
-        questions = self.questions[: max(0, count - len(self.offers))]
-        return self.model_copy(
-            update={"why": _cut(self.why, limit), "offers": self.offers[:count], "questions": questions}
-        )
 
     def lines(self) -> Iterator[str]:
         yield f"run {self.run}: {self.why or 'offered no patch'}"
@@ -256,19 +229,14 @@ class Alternatives(ToolResult):
 class Shown(ToolResult):
     """A recorded run."""
 
+    PARTS = ("report", "diff")
     run: str
     report: list[str] = Field(description="Attempts, verdicts, evidence")
     diff: str = ""
     cut: bool = Field(default=False, description="Something was left out")
 
-    @property
-    def pieces(self) -> int:
-        return len(self.report) + len(self.diff.splitlines())
-
     def first(self, count: int, limit: int) -> Self:
-        diff = self.diff.splitlines()[: max(0, count - len(self.report))]
-        report = [_cut(line, limit) for line in self.report[:count]]
-        return self.model_copy(update={"report": report, "diff": "\n".join(diff), "cut": count < self.pieces})
+        return super().first(count, limit).model_copy(update={"cut": count < self.pieces})
 
     def lines(self) -> Iterator[str]:
         yield from self.report
@@ -282,13 +250,6 @@ class Undone(ToolResult):
 
     run: str
     summary: str
-
-    @property
-    def pieces(self) -> int:
-        return 0
-
-    def first(self, count: int, limit: int) -> Self:  # noqa: ARG002 - as ToolResult.first
-        return self
 
     def lines(self) -> Iterator[str]:
         yield self.summary
