@@ -6,18 +6,18 @@ import base64
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from coderefine import __version__
-from coderefine.core import PLAUSIBLE, Attempt, Check, Evidence, Outcome, Patch, Severity, Stop
+from coderefine.core import PLAUSIBLE, Attempt, Check, Evidence, Outcome, Patch, Severity, Status, Stop
 from coderefine.core.plurals import counted
 from coderefine.reports.formats import RunReport, blocking, found, rule
 from coderefine.reports.rows import changed_answers, numbered_offers, shown_patch, slowest, steps
 from coderefine.reports.side_by_side import PatchedFile, patched_file, visible
-from coderefine.reports.tests_picture import KINDS, tests_picture
 from coderefine.reports.verdict import verdict
 
 FOLDER = Path(__file__).parent / "page"
@@ -25,6 +25,14 @@ MOST_LINES = 6000
 """Maximum number of changed lines of a patch that are shown."""
 MOST = 200
 """Maximum number of tests and of findings that are listed by name."""
+COLUMNS = 12
+"""Maximum number of attempts beside each other in the table of tests."""
+CELLS = 1000
+"""Maximum number of cells in a row of the picture of tests; each stands for several tests if there are more."""
+SEPARATE = 100
+"""Number of cells up to which there is a gap between them."""
+KINDS = ("failed", "not run", "skipped", "passed")
+"""Kinds of outcomes; a cell for several tests shows the first of them."""
 
 
 def checks(gates: Sequence[Check]) -> str:
@@ -69,7 +77,7 @@ def _rendered(sentence: str, report: RunReport) -> str:
         files=tuple(_files(shown_patch(end), evidence, report.before)),
         steps=tuple(_steps(end, report.before)),
         seconds=_whole(end),
-        tests=tests_picture(end.attempts, end.best.number, MOST),
+        tests=_tests_picture(end.attempts, end.best.number, MOST),
         kinds=KINDS[::-1],
         offers=tuple(numbered_offers(end)),
         also=evidence.alternatives,
@@ -126,3 +134,77 @@ def _word(attempt: Attempt, end: Outcome) -> str:
     if attempt.verdict:
         return end.evidence.word if attempt.number <= end.best.number else "not proved"
     return "offered" if attempt.verdict.reason.startswith(PLAUSIBLE) else "refused"
+
+
+# -- tests x attempts as a picture: a strip of cells for each attempt, and the tests that failed by name -----
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """The tests of one attempt as a row of cells. `paths`: SVG paths by kind of outcome. `width`: of all, in units."""
+
+    number: int
+    failing: int
+    total: int
+    width: int
+    paths: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Tests:
+    """Tests x attempts. `named`: outcomes, by attempt, of the tests that failed at any time; `more`: how many more."""
+
+    ids: int
+    strips: tuple[Strip, ...]
+    columns: tuple[int, ...]
+    named: Mapping[str, tuple[str, ...]]
+    more: int
+
+    @property
+    def shared(self) -> bool:
+        """Return whether a cell stands for several tests."""
+        return self.ids > CELLS
+
+
+def _tests_picture(attempts: Sequence[Attempt], best: int, most: int) -> Tests:
+    """Return the tests of `attempts`, at most `most` of them by name. `best`: number of the best attempt."""
+    ran = list(filter(lambda attempt: attempt.cases, attempts))
+    ids = tuple(dict.fromkeys(id for attempt in ran for id in attempt.cases))
+    kinds = {attempt.number: [_kind(attempt, id) for id in ids] for attempt in ran}
+    failed = [place for place, row in enumerate(zip(*kinds.values(), strict=True)) if "failed" in row]
+    columns = _columns(ran, best)
+    shown = [kinds[number] for number in columns]
+    named = {ids[place]: tuple(row[place] for row in shown) for place in failed[:most]}
+    return Tests(len(ids), tuple(map(_strip, kinds, kinds.values())), columns, named, max(0, len(failed) - most))
+
+
+def _columns(ran: Sequence[Attempt], best: int) -> tuple[int, ...]:
+    """Return the attempts that fit beside each other: the first one and the last ones, refused ones only with room."""
+    if len(ran) > COLUMNS:
+        ran = [attempt for attempt in ran if attempt.verdict or attempt.number == best]
+    numbers = tuple(attempt.number for attempt in ran)
+    return (*numbers[:1], *numbers[1:][1 - COLUMNS :])
+
+
+def _kind(attempt: Attempt, id: str) -> str:
+    case = attempt.cases.get(id)
+    if case is None or id in attempt.carried:
+        return "not run"
+    return "failed" if case.status.bad else "skipped" if case.status is Status.SKIPPED else "passed"
+
+
+def _strip(number: int, row: Sequence[str]) -> Strip:
+    count = min(len(row), CELLS)
+    cells = [
+        min(row[cell * len(row) // count : (cell + 1) * len(row) // count], key=KINDS.index) for cell in range(count)
+    ]
+    gap = 2 if count <= SEPARATE else 0
+    paths: dict[str, str] = {}
+    place = 0
+    for kind, group in groupby(cells):
+        width = len(list(group))
+        drawn = [(cell, 1) for cell in range(place, place + width)] if gap else [(place, width)]
+        path = "".join(f"M{10 * cell} 0h{10 * size - gap}v10h-{10 * size - gap}z" for cell, size in drawn)
+        paths[kind] = paths.get(kind, "") + path
+        place += width
+    return Strip(number, row.count("failed"), len(row) - row.count("not run"), 10 * count, paths)

@@ -9,6 +9,7 @@ import base64
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -81,19 +82,13 @@ def _check(check: Check) -> dict[str, object]:
 
 
 def _finding(finding: Finding) -> dict[str, object]:
-    return {
-        "critic": finding.critic,
-        "rule": finding.rule,
-        "path": finding.path,
-        "first": finding.span.first if finding.span else None,
-        "last": finding.span.last if finding.span else None,
-        "symbol": finding.symbol,
-        "message": finding.message,
-        "evidence": finding.evidence,
-        "instruction": finding.instruction,
-        "severity": finding.severity.value,
-        "weight": finding.weight,
-    }
+    return _spread(asdict(finding))
+
+
+def _spread(fields: dict[str, Any]) -> dict[str, object]:
+    """Return `fields` with the ends of the span in place of the span."""
+    span = fields.pop("span") or {"first": None, "last": None}
+    return fields | span
 
 
 def _attempt(attempt: Attempt) -> dict[str, object]:
@@ -140,18 +135,8 @@ def _evidence(proof: Evidence) -> dict[str, object]:
         "changed": _fraction(proof.changed),
         "doubts": list(proof.doubts),
         "ran": _fraction(proof.ran),
-        "executed": [
-            {
-                "path": one.path,
-                "first": one.span.first,
-                "last": one.span.last,
-                "tests": list(one.tests),
-                "count": one.count,
-                "imported": one.imported,
-            }
-            for one in proof.executed
-        ],
-        "survived": [{"path": one.path, "line": one.line, "old": one.old, "new": one.new} for one in proof.survived],
+        "executed": [_spread(asdict(one)) for one in proof.executed],
+        "survived": [asdict(one) for one in proof.survived],
     }
 
 
@@ -177,10 +162,7 @@ def _offer(offer: Offer) -> dict[str, object]:
         "why": offer.why,
         "tests": sorted(offer.tests),
         "alternatives": [_alternative(one) for one in offer.alternatives],
-        "questions": [
-            {"call": one.call, "module": one.module, "answers": list(one.answers), "now": one.now}
-            for one in offer.questions
-        ],
+        "questions": [asdict(one) for one in offer.questions],
     }
 
 
@@ -194,11 +176,4 @@ def _fraction(pair: tuple[int, int] | None) -> dict[str, int] | None:
 
 
 def _cost(cost: Cost) -> dict[str, object]:
-    return {
-        "requests": cost.requests,
-        "prompt_tokens": cost.prompt_tokens,
-        "completion_tokens": cost.completion_tokens,
-        "usd": cost.usd,
-        "seconds": round(cost.seconds, 3),
-        "test_runs": cost.test_runs,
-    }
+    return {**asdict(cost), "seconds": round(cost.seconds, 3)}
