@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from coderefine.app.engine import Contents, Show, open_loop
 from coderefine.app.project import Project
@@ -26,9 +27,11 @@ from coderefine.loop.refine import refine
 from coderefine.loop.state import Parts
 from coderefine.project import Place, locate
 from coderefine.publishers import Diff, Snapshot, recover
-from coderefine.publishers.hosts.bundle import Bundle
 from coderefine.reports.rows import answer_template, shown_patch
 from coderefine.workspace.originals import Originals
+
+if TYPE_CHECKING:
+    from coderefine.publishers.hosts.bundle import Bundle
 
 UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria", "performance", "cost_alone", "asked"})
 """Settings that may hold secrets, are tables of their own, or are derived from others."""

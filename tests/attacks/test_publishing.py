@@ -333,7 +333,7 @@ ATTACKS = (
     attack(
         a_patch_of_a_workflow_shown_as_proved,
         ("publishers/hosts/patch_text.py", "if why := protected_name(path):", "if why := None:"),
-        ("publishers/hosts/bundle.py", "if why := protected_name(found):", "if why := None:"),
+        ("publishers/hosts/bundle.py", " and not protected_name(path)", ""),
     ),
     attack(
         a_patch_file_that_holds_more_than_is_shown,

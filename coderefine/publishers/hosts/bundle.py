@@ -10,10 +10,11 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import Annotated
+
+from annotated_types import Ge, Le, MaxLen, Predicate
 
 from coderefine.errors import PublishError
 from coderefine.project.protection import protected_name
@@ -24,23 +25,52 @@ NAME = "suggest.json"
 PATCH = "coderefine.patch"
 LARGEST = 2_000_000
 """Maximum size of the file in bytes."""
-SUGGESTIONS, NOTES, LINES, RULES = 30, 300, 400, 50
-LINE, WORDS, LONGEST_PATCH = 2_000, 500, 1_000_000
-ROWS = 60
+SUGGESTIONS, NOTES, LINES = 30, 300, 400
+LINE, WORDS, ROWS = 2_000, 500, 60
 VERDICT = "coderefine verdict"
 """The name of the check with the verdict on the pull request itself."""
 PROVED, UNPROVED, WORSE = "proved", "unproved", "worse"
 """Verdicts on the pull request itself; "unproved": nothing gets worse, but nothing shows that it helps."""
-HIGHEST = 10_000_000
-"""Largest line number that is accepted."""
 SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 CONTROL = re.compile(r"[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Control characters and those that change the direction of text: what is shown must be what is applied."""
 DIFFLIKE = re.compile(r"diff |Index: |--- .|\+\+\+ |@@ |GIT binary patch|Content-Transfer-Encoding: [^8]")
 """Lines at which `git apply` would start to read a diff, or would read other bytes than are shown."""
 END = "-- \ncoderefine\n"
-Item = TypeVar("Item")
-Object = dict[str, object]
+
+
+def is_line(text: str) -> bool:
+    """Return whether `text` has no control characters."""
+    return not CONTROL.search(text)
+
+
+def is_code(text: str) -> bool:
+    """Return whether `text` can be a line of code: tabs and form feeds are allowed."""
+    return is_line(text.replace("\t", " ").replace("\f", " "))
+
+
+def is_path(path: str) -> bool:
+    """Return whether `path` is a plain path in a repository, of a file that coderefine may change."""
+    parts = PurePosixPath(path).parts
+    plain = bool(parts) and path == "/".join(parts) and not path.startswith("/") and "\\" not in path
+    inside = not any(part == ".." or part.lower().rstrip(". ") == ".git" for part in parts)
+    return is_line(path) and plain and inside and not protected_name(path)
+
+
+def is_patch(text: str) -> bool:
+    """Return whether `text` is nothing but a diff of files that coderefine may change; an empty one is none."""
+    try:
+        return all(map(is_path, paths_of(text))) if text else True
+    except ValueError:
+        return False
+
+
+Line = Annotated[str, MaxLen(WORDS), Predicate(is_line)]
+Code = Annotated[str, MaxLen(LINE), Predicate(is_code)]
+RepositoryPath = Annotated[str, MaxLen(1_000), Predicate(is_path)]
+Sha = Annotated[str, Predicate(lambda text: bool(SHA.fullmatch(text)))]
+Number = Annotated[int, Ge(1), Le(10_000_000)]
+"""The number of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +80,13 @@ class Suggestion:
     `rules`: the findings that it repairs (`pytest/failed`, `ruff/F401`); `why`: a text about them for the reader.
     """
 
-    path: str
-    first: int
-    last: int
-    old: tuple[str, ...]
-    new: tuple[str, ...]
-    rules: tuple[str, ...]
-    why: str
+    path: RepositoryPath
+    first: Number
+    last: Number
+    old: Annotated[tuple[Code, ...], MaxLen(LINES)]
+    new: Annotated[tuple[Code, ...], MaxLen(LINES)]
+    rules: Annotated[tuple[Line, ...], MaxLen(50)]
+    why: Line
 
     @property
     def fingerprint(self) -> str:
@@ -69,20 +99,20 @@ class Suggestion:
 class Note:
     """A remaining finding, for an annotation."""
 
-    path: str
-    first: int
-    last: int
-    rule: str
-    text: str
+    path: RepositoryPath
+    first: Number
+    last: Number
+    rule: Line
+    text: Line
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """The verdict on the pull request itself: PROVED, UNPROVED or WORSE, in one line, and the rows of its evidence."""
 
-    found: str
-    decision: str
-    rows: tuple[str, ...] = ()
+    found: Annotated[str, Predicate(lambda found: found in (PROVED, UNPROVED, WORSE))]
+    decision: Line
+    rows: Annotated[tuple[Line, ...], MaxLen(ROWS)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +124,14 @@ class Bundle:
     asked for.
     """
 
-    head: str
-    base: str
-    summary: str = ""
-    evidence: str = ""
-    patch: str = ""
+    head: Sha
+    base: Sha
+    summary: Line = ""
+    evidence: Line = ""
+    patch: Annotated[str, MaxLen(1_000_000), Predicate(is_patch)] = ""
     behaviour: bool = False
-    suggestions: tuple[Suggestion, ...] = ()
-    notes: tuple[Note, ...] = ()
+    suggestions: Annotated[tuple[Suggestion, ...], MaxLen(SUGGESTIONS)] = ()
+    notes: Annotated[tuple[Note, ...], MaxLen(NOTES)] = ()
     judgement: Judgement | None = None
 
     def has_content(self, *, style: bool) -> bool:
@@ -141,24 +171,24 @@ def load(data: bytes) -> Bundle:
     """
     if len(data) > LARGEST:
         raise _bad(f"is larger than {LARGEST} bytes")
+    from pydantic import TypeAdapter, ValidationError  # 0.1 s that only `suggest --from` needs
+
     try:
-        found = json.loads(data.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise _bad("is no JSON") from error
-    body = _object(found, {"version", *Bundle.__slots__}, "the whole")
-    if body["version"] != VERSION:
-        raise _bad(f"has version {body['version']!r:.20}, this coderefine reads {VERSION}")
-    return Bundle(
-        head=_sha(body, "head"),
-        base=_sha(body, "base"),
-        summary=_line(body, "summary", WORDS),
-        evidence=_line(body, "evidence", WORDS),
-        patch=_patch(body),
-        behaviour=_flag(body, "behaviour"),
-        suggestions=_list(body, "suggestions", SUGGESTIONS, _suggestion),
-        notes=_list(body, "notes", NOTES, _note),
-        judgement=None if body["judgement"] is None else _judgement(body["judgement"]),
-    )
+        body = json.loads(data.decode("utf-8"))
+        version = body.pop("version")
+    except (ValueError, RecursionError, AttributeError, TypeError, KeyError) as error:
+        raise _bad("is no JSON object with a version") from error
+    if version != VERSION:
+        raise _bad(f"has version {version!r:.20}, this coderefine reads {VERSION}")
+    try:
+        bundle = TypeAdapter(Bundle).validate_json(json.dumps(body), strict=True)
+    except ValidationError as error:
+        raise _bad(f"is not what coderefine writes at {'.'.join(map(str, error.errors()[0]['loc']))}") from error
+    fitting = all(len(one.old) == one.last - one.first + 1 for one in bundle.suggestions)
+    ordered = all(note.first <= note.last for note in bundle.notes)
+    if not (fitting and ordered and json.loads(dump(bundle)) == {"version": VERSION, **body}):
+        raise _bad("has other keys, or other ranges of lines, than coderefine writes")
+    return bundle
 
 
 def _bytes(path: Path) -> bytes:
@@ -174,108 +204,6 @@ def _bytes(path: Path) -> bytes:
             return stream.read(LARGEST + 1)
     finally:
         os.close(handle)
-
-
-def _suggestion(found: object) -> Suggestion:
-    body = _object(found, set(Suggestion.__slots__), "a suggestion")
-    first, last = _span(body)
-    old = _list(body, "old", LINES, _code)
-    if len(old) != last - first + 1:
-        raise _bad("has a suggestion whose lines do not fit its range")
-    return Suggestion(
-        path=_path(body),
-        first=first,
-        last=last,
-        old=old,
-        new=_list(body, "new", LINES, _code),
-        rules=_list(body, "rules", RULES, _word),
-        why=_line(body, "why", WORDS),
-    )
-
-
-def _note(found: object) -> Note:
-    body = _object(found, set(Note.__slots__), "a note")
-    return Note(_path(body), *_span(body), rule=_line(body, "rule", WORDS), text=_line(body, "text", WORDS))
-
-
-def _judgement(found: object) -> Judgement:
-    body = _object(found, set(Judgement.__slots__), "the judgement")
-    if body["found"] not in (PROVED, UNPROVED, WORSE):
-        raise _bad("has a verdict other than proved, unproved and worse")
-    return Judgement(str(body["found"]), _line(body, "decision", WORDS), _list(body, "rows", ROWS, _word))
-
-
-def _object(found: object, keys: set[str], what: str) -> Object:
-    if not isinstance(found, dict) or set(found) != keys:
-        raise _bad(f"has missing or unknown keys in {what}")
-    return found
-
-
-def _list(body: Object, key: str, most: int, each: Callable[[object], Item]) -> tuple[Item, ...]:
-    found = body[key]
-    if not isinstance(found, list) or len(found) > most:
-        raise _bad(f"has {key} that are not a list of at most {most} items")
-    return tuple(each(item) for item in found)
-
-
-def _text(body: Object, key: str, most: int) -> str:
-    found = body[key]
-    if not isinstance(found, str) or len(found) > most or re.search("[\ud800-\udfff]", found):
-        raise _bad(f"has {key} that is not a text of at most {most} characters")
-    return found
-
-
-def _line(body: Object, key: str, most: int) -> str:
-    found = _text(body, key, most)
-    if CONTROL.search(found):
-        raise _bad(f"has control characters in {key}")
-    return found
-
-
-def _word(found: object) -> str:
-    return _line({"rules": found}, "rules", WORDS)
-
-
-def _code(found: object) -> str:
-    text = _text({"lines": found}, "lines", LINE)
-    if CONTROL.search(text.replace("\t", " ").replace("\f", " ")):
-        raise _bad("has control characters in a line of code")
-    return text
-
-
-def _sha(body: Object, key: str) -> str:
-    found = body[key]
-    if not isinstance(found, str) or not SHA.fullmatch(found):
-        raise _bad(f"has {key} that is not the SHA of a commit")
-    return found
-
-
-def _flag(body: Object, key: str) -> bool:
-    found = body[key]
-    if not isinstance(found, bool):
-        raise _bad(f"has {key} that is neither true nor false")
-    return found
-
-
-def _span(body: Object) -> tuple[int, int]:
-    first, last = body["first"], body["last"]
-    if not (type(first) is int and type(last) is int and 1 <= first <= last <= HIGHEST):
-        raise _bad("has an invalid range of lines")
-    return first, last
-
-
-def _patch(body: Object) -> str:
-    """Return the whole patch.
-
-    Raises PublishError if it contains more than a diff, or changes files that coderefine may not change.
-    """
-    found = _text(body, "patch", LONGEST_PATCH)
-    try:
-        for path in paths_of(found) if found else ():
-            _path({"path": path})
-    except ValueError as error:
-        raise _bad(f"has an invalid patch: {error}") from error
-    return found
 
 
 def checked_file(folder: Path, patch: str) -> str:
@@ -294,17 +222,6 @@ def checked_file(folder: Path, patch: str) -> str:
         return ""
     rows = before.removesuffix(patch).split("\n")
     return "" if any(map(DIFFLIKE.match, rows)) else hashlib.sha256(data).hexdigest()
-
-
-def _path(body: Object) -> str:
-    found = _line(body, "path", 1_000)
-    if why := protected_name(found):
-        raise _bad(f"is about {found[:60]!r}, which {why}")
-    parts = PurePosixPath(found).parts
-    plain = bool(parts) and found == "/".join(parts) and not found.startswith("/") and "\\" not in found
-    if not plain or any(part == ".." or part.lower().rstrip(". ") == ".git" for part in parts):
-        raise _bad(f"names a path that is not a plain path in a repository ({found[:60]!r})")
-    return found
 
 
 def _bad(what: str) -> PublishError:

@@ -1,20 +1,23 @@
-"""Repositories on GitHub and GitLab: find them by a query, and open a pull or merge request for a branch."""
+"""Repositories on GitHub and GitLab: find them by a query, and open a pull or merge request for a branch.
+
+The modules that talk to the hosts are imported where they are used: they take 30 ms of the start of every run.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from coderefine.core import Outcome
 from coderefine.errors import UsageError
 from coderefine.git import Repository
-from coderefine.publishers.hosts import gitlab_host
-from coderefine.publishers.hosts.github_api import Api
-from coderefine.publishers.hosts.host import BusyError, patiently
 from coderefine.publishers.message import Wording, trailers
+
+if TYPE_CHECKING:
+    from coderefine.publishers.hosts.github_api import Api
 
 GITHUB, GITLAB = "github", "gitlab"
 TOKENS = {GITHUB: ("GITHUB_TOKEN", "GH_TOKEN"), GITLAB: ("GITLAB_TOKEN",)}
@@ -30,6 +33,8 @@ def token(host: str) -> str:
 
 def github(secret: str) -> Api:
     """Open a connection to GitHub at the address that GITHUB_API_URL or GITHUB_SERVER_URL gives. Raises UsageError."""
+    from coderefine.publishers.hosts.github_api import Api
+
     pace, server = os.environ.get("GITHUB_WRITE_PACE", "1"), _server(GITHUB)
     if not pace.replace(".", "", 1).isdecimal():
         raise UsageError(f"GITHUB_WRITE_PACE is {pace!r}: give seconds between two writes, like 1")
@@ -39,6 +44,8 @@ def github(secret: str) -> Api:
 
 def gitlab(secret: str, server: str = "") -> Any:
     """Return a client of python-gitlab for `server`, by default the one in CI_SERVER_URL."""
+    from coderefine.publishers.hosts import gitlab_host
+
     return gitlab_host.client(secret, server or _server(GITLAB))
 
 
@@ -81,6 +88,8 @@ class HostedRepository:
 
         Raises PublishError.
         """
+        from coderefine.publishers.hosts.host import patiently
+
         title = wording.subject(outcome)[:200]
         body = "\n".join(f"- `{text.replace('`', chr(39))}`" for text in trailers(outcome))
         ask = self._ask_gitlab if self.host == GITLAB else self._ask_github
@@ -95,6 +104,8 @@ class HostedRepository:
         return f"opened #{made['number']} against {base}"
 
     def _ask_gitlab(self, branch: str, base: str, title: str, body: str) -> str:
+        from coderefine.publishers.hosts import gitlab_host
+
         wanted = {"source_branch": branch, "target_branch": base}
         with gitlab_host.translated():
             requests = gitlab(self.token(), self.server).projects.get(self.path, lazy=True).mergerequests
@@ -110,6 +121,8 @@ def repositories(query: str) -> tuple[str, ...]:
     `github:` is followed by a search in GitHub's syntax (`github:org:acme language:python`), `gitlab:` by a group and
     filters of GitLab's list of projects (`gitlab:acme/tools?topic=python`). Raises UsageError, PublishError.
     """
+    from coderefine.publishers.hosts.host import patiently
+
     host, _, words = query.partition(":")
     if not (secret := token(host)):
         raise UsageError(f"{query!r} needs a token: set {TOKENS[host][0]}")
@@ -121,6 +134,8 @@ def repositories(query: str) -> tuple[str, ...]:
 
 
 def _in_github(secret: str, words: str) -> Iterator[str]:
+    from coderefine.publishers.hosts.host import BusyError
+
     api = github(secret)
     words = words if "archived:" in words else f"{words} archived:false"
     path = f"/search/repositories?q={quote(words)}"
@@ -133,6 +148,8 @@ def _in_github(secret: str, words: str) -> Iterator[str]:
 
 
 def _in_gitlab(secret: str, words: str) -> Iterator[str]:
+    from coderefine.publishers.hosts import gitlab_host
+
     group, _, filters = words.partition("?")
     given = {"archived": "false", **dict(parse_qsl(filters))}
     usual = {"include_subgroups": True, "with_shared": False, "simple": True, "iterator": True}
