@@ -65,9 +65,7 @@ FRAME = 0.7
 """Weight of the statement that raised."""
 LOOKED_UP = 1.0
 """Additional weight of the statement that raised if it contains the name that was not found."""
-NOT_FOUND = re.compile(
-    r"(?<!NoneType' object) has no attribute '(?P<attribute>\w+)'|name '(?P<name>\w+)' is not defined"
-)
+NOT_FOUND = re.compile(r"(?:(?<!NoneType' object) has no attribute|\bname) '(\w+)'")
 OUTER = 0.3
 """Factor for each further caller in the traceback."""
 RAISE, GUARD = 0.7, 0.5

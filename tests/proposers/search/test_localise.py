@@ -193,13 +193,20 @@ def test_the_condition_of_an_awaited_exception_is_suspicious_although_all_tests_
     assert ({2, 3} <= set(order[:3])) is found
 
 
-def test_the_statement_that_looked_up_a_missing_attribute_is_first() -> None:
-    module = module_of("def size(x):\n    only_here(x)\n    return x.lenght\n\n\ndef only_here(x):\n    return 1\n")
-    frame = Frame("m.py", 3, "size")
+@pytest.mark.parametrize(
+    ("message", "exception", "first"),
+    [
+        ("'Box' object has no attribute 'lenght'", "AttributeError", True),
+        ("name 'y' is not defined", "NameError", True),
+        ("'NoneType' object has no attribute 'lenght'", "AttributeError", False),
+        ("'Box' object has no attribute 'size'", "AttributeError", False),
+    ],
+)
+def test_the_statement_that_looked_up_a_missing_name_is_first(message: str, exception: str, first: bool) -> None:
+    module = module_of("def size(x):\n    only_here(x)\n    return x.lenght + y\n\n\ndef only_here(x):\n    return 1\n")
     coverage = {"bad": lines(2, 3, 7), "good": lines(3), "fine": lines(3)}
-    for message, first in (("'Box' object has no attribute 'lenght'", True), ("'Box' has no luck", False)):
-        order = ranked({"m.py": module}, coverage, [case("bad", frame, message=message, exception="AttributeError")])
-        assert (order[0] == 3) is first
+    failing = case("bad", Frame("m.py", 3, "size"), message=message, exception=exception)
+    assert (ranked({"m.py": module}, coverage, [failing])[0] == 3) is first
 
 
 def test_the_statement_that_fills_a_table_at_import_for_the_input_of_the_test() -> None:
