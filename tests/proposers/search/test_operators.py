@@ -319,6 +319,22 @@ def test_a_number_unlike_its_neighbours_becomes_like_them() -> None:
     assert not any(weighted("number", "PAIRS = (1000, 999), (1000, 998)\n", 1, boost=True).values())
 
 
+@pytest.mark.parametrize(
+    ("given", "made_of_it"),
+    [
+        ("f(x, 1) and f(y, 2) and f(x, 3)", {"f(x, 1) and f(x, 2) and f(x, 3)"}),
+        ("f(x.a) or f(x.a) or f(1)", {"f(x.a) or f(x.a) or f(x.a)"}),
+        ("f(x) and f(y)", set()),
+        ("f(x) and f(x) and g(y)", set()),
+        ("f(x) and f(x) and f(y) and f(z)", set()),
+        ("f(1) and f(1) and f(2)", set()),
+    ],
+)
+def test_a_call_gets_the_argument_of_all_others_of_its_function(given: str, made_of_it: set[str]) -> None:
+    text = body(f"return {given}")
+    assert made("unlike-others", text, 2) == {text.replace(given, one) for one in made_of_it}
+
+
 def test_an_attribute_that_does_not_exist_is_replaced_first() -> None:
     text = body("return x.size + y.name").replace("y.name", "y.nome") + "\n\ndef g(y):\n    return y.name\n"
     boosts = weighted("attribute", text, 2, hints=Hints(absent=frozenset({"nome"})), boost=True)

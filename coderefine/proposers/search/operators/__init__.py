@@ -64,6 +64,7 @@ TABLE: tuple[Operator, ...] = (
     Operator("text-name", 0.7, constants.text_to_name),
     Operator("format", 4.0, constants.format_pieces),
     Operator("variable", 8.0, names.variables),
+    Operator("unlike-others", 2.0, names.unlike_others),
     Operator("everywhere", 1.0, names.everywhere),
     Operator("attribute", 6.0, names.attributes),
     Operator("function", 5.0, names.functions),

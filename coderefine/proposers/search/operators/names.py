@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -142,6 +143,21 @@ def variables(site: Site) -> Iterator[Edit]:
             for path, weight in _instead(site, node, dotted(node)):
                 if "." not in path:
                     yield from site.swap(node, path, weight * 0.4)
+
+
+def unlike_others(site: Site) -> Iterator[Edit]:
+    """Give a call the argument that all other calls of the same function in the statement have at that place."""
+    given: dict[tuple[str, int], list[ast.expr]] = {}
+    for node in site.exprs:
+        if isinstance(node, ast.Call):
+            for place, argument in enumerate(node.args):
+                given.setdefault((dotted(node.func), place), []).append(argument)
+    for arguments in given.values():
+        names = Counter(map(dotted, arguments))
+        usual, times = names.most_common(1)[0]
+        if usual and times > 1 == len(arguments) - times:
+            (odd,) = (argument for argument in arguments if dotted(argument) != usual)
+            yield from site.swap(odd, usual, 1.0)
 
 
 def _called(site: Site, node: ast.AST) -> bool:
