@@ -118,7 +118,7 @@ def test_an_answer_keeps_the_patches_that_agree_and_is_a_test_to_add(shop: Path)
             (f"{BOUND} == 7", 1, "none of the offered patches"),
             ("price(1, 100) == 100", 1, "agrees    2 "),
             ("prices(1)", 2, "prices"),
-            ("price(1", 2, "no Python expression"),
+            ("price(1", 2, "not a Python expression"),
         ],
     ),
     ids=["no patch agrees", "all agree", "unknown name", "no expression"],

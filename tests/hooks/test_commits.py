@@ -212,7 +212,7 @@ def test_a_hook_of_another_program_is_left_alone(repo: Path) -> None:
     path.write_text("#!/bin/sh\nexit 0\n")
     done = hook(repo, "install")
     assert done.code == 2
-    assert "is there already" in done.err
+    assert "exists already" in done.err
     hook(repo, "uninstall")
     assert path.read_text() == "#!/bin/sh\nexit 0\n"
 

@@ -239,7 +239,7 @@ def test_a_part_the_server_does_not_know_is_left_out_from_then_on(part: str, pre
         it.client.ask(asked)
         assert len(it.server.requests) == 3
         assert it.client.spent.requests == 2
-        assert f"does not take {part}" in it.notes
+        assert f"does not support {part}" in it.notes
 
 
 @pytest.mark.parametrize("names", [("max_tokens",), ("max_tokens", "max_completion_tokens")], ids=["one", "both"])

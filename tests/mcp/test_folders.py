@@ -59,5 +59,5 @@ def test_a_path_that_leads_out_is_refused(open_folder: Path, path: str, message:
 
 
 def test_several_open_folders_need_a_path(open_folder: Path) -> None:
-    with pytest.raises(UsageError, match="say which"):
+    with pytest.raises(UsageError, match="give `paths`"):
         place((open_folder / "one", open_folder / "two"), ())
