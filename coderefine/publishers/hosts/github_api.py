@@ -28,7 +28,7 @@ class Api:
 
     @classmethod
     def connect(cls, token: str, url: str, *, pace: float = 1.0) -> Api:
-        """Open a connection; `pace` is the seconds between two writes that GitHub asks for.
+        """Open a connection; `pace`: seconds between two writes, as GitHub requires.
 
         Raises PublishError without PyGithub.
         """

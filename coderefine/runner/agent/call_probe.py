@@ -390,7 +390,7 @@ def _answer(call: Call, describe: Optional[Describer], output: io.StringIO, pati
 
 
 def _printed(lines: str, describe: Describer) -> Iterator[str]:
-    """Yield the text that a call has printed, if any, as a change; `_afterwards` compares these by name."""
+    """Yield the text that a call has printed, if any, in the form of `_changes`, under the name PRINTED."""
     if lines:
         yield TO.join((PRINTED, describe(""), describe(lines)))
 

@@ -142,7 +142,7 @@ class Watch:
 
 
 class Monitor(Watch):
-    """Watch for Python 3.12+: an event is disabled after its first occurrence until the next test."""
+    """Recorder for Python 3.12+: an event is disabled after its first occurrence until the next test."""
 
     def start(self) -> None:
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
@@ -187,7 +187,7 @@ class Monitor(Watch):
 
 
 class Tracer(Watch):
-    """Watch for Python up to 3.11: a trace function, which traces lines of a frame only while new ones are found.
+    """Recorder for Python up to 3.11: a trace function; it traces lines of a frame only while new ones are found.
 
     A trace function slows every call in the process. Before the first test and between traced tests it is therefore
     set only while a module of the project is executed (announced by the audit event `exec`).

@@ -83,7 +83,7 @@ def argument_removed(site: Site) -> Iterator[Edit]:
 
 
 def argument_added(site: Site) -> Iterator[Edit]:
-    """Add an argument or keyword: one that the function accepts, or a common one of such calls."""
+    """Add an argument: one in KEYWORDS, one of another call of this name or of its signature, or a value in scope."""
     for node in site.exprs:
         if not isinstance(node, ast.Call):
             continue

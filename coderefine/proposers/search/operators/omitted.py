@@ -138,7 +138,7 @@ def _notes(site: Site, value: str, holder: str, operator: ast.cmpop) -> Iterator
 
 
 def _behind(site: Site, stmt: ast.If, text: str) -> Iterator[Edit]:
-    """Insert `text` at the end of the block of `stmt`, behind it, and at the end of its body."""
+    """Insert `text` in one of 3 places: at the end of the block of `stmt`, behind `stmt`, at the end of its body."""
     for place in dict.fromkeys((site.siblings[-1], stmt, stmt.body[-1])):
         if edit := emit.insertion(site.module, place, text, after=True):
             yield Edit(edit.parts, edit.weight, IDLE)
