@@ -204,7 +204,7 @@ def test_a_file_without_a_patch_is_refused_in_one_line(top: Path) -> None:
     assert "contains no patch" in refused(top, "../prose")
     assert "other.patch does not apply: " in refused(top, "../other.patch")
     assert "nowhere is neither a file nor a commit" in refused(top, "nowhere")
-    assert "main holds no commit that" in refused(top, "main")
+    assert "main contains no commit that" in refused(top, "main")
     assert "exclude each other" in refused(top, "../empty", "--staged")
     write(top.parent, {"bare.patch": text.replace("a/order.py", "order.py").replace("b/order.py", "order.py")})
     git(top, "mv", "order.py", "elsewhere.py")
@@ -214,7 +214,7 @@ def test_a_file_without_a_patch_is_refused_in_one_line(top: Path) -> None:
 def test_a_patch_that_makes_an_untracked_file_is_not_laid_over_it(top: Path) -> None:
     write(top.parent, {"new.patch": diff(top, {"new.py": "x = 1\n"})})
     write(top, {"new.py": "x = 2\n"})
-    assert "new.py is there already" in refused(top, "../new.patch")
+    assert "new.py exists already" in refused(top, "../new.patch")
 
 
 def test_binary_content_is_judged_only_where_the_patch_has_it(top: Path) -> None:
