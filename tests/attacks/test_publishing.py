@@ -285,7 +285,7 @@ def attack(run: Callable[[Scene], bool], *guards: tuple[str, str, str]) -> Attac
 ATTACKS = (
     attack(
         credit_for_an_uncommitted_fix,
-        ("app/request.py", "exact = self.commit or self.branch", "exact = False"),
+        ("app/request.py", "or EMPTY_TREE) if self.on_head else {}", "or EMPTY_TREE) if False else {}"),
         ("publishers/snapshot.py", "if edited := self.uncommitted():", "if edited := ():"),
     ),
     attack(
@@ -353,6 +353,11 @@ ATTACKS = (
 )
 def test_attack(one: Attack, tmp_path: Path) -> None:
     assert not one.run(Scene(tmp_path, {"PYTHONPATH": str(ROOT)}))
+
+
+def test_every_guard_is_in_the_source() -> None:
+    texts = [(name, text) for one in ATTACKS for name, text, _ in one.guards]
+    assert [pair for pair in texts if (ROOT / "coderefine" / pair[0]).read_text("utf-8").count(pair[1]) != 1] == []
 
 
 @pytest.mark.slow
