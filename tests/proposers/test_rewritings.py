@@ -127,6 +127,51 @@ CASES: Table = {
         (f'def f():\n    """Decorates it.\n    wraps func, e.g. of it\n    """\n{WIDE}', None),
         (f'def f():\n    """\n    Draw it. It has\n     colours\n    """\n{WIDE}', None),
         (f'def f():\n    """f(x,\n      y)\n    Return one.\n    """\n{WIDE}', None),
+        (
+            'def f():\n    """Return a new list of numbers which will\n    hold them.\n    """\n',
+            None,
+        ),
+        (
+            'def f():\n    """Return a new list of numbers, and one which\n    trims it.\n    """\n',
+            None,
+        ),
+        (
+            'def f():\n    """Return a new wonderful list which lazily\n    filters them.\n    """\n',
+            'def f():\n    """Return a new wonderful list.\n\n    It lazily filters them.\n    """\n',
+        ),
+        (
+            'def f():\n    """Get the first element which matches the\n    key.\n    """\n',
+            None,
+        ),
+        (
+            'def f():\n    """Break the text into several units, which\n    can be parsed.\n    """\n',
+            'def f():\n    """Break the text into several units.\n\n    They can be parsed.\n    """\n',
+        ),
+        (
+            'def f():\n    """Escape the marker on each line, so that\n    text stays text.\n    """\n',
+            'def f():\n    """Escape the marker on each line.\n\n    This way, text stays text.\n    """\n',
+        ),
+        (
+            'def f():\n    """Remove dashes that pad the numbers (for\n    all)\n    """\n',
+            'def f():\n    """Remove dashes that pad the numbers.\n\n    (For all.)\n    """\n',
+        ),
+        (
+            'def f():\n    """Return the number that is the first, or\n    None if there is none.\n    """\n',
+            'def f():\n    """Return the number that is the first.\n\n    Return None if there is none.\n    """\n',
+        ),
+        (
+            'class A:\n    """Same as the other class, stores a number\n    of it.\n    """\n',
+            'class A:\n    """Same as the other class.\n\n    It stores a number of it.\n    """\n',
+        ),
+        (
+            'def f():\n    """Hold the list of all of them, keeping\n    data as numbers.\n    """\n',
+            'def f():\n    """Hold the list of all of them.\n\n    Keep data as numbers.\n    """\n',
+        ),
+        ('def f():\n    """Show all of the data, turning it into\n    text and printing that.\n    """\n', None),
+        (
+            'def f():\n    """Return one of them, where there are\n    some."""\n' + f"x = '{'x' * 43}'\n",
+            'def f():\n    """Return one of them, where there are some.\n    """\n' + f"x = '{'x' * 43}'\n",
+        ),
         (f'def f():\n    """Return \\\n    one.\n    """\n{WIDE}', None),
     ],
     "D401": [
@@ -170,6 +215,20 @@ CASES: Table = {
         ('def f():\n    """Returns: True if it is."""\n', 'def f():\n    """Return True if it is."""\n'),
         ('def f():\n    """Returns: Nothing."""\n', None),
         ('def f():\n    """Takes a text and cleverly puts it there."""\n', None),
+        ('def f():\n    """Callback to call it."""\n', 'def f():\n    """Call it."""\n'),
+        ('def f():\n    """Helper for change events."""\n', None),
+        ('def f():\n    """A method for lazily yielding it."""\n', 'def f():\n    """Lazily yield it."""\n'),
+        ('def f():\n    """Generator yielding numbers."""\n', 'def f():\n    """Yield numbers."""\n'),
+        ('def f():\n    """This returns a name."""\n', 'def f():\n    """Return a name."""\n'),
+        ('def f():\n    """Useful for comparing two."""\n', 'def f():\n    """Compare two."""\n'),
+        ('def f():\n    """Wrapper for `g`."""\n', 'def f():\n    """Wrap `g`."""\n'),
+        ('def f():\n    """A wrapper around `g` which is small."""\n', None),
+        ('def f():\n    """Setup and return it."""\n', 'def f():\n    """Set up and return it."""\n'),
+        ('def f():\n    """Setup of names."""\n', None),
+        (
+            'def f(x):\n    """True, if x is."""\n    if x:\n        return 1\n    else:\n        return 0\n',
+            'def f(x):\n    """Return True if x is."""\n    if x:\n        return 1\n    else:\n        return 0\n',
+        ),
         ('def f():\n    """Returns keys and values."""\n', 'def f():\n    """Return keys and values."""\n'),
         (
             'def f():\n    """Returns the names and then returns ``None``."""\n',

@@ -6,25 +6,32 @@ import ast
 import itertools
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from coderefine.lint import Diagnostic
-from coderefine.proposers.rewritings.code import Code, Edits, Unsure, expect, sure
+from coderefine.proposers.rewritings.code import Code, Edits, Unsure, sure
 
 FIRST_WORD = re.compile(r"""[rRuU]?("{3}|'{3}|"|')\s*(?P<word>[A-Za-z][a-z]+)\b""")
 KIND = re.compile(
     r"""[rRuU]?("{3}|'{3}|"|')\s*(?P<kind>(An? |The |This )?"""
-    r"((convenience|helper|utility|internal|private|simple|small|generic|class|static|common) )?"
-    r"(decorator|(helper )?function|helper|method|routine|utility) (to |for |that |which |(?=\w+s\b)))"
-    r"(?P<word>[a-z]+) ",
+    r"((convenience|helper|utility|internal|private|simple|small|generic|class|static|common|function) )?"
+    r"(decorator|(helper )?function|helper|method|routine|utility|callback|hook|generator) "
+    r"(to |for (?=(\w+ly )?\w+ing\b)|((that|which) )?(?=(\w+ly )?\w+s\b)|(?=\w+ing\b))"
+    r"|This (?=\w+s\b)|Use(d|ful) (to |for (?=\w+ing\b)))((?P<how>\w+ly) )?(?P<word>[a-z]+) ",
     re.IGNORECASE,
 )
-"""The beginning of a docstring that names the kind of its object, and then a verb: `Function that returns …`."""
+"""The beginning of a docstring that says what kind of thing it documents, and then what that does."""
+NOUN = re.compile(
+    r"""[rRuU]?("{3}|'{3}|"|')\s*(?P<noun>(An? )?((thin|simple|small) )?wrapper (for|around)(?=\s)"""
+    r"|(Setup|Cleanup|Shutdown|Lookup|Backup)(?=\s+(and|the|an?|all|any|each|every|its|this|that)\b))",
+    re.IGNORECASE,
+)
+"""The beginning of a docstring that has a noun in place of a verb."""
 THING = re.compile(
     r"""[rRuU]?("{3}|'{3}|"|')\s*"""
-    r"(?P<word>(The|An?)(?= [a-z])|True(?= if)|False(?= if)|Number(?= of))\b"
+    r"(?P<word>(The|An?)(?= [a-z])|True,?(?= if)|False,?(?= if)|Number(?= of))"
 )
 """The beginning of a docstring that names a value."""
 RETURNED = {word: f"Return {word.lower()}" for word in ("The", "A", "An")}
@@ -99,7 +106,17 @@ OTHERS = frozenset(
         separate serialize serve share shift shorten shuffle shut signal simplify simulate skip sleep slice
         spawn stack step strip subscribe substitute subtract suggest sum support suppress swap switch sync
         synchronize tag throw toggle tokenize trace track transfer traverse treat trigger trim truncate turn
-        unpack unregister unwrap upgrade upload view visit warn watch weight zip""",
+        unpack unregister unwrap upgrade upload view visit warn watch weight zip
+        access adopt affect alter annotate append approximate assess automate await bundle classify coerce collapse
+        communicate compose conform correct customize deduce deduplicate delimit deprecate determine differentiate
+        disconnect discover distinguish drive embed encapsulate encode encounter enrich evict exclude exhaust exploit
+        facilitate flatten fork forbid forget generalize grab grant highlight hook impose infer inline interleave
+        isolate locate lookup loosen minify mirror model mount navigate normalise optimise peel permit pin precompute
+        prefer prefix preload prepend prohibit proxy quantize randomize rank recognize reconstruct recover recurse
+        rectify reformat regenerate reject relate relax remember repair resample resume revise satisfy scrape segment
+        serialise shrink slugify smooth solve specialize squash squeeze stringify supply swallow tear terminate
+        tighten traverse twist typecast uncompress undo unescape uninstall unify unlock unquote unset utilize
+        vectorize yank""",
     )
 )
 """Words that count as verbs only before BEFORE_NOUNS, because their third person may be the plural of a noun."""
@@ -114,10 +131,14 @@ def imperative(code: Code, at: Diagnostic) -> Edits:
     text, start = code.source(found), code.start(found)
     if (named := KIND.match(text)) and (base := _base(named["word"], VERBS | OTHERS)):
         _check_single(text[named.end() :])
-        return (code.edit(start + named.start("kind"), start + named.end("word"), base.capitalize()),)
+        verb = " ".join(filter(None, (named["how"], base))).capitalize()
+        return (code.edit(start + named.start("kind"), start + named.end("word"), verb),)
     if thing := THING.match(text):
         _check_returned(code, found, text[thing.start("word") :])
-        return (code.edit(start + thing.start("word"), start + thing.end("word"), RETURNED[thing["word"]]),)
+        return (code.edit(start + thing.start("word"), start + thing.end("word"), RETURNED[thing["word"].rstrip(",")]),)
+    if noun := NOUN.match(text):
+        sure(not INSIDE.search(text[noun.end() :].partition("\n")[0]))
+        return (code.edit(start + noun.start("noun"), start + noun.end("noun"), _verb_of(noun["noun"])),)
     first = FIRST_WORD.match(text)
     if first is None:
         raise Unsure
@@ -129,6 +150,11 @@ def imperative(code: Code, at: Diagnostic) -> Edits:
     after = f" {_inside(colon[1])}" if colon else ""
     end = colon.end() if colon else first.end()
     return (code.edit(start + first.start("word"), start + end, base.capitalize() + after), *others)
+
+
+def _verb_of(noun: str) -> str:
+    """Return `Wrap` for `A wrapper around`, `Set up` for `Setup`."""
+    return "Wrap" if "wrapper" in noun.lower() else re.sub(r"(?=(up|down)$)", " ", noun).capitalize()
 
 
 def _check_single(rest: str) -> None:
@@ -153,14 +179,23 @@ def _next_verbs(text: str, start: int) -> Iterator[tuple[int, int, str]]:
 def _check_returned(code: Code, docstring: ast.Constant, text: str) -> None:
     """Raise Unsure unless `text` names a value, and the function ends by returning one."""
     function = code.function(docstring)
-    last = expect(function.body[-1], ast.Return)
-    sure(last.value, not any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(function)))
+    sure(_returns(function.body), not any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(function)))
     sentence = re.split(r"[.!?](?:\s|$)|\n\s*\n", text.rstrip("\"'"))[0]
     clause = INSIDE.search(sentence, len("Whether"))
     own = sentence[: clause.start()] if clause else sentence
     sure(not text.startswith(("The", "A")) or not STATES.search(own))
     sure(OF_CODE.isdisjoint(re.findall(r"\w+", re.split(r"\b(of|in|with|from|by)\b", own)[0].lower())))
     sure(not _verbs(own), not re.search(rf", ({'|'.join(SUBJECTS)})\b", sentence))
+
+
+def _returns(body: Sequence[ast.stmt]) -> bool:
+    """Return whether a block ends by returning a value, whichever way it goes."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.If):
+        return _returns(last.body) and _returns(last.orelse)
+    return (
+        _returns(last.body) if isinstance(last, ast.With) else isinstance(last, ast.Return) and last.value is not None
+    )
 
 
 def _verbs(text: str) -> list[str]:
@@ -205,39 +240,41 @@ def separate_summary(code: Code, at: Diagnostic) -> Edits:
     paragraph = list(itertools.takewhile(str.strip, rows[first:]))
     before, width = code.text[code.begin(code.line_of(start)) : start], _usual_width(code)
     margin = rows[first][: -len(rows[first].lstrip())]
-    ending = len(opening[1]) if first + len(paragraph) == len(rows) else 0
-    blocks = _blocks(paragraph, width - len(margin if first else before), ending)
+    blocks = _blocks(paragraph, width - len(margin if first else before))
     summary = blocks[0][0] if first else blocks[0][0].lstrip()
     sure(all(len(row) <= max(width, *map(len, paragraph)) for block in blocks[1:] for row in block))
     made = "\n\n".join("\n".join(block) for block in ([summary], *blocks[1:]))
-    return (code.edit(start, end, "\n".join((*rows[:first], made, *rows[first + len(paragraph) :]))),)
+    made = "\n".join((*rows[:first], made, *rows[first + len(paragraph) :]))
+    if len(("" if "\n" in made else before) + made.rpartition("\n")[2] + opening[1]) > width:
+        made += f"\n{before[: len(before) - len(before.lstrip())]}"  # the quotes have a row of their own
+    return (code.edit(start, end, made),)
 
 
-def _blocks(paragraph: Sequence[str], room: int, ending: int) -> list[list[str]]:
-    """Divide a paragraph: its first sentence in one row, the other sentences in rows as long as before, other blocks.
+def _blocks(paragraph: Sequence[str], room: int) -> list[list[str]]:
+    """Return the first sentence of a paragraph in one row, the others in rows as long as before, and what is no prose.
 
-    Empty parts are left out. `room`: maximum length of the sentence; a longer one is divided. `ending`: length of the
-    text after the paragraph in its last row. Raises Unsure if the end of the sentence is uncertain.
+    Without what is empty. `room`: how long the sentence may be; a longer one is parted. Raises Unsure where it is not
+    certain where the sentence ends.
     """
     prose = list(itertools.takewhile(lambda row: not BLOCK.match(row), paragraph))
     sure(len(paragraph) > 1, prose)
     margin, first = (row[: len(row) - len(row.lstrip())] for row in (paragraph[1], paragraph[0]))
     # The first row may follow the quotes; if it has a margin instead, the others must not be indented deeper.
     sure(all(row.startswith(margin) for row in prose[1:]), len(first) < 2 or first.startswith(margin))
-    summary, rest = parted(joined(prose), room, 0 if len(prose) < len(paragraph) else ending)
+    summary, rest = parted(joined(prose), room)
     width = max(USUAL_WIDTH, *map(len, paragraph)) - len(margin)
     wrapped = textwrap.wrap(rest, width, break_long_words=False, break_on_hyphens=False)
     blocks = [[margin + summary], [margin + row for row in wrapped], list(paragraph[len(prose) :])]
     return [block for block in blocks if block]
 
 
-def parted(text: str, room: int, ending: int = 0) -> tuple[str, str]:
-    """Return the first sentence of `text`, or only its first clauses if it is too long, and the rest of the text.
+def parted(text: str, room: int) -> tuple[str, str]:
+    """Return the first sentence of `text`, and what follows; of a sentence that is too long, the first clauses.
 
-    `room`: its maximum length; `ending`: the length of the text after `text` in its row. Raises Unsure in doubt.
+    `room`: how long it may be. Raises Unsure in doubt.
     """
     summary, rest = _sentence(text)
-    if len(summary) + (0 if rest else ending) <= room:
+    if len(summary) <= room:
         return summary, rest
     summary, clause = _clause(summary, room)
     return summary, f"{clause} {rest}".strip()
@@ -245,6 +282,8 @@ def parted(text: str, room: int, ending: int = 0) -> tuple[str, str]:
 
 CLAUSE = re.compile(r"(?P<sign>;|,(?: and| but| then| and then)?| and| --| -| –| —)\s+(?P<word>[a-z]+)\b(?!['=(.-])")
 SUBJECTS = frozenset(("this", "it", "these", "they", "there"))
+PARTICIPLE = re.compile(r"\s+(?!(and|or|to)\b)[\w`*:](?!.* (and|or) \w+ing\b)")
+"""What follows a participle that is no noun, and alone."""
 FEWEST = 20
 """Minimum number of characters of a clause that may be a summary."""
 VAGUE = frozenset(
@@ -256,12 +295,13 @@ VAGUE = frozenset(
 def _clause(sentence: str, room: int) -> tuple[str, str]:
     """Divide a sentence before the last clause that can be a separate sentence, so that the first part fits `room`."""
     mood = _Mood.of(sentence)
-    for found in reversed(list(CLAUSE.finditer(sentence))):
-        head = sentence[: found.start()]
-        begin = _beginning(found, mood, head)
-        if begin and FEWEST <= len(head) < room and _closed(head):
-            tail = begin + sentence[found.end() :]
-            return f"{head}.", tail if tail.endswith((".", "!", "?", ":")) else f"{tail}."
+    for pattern, beginning in BEGINNINGS:
+        for found in reversed(list(pattern.finditer(sentence))):
+            head = sentence[: found.start()]
+            begin = beginning(found, mood, head)
+            if begin and FEWEST <= len(head) < room and _closed(head):
+                tail = begin + sentence[found.end() :]
+                return f"{head}.", tail if tail.endswith((".", ".)", "!", "?", ":")) else f"{tail}."
     raise Unsure
 
 
@@ -278,7 +318,10 @@ class _Mood:
         word = first[0].lower() if first else ""
         if word in ("this", "the", "a", "an"):
             return cls(subject=True, form="third")
-        third = "third" if word.endswith("s") and _base(word, VERBS) else ""
+        if re.match(r"\w+ (as|to|of|for)\b", sentence) and not _base(word, VERBS | OTHERS):
+            return cls(subject=True, form="third")
+        known = VERBS | OTHERS if OBJECT.match(sentence, len(word)) else VERBS
+        third = "third" if word.endswith("s") and _base(word, known) else ""
         return cls(subject=False, form="base" if word in VERBS | OTHERS else third)
 
 
@@ -295,10 +338,13 @@ def _beginning(found: re.Match[str], mood: _Mood, head: str) -> str:
 def _predicate(found: re.Match[str], mood: _Mood) -> str:
     """Return the verb after `found`, with a subject if the sentence needs one; "" if no verb has this mood."""
     word, base = found["word"], _base(found["word"], VERBS | OTHERS)
-    if not base or not mood.form or not OBJECT.match(found.string, found.end()):
+    if not base or not mood.form:
         return ""
     if word.endswith("ing"):
-        return "" if found["sign"] != "," or word in VAGUE else _verb(base, mood)
+        alone = found["sign"] == "," and PARTICIPLE.match(found.string, found.end())
+        return _verb(base, mood) if alone and word not in VAGUE else ""
+    if not OBJECT.match(found.string, found.end()):
+        return ""
     if (word == base) != (mood.form == "base"):
         return ""
     return f"It {word}" if mood.subject else word.capitalize()
@@ -315,6 +361,58 @@ def _verb(base: str, mood: _Mood) -> str:
         ies, es = re.search(r"[^aeiou]y$", base), base.endswith(("s", "sh", "ch", "x", "z"))
         base = f"{base[:-1]}ies" if ies else f"{base}{'es' if es else 's'}"
     return f"This {base}" if mood.subject else base.capitalize()
+
+
+SINGULAR, PLURAL = frozenset(("is", "has", "was", "does")), frozenset(("are", "have", "were", "do"))
+MODAL = frozenset(("will", "can", "may", "must", "should", "could", "would"))
+PREPOSITION = re.compile(r"\b(of|from|by|in|with|for|into|to|on|as|at)\b")
+ARTICLE = re.compile(r"\b(the|an?|its|this|that|these|those|each|every|all|any)\b", re.IGNORECASE)
+
+
+def _relative(found: re.Match[str], mood: _Mood, head: str) -> str:  # noqa: ARG001 - one of BEGINNINGS
+    """Return `It` or `They` with the verb of a relative clause; "" where it may be about another thing."""
+    subject, verb = _antecedent(head, after_comma=bool(found["comma"])), found["verb"]
+    third = subject == "It" and verb.endswith("s") and _base(verb, VERBS | OTHERS)
+    fits = subject and (third or verb in MODAL | (SINGULAR if subject == "It" else PLURAL))
+    return f"{subject} {found['how']}{verb}" if fits else ""
+
+
+def _antecedent(head: str, *, after_comma: bool) -> str:
+    """Return the pronoun for the last thing in `head`; "" if it may be another one, or is not new without a comma."""
+    many = re.search(r"[^s]s\W*$", head) is not None
+    if many and after_comma:
+        return "They"
+    new = after_comma or (not INSIDE.search(head) and ARTICLE.findall(head.lower()) in (["a"], ["an"]))
+    # What follows a preposition may be meant, or what is before it.
+    near = re.split(ARTICLE.pattern, head.lower())[-1]
+    return "" if not new or PREPOSITION.search(near) else "They" if many else "It"
+
+
+def _purpose(found: re.Match[str], mood: _Mood, head: str) -> str:  # noqa: ARG001 - one of BEGINNINGS
+    return f"This way, {found['word']}"
+
+
+def _aside(found: re.Match[str], mood: _Mood, head: str) -> str:  # noqa: ARG001 - one of BEGINNINGS
+    return f"({found['word'].capitalize()}{found['rest']}.)"
+
+
+def _otherwise(found: re.Match[str], mood: _Mood, head: str) -> str:
+    """Return the beginning of `Return None if …`."""
+    first = re.match(r"Returns? ", head)
+    return f"{first[0]}{found['value']}" if first and mood.form else ""
+
+
+BEGINNINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Mood, str], str]], ...] = (
+    (CLAUSE, _beginning),
+    (re.compile(r",? or (?P<value>`*(None|True|False)`*)(?= (if|when|unless|where)\b)"), _otherwise),
+    (re.compile(r"(?P<comma>,?) which (?P<how>(\w+ly )?)(?P<verb>[a-z]+)\b"), _relative),
+    (re.compile(r",? so that (?P<word>\w+)"), _purpose),
+    (
+        re.compile(r" \((?P<word>for|as|with|in|by|from|if|unless|when|see|like|not|only)\b(?P<rest>[^()]*)\)\.?$"),
+        _aside,
+    ),
+)
+"""Where a sentence may be parted, and how the second part begins; "" if it may not."""
 
 
 def _usual_width(code: Code) -> int:
