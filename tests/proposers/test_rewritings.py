@@ -119,7 +119,7 @@ CASES: Table = {
             f'def f():\n    """Return one of this\n    Kind.\n    """\n{WIDE}',
             f'def f():\n    """Return one of this Kind.\n    """\n{WIDE}',
         ),
-        (f'def f():\n    """Return one\n    Raise the other.\n    """\n{WIDE}', None),
+        (f'def f():\n    """Return one\n    Others are left.\n    """\n{WIDE}', None),
         (f'def f():\n    """Return one, i.e. A\n    number. No other.\n    """\n{WIDE}', None),
         (f'def f():\n    """Return (one. Or\n    two).\n    """\n{WIDE}', None),
         (f'def f():\n    """\n    >>> f()\n    1\n    """\n{WIDE}', None),
@@ -168,6 +168,24 @@ CASES: Table = {
             'def f():\n    """Hold the list of all of them.\n\n    Keep data as numbers.\n    """\n',
         ),
         ('def f():\n    """Show all of the data, turning it into\n    text and printing that.\n    """\n', None),
+        (
+            'def f():\n    """Remove numbers from the text by converting\n    them.\n    """\n',
+            'def f():\n    """Remove numbers from the text.\n\n    This is done by converting them.\n    """\n',
+        ),
+        (
+            'def f():\n    """Try to find the names of all of it using\n    numbers.\n    """\n',
+            'def f():\n    """Try to find the names of all of it.\n\n    This uses numbers.\n    """\n',
+        ),
+        ('def f():\n    """Return the objects represented entirely using\n    numbers.\n    """\n', None),
+        (
+            'def f():\n    """Name a part of the text, much like names\n    do.\n    """\n',
+            'def f():\n    """Name a part of the text.\n\n    This is much like names do.\n    """\n',
+        ),
+        (
+            f'def f():\n    """Add a new line to all lines\n    This method adds it.\n    """\n{WIDE}',
+            f'def f():\n    """Add a new line to all lines.\n\n    This method adds it.\n    """\n{WIDE}',
+        ),
+        ('def f():\n    """Add a line of the text after that which the\n    This class has\n    """\n', None),
         (
             'def f():\n    """Return one of them, where there are\n    some."""\n' + f"x = '{'x' * 43}'\n",
             'def f():\n    """Return one of them, where there are some.\n    """\n' + f"x = '{'x' * 43}'\n",

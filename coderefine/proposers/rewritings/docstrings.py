@@ -298,7 +298,7 @@ def _clause(sentence: str, room: int) -> tuple[str, str]:
     for pattern, beginning in BEGINNINGS:
         for found in reversed(list(pattern.finditer(sentence))):
             head = sentence[: found.start()]
-            begin = beginning(found, mood, head)
+            begin = found.expand(beginning) if isinstance(beginning, str) else beginning(found, mood, head)
             if begin and FEWEST <= len(head) < room and _closed(head):
                 tail = begin + sentence[found.end() :]
                 return f"{head}.", tail if tail.endswith((".", ".)", "!", "?", ":")) else f"{tail}."
@@ -369,7 +369,7 @@ PREPOSITION = re.compile(r"\b(of|from|by|in|with|for|into|to|on|as|at)\b")
 ARTICLE = re.compile(r"\b(the|an?|its|this|that|these|those|each|every|all|any)\b", re.IGNORECASE)
 
 
-def _relative(found: re.Match[str], mood: _Mood, head: str) -> str:  # noqa: ARG001 - one of BEGINNINGS
+def _relative(found: re.Match[str], _mood: _Mood, head: str) -> str:
     """Return `It` or `They` with the verb of a relative clause; "" where it may be about another thing."""
     subject, verb = _antecedent(head, after_comma=bool(found["comma"])), found["verb"]
     third = subject == "It" and verb.endswith("s") and _base(verb, VERBS | OTHERS)
@@ -388,11 +388,7 @@ def _antecedent(head: str, *, after_comma: bool) -> str:
     return "" if not new or PREPOSITION.search(near) else "They" if many else "It"
 
 
-def _purpose(found: re.Match[str], mood: _Mood, head: str) -> str:  # noqa: ARG001 - one of BEGINNINGS
-    return f"This way, {found['word']}"
-
-
-def _aside(found: re.Match[str], mood: _Mood, head: str) -> str:  # noqa: ARG001 - one of BEGINNINGS
+def _aside(found: re.Match[str], *_: object) -> str:
     return f"({found['word'].capitalize()}{found['rest']}.)"
 
 
@@ -402,11 +398,17 @@ def _otherwise(found: re.Match[str], mood: _Mood, head: str) -> str:
     return f"{first[0]}{found['value']}" if first and mood.form else ""
 
 
-BEGINNINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Mood, str], str]], ...] = (
+BEGINNINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Mood, str], str] | str], ...] = (
     (CLAUSE, _beginning),
     (re.compile(r",? or (?P<value>`*(None|True|False)`*)(?= (if|when|unless|where)\b)"), _otherwise),
-    (re.compile(r"(?P<comma>,?) which (?P<how>(\w+ly )?)(?P<verb>[a-z]+)\b"), _relative),
-    (re.compile(r",? so that (?P<word>\w+)"), _purpose),
+    (re.compile(r"(?P<comma>,?) (?:which|that) (?P<how>(\w+ly )?)(?P<verb>[a-z]+)\b"), _relative),
+    (re.compile(r",? so that (?P<word>\w+)"), r"This way, \g<word>"),
+    (
+        re.compile(r", (?P<as>((equivalent|similar|identical) to|useful for|based on|(much )?like)\b)"),
+        r"This is \g<as>",
+    ),
+    (re.compile(r" by (?P<word>\w+ing)\b"), r"This is done by \g<word>"),
+    (re.compile(r"(?<!ed)(?<!ly) using(?=\s)"), "This uses"),
     (
         re.compile(r" \((?P<word>for|as|with|in|by|from|if|unless|when|see|like|not|only)\b(?P<rest>[^()]*)\)\.?$"),
         _aside,
@@ -421,10 +423,17 @@ def _usual_width(code: Code) -> int:
     return max(code.width, min(WIDEST, lengths[-1 - len(lengths) // 200]))
 
 
+OPENER = re.compile(r"(This|These|It|Note|Returns?|Raises?) [a-z]")
+"""The beginning of a sentence, also after a row without a full stop."""
+
+
 def joined(rows: Sequence[str]) -> str:
     """Return the rows of a paragraph as one line. Raises Unsure if a row may begin an item without a full stop."""
     texts = [row.strip() for row in rows]
-    for text, after in itertools.pairwise(texts):
+    for number, (text, after) in enumerate(itertools.pairwise(texts)):
+        if text[-1].isalnum() and OPENER.match(after) and text.rpartition(" ")[2].lower() not in BEFORE_NAMES:
+            texts[number] = f"{text}."
+            continue
         goes_on = not after[0].isupper() or text.rpartition(" ")[2].lower() in BEFORE_NAMES
         sure(re.search(r"[^\W_]", after), goes_on or text.endswith((".", "?", "!")))
     return " ".join(" ".join(texts).split())
