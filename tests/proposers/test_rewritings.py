@@ -235,6 +235,8 @@ CASES: Table = {
         ('def f():\n    """Takes a text and cleverly puts it there."""\n', None),
         ('def f():\n    """Callback to call it."""\n', 'def f():\n    """Call it."""\n'),
         ('def f():\n    """Helper for change events."""\n', None),
+        ('def f():\n    """A ruff plugin to call it."""\n', 'def f():\n    """Call it."""\n'),
+        ('def f():\n    """Populates `a.b`."""\n', 'def f():\n    """Populate `a.b`."""\n'),
         ('def f():\n    """A method for lazily yielding it."""\n', 'def f():\n    """Lazily yield it."""\n'),
         ('def f():\n    """Generator yielding numbers."""\n', 'def f():\n    """Yield numbers."""\n'),
         ('def f():\n    """This returns a name."""\n', 'def f():\n    """Return a name."""\n'),

@@ -17,7 +17,7 @@ FIRST_WORD = re.compile(r"""[rRuU]?("{3}|'{3}|"|')\s*(?P<word>[A-Za-z][a-z]+)\b"
 KIND = re.compile(
     r"""[rRuU]?("{3}|'{3}|"|')\s*(?P<kind>(An? |The |This )?"""
     r"((convenience|helper|utility|internal|private|simple|small|generic|class|static|common|function) )?"
-    r"(decorator|(helper )?function|helper|method|routine|utility|callback|hook|generator) "
+    r"(decorator|(helper )?function|helper|method|routine|utility|callback|hook|generator|(\w+ )?plugin) "
     r"(to |for (?=(\w+ly )?\w+ing\b)|((that|which) )?(?=(\w+ly )?\w+s\b)|(?=\w+ing\b))"
     r"|This (?=\w+s\b)|Use(d|ful) (to |for (?=\w+ing\b)))((?P<how>\w+ly) )?(?P<word>[a-z]+) ",
     re.IGNORECASE,
@@ -119,7 +119,7 @@ OTHERS = frozenset(
         vectorize yank""",
     )
 )
-"""Words that count as verbs only before BEFORE_NOUNS, because their third person may be the plural of a noun."""
+"""Verbs that are taken for such only before an OBJECT: their third person may be the plural of a noun."""
 BEFORE_NOUNS = re.compile(r"\s+(the|an?|all|any|each|every|its|this|that|these|whether|if|given|one|new)\b")
 OBJECT = re.compile(rf"{BEFORE_NOUNS.pattern}|\s+(it|them|True|False|None)\b|\s+[`*:]")
 """A word that shows that the word before it is a verb."""
@@ -142,7 +142,7 @@ def imperative(code: Code, at: Diagnostic) -> Edits:
     first = FIRST_WORD.match(text)
     if first is None:
         raise Unsure
-    known = VERBS | OTHERS if BEFORE_NOUNS.match(text, first.end()) else VERBS
+    known = VERBS | OTHERS if OBJECT.match(text, first.end()) else VERBS
     base = _base(first["word"], known)
     sure(base, not first["word"].endswith("ing"))
     others = [code.edit(start + a, start + b, other) for a, b, other in _next_verbs(text, first.end())]
