@@ -139,13 +139,23 @@ def _odd(baseline: Check, check: Check, names: Sequence[str]) -> bool:
     return any(before and after and before.exception != after.exception for before, after in both)
 
 
-def renamed(views: Views, critic: Critic, ids: Sequence[str], ask: Ask) -> frozenset[str]:
-    """Return those of `ids` that another full run of the unchanged baseline does not collect.
+def renamed(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, kept: frozenset[str]) -> frozenset[str]:
+    """Return those of `ids` that another full run of the unchanged baseline does not collect, and others like them.
 
-    The names of such tests change from run to run, for instance because a parameter is the time.
+    The names of such tests change from run to run, for instance because a parameter is the time, or in a set. `kept`:
+    functions that have as many tests as at the baseline; with one such name, all names of their tests may change.
     """
     full = _run(views, critic, Patch(), replace(ask, freedom=None, changed=None, tests=None))
-    return frozenset(ids) - full.cases.keys() if full.cases and full.complete else frozenset()
+    if not full.cases or not full.complete:
+        return frozenset()
+    found = frozenset(ids) - full.cases.keys()
+    unsteady_names = kept.intersection(map(without_parameters, found))
+    return found | frozenset(one for one in ids if without_parameters(one) in unsteady_names)
+
+
+def without_parameters(test: str) -> str:
+    """Return the id of a test's function."""
+    return test.partition("[")[0]
 
 
 def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, patch: Patch) -> frozenset[str]:

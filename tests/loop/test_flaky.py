@@ -194,6 +194,26 @@ def test_a_right_patch_is_not_refused_for_a_test_that_fails_only_while_it_is_tra
     assert outcome.evidence.lost == ()
 
 
+NAMED_BY_CHANCE = """
+import os, random
+
+import pytest
+
+
+@pytest.mark.parametrize("number", random.Random(os.urandom(8)).sample(range(40), 20))
+def test_number(number):
+    assert number >= 0
+"""
+
+
+def test_a_right_patch_is_not_refused_for_names_of_tests_that_another_run_has_by_chance(tmp_path: Path) -> None:
+    """isodate: parameters in a set, so that names have other numbers in each run, and a few the same by chance."""
+    top = make_repo(tmp_path / "chance", {"shop.py": SUM, "test_shop.py": TESTS, "test_chance.py": NAMED_BY_CHANCE})
+    outcome = run(top, Script([{"shop.py": RIGHT}])).outcome
+    assert outcome.best.number == 1, outcome.attempts[1].verdict.reason
+    assert all(name.startswith("test_chance.py::test_number[") for name in outcome.evidence.flaky)
+
+
 GONE = """
 import pytest
 import shop
