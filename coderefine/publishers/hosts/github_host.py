@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import quote
 
 from coderefine.core.markdown_code import span
@@ -47,7 +47,6 @@ class GitHub(Host):
     number: int
     me: str = ""
     note: Any = None
-    name: ClassVar[str] = "github"
 
     @property
     def label(self) -> str:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import PROVED, VERDICT, WORSE, Judgement, Suggestion
@@ -75,7 +75,6 @@ class GitLab(Host):
     me: str = ""
     threads: dict[str, Any] = field(default_factory=dict)
     places: dict[str, ChangedFile] = field(default_factory=dict)
-    name: ClassVar[str] = "gitlab"
 
     @property
     def label(self) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, TypeVar
+from typing import TypeVar
+
+from unidiff.errors import UnidiffParseError
+from unidiff.patch import Hunk, PatchSet
 
 from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import Bundle, Judgement, Suggestion
@@ -21,7 +23,6 @@ ROUNDS = 4
 """Number of tries when the host is busy; each first reads the existing comments."""
 PATIENCE = 90.0
 """Maximum seconds to wait for a rate limit, in all tries together."""
-HEADER = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 Region = Mapping[int, str]
 T = TypeVar("T")
 
@@ -121,7 +122,6 @@ class Host(ABC):
     sleep: Callable[[float], None] = time.sleep
     head: str = ""
     done: list[str] = field(default_factory=list)
-    name: ClassVar[str]
 
     def publish(self, bundle: Bundle) -> str:
         """Post the bundle, and return one line that lists what was posted.
@@ -267,36 +267,25 @@ def patiently(act: Callable[[], T], sleep: Callable[[float], None] = time.sleep)
 
 
 def regions(patch: str) -> tuple[Region, ...]:
-    """Return, for each hunk of a file's diff, its lines in the new file, by line number.
-
-    A malformed diff gives fewer hunks, not an error.
-    """
-    found: list[dict[int, str]] = []
-    for start, _, right, row in _rows(patch):
-        if start:
-            found.append({})
-        if row[:1] in (" ", "+"):
-            found[-1][right] = row[1:].removesuffix("\r")
-    return tuple(found)
+    """Return, for each hunk of a file's diff, its lines in the new file, by line number; none if it is malformed."""
+    return tuple(
+        {line.target_line_no: line.value.removesuffix("\n").removesuffix("\r") for line in hunk if line.target_line_no}
+        for hunk in _hunks(patch)
+    )
 
 
 def unchanged(patch: str) -> Mapping[int, int]:
     """Return the old line number by new line number, for the unchanged lines in the hunks."""
-    return {right: left for _, left, right, row in _rows(patch) if row[:1] == " "}
+    lines = (line for hunk in _hunks(patch) for line in hunk if line.is_context)
+    return {line.target_line_no: line.source_line_no for line in lines if line.target_line_no and line.source_line_no}
 
 
-def _rows(patch: str) -> Iterator[tuple[bool, int, int, str]]:
-    """Yield (whether a hunk begins, old line, new line, row) of each row of a hunk."""
-    left = right = 0
-    for row in patch.split("\n"):
-        header = HEADER.match(row)
-        if header:
-            left, right = int(header[1]), int(header[2])
-            yield True, left, right, ""
-        elif right and row[:1] in (" ", "+", "-"):
-            yield False, left, right, row
-            left += row[:1] != "+"
-            right += row[:1] != "-"
+def _hunks(patch: str) -> list[Hunk]:
+    """Return the hunks of a file's diff, which has no header."""
+    try:
+        return [hunk for file in PatchSet.from_string(f"--- a\n+++ b\n{patch}\n") for hunk in file]
+    except UnidiffParseError:
+        return []
 
 
 def fits(suggestion: Suggestion, places: tuple[Region, ...]) -> bool:
