@@ -32,13 +32,10 @@ class Screen:
 
     def checks(self, checks: Sequence[Check], decided: str = "") -> None:
         """Print the findings of the gates; `decided`: an additional last line in text reports."""
-        from coderefine.reports import json, terminal
+        from coderefine.reports import terminal
+        from coderefine.reports.formats import named
 
-        if self.format_ == "json":
-            sys.stdout.write(json.checks(checks))
-        elif self.format_ != "text":
-            from coderefine.reports.formats import named
-
+        if self.format_ != "text":
             _write_raw(named(self.format_).checks(checks))
         elif not self.quiet:
             sys.stdout.write(terminal.checks(checks, coloured=_coloured(sys.stdout), width=columns(os.environ)))
@@ -49,17 +46,13 @@ class Screen:
 
         `decided`: a last line for the text report, where "all checks pass" is not true of the user's own tree.
         """
-        from coderefine.reports import json, terminal
+        from coderefine.reports import terminal
+        from coderefine.reports.formats import RunReport, named
 
         outcome, before = result.outcome, result.before
         lines = (result.published.line,) if result.published.line else ()
         diff = result.diff.decode("utf-8", "replace")
-        if self.format_ == "json":
-            sys.stdout.write(json.outcome(outcome, lines, run=result.run, diff=diff))
-            return
         if self.format_ != "text":
-            from coderefine.reports.formats import RunReport, named
-
             _write_raw(named(self.format_).outcome(RunReport(outcome, lines, result.run, result.diff, before)))
             return
         width = columns(os.environ)

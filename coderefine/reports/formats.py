@@ -15,6 +15,7 @@ from typing import Protocol, cast
 from coderefine.core import PROVE, Attempt, Check, Finding, Outcome, Severity, unmatched
 
 MODULES = {
+    "json": "coderefine.reports.json",
     "sarif": "coderefine.reports.sarif",
     "rdjson": "coderefine.reports.rdjson",
     "gitlab": "coderefine.reports.gitlab",
@@ -24,7 +25,7 @@ MODULES = {
     "html": "coderefine.reports.html",
     "markdown": "coderefine.reports.markdown",
 }
-NAMES = ("text", "json", *MODULES)
+NAMES = ("text", *MODULES)
 
 
 class Format(Protocol):

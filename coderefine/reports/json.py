@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from coderefine import __version__
-from coderefine.core import Alternative, Attempt, Check, Cost, Evidence, Finding, Offer, Outcome, Patch, Proof
+from coderefine.core import Alternative, Attempt, Check, Cost, Evidence, Finding, Offer, Patch, Proof
+from coderefine.reports.formats import RunReport
 
 VERSION = 1
 
@@ -24,21 +25,19 @@ def checks(gates: Sequence[Check]) -> str:
     return _dumped("check", clean=all(check.clean for check in gates), checks=[_check(check) for check in gates])
 
 
-def outcome(end: Outcome, wrote: Sequence[str] = (), *, run: str = "", diff: str = "") -> str:
-    """Report the end of a run: `kind` "outcome".
-
-    `run` is its id in the journal, `diff` the unified diff of the patch.
-    """
+def outcome(report: RunReport) -> str:
+    """Report the end of a run: `kind` "outcome"."""
+    end = report.end
     return _dumped(
         "outcome",
         clean=end.clean,
         stop=end.stop.value,
         why=end.why,
-        run=run or None,
+        run=report.run or None,
         baseline=_attempt(end.baseline),
         best=_attempt(end.best),
         patch=_patch(end.best.patch),
-        diff=diff.encode("utf-8", "replace").decode("utf-8") or None,
+        diff=report.diff.decode("utf-8", "replace") or None,
         evidence=_evidence(end.evidence),
         offers=[_offer(offer) for offer in end.offers],
         remaining=[_finding(finding) for finding in end.remaining],
@@ -46,7 +45,7 @@ def outcome(end: Outcome, wrote: Sequence[str] = (), *, run: str = "", diff: str
         cost=_cost(end.cost),
         suite_runs=None if end.suite_runs is None else round(end.suite_runs, 2),
         first_candidate=None if end.first_candidate is None else round(end.first_candidate, 2),
-        wrote=list(wrote),
+        wrote=list(report.wrote),
         proof=_proof(end.proof) if end.proof else None,
     )
 

@@ -11,6 +11,7 @@ import pytest
 
 from coderefine.core import Check, Cost, Finding, Outcome, Patch
 from coderefine.reports import json as report
+from coderefine.reports.formats import RunReport
 
 Validate = Callable[[str], dict[str, Any]]
 
@@ -59,7 +60,7 @@ def test_a_check(valid: Validate, checks: tuple[Check, ...]) -> None:
 
 
 def test_an_outcome(valid: Validate, outcome: Outcome) -> None:
-    loaded = valid(report.outcome(outcome, ["src/cart.py +1 −2"], run="20261121-1", diff="--- a\n+++ b\n"))
+    loaded = valid(report.outcome(RunReport(outcome, ("src/cart.py +1 −2",), "20261121-1", b"--- a\n+++ b\n")))
     assert (loaded["stop"], loaded["clean"], loaded["run"]) == ("no-progress", False, "20261121-1")
     assert loaded["patch"] == [
         {"path": "src/cart.py", "text": "x = 2\n"},
@@ -77,9 +78,9 @@ def test_an_outcome(valid: Validate, outcome: Outcome) -> None:
 
 def test_odd_text_survives(valid: Validate, outcome: Outcome) -> None:
     best = replace(outcome.best, patch=Patch({"gone.py": None, "na\udcffme.py": b"\xc3\xa9"}, "model", "é"))
-    text = report.outcome(replace(outcome, best=best, cost=Cost(1, usd=None)), diff="\udcff")
+    text = report.outcome(RunReport(replace(outcome, best=best, cost=Cost(1, usd=None)), diff=b"\xff"))
     assert text.isascii()
     loaded = valid(text)
     assert loaded["patch"] == [{"path": "gone.py", "deleted": True}, {"path": "na\udcffme.py", "text": "é"}]
     assert loaded["cost"]["usd"] is None
-    assert loaded["diff"] == "?"
+    assert loaded["diff"] == "\N{REPLACEMENT CHARACTER}"
