@@ -169,7 +169,4 @@ class WrappedTests:
 class Publisher(Protocol):
     """Writes a proved outcome to its destination; returns one line about it."""
 
-    @property
-    def name(self) -> str: ...
-
     def publish(self, outcome: Outcome) -> str: ...

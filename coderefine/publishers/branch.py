@@ -11,6 +11,9 @@ from coderefine.publishers.hosts.hosted import HostedRepository
 from coderefine.publishers.message import PLAIN, RUN, Wording, author_env, changed_lines
 from coderefine.publishers.snapshot import Snapshot
 
+ORIGIN = "origin"
+"""The remote to which branches are pushed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Branch:
@@ -22,7 +25,6 @@ class Branch:
     snapshot: Snapshot
     branch: str
     wording: Wording = PLAIN
-    name: str = "branch"
 
     def publish(self, outcome: Outcome) -> str:
         """Create the branch and return a line for the report.
@@ -58,21 +60,15 @@ class PushedCommit:
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """Push HEAD plus the patch to `branch` of `remote`; nothing local changes.
+    """Push HEAD plus the patch to `branch` of `origin`; nothing local changes.
 
     `own`: the branch is coderefine's and may be rewritten, as long as it has no commits of others.
     """
 
     snapshot: Snapshot
     branch: str
-    remote: str = "origin"
     wording: Wording = PLAIN
     own: bool = False
-    name: str = "push"
-
-    def publish(self, outcome: Outcome) -> str:
-        """Push and return a line for the report; see `push`."""
-        return self.push(outcome).line
 
     def push(self, outcome: Outcome) -> PushedCommit:
         """Push and return the new commit.
@@ -83,23 +79,21 @@ class Push:
         if head.sha is None:
             raise PublishError("there is no commit to push on")
         ref = f"refs/heads/{self.branch}"
-        listing = repository.run("ls-remote", self.remote, ref)
+        listing = repository.run("ls-remote", ORIGIN, ref)
         if listing.returncode:
-            raise PublishError(f"git cannot ask {self.remote}: {listing.complaint}")
+            raise PublishError(f"git cannot ask {ORIGIN}: {listing.complaint}")
         there = listing.text.split("\t")[0].strip()
         if not self.own and there != head.sha:
-            raise PublishError(
-                f"{self.remote}/{self.branch} moved since the run began, so nothing was pushed: run again"
-            )
+            raise PublishError(f"{ORIGIN}/{self.branch} moved since the run began, so nothing was pushed: run again")
         changes = self.snapshot.changes(outcome.best.patch)
         tree = self.snapshot.patched_head(changes).tree
         if self.own and there and self._is_pushed(ref, there, tree):
             return PushedCommit(there, f"{self.branch} already has this repair ({there[:10]})")
         message = self.wording.full(outcome, self.snapshot.journal.run)
         commit = repository.commit_tree(tree, head.sha, message, author_env(self.wording.author))
-        pushed = repository.run("push", "--quiet", f"--force-with-lease={ref}:{there}", self.remote, f"{commit}:{ref}")
+        pushed = repository.run("push", "--quiet", f"--force-with-lease={ref}:{there}", ORIGIN, f"{commit}:{ref}")
         if pushed.returncode:
-            raise PublishError(f"git would not push to {self.remote}/{self.branch}: {pushed.complaint}")
+            raise PublishError(f"git would not push to {ORIGIN}/{self.branch}: {pushed.complaint}")
         return PushedCommit(commit, f"pushed {commit[:10]} to {self.branch}: {changed_lines(changes)}")
 
     def _is_pushed(self, ref: str, there: str, tree: str) -> bool:
@@ -108,9 +102,9 @@ class Push:
         Raises PublishError if its newest commit was not made by coderefine.
         """
         repository = self.snapshot.repository
-        repository.run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", self.remote, ref)
+        repository.run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", ORIGIN, ref)
         if f"\n{RUN}: " not in repository.run("log", "-1", "--format=%B", there).text:
-            branch = f"{self.remote}/{self.branch}"
+            branch = f"{ORIGIN}/{self.branch}"
             raise PublishError(f"{branch} has a commit of another author: merge or delete it, then run again")
         return self.snapshot.is_on_head(there, tree)
 
@@ -125,10 +119,9 @@ class PullRequest:
     snapshot: Snapshot
     branch: str
     wording: Wording = PLAIN
-    name: str = "pull-request"
 
     def publish(self, outcome: Outcome) -> str:
         """Push, open the pull request unless there is one, and return a line for the report. Raises PublishError."""
         home = HostedRepository.of(self.snapshot.repository)
-        line = Push(self.snapshot, self.branch, wording=self.wording, own=True).publish(outcome)
+        line = Push(self.snapshot, self.branch, wording=self.wording, own=True).land(outcome).line
         return f"{line}; {home.request_merge(self.branch, self.snapshot.head.branch or '', outcome, self.wording)}"

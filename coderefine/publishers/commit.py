@@ -35,7 +35,6 @@ class Commit:
 
     snapshot: Snapshot
     wording: Wording = PLAIN
-    name: str = "commit"
 
     def publish(self, outcome: Outcome) -> str:
         """Commit and return a line for the report.

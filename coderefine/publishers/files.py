@@ -23,7 +23,6 @@ class Files:
     """Write into the working tree, keeping the data for undoing it; index, HEAD and stash stay as they are."""
 
     snapshot: Snapshot
-    name: str = "files"
 
     def publish(self, outcome: Outcome) -> str:
         """Write the patch and return a line for the report.
@@ -41,7 +40,6 @@ class Diff:
     """`--diff`: return the patch as text, write nothing."""
 
     snapshot: Snapshot
-    name: str = "diff"
 
     def publish(self, outcome: Outcome) -> str:
         """Return the unified diff; undecodable bytes are surrogates.
@@ -68,7 +66,6 @@ class PatchFile:
     snapshot: Snapshot
     target: Path
     wording: Wording = PLAIN
-    name: str = "patch"
 
     def publish(self, outcome: Outcome) -> str:
         """Write the mail and return a line for the report.
