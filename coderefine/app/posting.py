@@ -167,7 +167,7 @@ def _pushed(target: PostingTarget, bundle: Bundle, outcome: Outcome, snapshot: S
     if target.push:
         landed = Push(snapshot, branch).push(outcome)
         return landed.line, replace(bundle, head=landed.commit, patch="", behaviour=False, suggestions=())
-    line = Push(snapshot, f"coderefine/{branch}", own=True).land(outcome).line
+    line = Push(snapshot, f"coderefine/{branch}", own=True).push(outcome).line
     if not hosted.token(target.host) or not pull.repo:
         raise PublishError("the branch is pushed, but opening a pull request needs a token and --repo")
     home = hosted.HostedRepository(target.host, pull.repo)

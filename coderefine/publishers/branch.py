@@ -123,5 +123,5 @@ class PullRequest:
     def publish(self, outcome: Outcome) -> str:
         """Push, open the pull request unless there is one, and return a line for the report. Raises PublishError."""
         home = HostedRepository.of(self.snapshot.repository)
-        line = Push(self.snapshot, self.branch, wording=self.wording, own=True).land(outcome).line
+        line = Push(self.snapshot, self.branch, wording=self.wording, own=True).push(outcome).line
         return f"{line}; {home.request_merge(self.branch, self.snapshot.head.branch or '', outcome, self.wording)}"
