@@ -22,7 +22,7 @@ KIND = re.compile(
     r"|This (?=\w+s\b)|Use(d|ful) (to |for (?=\w+ing\b)))((?P<how>\w+ly) )?(?P<word>[a-z]+) ",
     re.IGNORECASE,
 )
-"""The beginning of a docstring that says what kind of thing it documents, and then what that does."""
+"""The beginning of a docstring that names the kind of its object, and then a verb: `Function that returns …`."""
 NOUN = re.compile(
     r"""[rRuU]?("{3}|'{3}|"|')\s*(?P<noun>(An? )?((thin|simple|small) )?wrapper (for|around)(?=\s)"""
     r"|(Setup|Cleanup|Shutdown|Lookup|Backup)(?=\s+(and|the|an?|all|any|each|every|its|this|that)\b))",
@@ -119,7 +119,7 @@ OTHERS = frozenset(
         vectorize yank""",
     )
 )
-"""Verbs that are taken for such only before an OBJECT: their third person may be the plural of a noun."""
+"""Words that count as verbs only before an OBJECT, because their third person may be the plural of a noun."""
 BEFORE_NOUNS = re.compile(r"\s+(the|an?|all|any|each|every|its|this|that|these|whether|if|given|one|new)\b")
 OBJECT = re.compile(rf"{BEFORE_NOUNS.pattern}|\s+(it|them|True|False|None)\b|\s+[`*:]")
 """A word that shows that the word before it is a verb."""
@@ -251,10 +251,10 @@ def separate_summary(code: Code, at: Diagnostic) -> Edits:
 
 
 def _blocks(paragraph: Sequence[str], room: int) -> list[list[str]]:
-    """Return the first sentence of a paragraph in one row, the others in rows as long as before, and what is no prose.
+    """Divide a paragraph: its first sentence in one row, the other sentences in rows as long as before, other blocks.
 
-    Without what is empty. `room`: how long the sentence may be; a longer one is parted. Raises Unsure where it is not
-    certain where the sentence ends.
+    Empty parts are left out. `room`: maximum length of the sentence; a longer one is divided. Raises Unsure if the end
+    of the sentence is uncertain.
     """
     prose = list(itertools.takewhile(lambda row: not BLOCK.match(row), paragraph))
     sure(len(paragraph) > 1, prose)
@@ -269,9 +269,9 @@ def _blocks(paragraph: Sequence[str], room: int) -> list[list[str]]:
 
 
 def parted(text: str, room: int) -> tuple[str, str]:
-    """Return the first sentence of `text`, and what follows; of a sentence that is too long, the first clauses.
+    """Return the first sentence of `text`, or only its first clauses if it is too long, and the rest of the text.
 
-    `room`: how long it may be. Raises Unsure in doubt.
+    `room`: its maximum length. Raises Unsure in doubt.
     """
     summary, rest = _sentence(text)
     if len(summary) <= room:
@@ -283,7 +283,7 @@ def parted(text: str, room: int) -> tuple[str, str]:
 CLAUSE = re.compile(r"(?P<sign>;|,(?: and| but| then| and then)?| and| --| -| –| —)\s+(?P<word>[a-z]+)\b(?!['=(.-])")
 SUBJECTS = frozenset(("this", "it", "these", "they", "there"))
 PARTICIPLE = re.compile(r"\s+(?!(and|or|to)\b)[\w`*:](?!.* (and|or) \w+ing\b)")
-"""What follows a participle that is no noun, and alone."""
+"""Text after a participle that is not a noun, and not joined to another one by `and` or `or`."""
 FEWEST = 20
 """Minimum number of characters of a clause that may be a summary."""
 VAGUE = frozenset(
@@ -370,7 +370,7 @@ ARTICLE = re.compile(r"\b(the|an?|its|this|that|these|those|each|every|all|any)\
 
 
 def _relative(found: re.Match[str], _mood: _Mood, head: str) -> str:
-    """Return `It` or `They` with the verb of a relative clause; "" where it may be about another thing."""
+    """Return `It` or `They` with the verb of a relative clause; "" if the clause may refer to another noun."""
     subject, verb = _antecedent(head, after_comma=bool(found["comma"])), found["verb"]
     third = subject == "It" and verb.endswith("s") and _base(verb, VERBS | OTHERS)
     fits = subject and (third or verb in MODAL | (SINGULAR if subject == "It" else PLURAL))
@@ -378,7 +378,7 @@ def _relative(found: re.Match[str], _mood: _Mood, head: str) -> str:
 
 
 def _antecedent(head: str, *, after_comma: bool) -> str:
-    """Return the pronoun for the last thing in `head`; "" if it may be another one, or is not new without a comma."""
+    """Return the pronoun for the last noun in `head`; "" if the clause may refer to another, or restrict this one."""
     many = re.search(r"[^s]s\W*$", head) is not None
     if many and after_comma:
         return "They"
@@ -414,7 +414,7 @@ BEGINNINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Mood, str], s
         _aside,
     ),
 )
-"""Where a sentence may be parted, and how the second part begins; "" if it may not."""
+"""Patterns of places where a sentence may be divided, and functions that return the beginning of the second part."""
 
 
 def _usual_width(code: Code) -> int:
