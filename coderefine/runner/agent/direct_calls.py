@@ -1,14 +1,15 @@
 """Call tests that are plain functions directly, without pytest's protocol, which is several times faster.
 
 This is possible only for tests where the protocol does nothing but call the function: no fixtures, no marks that change
-the meaning, no hooks but pytest's. They run in the context that pytest would set up (warning filters, capture, log
-handlers). A result that is not clearly a pass or a failure is `DOUBT`; the caller then uses the protocol.
+the meaning, no hooks but pytest's and those of IDLE. They run in the context that pytest would set up (warning filters,
+capture, log handlers). A result that is not clearly a pass or a failure is `DOUBT`; the caller then uses the protocol.
 """
 
 from __future__ import annotations
 
 import bdb
 import contextlib
+import inspect
 import os
 import sys
 import threading
@@ -25,9 +26,21 @@ BAD = (2, 3)
 
 MEANINGFUL = frozenset(("skip", "skipif", "xfail", "usefixtures", "filterwarnings"))
 """Marks by which pytest itself changes how a test is run or judged."""
+IDLE = frozenset(("_hypothesis_pytestplugin", "anyio", "pytest_asyncio", "pytest_cov", "pytest_mock", "xdist"))
+"""Packages of plugins whose hooks do nothing for a test that is an ordinary function without fixtures."""
 PACKAGE_SETUP = (b"setup_module", b"setUpModule", b"teardown_module", b"tearDownModule")
 UNCLEAR = (bdb.BdbQuit, MemoryError, pytest.PytestWarning)
 """Exceptions that pytest may not report as a failure, in addition to `unittest.SkipTest`."""
+
+
+def _does_nothing(plugin: Any) -> bool:
+    return internals.is_own_plugin(plugin) or internals.owner_of(plugin).partition(".")[0] in IDLE
+
+
+def _is_special(function: Any) -> bool:
+    """Return whether a plugin has to call the function: a coroutine, or a test of hypothesis."""
+    asynchronous = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+    return asynchronous or hasattr(function, "is_hypothesis_test")
 
 
 class DirectCalls:
@@ -87,19 +100,19 @@ class DirectCalls:
         return retracted
 
     def _plain(self, item: Any) -> bool:
-        if type(item) is not pytest.Function or not internals.has_plain_arguments(item):
+        if type(item) is not pytest.Function or not internals.has_plain_arguments(item, IDLE):
             return False
-        if any(mark.name in MEANINGFUL for mark in item.iter_markers()):
+        if any(mark.name in MEANINGFUL for mark in item.iter_markers()) or _is_special(item.obj):
             return False
         nodes = item.listchain()[:-1]
         return self._unhooked(item) and all(self._no_setup(node) for node in nodes)
 
     def _unhooked(self, item: Any) -> bool:
-        """Return whether only pytest's own plugins and ours take part in this test."""
+        """Return whether only pytest's own plugins, ours and those of IDLE take part in this test."""
         folder = id(item.parent)
         if folder not in self._hooks:
             found = {id(one.plugin): one.plugin for one in internals.implementations(item.ihook)}.values()
-            self._hooks[folder] = all(one is self._own or internals.is_own_plugin(one) for one in found)
+            self._hooks[folder] = all(one is self._own or _does_nothing(one) for one in found)
         return self._hooks[folder]
 
     def _no_setup(self, node: Any) -> bool:

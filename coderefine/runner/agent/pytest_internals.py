@@ -10,7 +10,7 @@ import importlib
 import os
 import sys
 import warnings
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional
+from typing import Any, Callable, Container, Dict, FrozenSet, Iterable, List, Optional
 
 import pytest
 
@@ -78,12 +78,20 @@ def make_item(kind: Any, session: Any, name: str, function: Any) -> Any:
     return item
 
 
-def has_plain_arguments(item: Any) -> bool:
-    """Return whether the test's arguments all come from `parametrize`, so that no fixture is needed to call it."""
+def has_plain_arguments(item: Any, idle: Container[str] = ()) -> bool:
+    """Return whether the test's arguments all come from `parametrize`, so that no fixture is needed to call it.
+
+    `idle`: packages whose fixtures do not count, unless the test has them as arguments.
+    """
     given = item.callspec.params if hasattr(item, "callspec") else {}
-    names = (*item.fixturenames, *item._fixtureinfo.argnames)
-    behind = [one for found in item._fixtureinfo.name2fixturedefs.values() for one in found]
-    return all(name in given for name in names) and all(one.func.__name__ == PARAMETER for one in behind)
+    info = item._fixtureinfo
+    behind = {
+        name: [one for one in found if one.func.__module__.partition(".")[0] not in idle]
+        for name, found in info.name2fixturedefs.items()
+    }
+    names = (*info.argnames, *(name for name in item.fixturenames if behind.get(name, True)))
+    plain = all(one.func.__name__ == PARAMETER for found in behind.values() for one in found)
+    return plain and all(name in given for name in names)
 
 
 def arguments_of(item: Any) -> Dict[str, Any]:
