@@ -85,13 +85,14 @@ def has_plain_arguments(item: Any, idle: Container[str] = ()) -> bool:
     """
     given = item.callspec.params if hasattr(item, "callspec") else {}
     info = item._fixtureinfo
-    behind = {
-        name: [one for one in found if one.func.__module__.partition(".")[0] not in idle]
-        for name, found in info.name2fixturedefs.items()
-    }
-    names = (*info.argnames, *(name for name in item.fixturenames if behind.get(name, True)))
-    plain = all(one.func.__name__ == PARAMETER for found in behind.values() for one in found)
-    return plain and all(name in given for name in names)
+    ignored = {name for name, found in info.name2fixturedefs.items() if all(_owner(one) in idle for one in found)}
+    behind = [one for name, found in info.name2fixturedefs.items() if name not in ignored for one in found]
+    names = {*info.argnames, *item.fixturenames} - (ignored - {*info.argnames})
+    return names <= given.keys() and all(one.func.__name__ == PARAMETER for one in behind)
+
+
+def _owner(fixture: Any) -> str:
+    return str(fixture.func.__module__).partition(".")[0]
 
 
 def arguments_of(item: Any) -> Dict[str, Any]:
