@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 COMPARED = re.compile(r"(?:assert |AssertionError: )?(?P<one>.+?) (?:==|!=) (?P<two>.+)")
 """Messages of pytest and unittest for two values that are not equal."""
@@ -47,6 +47,17 @@ def factors(shapes: Mapping[str, float]) -> tuple[float, ...]:
     """Return the numbers by which the `operations` among `shapes` multiply."""
     larger = (float(factor) for factor in FACTORS if TIMES.format(factor) in shapes)
     return (*larger, *(1 / factor for factor in FACTORS if DIVIDED.format(factor) in shapes))
+
+
+def ratios(messages: Iterable[str]) -> frozenset[float]:
+    """Return the ratios of the expected number to the actual one in those `messages` that show two numbers."""
+    pairs = (pair for text in messages if (pair := compared(text)) is not None)
+    return frozenset(two / one for one, two in pairs if _is_finite(one) and _is_finite(two))
+
+
+def _is_finite(value: object) -> TypeGuard[float]:
+    """Return whether `value` is a number other than 0 for which operations are searched."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < abs(value) < HUGE
 
 
 def _of_pair(actual: object, expected: object) -> Iterator[str]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from coderefine.core import Case, Failure
-from coderefine.proposers.search.differences import factors, operations
+from coderefine.proposers.search.differences import factors, operations, ratios
 
 BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
     "NameError": {"variable": 2.0, "global": 2.0, "receiver": 2.5, "function": 1.5, "invented": 0.7, "from-here": 0.7},
@@ -178,7 +178,7 @@ class Hints:
     attributes that were looked up on None. `absent`: attributes that were looked up on other objects. `slips`: names
     that were not found, each with the most similar existing ones. `class_wanted`: `isinstance` or `issubclass` got
     another object in place of a class. `operations`: what turns actual values into the expected ones, see
-    `differences.operations`. `literals`: texts in the failing tests.
+    `differences.operations`. `literals`: texts in the failing tests. `ratios`: those of expected to actual numbers.
     """
 
     odds: Mapping[str, float] = field(default_factory=dict)
@@ -190,6 +190,7 @@ class Hints:
     class_wanted: bool = False
     operations: Mapping[str, float] = field(default_factory=dict)
     literals: frozenset[str] = frozenset()
+    ratios: frozenset[float] = frozenset()
 
     @cached_property
     def factors(self) -> tuple[float, ...]:
@@ -216,6 +217,7 @@ class Hints:
             slips=tuple(slips.items()),
             class_wanted=wanted,
             operations=shapes,
+            ratios=ratios(texts),
             literals=frozenset(text for case in failing for text in _literals(case.id, sources.get(case.id, ""))),
         )
 

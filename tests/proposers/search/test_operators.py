@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coderefine.core import Case, Failure, Status
+from coderefine.proposers.search.differences import ratios
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
@@ -317,6 +318,24 @@ def test_a_number_unlike_its_neighbours_becomes_like_them() -> None:
         text.replace("86400", "1000"),
     ]
     assert not any(weighted("number", "PAIRS = (1000, 999), (1000, 998)\n", 1, boost=True).values())
+
+
+@pytest.mark.parametrize(
+    ("unit", "messages", "wanted"),
+    [
+        (3660, ["assert 7320 == 7200"], {3600, 3721}),
+        (1001, ["assert 2 == 2.002"], {1000}),
+        (3660, ["assert 7321 == 7200"], set()),
+        (3660, ["assert True == 7200", "assert 0 == 7200", "assert 'a' == 1"], set()),
+        (6, ["assert 12 == 10"], set()),
+    ],
+)
+def test_an_integer_changes_in_proportion_to_the_failing_value(
+    unit: int, messages: list[str], wanted: set[int]
+) -> None:
+    text = f"def f(x):\n    return x * {unit}\n"
+    boosts = weighted("number", text, 2, hints=Hints(ratios=ratios(messages)), boost=True)
+    assert {made for made, boost in boosts.items() if boost} == {text.replace(str(unit), str(one)) for one in wanted}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ FACTOR = 4.0
 USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")
 
 
+LEAST_PROPORTIONAL, PROPORTION_BOOST = 20, 4.0
+"""Smallest integer that is changed in proportion to the failing value, and boost of the new one."""
 OFTEN, UNLIKE, UNLIKE_BOOST = 3, 10.0, 2.0
 """Factor and boost of a number that the statement contains OFTEN, in place of one that it contains once."""
 
@@ -33,7 +36,8 @@ def numbers(site: Site) -> Iterator[Edit]:
         whole, signed = (parent, -value) if _minus(parent) else (node, value)
         for new, weight in _other_numbers(site, whole, signed):
             alone = used[value] == 1 and used[new] >= OFTEN
-            yield from site.swap(whole, repr(new), weight * (UNLIKE if alone else 1.0), UNLIKE_BOOST * alone)
+            boost = max(UNLIKE_BOOST * alone, PROPORTION_BOOST * (new in _in_proportion(site, signed)))
+            yield from site.swap(whole, repr(new), weight * (UNLIKE if alone else 1.0), boost)
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -50,12 +54,24 @@ def _other_numbers(site: Site, node: ast.AST, value: float) -> Iterator[tuple[fl
     options: dict[float, float] = {}
     usual = _index(value) if _picks(site, node) else _shifted(value)
     others = [(other, 1.0) for other in _nearby(site, node)] + [(value * by, FACTOR) for by in site.hints.factors]
-    for new, weight in itertools.chain(usual, others):
+    fitting = ((new, FACTOR) for new in _in_proportion(site, value))
+    for new, weight in itertools.chain(usual, others, fitting):
         options[new] = max(options.get(new, 0.0), weight)
     for new, weight in options.items():
         shaped = int(new) if isinstance(value, int) and float(new).is_integer() else new
         if shaped != value and _fits(value, shaped, weight):
             yield shaped, weight
+
+
+def _in_proportion(site: Site, value: float) -> set[int]:
+    """Return the integers to which an integer changes in the ratio of the expected to the actual value, or inversely.
+
+    Few large integers have any, unless they are the cause.
+    """
+    if not isinstance(value, int) or abs(value) < LEAST_PROPORTIONAL:
+        return set()
+    scaled = (result for ratio in site.hints.ratios for result in (value * ratio, value / ratio))
+    return {round(result) for result in scaled if math.isclose(result, round(result), rel_tol=1e-9)}
 
 
 def _fits(value: float, other: float, weight: float) -> bool:
