@@ -53,9 +53,9 @@ def _other_numbers(site: Site, node: ast.AST, value: float) -> Iterator[tuple[fl
     """Yield replacements of `value` with weights; mostly integers for an integer."""
     options: dict[float, float] = {}
     usual = _index(value) if _picks(site, node) else _shifted(value)
-    others = [(other, 1.0) for other in _nearby(site, node)] + [(value * by, FACTOR) for by in site.hints.factors]
-    fitting = ((new, FACTOR) for new in _in_proportion(site, value))
-    for new, weight in itertools.chain(usual, others, fitting):
+    others = ((other, 1.0) for other in _nearby(site, node))
+    fitting = [value * factor for factor in site.hints.factors] + [*_in_proportion(site, value)]
+    for new, weight in itertools.chain(usual, others, zip(fitting, itertools.repeat(FACTOR))):
         options[new] = max(options.get(new, 0.0), weight)
     for new, weight in options.items():
         shaped = int(new) if isinstance(value, int) and float(new).is_integer() else new
