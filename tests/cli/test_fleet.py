@@ -89,7 +89,7 @@ def test_an_interrupted_fleet_is_continued(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     said = end(process)
     assert said.code == 130
-    assert "--resume continues" in said.err
+    assert "the same command and --resume" in said.err
 
     other = coderefine(*command, "--resume", "--", "check", cwd=tmp_path)
     assert other.code == 2
