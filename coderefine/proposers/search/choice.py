@@ -30,8 +30,9 @@ SLIP, CRASH = 1.5, 6.0
 FIT = 2.5
 """Penalty of repairs of one test with a factor that follows from this very test."""
 FACTOR = re.compile(r" (?:\*|//?) \d+\)?$")
-EMPTY = 1.0
-"""Penalty of repairs that behave like one which only removes behaviour."""
+EMPTY, NEAR = 1.0, 5.0
+"""Penalty of repairs that behave like one which only removes behaviour, and the distance of its score from the best one
+beyond which it does not count: of many tried edits, one that removes the right part passes by chance."""
 OPERATOR, NAME, CONSTANT = range(3)
 """Kinds of tokens, the plainest to change first."""
 WORDS = frozenset(("and", "or", "not", "in", "is"))
@@ -165,8 +166,14 @@ def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair])
     """Return the penalty for repairs that behave alike, in units of the score; 0 for none."""
     slips = crashes(group[0], behaviour)
     lucky = FIT if all(len(repairs[place].fixed) == 1 and fitted(repairs[place]) for place in group) else 0.0
-    empty = len(group) > 1 and any(_emptying(repairs[place]) for place in group)
+    empty = len(group) > 1 and removing(group, repairs)
     return (SLIP + CRASH * slips if slips else 0.0) + EMPTY * empty + lucky
+
+
+def removing(group: Sequence[int], repairs: Sequence[Repair]) -> bool:
+    """Return whether one of the repairs, which behave alike, only removes behaviour and is NEAR the best one."""
+    best = max(worth(repairs[place]) for place in group)
+    return any(_emptying(repairs[place]) and worth(repairs[place]) > best - NEAR for place in group)
 
 
 def fitted(repair: Repair) -> bool:

@@ -14,7 +14,6 @@ from coderefine.core import Patch
 from coderefine.core.plurals import counted
 from coderefine.judge import mutants
 from coderefine.proposers.search.choice import (
-    EMPTY,
     TEMPER,
     Behaviour,
     clusters,
@@ -22,6 +21,7 @@ from coderefine.proposers.search.choice import (
     doubt,
     fitted,
     plainness,
+    removing,
     shared,
     worth,
 )
@@ -576,7 +576,7 @@ def _features(
         near=_share(comparison, order[0], "F"),
         crashes=crashes(order[0], behaviour),
         removes=removes,
-        removed=doubt(order, {}, repairs) >= EMPTY,
+        removed=len(order) > 1 and removing(order, repairs),
         tokens=tokens,
         seen=order[0] in behaviour,
         worth=max(worth(repairs[place]) for place in order),
