@@ -120,6 +120,14 @@ def test_answers_that_change_are_counted_besides_those_that_were_wrong() -> None
     assert (found.features.passing, found.features.near) == (0.0, 1.0)
 
 
+def test_a_factor_that_follows_from_the_failure_is_not_taken_for_a_removal() -> None:
+    plain = repair(-4.0, "x * 60")
+    scored = replace(plain.proposed.scored, operator=next(row for row in TABLE if row.name == "difference"))
+    (found,) = made({}, "", replace(plain, proposed=replace(plain.proposed, scored=scored)))
+    assert found.features.fitted
+    assert not found.features.removed
+
+
 def test_a_repair_that_contradicts_an_example_in_a_docstring_is_last() -> None:
     behaviour: Behaviour = {
         -1: ("a", BROKEN, KEPT),
