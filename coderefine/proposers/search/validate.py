@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from coderefine.core import Status
 from coderefine.proposers.search.emit import apply, lines_of
 from coderefine.proposers.search.enumeration import Proposed, shifted
-from coderefine.proposers.search.equivalence import normalised
 from coderefine.proposers.search.failures import MOST_FIRST
+from coderefine.proposers.search.normal_form import normalised
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function
 from coderefine.runner.candidates import Candidate, Judged, Plan
@@ -56,7 +56,7 @@ class Repair:
     `second`: the other proposal, if two were combined; `parts`: the tests that each of the two makes pass alone.
     `former`: the earlier state of its lines that it restores, see `past.former`; "" for none. `ignores`: it makes its
     function ignore a parameter, or return a constant in place of a computed value. `meaning`: its function as returned
-    by `equivalence.normalised`; "" if unknown.
+    by `normal_form.normalised`; "" if unknown.
     """
 
     proposed: Proposed

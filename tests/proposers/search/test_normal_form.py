@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from coderefine.proposers.search.equivalence import normalised
+from coderefine.proposers.search.normal_form import normalised
 
 
 def same(one: str, two: str) -> bool:
