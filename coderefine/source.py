@@ -103,6 +103,11 @@ def first_line(node: ast.stmt) -> int:
     return decorators[0].lineno if decorators else node.lineno
 
 
+def last_name(node: ast.AST | None) -> str:
+    """Return the last part of a name as written: `c` of `a.b.c`; "" if `node` is not a name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
 def definitions(tree: ast.AST | None, prefix: str = "") -> Iterator[tuple[str, Definition]]:
     """Yield the functions and classes in `tree` with their qualified names (`Cart.total`), outer before inner."""
     for child in blocks(tree) if tree else ():

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from coderefine.core import Attempt, Case, Status
 from coderefine.judge.change import PYTHON, parse
 from coderefine.judge.score import gone
-from coderefine.source import Function
+from coderefine.source import Function, last_name
 
 ASSERTING = re.compile(r"_*assert([A-Z_]|$)|raises$|warns$|approx$")
 IGNORED = frozenset({"returns", "annotation", "type_comment", "type_params", "ctx"})
@@ -156,5 +156,4 @@ def _only_checks(statement: ast.stmt, names: set[str]) -> bool:
 
 def _asserts(node: ast.expr) -> bool:
     called = node.func if isinstance(node, ast.Call) else None
-    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
-    return bool(ASSERTING.match(name))
+    return bool(ASSERTING.match(last_name(called)))

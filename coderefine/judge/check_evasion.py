@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from coderefine.judge.change import PYTHON, FileVersion, name_set, nodes
 from coderefine.judge.forbidden_names import MODULES
-from coderefine.judge.name_resolution import Bindings, bindings, dotted, last, main_guard, text
+from coderefine.judge.name_resolution import Bindings, bindings, dotted, main_guard, text
 from coderefine.judge.violations import Exemption, Violation
+from coderefine.source import last_name
 
 CODES = re.compile(r"[A-Za-z]+[A-Za-z0-9_-]*")
 WITH_CODES = {
@@ -113,7 +114,7 @@ def _deciding(node: ast.AST) -> list[ast.expr]:
             return [left, *others]
         case ast.Subscript(slice=key):
             return [key]
-        case ast.Call(func=function, args=args, keywords=keywords) if last(function) in QUERIES:
+        case ast.Call(func=function, args=args, keywords=keywords) if last_name(function) in QUERIES:
             return [*args, *(keyword.value for keyword in keywords)]
         case ast.MatchValue(value=value):
             return [value]
@@ -170,7 +171,7 @@ def _targets(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _set_by_call(node: ast.AST, names: Bindings) -> Iterator[Violation]:
-    if isinstance(node, ast.Call) and last(node.func) in SETTERS:
+    if isinstance(node, ast.Call) and last_name(node.func) in SETTERS:
         owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
         for name in {dotted(item, names) for item in (*owner, *node.args[:1])}:
             if _foreign(f"{name}.x", by_code=True):

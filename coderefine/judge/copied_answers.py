@@ -25,10 +25,10 @@ from functools import lru_cache
 from coderefine.judge.change import TREES, Change, functions, nodes, scopes
 from coderefine.judge.constant_folding import Names, NotLiteralError, constants, fold
 from coderefine.judge.fixed_answers import FixedAnswer, branches
-from coderefine.judge.name_resolution import last, positional_defaults
+from coderefine.judge.name_resolution import positional_defaults
 from coderefine.judge.removed_behavior import work
 from coderefine.judge.test_literals import TRIVIAL, Key, TestCase, key, key_of
-from coderefine.source import Function
+from coderefine.source import Function, last_name
 
 BASE_CASES = 3
 HALF = 0.5
@@ -144,7 +144,7 @@ def _copies(entries: tuple[Entry, ...], cases: tuple[TestCase, ...]) -> bool:
 def _tables_of(tree: ast.Module) -> Iterator[_Table]:
     """Yield dicts, lists and tuples of literals in which the module looks up a computed key."""
     where, names = scopes(tree), constants(tree)
-    looked_up = frozenset(last(base) for node in nodes(tree) if (base := _base(node))) - {""}
+    looked_up = frozenset(last_name(base) for node in nodes(tree) if (base := _base(node))) - {""}
     for node in nodes(tree):
         for display in _displays(node, looked_up):
             entries = tuple(_entries(display, names))
@@ -171,9 +171,9 @@ def _displays(node: ast.AST, looked_up: frozenset[str]) -> Iterator[ast.expr]:
     match node:
         case ast.Subscript() | ast.Call():
             yield from filter(None, [_base(node)])
-        case ast.Assign(targets=targets, value=value) if not looked_up.isdisjoint(map(last, targets)):
+        case ast.Assign(targets=targets, value=value) if not looked_up.isdisjoint(map(last_name, targets)):
             yield value
-        case ast.AnnAssign(target=target, value=ast.expr() as value) if last(target) in looked_up:
+        case ast.AnnAssign(target=target, value=ast.expr() as value) if last_name(target) in looked_up:
             yield value
         case ast.FunctionDef(args=args) | ast.AsyncFunctionDef(args=args):
             yield from (default for name, default in positional_defaults(args) if name in looked_up)

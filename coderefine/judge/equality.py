@@ -8,8 +8,8 @@ from copy import deepcopy
 
 from coderefine.judge.change import Change, FileVersion, nodes
 from coderefine.judge.constant_folding import NotLiteralError, fold
-from coderefine.judge.name_resolution import last
 from coderefine.judge.violations import Exemption, Violation
+from coderefine.source import last_name
 
 BOTH = frozenset(("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 """Methods whose result must depend on the content of both objects."""
@@ -28,7 +28,7 @@ def equality(side: FileVersion) -> Iterator[Violation]:
         elif isinstance(node, ast.Dict):
             for name in _named(node.keys):
                 yield Violation(f"puts {name} into a dictionary", node.lineno, Exemption.USED_BEFORE)
-        elif isinstance(node, ast.Call) and last(node.func) in ("setattr", "__setattr__"):
+        elif isinstance(node, ast.Call) and last_name(node.func) in ("setattr", "__setattr__"):
             for name in _named(node.args):
                 yield Violation(f"sets {name} of an object", node.lineno, Exemption.USED_BEFORE)
 
@@ -42,8 +42,12 @@ def _class(node: ast.ClassDef) -> Iterator[Violation]:
     for item in node.body:
         for name in sorted(COMPARISONS.intersection(_blind(item, node))):
             yield Violation(f"makes every {node.name} answer {name} alike", item.lineno)
-        if isinstance(item, ast.FunctionDef) and item.name in BOTH and BUILT_IN.intersection(map(last, node.bases)):
-            yield Violation(f"compares a {last(node.bases[0])} in its own way", item.lineno, Exemption.USED_BEFORE)
+        if (
+            isinstance(item, ast.FunctionDef)
+            and item.name in BOTH
+            and BUILT_IN.intersection(map(last_name, node.bases))
+        ):
+            yield Violation(f"compares a {last_name(node.bases[0])} in its own way", item.lineno, Exemption.USED_BEFORE)
 
 
 def _blind(item: ast.stmt, owner: ast.ClassDef) -> list[str]:
@@ -95,12 +99,12 @@ def _attributes(function: ast.FunctionDef) -> set[str]:
     return {
         node.attr
         for node in ast.walk(_simplified(function))
-        if isinstance(node, ast.Attribute) and last(node.value) in objects and not node.attr.startswith("__")
+        if isinstance(node, ast.Attribute) and last_name(node.value) in objects and not node.attr.startswith("__")
     }
 
 
 def _called(function: ast.FunctionDef) -> set[str]:
-    return {last(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
+    return {last_name(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
 
 
 def _is_constant(function: ast.FunctionDef) -> bool:
@@ -114,14 +118,14 @@ def _is_constant(function: ast.FunctionDef) -> bool:
 def _fixed(value: ast.expr) -> bool:
     """Return whether `value` is a constant, or `isinstance(other, object)`."""
     if isinstance(value, ast.Call):
-        return last(value.func) == "isinstance" and last(value.args[-1]) == "object"
+        return last_name(value.func) == "isinstance" and last_name(value.args[-1]) == "object"
     return isinstance(value, ast.Constant)
 
 
 def _holds_state(owner: ast.ClassDef) -> bool:
     """Return whether objects of the class may differ in content, as far as can be detected."""
     stores = any(
-        isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and last(node.value) == "self"
+        isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and last_name(node.value) == "self"
         for node in ast.walk(owner)
     )
     return stores or any(isinstance(item, ast.AnnAssign) for item in owner.body) or bool(owner.bases)
@@ -132,7 +136,7 @@ def _reads_both(function: ast.FunctionDef) -> bool:
     simple = _simplified(function)
     looked = {name for node in ast.walk(simple) for name in _content(node)}
     both = _parameters(function)[:2]
-    return len(both) < 2 or looked.issuperset(both) or any(last(node) == "super" for node in ast.walk(simple))
+    return len(both) < 2 or looked.issuperset(both) or any(last_name(node) == "super" for node in ast.walk(simple))
 
 
 def _parameters(function: ast.FunctionDef) -> list[str]:
@@ -142,11 +146,11 @@ def _parameters(function: ast.FunctionDef) -> list[str]:
 def _content(node: ast.AST) -> Iterator[str]:
     """Yield the names of objects whose content `node` reads."""
     if (isinstance(node, ast.Attribute) and node.attr not in KIND) or isinstance(node, ast.Subscript):
-        yield last(node.value)
-    elif isinstance(node, ast.Call) and last(node.func) not in KINDS:
-        yield from map(last, node.args)
+        yield last_name(node.value)
+    elif isinstance(node, ast.Call) and last_name(node.func) not in KINDS:
+        yield from map(last_name, node.args)
     elif isinstance(node, ast.BinOp):
-        yield from map(last, (node.left, node.right))
+        yield from map(last_name, (node.left, node.right))
     elif isinstance(node, ast.Compare):
         yield from _compared([node.left, *node.comparators], node.ops)
 
@@ -154,7 +158,7 @@ def _content(node: ast.AST) -> Iterator[str]:
 def _compared(sides: list[ast.expr], ops: list[ast.cmpop]) -> Iterator[str]:
     # `self is other` compares the objects; `other is None` does not depend on their content.
     if not any(isinstance(op, ast.Is | ast.IsNot) for op in ops) or all(isinstance(side, ast.Name) for side in sides):
-        yield from map(last, sides)
+        yield from map(last_name, sides)
 
 
 def _simplified(function: ast.FunctionDef) -> ast.FunctionDef:

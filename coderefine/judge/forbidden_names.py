@@ -17,10 +17,10 @@ from coderefine.judge.name_resolution import (
     attribute_lookup,
     bindings,
     dotted,
-    last,
     main_guard,
 )
 from coderefine.judge.violations import Exemption, Violation
+from coderefine.source import last_name
 
 NEVER, USED_BEFORE, CLI = Exemption.NEVER, Exemption.USED_BEFORE, Exemption.CLI
 ENDS = "ends the process"
@@ -198,7 +198,7 @@ def _taken(node: ast.expr, names: Bindings) -> set[str]:
 
 def _passed_around(node: ast.AST, names: Bindings) -> Found:
     """Yield powerful modules, and functions that look up names, which `node` stores or passes to other code."""
-    allowed = isinstance(node, ast.Call) and last(node.func) in MAY_TAKE_MODULES
+    allowed = isinstance(node, ast.Call) and last_name(node.func) in MAY_TAKE_MODULES
     for given in _passed(node):
         name = dotted(given, names) if isinstance(given, ast.Name | ast.Attribute) else ""
         if name in LOOKING_UP or (name in POWERFUL and not allowed):

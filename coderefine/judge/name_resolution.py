@@ -155,11 +155,6 @@ def dotted(node: ast.AST, names: Bindings) -> str:
     return ""
 
 
-def last(node: ast.AST | None) -> str:
-    """Return the last part of a name as written: `c` of `a.b.c`; "" if `node` is not a name."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
 def _joined(base: str, attribute: str) -> str:
     """Return the name of an attribute of `base`; a `base` of "" is an unknown value."""
     if base.endswith(".__dict__"):

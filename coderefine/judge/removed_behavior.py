@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from coderefine.judge.change import Change, functions, nodes
-from coderefine.judge.name_resolution import last
-from coderefine.source import Function
+from coderefine.source import Function, last_name
 
 BROAD = frozenset(("Exception", "BaseException"))
 SHARE, LEAST = 0.5, 10
@@ -107,7 +106,7 @@ def _swallows(function: Function) -> bool:
     match _between_constants(function):
         case [ast.With(items=items)]:
             calls = [item.context_expr for item in items if isinstance(item.context_expr, ast.Call)]
-            return any(last(call.func) == "suppress" and any(map(_broad, call.args)) for call in calls)
+            return any(last_name(call.func) == "suppress" and any(map(_broad, call.args)) for call in calls)
         case [ast.Try(handlers=handlers)]:
             return any(_broad(item.type) and _silent(item) for item in handlers)
     return False

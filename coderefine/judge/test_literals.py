@@ -9,8 +9,7 @@ from functools import lru_cache
 
 from coderefine.judge.change import name_set, parse
 from coderefine.judge.constant_folding import NotLiteralError, fold
-from coderefine.judge.name_resolution import last
-from coderefine.source import Function
+from coderefine.source import Function, last_name
 
 Key = str
 """A literal as text; equal values have equal keys (5 and 5.0, [1] and (1,))."""
@@ -92,7 +91,7 @@ def _asserts(node: ast.stmt) -> bool:
         calls = [item.context_expr for item in node.items]
     elif isinstance(node, ast.Expr):
         calls = [node.value]
-    names = [last(call.func) for call in calls if isinstance(call, ast.Call)]
+    names = [last_name(call.func) for call in calls if isinstance(call, ast.Call)]
     prefix = ("raises", "assertRaises") if isinstance(node, ast.With) else "assert"
     return isinstance(node, ast.Assert) or any(name.startswith(prefix) for name in names)
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coderefine.import_graph import walk
-from coderefine.source import Function, syntax
+from coderefine.source import Function, last_name, syntax
 
 NAMED = re.compile(r"_*assert(_|[A-Z]|$)")
 ASSERTS = re.compile(r"_*assert([A-Z_]|$)|fail$|fail_")
@@ -115,22 +115,24 @@ def _expected(node: ast.AST) -> Iterator[str]:
     """Yield the names of functions that are called where AssertionError is expected, or passed to such a `raises`."""
     if isinstance(node, ast.With | ast.AsyncWith) and _expects(node):
         yield from (_called(inner) for item in node.body for inner in ast.walk(item))
-    yield from map(_last, _handed(node))
+    yield from map(last_name, _handed(node))
 
 
 def _expects(node: ast.With | ast.AsyncWith) -> bool:
     calls = (item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call))
-    return any(RAISES.fullmatch(_last(call.func)) and any(map(_assertion, call.args)) for call in calls)
+    return any(RAISES.fullmatch(last_name(call.func)) and any(map(_assertion, call.args)) for call in calls)
 
 
 def _handed(node: ast.AST) -> list[ast.expr]:
     """Return the callable passed to `raises(AssertionError, helper, …)`, as a list; empty for other nodes."""
-    raising = isinstance(node, ast.Call) and RAISES.fullmatch(_last(node.func)) and len(node.args) > 1
+    raising = isinstance(node, ast.Call) and RAISES.fullmatch(last_name(node.func)) and len(node.args) > 1
     return node.args[1:2] if isinstance(node, ast.Call) and raising and _assertion(node.args[0]) else []
 
 
 def _assertion(kind: ast.expr) -> bool:
-    return any(_last(node) == "AssertionError" for node in ast.walk(kind) if isinstance(node, ast.Name | ast.Attribute))
+    return any(
+        last_name(node) == "AssertionError" for node in ast.walk(kind) if isinstance(node, ast.Name | ast.Attribute)
+    )
 
 
 def _defined(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
@@ -147,14 +149,14 @@ def _defined(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
 def _framework(tree: ast.Module, defined: Mapping[str, Function]) -> Iterator[str]:
     """Yield fixtures, hooks of pytest, and methods of test cases."""
     classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-    cases = {node.name for node in classes if any(CASE.fullmatch(_last(base)) for base in node.bases)}
+    cases = {node.name for node in classes if any(CASE.fullmatch(last_name(base)) for base in node.bases)}
     for name, node in defined.items():
         if _fixture(node) or HOOK.fullmatch(name) or name.rpartition(".")[0] in cases:
             yield name
 
 
 def _fixture(function: Function) -> bool:
-    return any("fixture" in _last(_bare(item)) for item in function.decorator_list)
+    return any("fixture" in last_name(_bare(item)) for item in function.decorator_list)
 
 
 def _bare(decorator: ast.expr) -> ast.expr:
@@ -198,19 +200,19 @@ def _only_used_by(helpers: set[str], tree: ast.Module, defined: Mapping[str, Fun
         only = _only_named_in([defined[one] for one in ours], tree)
         ours |= {name for name, node in private.items() if node.name in only}
     yield from ours - helpers
-    named = {_last(node) for one in ours for node in ast.walk(defined[one])} - {""}
+    named = {last_name(node) for one in ours for node in ast.walk(defined[one])} - {""}
     yield from named.intersection(_constants(tree))
 
 
 def _only_named_in(functions: list[Function], tree: ast.Module) -> set[str]:
     within = {id(inner): inner for one in functions for inner in ast.walk(one)}
-    return {*map(_last, within.values())} - {_last(node) for node in ast.walk(tree) if id(node) not in within}
+    return {*map(last_name, within.values())} - {last_name(node) for node in ast.walk(tree) if id(node) not in within}
 
 
 def _constants(tree: ast.Module) -> Iterator[str]:
     """Yield the names that statements at module level bind."""
     for statement in tree.body:
-        yield from map(_last, _targets(statement))
+        yield from map(last_name, _targets(statement))
 
 
 def _targets(statement: ast.stmt) -> list[ast.expr]:
@@ -222,8 +224,4 @@ def _targets(statement: ast.stmt) -> list[ast.expr]:
 def _called(node: ast.AST) -> str:
     """Return the last part of the name that `node` calls; "" if it is not a call."""
     inner = node.value if isinstance(node, ast.Await) else node
-    return _last(inner.func) if isinstance(inner, ast.Call) else ""
-
-
-def _last(node: ast.AST) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return last_name(inner.func) if isinstance(inner, ast.Call) else ""

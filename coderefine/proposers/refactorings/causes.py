@@ -12,7 +12,7 @@ import builtins
 import re
 from collections.abc import Iterator
 
-from coderefine.source import syntax
+from coderefine.source import last_name, syntax
 
 READS_CAUSES = re.compile(r"__cause__|__context__|__suppress_context__")
 """Code through which causes would make a difference; tests may contain it, the rest of the project not."""
@@ -63,8 +63,7 @@ def _names_handled(statement: ast.Raise, handler: ast.ExceptHandler) -> bool:
 
 def _is_new(raised: ast.expr | None) -> bool:
     """Return whether an exception is made where it is raised, so that it has no cause yet: `A()`, or a class."""
-    last = raised.attr if isinstance(raised, ast.Attribute) else getattr(raised, "id", "")
-    return isinstance(raised, ast.Call) or last[:1].isupper()
+    return isinstance(raised, ast.Call) or last_name(raised)[:1].isupper()
 
 
 def _may_wrap_stop(raised: ast.expr | None, handler: ast.ExceptHandler) -> bool:

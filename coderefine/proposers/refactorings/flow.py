@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 
-from coderefine.source import Comprehension, Function
+from coderefine.source import Comprehension, Function, last_name
 
 Scope = Function | ast.Lambda
 Names = frozenset[str]
@@ -217,8 +217,7 @@ def parameters(arguments: ast.arguments) -> set[str]:
 
 def called(node: ast.AST) -> str:
     """Return the last part of the name of the called function; "" if `node` is no such call."""
-    function = node.func if isinstance(node, ast.Call) else None
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return last_name(node.func) if isinstance(node, ast.Call) else ""
 
 
 def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:

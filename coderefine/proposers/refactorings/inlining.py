@@ -22,7 +22,7 @@ from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import belongs, python_files
 from coderefine.proposers.refactorings.flow import called, own_nodes, uses
 from coderefine.proposers.refactorings.trees import Unit
-from coderefine.source import Function, syntax
+from coderefine.source import Function, last_name, syntax
 
 if TYPE_CHECKING:
     from coderefine.core import View
@@ -206,7 +206,7 @@ def _may_call(tree: ast.Module, caller: _Definition, helper: _Definition) -> boo
 
 def _is_transparent(mark: ast.expr) -> bool:
     mark = mark.func if isinstance(mark, ast.Call) else mark
-    return (mark.attr if isinstance(mark, ast.Attribute) else getattr(mark, "id", "")) in TRANSPARENT
+    return last_name(mark) in TRANSPARENT
 
 
 def _put_back(caller: _Definition, helper: _Definition) -> Iterator[Function]:

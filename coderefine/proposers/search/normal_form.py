@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 
+from coderefine.source import last_name
+
 INVERSE: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq,
@@ -66,9 +68,7 @@ class _Normaliser(ast.NodeTransformer):
 
 
 def _counts(node: ast.expr) -> bool:
-    called = node.func if isinstance(node, ast.Call) else None
-    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
-    return name in COUNTS
+    return isinstance(node, ast.Call) and last_name(node.func) in COUNTS
 
 
 def _whole(node: ast.expr) -> int | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from coderefine.core import Case, Coverage, Line, Step, Steps
 from coderefine.proposers.search.syntax import Function, Module, own_nodes
-from coderefine.source import first_line
+from coderefine.source import first_line, last_name
 
 CONNECTING, SHARE, MOSTLY = 8, 0.05, 0.5
 """A statement connects failing tests if few passing ones execute it: at most CONNECTING, or SHARE of them if that is
@@ -95,11 +95,7 @@ def is_check(stmt: ast.stmt) -> bool:
     if isinstance(stmt, ast.Assert):
         return True
     calls = (node.func for node in own_nodes(stmt) if isinstance(node, ast.Call))
-    return any(_last_name(function).startswith(CHECKS) for function in calls)
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return any(last_name(function).startswith(CHECKS) for function in calls)
 
 
 def makers(stmts: set[ast.stmt], ended: set[ast.stmt]) -> set[ast.stmt]:

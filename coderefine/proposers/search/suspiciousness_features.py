@@ -16,6 +16,7 @@ from coderefine.proposers.search.differences import compared
 from coderefine.proposers.search.spectrum import names_in
 from coderefine.proposers.search.syntax import JUMPS, Function, Module, own_nodes
 from coderefine.runner.cold import is_hung
+from coderefine.source import last_name
 
 CASE = ("lower", "upper", "title", "capitalize", "casefold", "swapcase", "lowercase", "uppercase", "ignorecase")
 BLANKS = (
@@ -169,7 +170,7 @@ def frames(evidence: FeatureInput, _: Iterable[ast.stmt]) -> Weighted:
 def _looks_up(stmt: ast.stmt, case: Case) -> bool:
     """Return whether `stmt` contains the name or attribute that the message of its failure says does not exist."""
     found = NOT_FOUND.search(case.failure.message if case.failure else "")
-    return found is not None and any(_identifier(node) == found[1] for node in own_nodes(stmt))
+    return found is not None and any(last_name(node) == found[1] for node in own_nodes(stmt))
 
 
 def _guards(module: Module, stmt: ast.stmt) -> Weighted:
@@ -239,14 +240,9 @@ def _awaited(evidence: FeatureInput) -> tuple[set[str], bool]:
 
 def _is_awaited(stmt: ast.stmt, exceptions: set[str], *, warns: bool) -> bool:
     if isinstance(stmt, ast.Raise):
-        return _identifier(stmt.exc.func if isinstance(stmt.exc, ast.Call) else stmt.exc) in exceptions
+        return last_name(stmt.exc.func if isinstance(stmt.exc, ast.Call) else stmt.exc) in exceptions
     calls = (node for node in own_nodes(stmt) if isinstance(node, ast.Call)) if warns else ()
-    return any("warn" in _identifier(call.func) for call in calls)
-
-
-def _identifier(node: ast.AST | None) -> str:
-    """Return the last part of a name or of a chain of attributes; "" for other nodes."""
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return any("warn" in last_name(call.func) for call in calls)
 
 
 def _around(module: Module, stmt: ast.stmt, executed: AbstractSet[ast.stmt]) -> list[ast.stmt]:
@@ -288,7 +284,7 @@ def _words(evidence: FeatureInput) -> Iterator[str]:
         module = evidence.tests.get(case.path)
         for frame in case.failure.frames:
             stmt = module.by_line.get(frame.line) if module and frame.path == case.path else None
-            yield from filter(None, map(_identifier, own_nodes(stmt) if stmt else ()))
+            yield from filter(None, map(last_name, own_nodes(stmt) if stmt else ()))
 
 
 def _by_statement(evidence: FeatureInput) -> Callable[[FeatureInput, Iterable[ast.stmt]], Weighted]:
@@ -360,7 +356,7 @@ def _occurs_in(node: ast.AST, messages: str) -> bool:
 
 
 def _does(node: ast.AST, kinds: frozenset[str]) -> bool:
-    return _identifier(node) in kinds
+    return last_name(node) in kinds
 
 
 def hanging(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
