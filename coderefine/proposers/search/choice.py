@@ -120,7 +120,7 @@ def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
     text = repair.proposed.scored.site.module.text
     if _exchange(parts, text):
         return _emptying(repair), 1, False, OPERATOR, 0, -worth(repair)
-    steps = [step for part in parts for step in _changes(text[part.start : part.end], part.text)]
+    steps = list(_changes(repair))
     changed = sum(max(len(old), len(new)) for old, new in steps)
     longer = sum(len(new) - len(old) for old, new in steps)
     kind = max([OPERATOR, *(_kind(token) for old, new in steps for token in (*old, *new))])
@@ -166,14 +166,14 @@ def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair])
     """Return the penalty for repairs that behave alike, in units of the score; 0 for none."""
     slips = crashes(group[0], behaviour)
     lucky = FIT if all(len(repairs[place].fixed) == 1 and fitted(repairs[place]) for place in group) else 0.0
-    empty = len(group) > 1 and removing(group, repairs)
-    return (SLIP + CRASH * slips if slips else 0.0) + EMPTY * empty + lucky
+    return (SLIP + CRASH * slips if slips else 0.0) + EMPTY * removing(group, repairs) + lucky
 
 
 def removing(group: Sequence[int], repairs: Sequence[Repair]) -> bool:
-    """Return whether one of the repairs, which behave alike, only removes behaviour and is NEAR the best one."""
+    """Return whether one of several repairs that behave alike only removes behaviour and is NEAR the best one."""
     best = max(worth(repairs[place]) for place in group)
-    return any(_emptying(repairs[place]) and worth(repairs[place]) > best - NEAR for place in group)
+    near = (repairs[place] for place in group if worth(repairs[place]) > best - NEAR)
+    return len(group) > 1 and any(map(_emptying, near))
 
 
 def fitted(repair: Repair) -> bool:
@@ -224,16 +224,14 @@ def worth(repair: Repair) -> float:
 
 def _size(repair: Repair) -> int:
     """Return the number of characters that are removed or inserted, in whole tokens and without parentheses."""
-    text = repair.proposed.scored.site.module.text
-    changed = 0
-    for part in repair.proposed.scored.edit.parts:
-        changed += sum(len("".join((*old, *new))) for old, new in _changes(text[part.start : part.end], part.text))
-    return changed
+    return sum(len("".join((*old, *new))) for old, new in _changes(repair))
 
 
-def _changes(old: str, new: str) -> Iterator[tuple[list[str], list[str]]]:
+def _changes(repair: Repair) -> Iterator[tuple[list[str], list[str]]]:
     """Yield the tokens that are replaced, and those in place of them."""
-    one, two = _tokens(old), _tokens(new)
-    for step, first, end, start, stop in SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
-        if step != "equal":
-            yield one[first:end], two[start:stop]
+    text = repair.proposed.scored.site.module.text
+    for part in repair.proposed.scored.edit.parts:
+        one, two = _tokens(text[part.start : part.end]), _tokens(part.text)
+        for step, first, end, start, stop in SequenceMatcher(None, one, two, autojunk=False).get_opcodes():
+            if step != "equal":
+                yield one[first:end], two[start:stop]

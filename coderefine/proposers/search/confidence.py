@@ -576,7 +576,7 @@ def _features(
         near=_share(comparison, order[0], "F"),
         crashes=crashes(order[0], behaviour),
         removes=removes,
-        removed=len(order) > 1 and removing(order, repairs),
+        removed=removing(order, repairs),
         tokens=tokens,
         seen=order[0] in behaviour,
         worth=max(worth(repairs[place]) for place in order),

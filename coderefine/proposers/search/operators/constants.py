@@ -34,9 +34,10 @@ def numbers(site: Site) -> Iterator[Edit]:
     for node, value in found:
         parent = site.module.parents.get(node)
         whole, signed = (parent, -value) if _minus(parent) else (node, value)
-        for new, weight in _other_numbers(site, whole, signed):
+        proportional = _in_proportion(site, signed)
+        for new, weight in _other_numbers(site, whole, signed, proportional):
             alone = used[value] == 1 and used[new] >= OFTEN
-            boost = max(UNLIKE_BOOST * alone, PROPORTION_BOOST * (new in _in_proportion(site, signed)))
+            boost = max(UNLIKE_BOOST * alone, PROPORTION_BOOST * (new in proportional))
             yield from site.swap(whole, repr(new), weight * (UNLIKE if alone else 1.0), boost)
 
 
@@ -49,12 +50,12 @@ def _minus(node: ast.AST | None) -> TypeGuard[ast.UnaryOp]:
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
 
 
-def _other_numbers(site: Site, node: ast.AST, value: float) -> Iterator[tuple[float, float]]:
+def _other_numbers(site: Site, node: ast.AST, value: float, proportional: set[int]) -> Iterator[tuple[float, float]]:
     """Yield replacements of `value` with weights; mostly integers for an integer."""
     options: dict[float, float] = {}
     usual = _index(value) if _picks(site, node) else _shifted(value)
     others = ((other, 1.0) for other in _nearby(site, node))
-    fitting = [value * factor for factor in site.hints.factors] + [*_in_proportion(site, value)]
+    fitting = [value * factor for factor in site.hints.factors] + [*proportional]
     for new, weight in itertools.chain(usual, others, zip(fitting, itertools.repeat(FACTOR))):
         options[new] = max(options.get(new, 0.0), weight)
     for new, weight in options.items():
