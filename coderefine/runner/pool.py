@@ -22,7 +22,7 @@ from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Asked, Candidate, Codes, Comparison, Judged, Nearby, Plan, Watched
 from coderefine.runner.client_channel import Message
-from coderefine.runner.pool_state import LEAST, STATUSES, TRIED, PoolState, message
+from coderefine.runner.pool_state import BRIEF, LEAST, STATUSES, TRIED, PoolState, message
 from coderefine.runner.pool_worker import (
     ANSWER,
     PATIENCE,
@@ -106,7 +106,7 @@ class Pool:
         self._deadly = deadly
         self._steps = list(bounds)
         self._cold = dict(seconds or {})
-        self._state = PoolState()
+        self._state = PoolState(least=BRIEF if deadly else LEAST)
         self._packs: list[Packed] = []
         self._found: dict[str, Status] = {}
         self._reach = ReachedCode()
@@ -397,7 +397,7 @@ class Pool:
         learned = {
             **joined(self._packs),
             "patterns": self._patterns,
-            "quick": self._state.quick(),
+            "quick": self._without_deadly(self._state.quick()),
             "statuses": statuses.hex(),
             "patience": LEAST + TRIED,
         }

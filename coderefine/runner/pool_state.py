@@ -12,8 +12,8 @@ from coderefine.runner.pool_worker import encoded
 
 STATUSES = (None, *(Status(word) for word in ("passed", "failed", "error", "skipped", "xfailed", "xpassed")))
 """Statuses by their byte in a hot server's answer; see agent/server_plugin.py."""
-LEAST = 0.06
-"""CPU seconds every child may use, at first; see Scheduler."""
+LEAST, BRIEF = 0.06, 0.02
+"""CPU seconds every child may use, at first (see Scheduler); BRIEF if a test hangs: most candidates then hang, too."""
 ROOM = 6.0
 """... plus the duration of the same tests at the baseline, multiplied by this."""
 
@@ -45,6 +45,10 @@ class PoolState:
     """Files that the project's own tests change."""
     least: float = LEAST
     """CPU seconds every child may use."""
+    judging: float = 0.0
+    """Seconds of all runs of candidates, and..."""
+    retried: float = 0.0
+    """... CPU seconds that were allowed for longer runs of those that hung."""
     never_hot: str = ""
     """Why no candidate can be judged by the hot server; "" if they can."""
 

@@ -26,7 +26,7 @@ def allows_longer(plan: Plan, cost: float, retried: float, seconds: float) -> bo
     """Return whether a second, longer run of `cost` CPU seconds is allowed after others that took `retried`.
 
     The first one always is; further ones only while all together take at most the share `Plan.retry` of `seconds`,
-    the time of all servers.
+    the time of all servers, in this plan and earlier ones: a search consists of many short plans.
     """
     return retried + cost <= plan.retry * seconds or (not retried and plan.retry > 0)
 
@@ -42,7 +42,6 @@ class Scheduler:
         self._state = state
         self._plan = plan
         self._look, self._meanwhile = (OFTEN, meanwhile) if meanwhile else (SELDOM, lambda: None)
-        self._retried, self._began = 0.0, time.monotonic()
         self._hung: list[tuple[CandidateRun, Judged]] = []
         """Candidates that hung; their verdicts wait until the end, because the limit may have been too low."""
         self._again: deque[CandidateRun] = deque()
@@ -172,6 +171,7 @@ class Scheduler:
         self._state.retracted.update(self._state.tests[place] for place in answer.get("retracted", ()))
         task.cpu += answer["cpu"]
         task.seconds += answer["wall"]
+        self._state.judging += answer["wall"]
         if answer["hung"] and self._runs_again(task):
             return None
         if task.factor > 1.0 and not answer["hung"]:
@@ -190,9 +190,8 @@ class Scheduler:
 
     def _may_retry(self, task: CandidateRun) -> bool:
         cost = task.limit * LONGER
-        seconds = len(self._workers) * (time.monotonic() - self._began)
-        allowed = allows_longer(self._plan, cost, self._retried, seconds)
-        self._retried += cost if allowed else 0.0
+        allowed = allows_longer(self._plan, cost, self._state.retried, self._state.judging)
+        self._state.retried += cost if allowed else 0.0
         return allowed
 
     def _raise_limit(self, seconds: float) -> None:

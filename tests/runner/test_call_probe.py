@@ -16,7 +16,7 @@ import pytest
 
 from coderefine.config import Config
 from coderefine.project import interpreter, locate
-from coderefine.runner.agent.call_probe import Answers, Call, comparable, fits, label, near
+from coderefine.runner.agent.call_probe import Answers, Call, answers, comparable, fits, label, near
 from coderefine.runner.agent.short_repr import Describer
 from coderefine.runner.agent.value_variants import at_limits, variants
 from coderefine.runner.candidates import ENDLESS, Comparison
@@ -458,6 +458,25 @@ def test_calls_with_large_arguments_are_not_varied() -> None:
     assert found[-1] == heavy
     assert len(found) > 2
     assert all(len(call.args[0]) < 10 for call in found[:-1])
+
+
+def test_calls_of_hanging_tests_leave_time_for_those_of_passing_ones() -> None:
+    """The calls of a hanging test used up the time of the unchanged program: repairs could not be compared."""
+    entered = []
+
+    def down(number: int) -> int:
+        entered.append(number)
+        while number != 0:
+            number -= 2
+        return number
+
+    numbers = (1, 3, 5, 4, 6)
+    assert isinstance(down, FunctionType)
+    calls = [Call(down, [number], {}, recorded=True, failing=bool(number % 2)) for number in numbers]
+    found = answers(calls, time.monotonic() + 60, unchanged=True)
+    assert entered == [1, 4, 6]
+    assert found.codes[:3] == ["~"] * 3
+    assert "~" not in found.codes[3:]
 
 
 def test_a_candidate_whose_time_is_over_a_little_earlier_is_no_other_program() -> None:

@@ -119,6 +119,15 @@ def test_slow_but_right_is_found_by_the_longer_try(opened: Pool) -> None:
     assert judged.plausible, judged.reason
 
 
+def test_longer_tries_are_counted_over_all_plans(opened: Pool) -> None:
+    """A search of many short plans gave each one a longer try of its own: it waited for hanging candidates most of
+    the time."""
+    source = MODULE.replace("return 1", "while True: pass")
+    tries = [next(opened.judge([Candidate(1, {"mod.py": source.encode()})], Plan(retry=0.01))) for _ in range(3)]
+    assert all(judged.hung for judged in tries)
+    assert sum(judged.limit > 10 * opened.least for judged in tries) <= 1
+
+
 def test_candidates_are_pulled_only_when_a_worker_is_free(opened: Pool) -> None:
     pulled = []
 

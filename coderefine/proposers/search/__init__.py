@@ -341,8 +341,9 @@ class Search(Searcher):
             chosen = self._chosen(trial, failing, spectrum)
             hasty = any(rivals.few and not rivals.doubt for rivals in chosen.sets)
             if (chosen.doubtful or hasty) and trial.clock.left > 0:
+                known = len(trial.repairs)
                 trial.extend(proposals, DOUBT if chosen.doubtful else FEW)
-                chosen = self._chosen(trial, failing, spectrum)
+                chosen = self._chosen(trial, failing, spectrum) if len(trial.repairs) > known else chosen
             return chosen
         finally:
             self._runs += trial.tried

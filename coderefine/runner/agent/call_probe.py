@@ -290,10 +290,14 @@ class Answers(NamedTuple):
     texts: List[str]
 
 
-def answers(calls: List[Call], until: float, *, seconds: float = math.inf, describe: bool = False) -> Answers:
+def answers(
+    calls: List[Call], until: float, *, seconds: float = math.inf, describe: bool = False, unchanged: bool = False
+) -> Answers:
     """Execute `calls` in order and return their answers.
 
-    Calls that are left at `until` (monotonic seconds), or after `seconds` of CPU time, have none.
+    Calls that are left at `until` (monotonic seconds), or after `seconds` of CPU time, have none. `unchanged`: this is
+    the program without a repair. As soon as one call of a function does not end there, its further calls by failing
+    tests, and variants of these, are taken not to end either: the time is left for those of passing tests.
     """
     cpu = time.process_time() + seconds
     found = Answers([], [])
@@ -306,7 +310,10 @@ def answers(calls: List[Call], until: float, *, seconds: float = math.inf, descr
                 if time.monotonic() > until or time.process_time() > cpu:
                     break
                 patience = PATIENCE if hung[call.function] < MOST_HUNG else IMPATIENCE
-                code, text = _answer(call, describer, printed, patience)
+                if unchanged and hung[call.function] and call.kind in "fF":
+                    code, text = TIMEOUT, "does not end"
+                else:
+                    code, text = _answer(call, describer, printed, patience)
                 hung[call.function] += code == TIMEOUT
                 found.codes.append(code)
                 found.texts.append(text)

@@ -16,8 +16,8 @@ import time
 import warnings
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
-STEP = 0.02
-"""Interval in seconds for checking the CPU time of a child that takes longer than its limit."""
+SHORT, STEP = 0.001, 0.02
+"""Minimum and maximum seconds between two looks at the CPU time of a child."""
 PATIENCE = 12.0
 """Factor of the CPU limit that gives the limit of wall time, for a child on a busy processor."""
 SILENT = 70
@@ -185,9 +185,9 @@ def _listen(pid: int, receive: int, limits: ChildLimits) -> "tuple[bytes, bool]"
             continue
         if _dead(pid):
             return data, False
-        waited = STEP
         if clock.over():
             return data, True
+        waited = clock.next_look
 
 
 class _ChildClock:
@@ -198,6 +198,11 @@ class _ChildClock:
         self._limit = limit
         self._began = self._moved = time.monotonic()
         self._cpu = 0.0
+
+    @property
+    def next_look(self) -> float:
+        """Return the seconds after which the CPU time may be used up if the child has a processor, at most STEP."""
+        return min(STEP, max(SHORT, self._limit - self._cpu))
 
     def over(self) -> bool:
         now, cpu = time.monotonic(), _cpu(self._pid)

@@ -435,7 +435,8 @@ class HotServer:
 
             def work(tell: child.Tell, edit: "CodeEdit" = edit, share: float = share, end: float = end) -> None:
                 edit.make()
-                answers = call_probe.answers(calls, end, seconds=share, describe=True)
+                unchanged = not edit.targets
+                answers = call_probe.answers(calls, end, seconds=share, describe=True, unchanged=unchanged)
                 tell(json.dumps(answers).encode("ascii"))
 
             ended = child.fork(work, self._limits._replace(cpu=share + 1.0))
