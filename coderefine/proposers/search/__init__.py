@@ -339,11 +339,9 @@ class Search(Searcher):
             trial.run(proposals)
             trial.fall_back()
             chosen = self._chosen(trial, failing, spectrum)
-            hasty = any(rivals.few and not rivals.doubt for rivals in chosen.sets)
-            if (chosen.doubtful or hasty) and trial.clock.left > 0:
-                known = len(trial.repairs)
-                trial.extend(proposals, DOUBT if chosen.doubtful else FEW)
-                chosen = self._chosen(trial, failing, spectrum) if len(trial.repairs) > known else chosen
+            more = (chosen.doubtful or chosen.hasty) and trial.clock.left > 0
+            if more and trial.extend(proposals, DOUBT if chosen.doubtful else FEW):
+                return self._chosen(trial, failing, spectrum)
             return chosen
         finally:
             self._runs += trial.tried

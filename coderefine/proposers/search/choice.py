@@ -57,6 +57,11 @@ class Chosen:
     compared: int = 0
     sets: tuple[Rivals, ...] = ()
 
+    @property
+    def hasty(self) -> bool:
+        """Return whether a repair would be applied although few tests reach it."""
+        return any(rivals.few and not rivals.doubt for rivals in self.sets)
+
     def changed(self, repair: Repair) -> tuple[int, int] | None:
         """Return (number of calls near the tests whose result `repair` changes, number of compared calls).
 

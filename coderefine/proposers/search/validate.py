@@ -158,12 +158,13 @@ class Trial:
         self._shown = 0.0
         self._more, self._least, self._longest = 0.0, LEAST_JUDGED, LONGEST_GRACE
 
-    def extend(self, proposals: Iterator[Proposed], seconds: float) -> None:
-        """Continue the search for at least `seconds` and MORE_JUDGED candidates."""
-        since = self.clock.spent - self._since
+    def extend(self, proposals: Iterator[Proposed], seconds: float) -> bool:
+        """Continue the search for at least `seconds` and MORE_JUDGED candidates; return whether it found repairs."""
+        since, known = self.clock.spent - self._since, len(self.repairs)
         self._more, self._longest = since + seconds, since + LONGEST_GRACE
         self._least = self.judged - self._before + MORE_JUDGED
         self.run(proposals)
+        return len(self.repairs) > known
 
     def run(self, proposals: Iterator[Proposed]) -> None:
         """Judge `proposals` until the extra time after the first repair is over, or time or proposals run out."""

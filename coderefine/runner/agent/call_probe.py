@@ -56,6 +56,8 @@ MOST_PLACES = 2
 """Maximum number of changed parts of arguments that are shown."""
 TIMEOUT, FAILED = "~", "!"
 """Prefixes of the codes of a call that did not end, and of one that raised an exception."""
+ENDLESS = (TIMEOUT, "does not end")
+"""Code and text of a call that did not end."""
 DEPTH, WIDTH, MOST_SHOWN = 9, 60, 2000
 """Maximum depth, items of one container, and items altogether of a value that are compared."""
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
@@ -309,11 +311,8 @@ def answers(
             for call in calls:
                 if time.monotonic() > until or time.process_time() > cpu:
                     break
-                patience = PATIENCE if hung[call.function] < MOST_HUNG else IMPATIENCE
-                if unchanged and hung[call.function] and call.kind in "fF":
-                    code, text = TIMEOUT, "does not end"
-                else:
-                    code, text = _answer(call, describer, printed, patience)
+                patience = _patience(call, hung[call.function], unchanged=unchanged)
+                code, text = _answer(call, describer, printed, patience)
                 hung[call.function] += code == TIMEOUT
                 found.codes.append(code)
                 found.texts.append(text)
@@ -321,6 +320,13 @@ def answers(
         for number, handler in before.items():
             signal.signal(number, handler)
     return found
+
+
+def _patience(call: Call, hung: int, *, unchanged: bool) -> float:
+    """Return the CPU seconds for `call` after `hung` ones of its function that did not end; 0.0 if it cannot end."""
+    if unchanged and hung and call.failing:
+        return 0.0
+    return PATIENCE if hung < MOST_HUNG else IMPATIENCE
 
 
 def comparable(found: Dict[str, Answers], again: str) -> Dict[str, Answers]:
@@ -372,6 +378,8 @@ def _answer(call: Call, describe: Optional[Describer], output: io.StringIO, pati
     Its output to `output` is a part of the result.
     """
     text = ""
+    if not patience:
+        return ENDLESS
     try:
         args, kwargs = copy.deepcopy((call.args, call.kwargs))
         output.seek(0)
@@ -390,7 +398,7 @@ def _answer(call: Call, describe: Optional[Describer], output: io.StringIO, pati
             shown = describe(value) if items is None else YIELDS + describe(items)
             text = AND_THEN.join([shown, *_changes(call, args, kwargs, describe), *_printed(lines, describe)])
     except _TooLongError:
-        return TIMEOUT, "does not end"
+        return ENDLESS
     except BaseException as error:  # SystemExit included: a result like any other
         return FAILED + type(error).__name__, "raises " + type(error).__name__
     return code, text
