@@ -17,8 +17,10 @@ from coderefine.core.checks import (
     Status,
     Step,
     Steps,
+    function_name,
     identities,
     unmatched,
+    without_parameters,
 )
 from coderefine.core.outcomes import (
     EVENTS,
@@ -107,6 +109,8 @@ __all__ = [
     "View",
     "Views",
     "WrappedTests",
+    "function_name",
     "identities",
     "unmatched",
+    "without_parameters",
 ]

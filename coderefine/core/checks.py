@@ -129,6 +129,17 @@ class Case:
     failure: Failure | None = None
 
 
+def without_parameters(test: str) -> str:
+    """Return the id of the function of the test with the id `test`."""
+    path, colons, name = test.partition("::")
+    return path + colons + name.partition("[")[0]
+
+
+def function_name(test: str) -> str:
+    """Return the name of the function of the test with the id `test`."""
+    return without_parameters(test).rpartition("::")[2]
+
+
 Coverage = Mapping[str, Mapping[str, frozenset[int]]]
 """Executed lines: test id -> repo-relative path -> line numbers. Key "" holds import-time lines."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import chain
 from pathlib import PurePosixPath
 
+from coderefine.core import without_parameters
 from coderefine.llm.modules import Function, names_and_attributes, span
 from coderefine.source import first_line, syntax
 
@@ -40,7 +41,7 @@ def excerpt(
     tree = syntax(text)
     if tree is None:
         return ""
-    named = [test.partition("::")[2].split("[")[0].split("::") for test in ids]
+    named = [without_parameters(test).split("::")[1:] for test in ids]
     named += [name.split(".") for name in sorted(also)]
     rows = text.split("\n")
     kept: list[Function] = []

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from coderefine import proc
-from coderefine.core import Ask, Check, Coverage, Critic, Freedom, Needs, Patch, Views
+from coderefine.core import Ask, Check, Coverage, Critic, Freedom, Needs, Patch, Views, without_parameters
 from coderefine.errors import CriticError
 from coderefine.loop.critique import critique
 from coderefine.runner.cold import is_hung
@@ -151,11 +151,6 @@ def renamed(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, kept: fr
     found = frozenset(ids) - full.cases.keys()
     unsteady_names = kept.intersection(map(without_parameters, found))
     return found | frozenset(one for one in ids if without_parameters(one) in unsteady_names)
-
-
-def without_parameters(test: str) -> str:
-    """Return the id of a test's function."""
-    return test.partition("[")[0]
 
 
 def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, patch: Patch) -> frozenset[str]:

@@ -8,12 +8,12 @@ from collections import Counter
 from dataclasses import replace
 
 from coderefine import judge
-from coderefine.core import Ask, Attempt, Check, Evidence, Mutation, Patch, View
+from coderefine.core import Ask, Attempt, Check, Evidence, Mutation, Patch, View, without_parameters
 from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.fast_proof import WHOLE, ChosenTests, carry
-from coderefine.loop.flaky import broken_by_chance, renamed, without_parameters
+from coderefine.loop.flaky import broken_by_chance, renamed
 from coderefine.loop.offered import offer_whole, weak
 from coderefine.loop.state import SEED, State, advice_on, tests
 from coderefine.loop.strength import Measured

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from coderefine.core import without_parameters
+
 ENOUGH = 600
 """Number of tests up to which the servers collect the whole suite; of larger ones only the nearest files."""
 WATCHED, CHEAP = 40, 0.2
@@ -20,7 +22,7 @@ UNKNOWN = 0.02
 def nearest(failing: Sequence[str], tests: Iterable[str]) -> list[str]:
     """Return the other `tests`, nearest first: same function, same class, same file, files with similar names."""
     names = set(failing)
-    functions = {name.split("[")[0] for name in failing}
+    functions = set(map(without_parameters, failing))
     classes = {function.rpartition("::")[0] for function in functions}
     files = set(files_of(failing))
     words = {word for file in files for word in _words(file)}
@@ -41,7 +43,7 @@ def one_of_each(tests: Sequence[str]) -> list[str]:
     """Reorder `tests`: one parameter set of each test function first."""
     first: dict[str, str] = {}
     for name in tests:
-        first.setdefault(name.split("[")[0], name)
+        first.setdefault(without_parameters(name), name)
     front = list(first.values())
     return [*front, *(name for name in tests if name not in set(front))]
 

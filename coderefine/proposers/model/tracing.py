@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, takewhile, zip_longest
 
 from coderefine.config import Config
-from coderefine.core import Ask, Case, Check, Coverage, Freedom, Patch, Status, Views
+from coderefine.core import Ask, Case, Check, Coverage, Freedom, Patch, Status, Views, function_name, without_parameters
 from coderefine.errors import CriticError, RunnerError
 from coderefine.llm.selection import Trace
 from coderefine.project import Interpreter, Place
@@ -177,7 +177,7 @@ def _far_ones(passing: Iterable[Case], files: Collection[str]) -> list[Case]:
 
 
 def _words(test: str) -> frozenset[str]:
-    return frozenset(test.rpartition("::")[2].split("[")[0].lower().split("_"))
+    return frozenset(function_name(test).lower().split("_"))
 
 
 def _apart(cases: Iterable[Case]) -> list[Case]:
@@ -185,7 +185,7 @@ def _apart(cases: Iterable[Case]) -> list[Case]:
     listed = list(cases)
     first: dict[str, Case] = {}
     for case in listed:
-        first.setdefault(case.id.split("[")[0], case)
+        first.setdefault(without_parameters(case.id), case)
     front = list(first.values())
     chosen = {case.id for case in front}
     return [*front, *(case for case in listed if case.id not in chosen)]

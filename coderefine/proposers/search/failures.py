@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from coderefine.core import Case, Failure, Patch, Situation
+from coderefine.core import Case, Failure, Patch, Situation, without_parameters
 from coderefine.runner.cold import is_deadly
 from coderefine.runner.cold_pool import AnyPool, ColdPool
 
@@ -70,7 +70,7 @@ def in_order(failing: list[Case], pool: AnyPool, covering: frozenset[str]) -> li
     functions: dict[object, str] = {}
     for case in fit:
         kinds.setdefault(_symptom(case), case.id)
-        functions.setdefault(case.id.split("[")[0], case.id)
+        functions.setdefault(without_parameters(case.id), case.id)
     every = dict.fromkeys((*kinds.values(), *functions.values(), *(case.id for case in fit)))
     return sorted(every, key=lambda name: name not in covering and name not in pool.broken)
 

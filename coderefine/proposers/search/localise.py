@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from coderefine.core import Case, Coverage, Frame, Steps
+from coderefine.core import Case, Coverage, Frame, Steps, function_name
 from coderefine.proposers.search.spectrum import Spectrum, spectrum_of
 from coderefine.proposers.search.suspiciousness_features import FeatureInput, odds, unreached
 from coderefine.proposers.search.syntax import JUMPS, Function, Module, has_docstring, own_nodes
@@ -180,7 +180,7 @@ def test_sources(cases: Iterable[Case], read: Mapping[str, Module]) -> dict[str,
         module = read.get(case.path)
         if module is None:
             continue
-        name = case.id.rsplit("::", 1)[-1].split("[")[0]
+        name = function_name(case.id)
         for stmt in module.statements:
             if isinstance(stmt, Function) and stmt.name == name:
                 body = stmt.body[1:] if has_docstring(stmt) else stmt.body

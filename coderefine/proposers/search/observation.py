@@ -9,7 +9,7 @@ from itertools import filterfalse
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from coderefine.core import Case, Coverage, Steps
+from coderefine.core import Case, Coverage, Steps, without_parameters
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
 from coderefine.proposers.search.localise import Spectrum, Suspects, inside_functions, running, suspects, test_sources
@@ -106,7 +106,7 @@ def separate(failing: Sequence[Case], spectrum: Spectrum) -> list[list[Case]]:
     """
     groups: dict[object, list[Case]] = {}
     for case in failing:
-        groups.setdefault(spectrum.raised.get(case.id) or case.id.split("[")[0], []).append(case)
+        groups.setdefault(spectrum.raised.get(case.id) or without_parameters(case.id), []).append(case)
     return list(groups.values()) if 1 < len(groups) <= MOST_GROUPS else []
 
 

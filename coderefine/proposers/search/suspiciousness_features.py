@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import chain
 
-from coderefine.core import Case, Frame
+from coderefine.core import Case, Frame, function_name
 from coderefine.proposers.search.differences import compared
 from coderefine.proposers.search.spectrum import names_in
 from coderefine.proposers.search.syntax import JUMPS, Function, Module, own_nodes
@@ -260,7 +260,7 @@ def _jumps(module: Module, stmt: ast.stmt, executed: AbstractSet[ast.stmt]) -> I
 def named(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
     """Yield weights of statements in functions named in the failing line, or in the test's name or text."""
     words, texts = set(_words(evidence)), set(re.findall(r"\w+", " ".join(evidence.sources.values())))
-    names = [case.id.rsplit("::", 1)[-1].split("[")[0].lower() for case in evidence.failing]
+    names = [function_name(case.id).lower() for case in evidence.failing]
     for module in evidence.modules.values():
         for stmt in stmts:
             function = stmt if isinstance(stmt, Function) else module.function(stmt) if stmt in module.parents else None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from coderefine.core import Status
+from coderefine.core import Status, without_parameters
 from coderefine.proposers.search.emit import apply, lines_of
 from coderefine.proposers.search.enumeration import Proposed, shifted
 from coderefine.proposers.search.failures import MOST_FIRST
@@ -186,9 +186,8 @@ class Trial:
         if not self.repairs:
             return False
         since = self.clock.spent - self._since
-        faults = min(
-            MOST_FAULTS, len({name.partition("[")[0] for name in self._failing if name not in self._explained})
-        )
+        left = {without_parameters(name) for name in self._failing if name not in self._explained}
+        faults = min(MOST_FAULTS, len(left))
         if self.judged - self._before < (faults * UNEXPLAINED or 1) * self._least:
             return since > max(self._more, (faults * LONGER or 1) * self._longest)
         return since > max(self._more, min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * self._since)))
