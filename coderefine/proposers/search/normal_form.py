@@ -30,8 +30,9 @@ def normalised(tree: ast.AST) -> str:
     """Return the dump of `tree` after normalisation, which changes `tree`.
 
     `not` is moved inwards to comparisons, which are inverted; `a < b` becomes `b > a`; and where an integer that a
-    function of COUNTS returns is compared with a constant, `>=` becomes `>`. Values that are neither equal nor
-    unequal, less nor greater, as NaN, are not thought of.
+    function of COUNTS returns is compared with a constant, `>=` becomes `>`. `a - -b` becomes `a + b`, `a + -b` becomes
+    `a - b`, and `1 + a` becomes `a + 1`. Values that are neither equal nor unequal, less nor greater, as NaN, are not
+    thought of.
     """
     return ast.dump(_Normaliser().visit(tree))
 
@@ -61,6 +62,15 @@ class _Normaliser(ast.NodeTransformer):
             elif _counts(right) and (most := _whole(left)) is not None:
                 operator, left = ast.Gt(), ast.Constant(most + 1)
         return ast.Compare(left, [operator], [right])
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.UnaryOp(op=ast.USub(), operand=right)):
+                return ast.BinOp(node.left, ast.Sub() if isinstance(node.op, ast.Add) else ast.Add(), right)
+            case ast.BinOp(op=ast.Add() | ast.Mult()) if _whole(node.left) is not None and _whole(node.right) is None:
+                return ast.BinOp(node.right, node.op, node.left)
+        return node
 
     def _visited(self, node: ast.expr) -> ast.expr:
         found: ast.expr = self.visit(node)

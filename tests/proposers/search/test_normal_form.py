@@ -25,6 +25,9 @@ def same(one: str, two: str) -> bool:
         ("len(a) >= 3", "len(a) > 2"),
         ("3 <= a.count(b)", "not a.count(b) < 3"),
         ("5 >= len(a)", "len(a) < 6"),
+        ("a - -len(b)", "a + len(b)"),
+        ("a + -1", "a - 1"),
+        ("1 + a", "a + 1"),
     ],
 )
 def test_expressions_of_one_meaning_are_the_same(one: str, two: str) -> None:
@@ -41,6 +44,8 @@ def test_expressions_of_one_meaning_are_the_same(one: str, two: str) -> None:
         ("len(a) >= 3.5", "len(a) > 2.5"),
         ("len(a) >= b", "len(a) > b"),
         ("a < b", "a > b"),
+        ("1 - a", "a - 1"),
+        ("'1' + a", "a + '1'"),
     ],
 )
 def test_others_are_not(one: str, two: str) -> None:
