@@ -236,12 +236,12 @@ class Site:
             yield emit.expression(self.module, node, text, weight, boost)
 
     def _with_itself(self, node: ast.AST, text: str) -> bool:
-        """Return whether `text` in place of `node` combines a value with itself: `x is x`, `x or x`, `x - x`."""
+        """Return whether `text` in place of `node` uses a value with itself: `x is x`, `x or x`, `x - x`, `x = x`."""
         operands: Sequence[ast.AST] = ()
         match self.module.parents.get(node):
             case ast.Compare(left=left, comparators=others):
                 operands = (left, *others)
-            case ast.BoolOp(values=operands):
+            case ast.BoolOp(values=operands) | ast.Assign(targets=operands):
                 pass
             case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, REPEATABLE):
                 operands = (left, right)

@@ -36,7 +36,7 @@ def main() -> None:
             continue
         for function in ast.walk(tree):
             if isinstance(function, Function):
-                for name, chosen, scope in reads(function):
+                for name, chosen, scope in reads(function, parameters_of(tree)):
                     right.update(["all", *chosen[name]])
                     for other in scope:
                         others.update(dict.fromkeys(["all", *chosen[other]], 1 / len(scope)))
@@ -46,7 +46,13 @@ def main() -> None:
         print(f"{key:20} {shares[0]:6.3f} {shares[1]:6.3f} {shares[0] / max(shares[1], 1e-3):6.2f}")
 
 
-def reads(function: ast.AST) -> Iterator[tuple[str, dict[str, list[str]], list[str]]]:
+def parameters_of(tree: ast.Module) -> dict[str, list[str]]:
+    """Return the names of the positional parameters of the functions of a module, without `self`."""
+    found = {node.name: [one.arg for one in node.args.args] for node in ast.walk(tree) if isinstance(node, Function)}
+    return {name: names[1:] if names[:1] in (["self"], ["cls"]) else names for name, names in found.items()}
+
+
+def reads(function: ast.AST, signatures: dict[str, list[str]]) -> Iterator[tuple[str, dict[str, list[str]], list[str]]]:
     """Yield a variable that is read, the properties of all in scope by name, and the names of the others."""
     parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
     parameters = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}  # type: ignore[attr-defined]
@@ -75,7 +81,31 @@ def reads(function: ast.AST) -> Iterator[tuple[str, dict[str, list[str]], list[s
                 found[name] += ["innermost loop"] if name in looped else []
                 found[name] += [_distance(stmt.lineno - max(lines))] if lines else []
                 found[name] += ["unbound"] if not lines and name not in parameters else []
+                found[name] += _purposes(node, name, parents, signatures)
             yield node.id, found, scope
+
+
+def _purposes(node: ast.AST, name: str, parents: dict[ast.AST, ast.AST], signatures: dict[str, list[str]]) -> list[str]:
+    """Return the kind of place that gives the value of `node` a name, and how `name` is like that name."""
+    match parents[node]:
+        case ast.keyword(arg=str(wanted)):
+            kind = "keyword"
+        case ast.Assign(targets=[ast.Name(id=wanted) | ast.Attribute(attr=wanted)]):
+            kind = "target"
+        case (
+            ast.For(target=ast.Name(id=one), iter=iterated) | ast.comprehension(target=ast.Name(id=one), iter=iterated)
+        ) if node is iterated:
+            kind, wanted = "loop", one + "s"
+        case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called), args=args) if node in args:
+            names = dict(zip(map(id, args), signatures.get(called, ()), strict=False))
+            kind, wanted = "parameter", names.get(id(node), "")
+            if not wanted:
+                return []
+        case _:
+            return []
+    parts, others = set(wanted.lower().strip("_").split("_")), set(name.lower().strip("_").split("_"))
+    like = "same" if parts == others else "shares a word" if parts & others else "unlike"
+    return [f"{kind}: any", f"{kind}: {like}"]
 
 
 def _distance(lines: int) -> str:

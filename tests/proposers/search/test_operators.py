@@ -290,8 +290,9 @@ def test_no_operation_is_made_that_does_nothing() -> None:
         (body("return x is y", head="def f(x, y, z):"), "return x is x"),
         (body("return x - y", head="def f(x, y, z):"), "return x - x"),
         (body("return x or y", head="def f(x, y, z):"), "return x or x"),
+        (body("x = y", head="def f(x, y, z):"), "x = x"),
     ],
-    ids=["comparison", "arithmetic", "boolean"],
+    ids=["comparison", "arithmetic", "boolean", "assignment"],
 )
 def test_no_value_is_compared_or_combined_with_itself(text: str, vain: str) -> None:
     """`NotImplemented` became `inc` in `not (inc is NotImplemented)`, which is always false."""
@@ -530,3 +531,30 @@ def test_a_condition_that_no_longer_depends_on_its_loop_is_unlikely() -> None:
     looped = body("for z, v in x:", "    if z > 1:", "        return y")
     boosts = weighted("variable", looped, 3, boost=True)
     assert boosts[looped.replace("if z", "if y")] < boosts[looped.replace("if z", "if v")]
+
+
+@pytest.mark.parametrize(
+    ("operator", "given", "best"),
+    [
+        ("variable", "g(stdin=out)", "g(stdin=stdin)"),
+        ("variable", "g(out)", "g(stdin)"),
+        ("variable", "self.stdin = out", "self.stdin = stdin"),
+        ("variable", "g(**out)", "g(**options)"),
+        ("variable", "return [line for line in out]", "return [line for line in lines]"),
+        ("attribute", "first_default = out.run(lines)", "first_default = out.get_default(lines)"),
+        ("function", "new_size = g(out)", "new_size = size_of(out)"),
+    ],
+)
+def test_the_name_that_a_value_gets_tells_which_value_it_is(operator: str, given: str, best: str) -> None:
+    """`default_value = param.handle(ctx)` in place of `param.get_default(ctx)`: too many edits came first."""
+    head = "def f(stdin, out, lines, other, **options):"
+    others = "\n\ndef g(stdin=None):\n    out.get_default(1), out.other(2)\n\ndef size_of(x):\n    return x\n"
+    text = body(given, head=head) + others
+    boosts = weighted(operator, text, 2, boost=True)
+    assert [changed for changed, boost in boosts.items() if boost > 0] == [text.replace(given, best)]
+
+
+def test_a_value_that_has_the_name_it_gets_is_replaced_last() -> None:
+    text = body("return g(size=size) + y", head="def f(size, y):")
+    boosts = weighted("variable", text, 2, boost=True)
+    assert boosts[text.replace("size=size", "size=y")] < boosts[text.replace("+ y", "+ size")] == 0.0
