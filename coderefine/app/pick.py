@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from coderefine.app.engine import Contents, open_views
 from coderefine.app.project import Project
 from coderefine.app.request import Destination
-from coderefine.core import Alternative, Ask, Offer, Patch
+from coderefine.core import PICKED, Alternative, Ask, Offer, Patch
 from coderefine.errors import JournalError, PublishError, UsageError
 from coderefine.git import Repository
 from coderefine.git.objects import merge_bytes
@@ -69,7 +69,7 @@ def offered(journal: Journal, choices: Sequence[Choice], number: int | None) -> 
     if chosen is None:
         raise UsageError(f"run {journal.run} offered {len(choices)} patches: pick 1 to {len(choices)}")
     why = f"picked among {len(chosen.offer.alternatives)} plausible patches of run {journal.run}"
-    return Given(chosen.alternative, "pick", why)
+    return Given(chosen.alternative, PICKED, why)
 
 
 def kept(journal: Journal, destination: Destination) -> Given:

@@ -38,7 +38,7 @@ from coderefine.core.outcomes import (
     Stop,
     Verdict,
 )
-from coderefine.core.patches import EMPTY, KEEPING, PLAUSIBLE, Alternative, Offer, Patch, Question
+from coderefine.core.patches import EMPTY, KEEPING, PICKED, PLAUSIBLE, Alternative, Offer, Patch, Question
 from coderefine.core.plugins import (
     Comparer,
     Critic,
@@ -58,6 +58,7 @@ __all__ = [
     "EVENTS",
     "FIX",
     "KEEPING",
+    "PICKED",
     "PLAUSIBLE",
     "PROVE",
     "Alternative",

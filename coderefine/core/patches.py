@@ -35,6 +35,8 @@ KEEPING = frozenset({"rewrite", "simplify"})
 """Origins of patches that must keep behaviour: see proposers/refactoring.py."""
 CONTEXT, LINES = 1, 14
 """Unchanged lines around a change, and lines of one diff, that are shown."""
+PICKED = "pick"
+"""The origin of a patch that the user chose among those that were offered."""
 PLAUSIBLE = "plausible, offered"
 """Beginning of the verdict on an attempt that passed every check and is not written."""
 

@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from coderefine.core.checks import Ask, Check, Coverage, Finding, Freedom
+from coderefine.core.checks import Ask, Check, Coverage, Finding, Freedom, Severity
 from coderefine.core.outcomes import Attempt, Cost, Outcome, Verdict
 from coderefine.core.patches import Offer, Patch
 from coderefine.core.views import View, Views
@@ -81,6 +81,14 @@ class Situation:
     def offered(self) -> frozenset[str]:
         """Return the failing tests with offers of plausible repairs."""
         return frozenset().union(*(offer.tests for offer in self.offers))
+
+    def chosen(self, critic: str) -> frozenset[tuple[str, str, int]] | None:
+        """Return path, rule and line of the findings of `critic` to repair; None if these are all that it has."""
+        every = [one for one in self.best.findings if one.critic == critic and one.severity is Severity.HARD]
+        found = [one for one in self.findings if one.critic == critic]
+        if len(found) >= len(every):
+            return None
+        return frozenset((one.path, one.rule, one.span.first) for one in found if one.span)
 
     def used_up(self, name: str) -> bool:
         """Return whether the tests are slow and the patches of the proposer `name` took MOST_RUNS runs of them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from coderefine.core import Attempt, Finding, Identity, Severity, Status, Verdict, identities
@@ -20,17 +20,18 @@ def publishable(
     flaky: frozenset[str] = frozenset(),
     scope: Sequence[str] = (".",),
     *,
+    tolerated: Collection[str] = (),
     protected_before: Mapping[str, str] = NOTHING,
     protected_after: Mapping[str, str] = NOTHING,
 ) -> Verdict:
     """Return the final verdict, with the first reason against publication.
 
-    `protected_*`: digests by path of the files that must not change, before and after the proof.
-    Tests in `flaky` count neither as fixed nor as broken, but they must still exist.
+    `tolerated`: gates whose new findings do not count. `protected_*`: digests by path of the files that must not
+    change, before and after the proof. Tests in `flaky` count neither as fixed nor as broken; they must still exist.
     """
     paths = sorted({*protected_before, *protected_after})
     touched = tuple(path for path in paths if protected_before.get(path) != protected_after.get(path))
-    against = next(_objections(candidate, baseline, flaky, touched), None)
+    against = next(_objections(candidate, baseline, flaky, touched, tolerated), None)
     if against:
         return Verdict(ok=False, reason=against)
     asked = (item for item in remarks(baseline) if item.severity is Severity.HARD and within(item.path, scope))
@@ -65,7 +66,11 @@ def _better_review(candidate: Attempt, baseline: Attempt) -> list[str]:
 
 
 def _objections(
-    candidate: Attempt, baseline: Attempt, flaky: frozenset[str], touched: tuple[str, ...]
+    candidate: Attempt,
+    baseline: Attempt,
+    flaky: frozenset[str],
+    touched: tuple[str, ...],
+    tolerated: Collection[str] = (),
 ) -> Iterator[str]:
     if not candidate.patch:
         yield "the patch is empty"
@@ -76,7 +81,7 @@ def _objections(
     if touched:
         yield f"protected files changed during the run: {listed(touched)}"
     yield from _worse_tests(candidate, baseline, flaky)
-    yield from _worse_findings(candidate, baseline)
+    yield from _worse_findings(candidate, baseline, tolerated)
 
 
 def _worse_tests(candidate: Attempt, baseline: Attempt, flaky: frozenset[str]) -> Iterator[str]:
@@ -111,12 +116,13 @@ def _dodged(was: Status, now: Status) -> bool:
     return was is Status.SKIPPED and now.bad
 
 
-def _worse_findings(candidate: Attempt, baseline: Attempt) -> Iterator[str]:
-    gates = {check.critic for check in baseline.checks if check.gate}
+def _worse_findings(candidate: Attempt, baseline: Attempt, tolerated: Collection[str]) -> Iterator[str]:
+    gates = {check.critic for check in baseline.checks if check.gate}.difference(tolerated)
     for critic, path, rule, symbol in sorted(identities(remarks(candidate)) - identities(remarks(baseline))):
         if critic in gates:
             yield f"new {critic} finding {rule} in {path}{f' ({symbol})' if symbol else ''}"
-    yield from _grown(candidate, baseline)
+    if COMPLEXITY not in tolerated:
+        yield from _grown(candidate, baseline)
     for _, path, rule, symbol in sorted(_outside_tests(candidate) - _outside_tests(baseline)):
         yield f"new {TESTS} finding {rule} in {symbol or path}"
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from coderefine import judge
 from coderefine.core import PLAUSIBLE, Alternative, Attempt, Evidence, Offer
 from coderefine.core.plurals import counted
-from coderefine.loop.state import State, failing
+from coderefine.loop.state import STYLE, State, failing
 from coderefine.loop.strength import LEAST, UNMEASURED
 
 LEAST_NOTICED = 0.34
@@ -97,6 +98,16 @@ def offer_whole(state: State, attempt: Attempt, why: str, *, shown: bool) -> Non
         changed = {path: data for path, data in files.items() if data != before.get(path)}
         whole.append(replace(other, patch=replace(other.patch, files=changed)))
     state.offers.append(replace(rivals, alternatives=tuple(whole), tests=repaired, why=why, before=before))
+
+
+def offer_despite_findings(state: State) -> None:
+    """Offer the best attempt if it repairs tests, and only new findings of STYLE keep it from publication."""
+    best = state.best
+    objection = state.may_publish(best)
+    if objection or not failing(state.baseline) - failing(best):
+        return
+    if judge.publishable(best, state.baseline, state.flaky, state.parts.scope, tolerated=STYLE):
+        offer_whole(state, best, objection.reason, shown=True)
 
 
 def standing(state: State, best: Attempt) -> tuple[Offer, ...]:

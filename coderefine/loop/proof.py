@@ -14,7 +14,7 @@ from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.fast_proof import WHOLE, ChosenTests, carry
 from coderefine.loop.flaky import broken_by_chance, renamed
-from coderefine.loop.offered import offer_whole, weak
+from coderefine.loop.offered import offer_despite_findings, offer_whole, weak
 from coderefine.loop.state import SEED, State, advice_on, tests
 from coderefine.loop.strength import Measured
 from coderefine.runner.suspect import KILLED
@@ -46,6 +46,7 @@ def prove(state: State) -> Attempt:
             state.evidence = replace(found, doubts=found.doubts or ((why,) if why else ()))
             return proved
         state.notify("verdict", proved.verdict.reason, done=attempt.number)
+    offer_despite_findings(state)
     return state.baseline
 
 
@@ -197,7 +198,13 @@ def _proved(state: State, attempt: Attempt) -> Attempt:
     after = state.examined.get(attempt.number, {})
     before = {path: _digest(_given(state, attempt, path)) for path in after}
     verdict = judge.publishable(
-        attempt, state.baseline, state.flaky, state.parts.scope, protected_before=before, protected_after=after
+        attempt,
+        state.baseline,
+        state.flaky,
+        state.parts.scope,
+        tolerated=state.tolerated(attempt),
+        protected_before=before,
+        protected_after=after,
     )
     verdict = verdict and state.judges_pass(attempt)
     return attempt if verdict else attempt.refused(verdict.reason)

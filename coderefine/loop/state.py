@@ -13,6 +13,7 @@ from coderefine import judge
 from coderefine.core import (
     FIX,
     KEEPING,
+    PICKED,
     PLAUSIBLE,
     Ask,
     Attempt,
@@ -39,6 +40,7 @@ from coderefine.core import (
     Verdict,
     View,
     Views,
+    unmatched,
 )
 from coderefine.judge.weakened_tests import Helpers, no_helpers
 from coderefine.loop.behaviour import Behaviour
@@ -57,6 +59,8 @@ MANY, MANY_FUNCTIONS = 20, 3
 """Number of findings, and of functions over radon's limit, above which a gate waits until no test fails. To judge that
 many patches takes many runs of the tests."""
 LINTERS = frozenset({"autofix", "rewrite"})
+STYLE = frozenset({"ruff", "radon"})
+"""Gates whose new findings do not mean that a patch does something wrong."""
 """Origins of patches that only fix lint and repair no test."""
 
 
@@ -270,9 +274,13 @@ class State:
 
     @property
     def wanted(self) -> tuple[Finding, ...]:
-        """Return the findings of the best attempt that are to be repaired."""
-        aside = self.aside
-        return tuple(finding for finding in self.left(self.best) if finding.critic not in aside)
+        """Return the findings of the best attempt that are to be repaired.
+
+        Of gates that were set aside these are the findings that it has caused.
+        """
+        aside, left = self.aside, self.left(self.best)
+        caused = tuple(unmatched(left, self.left(self.baseline)))
+        return tuple(finding for finding in left if finding.critic not in aside or finding in caused)
 
     @property
     def aside(self) -> frozenset[str]:
@@ -293,8 +301,14 @@ class State:
         return not self.left(attempt) and (not attempt.number or bool(self.may_publish(attempt)))
 
     def may_publish(self, attempt: Attempt) -> Verdict:
-        verdict = judge.publishable(attempt, self.baseline, self.flaky, self.parts.scope)
+        verdict = judge.publishable(
+            attempt, self.baseline, self.flaky, self.parts.scope, tolerated=self.tolerated(attempt)
+        )
         return verdict and self.judges_pass(attempt)
+
+    def tolerated(self, attempt: Attempt) -> frozenset[str]:
+        """Return the gates whose new findings do not keep `attempt` from publication: the user knew them."""
+        return STYLE if attempt.patch.origin == PICKED else frozenset()
 
     def judges_pass(self, attempt: Attempt) -> Verdict:
         """Refuse `attempt` if a test fails that the task names as its acceptance test."""

@@ -49,6 +49,8 @@ class Autofix:
         self._protection = Protection.of(place, config)
         self._refused: set[tuple[str, str, str]] = set()
         """Diagnostics whose fixes were refused individually; they are not proposed again on a better tree."""
+        self._chosen: frozenset[tuple[str, str, int]] | None = None
+        """Path, rule and line of the diagnostics to fix; None if these are all."""
         # A view and a run of ruff take as long as a few tests, and the diagnostics of a tree are needed several times.
         self._readings: dict[tuple[Tree, tuple[str, ...]], LintedFiles] = {}
         self._fixes: dict[tuple[Tree, tuple[str, ...], tuple[str, ...]], Files] = {}
@@ -65,6 +67,7 @@ class Autofix:
         """
         self._readings.clear()  # the user may have edited the files meanwhile
         self._fixes.clear()
+        self._chosen = situation.chosen("ruff")
         if self._wanted(situation) and not situation.used_up(self.name):
             self._leave_out(situation, views)
             yield from self._halved(situation, views, self._rules(situation, views), ())
@@ -189,13 +192,17 @@ class Autofix:
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> tuple[Files, list[Diagnostic]]:
         """Return the files that ruff's fixes change, and the fixed diagnostics."""
-        partly = {path for path, _, _ in self._refused}
         every = list(self._safe(situation, views))
+        partly = self._partly(every)
         remarks = [one for one in every if one.rule in rules and (not paths or one.path in paths)]
         touched = {remark.path for remark in remarks}
         chosen = rules if {one.rule for one in every}.difference(rules) else ()
         files = self._changed(situation, views, sorted(touched - partly), chosen)
         return {**files, **self._partly_fixed(situation, views, rules, touched & partly)}, remarks
+
+    def _partly(self, every: Sequence[Diagnostic]) -> set[str]:
+        """Return the files in which not all diagnostics of a rule are to be fixed."""
+        return {path for path, _, _ in self._refused} if self._chosen is None else {one.path for one in every}
 
     def _partly_fixed(self, situation: Situation, views: Views, rules: Sequence[str], paths: AbstractSet[str]) -> Files:
         """Return the files after fixing only the diagnostics in `paths` that were not refused.
@@ -235,8 +242,11 @@ class Autofix:
         return self._fixable(self._reading(situation, views))
 
     def _fixable(self, reading: LintedFiles) -> Iterator[Diagnostic]:
-        found = (one for one in reading.remarks if one.fix is not None and one.fix.safe)
+        found = (one for one in reading.remarks if one.fix is not None and one.fix.safe and self._is_chosen(one))
         return (remark for remark in found if _name(remark) not in self._refused)
+
+    def _is_chosen(self, remark: Diagnostic) -> bool:
+        return self._chosen is None or (remark.path, remark.rule, remark.first) in self._chosen
 
     def _reading(self, situation: Situation, views: Views) -> LintedFiles:
         """Read the wanted files of the best tree."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -248,20 +249,51 @@ def test_the_environment_is_configuration(repo: Path, name: str, value: str, cod
     assert (repo / "order.py").read_text() == ORDER
 
 
+UNTIDY = {f"part{number}.py": "import os\nimport sys\n" for number in range(12)}
+
+
 def test_many_findings_of_lint_stay_out_of_the_repair_of_a_test(tmp_path: Path) -> None:
     """Tests fail, and ruff has many findings: only the fault is repaired."""
-    untidy = {f"part{number}.py": "import os\nimport sys\n" for number in range(12)}
-    top = make_repo(tmp_path / "repo", {"order.py": ORDER, "test_order.py": TESTS, **untidy})
+    top = make_repo(tmp_path / "repo", {"order.py": ORDER, "test_order.py": TESTS, **UNTIDY})
     first = coderefine("fix", "--no-model", "--accept", "plausible", cwd=top)
     assert first.code == 1, first
     assert git(top, "diff", "--name-only").split() == ["order.py"]
     assert "these are many: 24 of ruff; `fix` tries them once no test fails" in first.out, first.out
 
 
+def test_a_lint_finding_that_the_repair_causes_is_repaired_with_it(tmp_path: Path) -> None:
+    """The right repair, `super(Box, self)`, was thrown away in a project with 229 findings: it made them 230."""
+    shape = "class Shape:\n    def __init__(self, size):\n        self.size = size\n\n\n"
+    ring = "class Ring(Shape):\n    def __init__(self, size):\n        super(Ring, self).__init__(size)\n\n\n"
+    box = ring.replace("Ring", "Box").replace("super(Box, self)", "super(self, Box)")
+    test = "from shape import Box, Ring\n\n\ndef test_box():\n    assert Box(3).size == Ring(3).size\n"
+    settings = {"ruff.toml": 'lint.select = ["F", "UP008"]\n', "shape.py": shape + ring + box, "test_shape.py": test}
+    top = make_repo(tmp_path / "repo", {**settings, **UNTIDY})
+    result = coderefine("fix", "--no-model", "--accept", "plausible", cwd=top)
+    assert (top / "shape.py").read_text() == shape + ring + box.replace("super(self, Box)", "super()"), result
+    assert git(top, "diff", "--name-only").split() == ["shape.py"]
+
+
+@pytest.mark.thorough
+def test_a_repair_with_a_lint_finding_that_cannot_be_repaired_is_offered(tmp_path: Path) -> None:
+    """It was not mentioned at all."""
+    many = "def many(number):\n    return number > 1\n"
+    test = "from many import many\n\n\ndef test_many():\n    assert many(3)\n    assert not many(2)\n"
+    settings = {"ruff.toml": 'lint.select = ["F", "PLR2004"]\n', "many.py": many, "test_many.py": test}
+    top = make_repo(tmp_path / "repo", {**settings, **UNTIDY})
+    result = coderefine("fix", "--no-model", "--accept", "plausible", cwd=top)
+    assert result.code == 1, result
+    assert (top / "many.py").read_text() == many
+    assert "plausible not written: new ruff finding PLR2004 in many.py (many)" in result.out, result
+    run = re.search(r"coderefine pick (\S+) N", result.out)
+    assert run, result
+    picked = coderefine("pick", run[1], "1", cwd=top)
+    assert (top / "many.py").read_text() == many.replace("> 1", "> 2"), picked
+
+
 @pytest.mark.thorough
 def test_many_findings_of_lint_are_repaired_once_no_test_fails(tmp_path: Path) -> None:
-    untidy = {f"part{number}.py": "import os\nimport sys\n" for number in range(12)}
-    top = make_repo(tmp_path / "repo", {"order.py": GREEN, "test_order.py": TESTS, **untidy})
+    top = make_repo(tmp_path / "repo", {"order.py": GREEN, "test_order.py": TESTS, **UNTIDY})
     result = coderefine("fix", *OFFLINE, cwd=top)
     assert result.code == 0, result
     assert len(git(top, "diff", "--name-only").split()) == 12
@@ -283,9 +315,8 @@ def test_four_complex_functions_do_not_delay_the_repair_of_a_test(tmp_path: Path
 @pytest.mark.thorough
 def test_many_lint_findings_of_a_configured_ruff_take_no_time_from_the_repair_of_a_test(tmp_path: Path) -> None:
     """A project with 434 findings and ruff settings spent all of its 600 s on ruff's fixes, and wrote nothing."""
-    untidy = {f"part{number}.py": "import os\nimport sys\n" for number in range(12)}
     settings = {"ruff.toml": "line-length = 100\n", "order.py": ORDER, "test_order.py": TESTS}
-    top = make_repo(tmp_path / "repo", {**settings, **untidy})
+    top = make_repo(tmp_path / "repo", {**settings, **UNTIDY})
     first = coderefine("fix", "--no-model", "--accept", "plausible", cwd=top)
     assert git(top, "diff", "--name-only").split() == ["order.py"], first
     assert "these are many: 24 of ruff" in first.out, first.out
@@ -293,8 +324,7 @@ def test_many_lint_findings_of_a_configured_ruff_take_no_time_from_the_repair_of
 
 @pytest.mark.thorough
 def test_many_lint_findings_are_repaired_with_the_test_if_the_gate_is_requested(tmp_path: Path) -> None:
-    untidy = {f"part{number}.py": "import os\nimport sys\n" for number in range(12)}
-    top = make_repo(tmp_path / "repo", {"order.py": ORDER, "test_order.py": TESTS, **untidy})
+    top = make_repo(tmp_path / "repo", {"order.py": ORDER, "test_order.py": TESTS, **UNTIDY})
     gates = ("--gate", "pytest", "--gate", "ruff")
     both = coderefine("fix", "--no-model", "--accept", "plausible", *gates, cwd=top)
     assert both.code == 0, both

@@ -73,8 +73,8 @@ class LintChanges:
         for path in dict.fromkeys(one.path for one in remarks):
             own = [one for one in remarks if one.path == path]
             if (file := self._parsed(view, path, own)) is not None:
-                drafts = list(filter(None, (self._draft(view, one, file) for one in own if not situation.late)))
-                yield from self._known_useful(view, file, drafts)
+                drafts = (self._draft(view, one, file) for one in _chosen(own, situation) if not situation.late)
+                yield from self._known_useful(view, file, list(filter(None, drafts)))
 
     def _known_useful(self, view: View, file: _File, drafts: Sequence[CodeChange]) -> Iterator[CodeChange]:
         """Yield the useful changes of `drafts` for one file, each text and draft checked once."""
@@ -186,6 +186,12 @@ class _File:
     code: Code
     counts: Counter[str]
     clean: bool
+
+
+def _chosen(remarks: list[Diagnostic], situation: Situation) -> list[Diagnostic]:
+    """Return the diagnostics that are to be repaired."""
+    chosen = situation.chosen("ruff")
+    return [one for one in remarks if chosen is None or (one.path, one.rule, one.first) in chosen]
 
 
 def _edits(rules: Mapping[str, Rewriting], file: _File, remark: Diagnostic) -> tuple[TextEdit, ...] | None:
