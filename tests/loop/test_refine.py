@@ -98,10 +98,11 @@ def test_a_repeated_patch_costs_no_test_run(shop: Path) -> None:
 
 
 def test_a_step_may_trip_lint_but_is_not_published_with_it(shop: Path) -> None:
-    """The right repair with an unused import is a better step, which ruff may then clean."""
+    """The right repair with an unused import is a better step, which ruff may then clean; else it is only offered."""
     kept = run(shop, Script([{"shop.py": UNTIDY}])).outcome
-    assert kept.attempts[1].verdict
+    assert kept.attempts[1].verdict.reason == "plausible, offered: new ruff finding F401 in shop.py"
     assert kept.best.number == 0, "published with a new finding"
+    assert [one.patch.files["shop.py"] for one in kept.offers[0].alternatives] == [UNTIDY.encode()]
 
 
 @pytest.mark.thorough
