@@ -328,7 +328,9 @@ def test_a_number_unlike_its_neighbours_becomes_like_them() -> None:
         (1001, ["assert 2 == 2.002"], {1000}),
         (3660, ["assert 7321 == 7200"], set()),
         (3660, ["assert True == 7200", "assert 0 == 7200", "assert 'a' == 1"], set()),
-        (6, ["assert 12 == 10"], set()),
+        (6, ["assert 12 == 10"], {5}),
+        (6, ["assert 12 == 8"], set()),
+        (2, ["assert 4 == 2"], set()),
     ],
 )
 def test_an_integer_changes_in_proportion_to_the_failing_value(

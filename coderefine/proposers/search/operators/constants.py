@@ -21,8 +21,8 @@ FACTOR = 4.0
 USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")
 
 
-LEAST_PROPORTIONAL, PROPORTION_BOOST = 20, 4.0
-"""Smallest integer that is changed in proportion to the failing value, and boost of the new one."""
+LEAST_BY_ONE, LEAST_PROPORTIONAL, PROPORTION_BOOST = 5, 20, 4.0
+"""Smallest integer that is changed in proportion to the failing value by one, and by more; and boost of the new one."""
 OFTEN, UNLIKE, UNLIKE_BOOST = 3, 10.0, 2.0
 """Factor and boost of a number that the statement contains OFTEN, in place of one that it contains once."""
 
@@ -67,12 +67,13 @@ def _other_numbers(site: Site, node: ast.AST, value: float, proportional: set[in
 def _in_proportion(site: Site, value: float) -> set[int]:
     """Return the integers to which an integer changes in the ratio of the expected to the actual value, or inversely.
 
-    Few large integers have any, unless they are the cause.
+    Few large integers have any, unless they are the cause; a small one counts where it changes by one.
     """
-    if not isinstance(value, int) or abs(value) < LEAST_PROPORTIONAL:
+    if not isinstance(value, int) or abs(value) < LEAST_BY_ONE:
         return set()
     scaled = (result for ratio in site.hints.ratios for result in (value * ratio, value / ratio))
-    return {round(result) for result in scaled if math.isclose(result, round(result), rel_tol=1e-9)}
+    found = {round(result) for result in scaled if math.isclose(result, round(result), rel_tol=1e-9)}
+    return {one for one in found if abs(value) >= LEAST_PROPORTIONAL or abs(one - value) == 1}
 
 
 def _fits(value: float, other: float, weight: float) -> bool:
