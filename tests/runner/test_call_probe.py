@@ -460,6 +460,21 @@ def test_calls_with_large_arguments_are_not_varied() -> None:
     assert all(len(call.args[0]) < 10 for call in found[:-1])
 
 
+def test_an_iterator_contradicts_the_annotation_of_another_type() -> None:
+    """`yield` in place of `return` was a plausible repair of a function that returns a bool."""
+
+    def even(number: int) -> bool:  # type: ignore[misc]
+        yield number % 2 == 0
+
+    def numbers(number: int) -> Iterator[int]:
+        yield number
+
+    for function, contradicts in ((even, True), (numbers, False)):
+        assert isinstance(function, FunctionType)
+        (code,) = answers([Call(function, [1], {}, recorded=True)], time.monotonic() + 60).codes
+        assert code.endswith("?") is contradicts
+
+
 def test_calls_of_hanging_tests_leave_time_for_those_of_passing_ones() -> None:
     """The calls of a hanging test used up the time of the unchanged program: repairs could not be compared."""
     entered = []

@@ -171,14 +171,17 @@ def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair])
     """Return the penalty for repairs that behave alike, in units of the score; 0 for none."""
     slips = crashes(group[0], behaviour)
     lucky = FIT if all(len(repairs[place].fixed) == 1 and fitted(repairs[place]) for place in group) else 0.0
-    return (SLIP + CRASH * slips if slips else 0.0) + EMPTY * removing(group, repairs) + lucky
+    return (SLIP + CRASH * slips if slips else 0.0) + EMPTY * (removing(group, repairs) > 0) + lucky
 
 
-def removing(group: Sequence[int], repairs: Sequence[Repair]) -> bool:
-    """Return whether one of several repairs that behave alike only removes behaviour and is NEAR the best one."""
+def removing(group: Sequence[int], repairs: Sequence[Repair]) -> float:
+    """Return how close one of several repairs that behave alike, which only removes behaviour, comes to the best one.
+
+    From 1 for equal scores down to 0 for a distance of NEAR, or if there is none.
+    """
     best = max(worth(repairs[place]) for place in group)
-    near = (repairs[place] for place in group if worth(repairs[place]) > best - NEAR)
-    return len(group) > 1 and any(map(_emptying, near))
+    scores = [worth(repairs[place]) for place in group if _emptying(repairs[place])]
+    return max(0.0, 1.0 - (best - max(scores)) / NEAR) if scores and len(group) > 1 else 0.0
 
 
 def fitted(repair: Repair) -> bool:

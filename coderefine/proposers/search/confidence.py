@@ -186,7 +186,7 @@ class Features:
     this group. `passing`: share of changed results among calls of passing tests and variants of these; `near`:
     among variants of calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`: share of
     calls that fail with the repair and did not before, minus the smallest such share of any rival, which the tests
-    require. `removes`: the first repair removes behaviour; `removed`: one in the group does. `unexplained`: a
+    require. `removes`: the first repair removes behaviour; `removed`: see `choice.removing`. `unexplained`: a
     failing test that no repair makes pass runs code of the repaired tests; `stuck`: the patched statement may
     explain it. `renames`: parameters have other names or another order than before. `tokens`: number of changed
     tokens. `seen`: whether behaviour could be observed. `named`: the error message contains the missing name, which
@@ -206,7 +206,7 @@ class Features:
     least: float = 0.0
     crashes: float = 0.0
     removes: bool = False
-    removed: bool = False
+    removed: float = 0.0
     unexplained: bool = False
     stuck: bool = False
     renames: bool = False
@@ -310,7 +310,7 @@ def vector(known: Features) -> dict[str, float]:
         "disturbs-more": max(0.0, known.passing - known.least),
         "crashes": min(1.0, OFTEN * known.crashes),
         "removes": float(known.removes),
-        "removed": float(known.removed),
+        "removed": known.removed,
         "unexplained": float(known.unexplained),
         "weak": float(weak),
         "rivalled": float(known.ways > 1 and _reaching(known) < DECISIVE and known.margin < LEAD),

@@ -387,11 +387,11 @@ def _answer(call: Call, describe: Optional[Describer], output: io.StringIO, pati
         _limit(patience, WAITING)
         try:
             value = call.function(*args, **kwargs)
+            contradicts = "" if fits(value, call.function) else CONTRADICTS
             items = list(itertools.islice(value, WIDTH)) if hasattr(value, "__next__") else None
             value = value if items is None else iter(items)
             lines = output.getvalue()[:MOST_SHOWN]
-            code = _code((value, *given(call.function, args, kwargs), *filter(None, [lines])))
-            code += "" if items is not None or fits(value, call.function) else CONTRADICTS
+            code = _code((value, *given(call.function, args, kwargs), *filter(None, [lines]))) + contradicts
         finally:
             _limit(0, 0)
         if describe is not None:
