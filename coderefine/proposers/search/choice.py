@@ -28,8 +28,9 @@ TEMPER = 1.25
 SLIP, CRASH = 1.5, 6.0
 """Penalty for calls that crash now and did not before: a constant, and a factor of the share of such calls."""
 FIT = 2.5
-"""Penalty of repairs of one test with a factor that follows from this very test."""
-FACTOR = re.compile(r" (?:\*|//?) \d+\)?$")
+"""Penalty of repairs of one test with a factor or a text that follows from this very test."""
+LITERAL = re.compile(r""" (?:\*|//?) \d+\)?$|["'][^"']*[^\W_][^"']*["']""")
+"""A factor, or a text with letters or digits, of an edit that follows from the difference of two values."""
 EMPTY, NEAR = 1.0, 5.0
 """Penalty of repairs that behave like one which only removes behaviour, and the distance of its score from the best one
 beyond which it does not count: of many tried edits, one that removes the right part passes by chance."""
@@ -185,12 +186,13 @@ def removing(group: Sequence[int], repairs: Sequence[Repair]) -> float:
 
 
 def fitted(repair: Repair) -> bool:
-    """Return whether the repair multiplies or divides by a number that follows from the failure itself."""
+    """Return whether a factor, or a text with letters or digits, in the repair follows from the failure itself."""
     scored = repair.proposed.scored
     text = scored.site.module.text
-    factors = ((FACTOR.search(part.text), text[part.start : part.end]) for part in scored.edit.parts)
     return scored.operator.name == "difference" and any(
-        factor and factor.group().rstrip(")") not in old for factor, old in factors
+        found.rstrip(")") not in text[part.start : part.end]
+        for part in scored.edit.parts
+        for found in LITERAL.findall(part.text)
     )
 
 

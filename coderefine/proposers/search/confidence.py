@@ -351,7 +351,7 @@ def doubts(group: Group) -> str:
             f"the tests notice {known.noticed} of {known.wrong} small wrong versions of it",
         ),
         (known.worth < FAR, "it was found late, among thousands of other edits"),
-        (known.fitted, "its number follows from the failing test itself"),
+        (known.fitted, "a number or text in it follows from the failing test itself"),
         (known.unmeasured, "there was no time to see whether the tests notice small wrong versions of it"),
         (known.examples < 0, "it contradicts an example in a docstring, or a return annotation"),
         (known.intent < 0, "its comparison contradicts the docstring"),

@@ -81,9 +81,14 @@ def _same(one: object, two: object) -> bool:
 
 
 def _on_text(actual: str, expected: str) -> dict[str, str]:
-    """Return results of operations on a text, with literals of up to MOST_ADDED characters that `expected` suggests."""
-    pairs = {(one, two) for one, two in zip(actual, expected, strict=False) if one != two}
-    pairs |= {(gone, "") for gone in {*actual} - {*expected}}
+    """Return results of operations on a text, with literals of up to MOST_ADDED characters that `expected` suggests.
+
+    Letters and digits are not replaced: that would be right for this one text only.
+    """
+    pairs = {(one, two) for one, two in zip(actual, expected, strict=False) if one != two and not two.isalnum()}
+    pairs = {
+        (one, two) for one, two in (*pairs, *((gone, "") for gone in {*actual} - {*expected})) if not one.isalnum()
+    }
     tried = {f"{{}}.replace({_quoted(one)}, {_quoted(two) or EMPTY})": actual.replace(one, two) for one, two in pairs}
     if actual in expected:
         before, _, behind = expected.partition(actual)

@@ -157,7 +157,16 @@ def test_a_factor_that_follows_from_a_single_test_passes_by_chance(tests: str, w
     assert [factor, other].index(choose([factor, other], {-1: BEFORE, 0: SAME, 1: OTHER}).repairs[0]) == wanted
 
 
-@pytest.mark.parametrize(("new", "wanted"), [("(n / 2) / 4", True), ("abs(n / 2)", False)], ids=["new", "there before"])
+@pytest.mark.parametrize(
+    ("new", "wanted"),
+    [
+        ("(n / 2) / 4", True),
+        ("abs(n / 2)", False),
+        ('(n / 2) + "s"', True),
+        ('(n / 2).replace("-", "_")', False),
+        ('(n / 2).join("-", "x9")', True),
+    ],
+)
 def test_a_factor_that_was_there_before_does_not_follow_from_the_failure(new: str, *, wanted: bool) -> None:
     module = Module.of("f.py", b"n / 2\n")
     site = SimpleNamespace(module=module)

@@ -35,6 +35,8 @@ def test_operations_that_explain_the_difference_are_found(message: str, wanted: 
     "message",
     [
         "assert 'x' == 'an answer of its own'",
+        "assert '09:06' == '09:00'",
+        "assert 'C' == 'B'",
         "assert 'x' == 'x and more than three characters'",
         "assert '' == '.'",
         "assert 'x' == ''",
