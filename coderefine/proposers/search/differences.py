@@ -81,21 +81,24 @@ def _same(one: object, two: object) -> bool:
 
 
 def _on_text(actual: str, expected: str) -> dict[str, str]:
-    """Return results of operations on a text, with literals of up to MOST_ADDED characters that `expected` suggests.
-
-    Letters and digits are not replaced: that would be right for this one text only.
-    """
-    pairs = {(one, two) for one, two in zip(actual, expected, strict=False) if one != two and not two.isalnum()}
-    pairs = {
-        (one, two) for one, two in (*pairs, *((gone, "") for gone in {*actual} - {*expected})) if not one.isalnum()
+    """Return results of operations on a text, with literals of up to MOST_ADDED characters that `expected` suggests."""
+    tried = {
+        f"{{}}.replace({_quoted(one)}, {_quoted(two) or EMPTY})": actual.replace(one, two)
+        for one, two in _exchanged(actual, expected)
     }
-    tried = {f"{{}}.replace({_quoted(one)}, {_quoted(two) or EMPTY})": actual.replace(one, two) for one, two in pairs}
     if actual in expected:
         before, _, behind = expected.partition(actual)
         tried[" + ".join(filter(None, (_quoted(before), "{}", _quoted(behind))))] = expected
     elif expected in actual:
         tried |= _without_ends(actual, *actual.split(expected, 1))
     return {shape: result for shape, result in tried.items() if _literals(shape) <= MOST_ADDED}
+
+
+def _exchanged(actual: str, expected: str) -> set[tuple[str, str]]:
+    """Return the characters to replace; not letters and digits, which would be right for this one text only."""
+    pairs = {pair for pair in zip(actual, expected, strict=False) if pair[0] != pair[1]}
+    pairs |= {(gone, "") for gone in {*actual} - {*expected}}
+    return {(one, two) for one, two in pairs if not one.isalnum() and not two.isalnum()}
 
 
 def _without_ends(actual: str, before: str, behind: str) -> dict[str, str]:
