@@ -155,6 +155,7 @@ BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
     (re.compile(r"changed size during iteration"), {"copy": 3.0, "wrap": 2.0}),
     (re.compile(r"<generator object|coroutine"), {"wrap": 1.5, "await": 3.0, "display": 1.0, "statement-kind": 1.0}),
     (re.compile(r"was never awaited"), {"await": 3.0}),
+    (re.compile(r"'coroutine' object"), {"await": 6.0}),
     (re.compile(r"does not match format"), {"format": 3.0}),
     (CLASS_WANTED, {"misspelt": 3.0}),
 )

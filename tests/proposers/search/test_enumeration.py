@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from coderefine.core import Case, Status
+from coderefine.core import Case, Failure, Status
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.enumeration import Enumeration, Proposed, Scored
 from coderefine.proposers.search.hints import Hints
@@ -65,6 +65,14 @@ def test_the_table_entry_that_the_failing_test_uses_is_suspicious(source: str, n
     assert [text[start:end] for start, end in replace(site, hints=hints).asked] == asked
     first = next(iter(Enumeration([replace(site, hints=hints)])))
     assert (text[first.scored.edit.parts[0].start :].startswith("10")) is bool(asked)
+
+
+def test_an_attribute_of_a_coroutine_asks_for_await() -> None:
+    """`values = fetch_all(...)` without `await`: `values.values()` became `store.values()`, which is wrong."""
+    failure = Failure("AttributeError: 'coroutine' object has no attribute 'values'", "AttributeError")
+    odds = Hints.of([Case("t.py::test", Status.FAILED, failure=failure)]).odds
+    assert max(odds, key=odds.__getitem__) == "await"
+    assert odds["await"] >= 2 * sorted(odds.values())[-2] > 0
 
 
 def test_a_large_function_costs_little_to_begin() -> None:
