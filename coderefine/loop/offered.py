@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coderefine import judge
 from coderefine.core import PLAUSIBLE, Alternative, Attempt, Evidence, Offer
 from coderefine.core.plurals import counted
 from coderefine.loop.state import STYLE, State, failing
@@ -104,9 +103,7 @@ def offer_despite_findings(state: State) -> None:
     """Offer the best attempt if it repairs tests, and only new findings of STYLE keep it from publication."""
     best = state.best
     objection = state.may_publish(best)
-    if objection or not failing(state.baseline) - failing(best):
-        return
-    if judge.publishable(best, state.baseline, state.flaky, state.parts.scope, tolerated=STYLE):
+    if not objection and failing(state.baseline) - failing(best) and state.may_publish(best, STYLE):
         offer_whole(state, best, objection.reason, shown=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
@@ -300,10 +300,10 @@ class State:
         """Return whether nothing is left to do; an attempt that may not be published is never clean."""
         return not self.left(attempt) and (not attempt.number or bool(self.may_publish(attempt)))
 
-    def may_publish(self, attempt: Attempt) -> Verdict:
-        verdict = judge.publishable(
-            attempt, self.baseline, self.flaky, self.parts.scope, tolerated=self.tolerated(attempt)
-        )
+    def may_publish(self, attempt: Attempt, tolerated: Collection[str] = ()) -> Verdict:
+        """Return the verdict on publishing `attempt`. `tolerated`: gates whose new findings do not count."""
+        tolerated = tolerated or self.tolerated(attempt)
+        verdict = judge.publishable(attempt, self.baseline, self.flaky, self.parts.scope, tolerated=tolerated)
         return verdict and self.judges_pass(attempt)
 
     def tolerated(self, attempt: Attempt) -> frozenset[str]:

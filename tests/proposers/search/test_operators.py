@@ -328,9 +328,7 @@ def test_a_number_unlike_its_neighbours_becomes_like_them() -> None:
         (1001, ["assert 2 == 2.002"], {1000}),
         (3660, ["assert 7321 == 7200"], set()),
         (3660, ["assert True == 7200", "assert 0 == 7200", "assert 'a' == 1"], set()),
-        (6, ["assert 12 == 10"], {5}),
-        (6, ["assert 12 == 8"], set()),
-        (2, ["assert 4 == 2"], set()),
+        (6, ["assert 12 == 10"], set()),
     ],
 )
 def test_an_integer_changes_in_proportion_to_the_failing_value(
@@ -339,6 +337,13 @@ def test_an_integer_changes_in_proportion_to_the_failing_value(
     text = f"def f(x):\n    return x * {unit}\n"
     boosts = weighted("number", text, 2, hints=Hints(ratios=ratios(messages)), boost=True)
     assert {made for made, boost in boosts.items() if boost} == {text.replace(str(unit), str(one)) for one in wanted}
+
+
+def test_of_two_proportional_integers_the_small_one_may_change_by_one() -> None:
+    """`24 * 8` became `21 * 8`, which is the same number as the right `24 * 7`."""
+    text = body("return x * 24 * 8")
+    boosts = weighted("number", text, 2, hints=Hints(ratios=ratios(["assert 8 == 7"])), boost=True)
+    assert {changed for changed, boost in boosts.items() if boost} == {text.replace("8", "7"), text.replace("24", "21")}
 
 
 @pytest.mark.parametrize(

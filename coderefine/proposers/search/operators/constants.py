@@ -22,7 +22,8 @@ USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")
 
 
 LEAST_BY_ONE, LEAST_PROPORTIONAL, PROPORTION_BOOST = 5, 20, 4.0
-"""Smallest integer that is changed in proportion to the failing value by one, and by more; and boost of the new one."""
+"""Smallest integer that is changed in proportion to the failing value: by one, beside a larger one for which this holds,
+and by more; and boost of the new one. `24 * 8` becomes `24 * 7` rather than `21 * 8`."""
 OFTEN, UNLIKE, UNLIKE_BOOST = 3, 10.0, 2.0
 """Factor and boost of a number that the statement contains OFTEN, in place of one that it contains once."""
 
@@ -31,10 +32,13 @@ def numbers(site: Site) -> Iterator[Edit]:
     """Change a number by one, its sign or its magnitude, or replace it by a number used nearby."""
     found = [(node, node.value) for node in site.exprs if isinstance(node, ast.Constant) and _is_number(node.value)]
     used = Counter(value for _, value in found)
+    least = (
+        LEAST_BY_ONE if any(_in_proportion(site, value, LEAST_PROPORTIONAL) for value in used) else LEAST_PROPORTIONAL
+    )
     for node, value in found:
         parent = site.module.parents.get(node)
         whole, signed = (parent, -value) if _minus(parent) else (node, value)
-        proportional = _in_proportion(site, signed)
+        proportional = _in_proportion(site, signed, least)
         for new, weight in _other_numbers(site, whole, signed, proportional):
             alone = used[value] == 1 and used[new] >= OFTEN
             boost = max(UNLIKE_BOOST * alone, PROPORTION_BOOST * (new in proportional))
@@ -64,12 +68,12 @@ def _other_numbers(site: Site, node: ast.AST, value: float, proportional: set[in
             yield shaped, weight
 
 
-def _in_proportion(site: Site, value: float) -> set[int]:
+def _in_proportion(site: Site, value: float, least: int) -> set[int]:
     """Return the integers to which an integer changes in the ratio of the expected to the actual value, or inversely.
 
-    Few large integers have any, unless they are the cause; a small one counts where it changes by one.
+    Few large integers have any, unless they are the cause; a smaller one, from `least`, only where it changes by one.
     """
-    if not isinstance(value, int) or abs(value) < LEAST_BY_ONE:
+    if not isinstance(value, int) or abs(value) < least:
         return set()
     scaled = (result for ratio in site.hints.ratios for result in (value * ratio, value / ratio))
     found = {round(result) for result in scaled if math.isclose(result, round(result), rel_tol=1e-9)}
