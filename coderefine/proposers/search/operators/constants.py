@@ -7,7 +7,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TypeGuard
 
@@ -22,27 +22,31 @@ USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")
 
 
 LEAST_BY_ONE, LEAST_PROPORTIONAL, PROPORTION_BOOST = 5, 20, 4.0
-"""Smallest integer that is changed in proportion to the failing value: by one, beside a larger one for which this holds,
-and by more; and boost of the new one. `24 * 8` becomes `24 * 7` rather than `21 * 8`."""
+"""Smallest integer that is changed in proportion to the failing value: by one, beside a larger one for which this
+holds, and by more; and boost of the new one. `24 * 8` becomes `24 * 7` rather than `21 * 8`."""
 OFTEN, UNLIKE, UNLIKE_BOOST = 3, 10.0, 2.0
 """Factor and boost of a number that the statement contains OFTEN, in place of one that it contains once."""
 
 
 def numbers(site: Site) -> Iterator[Edit]:
     """Change a number by one, its sign or its magnitude, or replace it by a number used nearby."""
-    found = [(node, node.value) for node in site.exprs if isinstance(node, ast.Constant) and _is_number(node.value)]
+    constants = (node for node in site.exprs if isinstance(node, ast.Constant) and _is_number(node.value))
+    found = [_with_sign(site, node) for node in constants]
     used = Counter(value for _, value in found)
-    least = (
-        LEAST_BY_ONE if any(_in_proportion(site, value, LEAST_PROPORTIONAL) for value in used) else LEAST_PROPORTIONAL
-    )
+    proportions = _proportions(site, used)
     for node, value in found:
-        parent = site.module.parents.get(node)
-        whole, signed = (parent, -value) if _minus(parent) else (node, value)
-        proportional = _in_proportion(site, signed, least)
-        for new, weight in _other_numbers(site, whole, signed, proportional):
+        proportional = proportions.get(value, set())
+        for new, weight in _other_numbers(site, node, value, proportional):
             alone = used[value] == 1 and used[new] >= OFTEN
             boost = max(UNLIKE_BOOST * alone, PROPORTION_BOOST * (new in proportional))
-            yield from site.swap(whole, repr(new), weight * (UNLIKE if alone else 1.0), boost)
+            yield from site.swap(node, repr(new), weight * (UNLIKE if alone else 1.0), boost)
+
+
+def _with_sign(site: Site, node: ast.Constant) -> tuple[ast.expr, float]:
+    """Return a number, with its sign if it has one, as a node and as a value."""
+    parent, value = site.module.parents.get(node), node.value
+    assert _is_number(value)
+    return (parent, -value) if _minus(parent) else (node, value)
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -68,16 +72,22 @@ def _other_numbers(site: Site, node: ast.AST, value: float, proportional: set[in
             yield shaped, weight
 
 
-def _in_proportion(site: Site, value: float, least: int) -> set[int]:
-    """Return the integers to which an integer changes in the ratio of the expected to the actual value, or inversely.
+def _proportions(site: Site, values: Iterable[float]) -> dict[float, set[int]]:
+    """Return the integers to which a value changes in the ratio of the expected to the actual value, or inversely.
 
-    Few large integers have any, unless they are the cause; a smaller one, from `least`, only where it changes by one.
+    Few large integers have any, unless they are the cause; a small one counts only beside such an integer.
     """
-    if not isinstance(value, int) or abs(value) < least:
-        return set()
-    scaled = (result for ratio in site.hints.ratios for result in (value * ratio, value / ratio))
-    found = {round(result) for result in scaled if math.isclose(result, round(result), rel_tol=1e-9)}
-    return {one for one in found if abs(value) >= LEAST_PROPORTIONAL or abs(one - value) == 1}
+    found: dict[float, set[int]] = {value: _scaled(site, value) for value in values if isinstance(value, int)}
+    large = any(scaled for value, scaled in found.items() if abs(value) >= LEAST_PROPORTIONAL)
+    return found if large else {}
+
+
+def _scaled(site: Site, value: int) -> set[int]:
+    results = (result for ratio in site.hints.ratios for result in (value * ratio, value / ratio))
+    whole = {round(result) for result in results if math.isclose(result, round(result), rel_tol=1e-9)}
+    if abs(value) >= LEAST_PROPORTIONAL:
+        return whole
+    return whole & {value - 1, value + 1} if abs(value) >= LEAST_BY_ONE else set()
 
 
 def _fits(value: float, other: float, weight: float) -> bool:
