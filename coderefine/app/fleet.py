@@ -251,17 +251,17 @@ class Fleet:
         with report.open("wb") as out, errors.open("wb") as err:
             code = self._ended((sys.executable, "-c", PROGRAM, *self._words(result)), top, out.fileno(), err.fileno())
         complaint, last = _complaint(errors.read_text("utf-8", "replace"))
+        # A run that was interrupted early has no report, or one that does not name it, and is resumed.
+        run = [result.run, *sorted(set(names()) - set(earlier))][-1]
         try:
             found = json.loads(report.read_bytes())
         except ValueError:
             detail = complaint or last or f"exit {code}, and no report"
-            # A run that was interrupted early has no report, and is resumed.
-            run = [result.run, *sorted(set(names()) - set(earlier))][-1]
             usd = result.usd if run else 0.0  # a run that was refused at once has spent nothing
             return replace(result, status=FAILED, detail=masked(detail), code=code or 3, usd=usd, run=run)
         usd = found.get("cost", {}).get("usd", 0.0)
         status, detail = read_report(found, code, complaint)
-        result = replace(result, code=code, status=status, detail=masked(detail), run=found.get("run") or "")
+        result = replace(result, code=code, status=status, detail=masked(detail), run=found.get("run") or run)
         return self._kept(replace(result, usd=result.usd if usd is None else usd), top, found.get("diff") or "")
 
     def _words(self, result: FleetResult) -> list[str]:
