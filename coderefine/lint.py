@@ -9,7 +9,7 @@ import re
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +64,11 @@ class Diagnostic:
     last: int
     column: int
     fix: Fix | None = None
+
+
+def among(remarks: Iterable[Diagnostic], chosen: Collection[tuple[str, str, int]] | None) -> list[Diagnostic]:
+    """Return the diagnostics whose path, rule and line are in `chosen` (None: all), see `Situation.chosen`."""
+    return [one for one in remarks if chosen is None or (one.path, one.rule, one.first) in chosen]
 
 
 @dataclass(frozen=True, slots=True)

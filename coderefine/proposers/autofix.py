@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from coderefine import judge
 from coderefine.core import Cost, Patch, Proposals, Situation, Views
-from coderefine.lint import Diagnostic, Fix, Linter, TextEdit, apart, apply
+from coderefine.lint import Diagnostic, Fix, Linter, TextEdit, among, apart, apply
 from coderefine.source import decode
 
 if TYPE_CHECKING:
@@ -242,11 +242,8 @@ class Autofix:
         return self._fixable(self._reading(situation, views))
 
     def _fixable(self, reading: LintedFiles) -> Iterator[Diagnostic]:
-        found = (one for one in reading.remarks if one.fix is not None and one.fix.safe and self._is_chosen(one))
+        found = (one for one in among(reading.remarks, self._chosen) if one.fix is not None and one.fix.safe)
         return (remark for remark in found if _name(remark) not in self._refused)
-
-    def _is_chosen(self, remark: Diagnostic) -> bool:
-        return self._chosen is None or (remark.path, remark.rule, remark.first) in self._chosen
 
     def _reading(self, situation: Situation, views: Views) -> LintedFiles:
         """Read the wanted files of the best tree."""

@@ -46,9 +46,9 @@ class PoolState:
     least: float = LEAST
     """CPU seconds every child may use."""
     judging: float = 0.0
-    """Seconds of all runs of candidates, and..."""
+    """Seconds of all runs of candidates, over all plans, because a search has many short ones."""
     retried: float = 0.0
-    """... CPU seconds that were allowed for longer runs of those that hung."""
+    """CPU seconds that were allowed for longer runs of candidates that hung, over all plans, too."""
     never_hot: str = ""
     """Why no candidate can be judged by the hot server; "" if they can."""
 

@@ -26,7 +26,7 @@ def allows_longer(plan: Plan, cost: float, retried: float, seconds: float) -> bo
     """Return whether a second, longer run of `cost` CPU seconds is allowed after others that took `retried`.
 
     The first one always is; further ones only while all together take at most the share `Plan.retry` of `seconds`,
-    the time of all servers, in this plan and earlier ones: a search consists of many short plans.
+    the time of all servers.
     """
     return retried + cost <= plan.retry * seconds or (not retried and plan.retry > 0)
 

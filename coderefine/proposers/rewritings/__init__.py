@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from coderefine.core import Listen, Situation, View
-from coderefine.lint import Diagnostic, Linter, TextEdit, apart, apply, settings
+from coderefine.lint import Diagnostic, Linter, TextEdit, among, apart, apply, settings
 from coderefine.proposers.refactoring import CodeChange, Guard
 from coderefine.proposers.rewritings import long_lines
 from coderefine.runner.file_edits import alike_lines
@@ -73,7 +73,9 @@ class LintChanges:
         for path in dict.fromkeys(one.path for one in remarks):
             own = [one for one in remarks if one.path == path]
             if (file := self._parsed(view, path, own)) is not None:
-                drafts = (self._draft(view, one, file) for one in _chosen(own, situation) if not situation.late)
+                drafts = (
+                    self._draft(view, one, file) for one in among(own, situation.chosen("ruff")) if not situation.late
+                )
                 yield from self._known_useful(view, file, list(filter(None, drafts)))
 
     def _known_useful(self, view: View, file: _File, drafts: Sequence[CodeChange]) -> Iterator[CodeChange]:
@@ -186,12 +188,6 @@ class _File:
     code: Code
     counts: Counter[str]
     clean: bool
-
-
-def _chosen(remarks: list[Diagnostic], situation: Situation) -> list[Diagnostic]:
-    """Return the diagnostics that are to be repaired."""
-    chosen = situation.chosen("ruff")
-    return [one for one in remarks if chosen is None or (one.path, one.rule, one.first) in chosen]
 
 
 def _edits(rules: Mapping[str, Rewriting], file: _File, remark: Diagnostic) -> tuple[TextEdit, ...] | None:

@@ -239,6 +239,11 @@ class FunctionContext:
         return self.parameters[0] if self.parameters[:1] in (("self",), ("cls",)) else ""
 
 
+def parameter_names(arguments: ast.arguments) -> list[str]:
+    """Return the names of the parameters that a caller passes, so without `self` and `cls`."""
+    return [argument.arg for argument in all_arguments(arguments) if argument.arg not in ("self", "cls")]
+
+
 def all_arguments(arguments: ast.arguments) -> Iterable[ast.arg]:
     yield from (*arguments.posonlyargs, *arguments.args)
     if arguments.vararg:

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
-from coderefine.proposers.search.ingredients import all_arguments
+from coderefine.proposers.search.ingredients import parameter_names
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
 from coderefine.proposers.search.value_kinds import dotted, fits
@@ -126,7 +126,7 @@ def _elements(site: Site) -> list[str]:
 
 
 def _from_signature(site: Site, node: ast.Call, arguments: ast.arguments) -> dict[str, float]:
-    names = [argument.arg for argument in all_arguments(arguments) if argument.arg not in ("self", "cls")]
+    names = parameter_names(arguments)
     found: dict[str, float] = {}
     known = set(site.paths) | {path.split(".", 1)[1] for path in site.paths if "." in path}
     for name in names[len(node.args) :]:
@@ -172,7 +172,7 @@ def argument_value(site: Site) -> Iterator[Edit]:
         if isinstance(node, ast.Call):
             name = dotted(node.func).rsplit(".", 1)[-1]
             for arguments in site.world.signatures.get(name, []):
-                names = [argument.arg for argument in all_arguments(arguments) if argument.arg not in ("self", "cls")]
+                names = parameter_names(arguments)
                 yield from _of_parameters(site, node, names)
                 yield from _renamed(site, node, names)
             yield from _of_keywords(site, node)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from coderefine.proposers.search.ingredients import BUILTINS, all_arguments
+from coderefine.proposers.search.ingredients import BUILTINS, parameter_names
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function
 from coderefine.proposers.search.value_kinds import dotted, fits
@@ -129,9 +129,9 @@ DOTTED = 0.25
 """Factor of an attribute in place of a variable: there are many."""
 OF_VARIABLES, OF_CALLS = (-1.0, 0.3, 2.5), (0.0, 1.5, 2.5)
 """Log odds of a variable, and of a called function, whose name has no word, a word, or all words of the name that its
-value gets: of a parameter, a keyword, or the target of an assignment. Three quarters of the variables in such places
-have all words, of the others in scope one in 250 (tests/bench/repair/variables.py); of methods 5 % (others on the same
-object: 0.3 %), and 13 % some words (2 %)."""
+value gets: of a parameter, a keyword, or the target of an assignment. Of the variables in such places 71 % have all
+words, of the others in scope 3 % (tests/bench/repair/variables.py); of called methods 5 % (others on the same object:
+0.3 %), and 13 % some words (2 %)."""
 VERBS = frozenset(("get", "set", "is", "has", "to", "make", ""))
 """Words of names that do not tell what the value is."""
 
@@ -178,7 +178,7 @@ def _wanted(site: Site, node: ast.AST) -> str:
 def _parameter(site: Site, call: ast.Call, argument: ast.AST) -> str:
     """Return the name of the parameter that gets the positional `argument`; "" if it is unknown."""
     for arguments in site.world.signatures.get(last_name(call.func), ())[:1]:
-        names = [one.arg for one in all_arguments(arguments) if one.arg not in ("self", "cls")]
+        names = parameter_names(arguments)
         return next((name for one, name in zip(call.args, names, strict=False) if one is argument), "")
     return ""
 
