@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from coderefine.core import Ask, Attempt, Critic, Patch
+from coderefine.core import Ask, Attempt, Critic, Patch, without_parameters
 from coderefine.errors import CriticError
 from coderefine.loop.critique import critique
-from coderefine.loop.flaky import ladder
+from coderefine.loop.flaky import functions_kept, ladder
 from coderefine.loop.state import State
 
 MOST = 20
@@ -35,13 +35,18 @@ def confined(state: State, ask: Ask, run: Callable[[Ask], Attempt]) -> Attempt:
 
 
 def _missed(state: State, attempt: Attempt, ask: Ask) -> Sequence[str]:
-    """Return the requested tests that passed at the baseline and now fail; if collection failed, any that passed."""
+    """Return the requested tests that passed at the baseline and now fail; if collection failed, any that passed.
+
+    A test that is missing, while others of its function have new names, is not: names may contain the time.
+    """
     before, now = state.baseline.cases, attempt.cases
     fine = _fine(state, ask.files)
     if any(case.status.bad and name not in before for name, case in now.items()):
         return fine[:MOST]
     asked = before if ask.tests is None else frozenset(ask.tests)
-    return [name for name in fine if name in asked and (name not in now or now[name].status.bad)]
+    kept = functions_kept(state.baseline, attempt)
+    missing = {name for name in asked if name not in now and without_parameters(name) not in kept}
+    return [name for name in fine if name in missing or (name in asked and name in now and now[name].status.bad)]
 
 
 def _fine(state: State, files: Sequence[str] | None = None) -> Sequence[str]:

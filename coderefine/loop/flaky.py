@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from coderefine import proc
-from coderefine.core import Ask, Check, Coverage, Critic, Freedom, Needs, Patch, Views, without_parameters
+from coderefine.core import Ask, Attempt, Check, Coverage, Critic, Freedom, Needs, Patch, Views, without_parameters
 from coderefine.errors import CriticError
 from coderefine.loop.critique import critique
 from coderefine.runner.cold import is_hung
@@ -137,6 +137,12 @@ def _odd(baseline: Check, check: Check, names: Sequence[str]) -> bool:
         return True
     both = ((baseline.cases[name].failure, check.cases[name].failure) for name in names)
     return any(before and after and before.exception != after.exception for before, after in both)
+
+
+def functions_kept(before: Attempt, now: Attempt) -> frozenset[str]:
+    """Return the test functions that have as many tests `now` as `before`: only the names of these may differ."""
+    counts, after = (Counter(map(without_parameters, one.cases)) for one in (before, now))
+    return frozenset(name for name, count in counts.items() if after[name] >= count)
 
 
 def renamed(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, kept: frozenset[str]) -> frozenset[str]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter
 from dataclasses import replace
 
 from coderefine import judge
-from coderefine.core import Ask, Attempt, Check, Evidence, Mutation, Patch, View, without_parameters
+from coderefine.core import Ask, Attempt, Check, Evidence, Mutation, Patch, View
 from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.fast_proof import WHOLE, ChosenTests, carry
-from coderefine.loop.flaky import broken_by_chance, renamed
+from coderefine.loop.flaky import broken_by_chance, functions_kept, renamed
 from coderefine.loop.offered import offer_despite_findings, offer_whole, weak
 from coderefine.loop.state import SEED, State, advice_on, tests
 from coderefine.loop.strength import Measured
@@ -244,8 +243,7 @@ def excuse(state: State, attempt: Attempt, ask: Ask) -> None:
         return
     critic = state.test_runner()
     if gone := judge.gone(attempt, state.baseline):
-        before, now = (Counter(map(without_parameters, one.cases)) for one in (state.baseline, attempt))
-        kept = frozenset(name for name, count in before.items() if now[name] >= count)
+        kept = functions_kept(state.baseline, attempt)
         found = renamed(state.parts.views, critic, gone, replace(ask, coverage=False), kept)
         checks = (replace(one, renamed=one.renamed | found) if one is suite else one for one in state.baseline.checks)
         state.attempts[0] = replace(state.baseline, checks=tuple(checks))

@@ -51,6 +51,11 @@ class ColdPool:
     _near: tuple[str, ...] = ()
 
     @property
+    def costly(self) -> Mapping[str, float]:
+        """No tests: `observe` limits those that a candidate has to pass."""
+        return {}
+
+    @property
     def tests(self) -> tuple[str, ...]:
         """Return the ids of the tests that ran at the baseline."""
         return tuple(name for name in self.baseline() if "::" in name)

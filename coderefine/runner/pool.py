@@ -183,6 +183,17 @@ class Pool:
         return self._state.fit((*self.tests, *self.broken))
 
     @property
+    def costly(self) -> Mapping[str, float]:
+        """Seconds of the slow tests that every candidate has to pass, because it is unknown what they reach.
+
+        For example, they start a program.
+        """
+        unsure = {self.tests[place] for packed in self._packs for place in packed["unsure"]}
+        known = self._reach.entered.keys() - unsure
+        seconds = ((name, self._state.seconds.get(name, 0.0)) for name in self.fit if name not in known)
+        return {name: spent for name, spent in seconds if spent > SLOW}
+
+    @property
     def least(self) -> float:
         """CPU seconds that every candidate may use at least; `judge` raises it after one that took longer."""
         return self._state.least

@@ -8,6 +8,7 @@ import random
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
 from typing import Any, Optional, TypeVar
@@ -597,3 +598,74 @@ def test_calls_of_a_hanging_test_are_compared_as_it_makes_them_with_a_repair(tmp
     assert found.codes[1] == found.codes[2] != found.codes[3]
     assert found.changed(1, "f") == (1, 1)
     assert found.changed(1, "F")[0] == 0, "what does not end has no result that could be kept"
+
+
+RECORDED = {
+    "m.py": """
+import os
+import time
+
+def edited(x):
+    return x + 1
+
+def waiting(x):
+    time.sleep(0.12)
+    return x
+
+def quick(x):
+    return 2 * x
+"""
+    + "".join(f"\ndef other{number}(x):\n    return x\n" for number in range(6)),
+    "test_m.py": """
+import os
+import sys
+import m
+
+def test_edited():
+    assert m.edited(1) == 2
+
+def test_quick():
+    assert m.quick(2) == 4
+
+def test_many():
+    for one in [m.other0, m.other1, m.other2, m.other3, m.other4, m.other5]:
+        for x in range(8):
+            assert one(x) == x
+
+def test_chosen_before_the_record_was_full():
+    pass
+
+def test_that_cannot_be_recorded():
+    if sys.getprofile():
+        os._exit(3)
+""",
+}
+WAITS = "\ndef test_waiting():\n    for x in range(8):\n        assert m.waiting(x) == x\n"
+
+
+@contextmanager
+def opened(folder: Path, files: dict[str, str]) -> Iterator[Pool]:
+    top = make_repo(folder / "p", files)
+    config, place = Config(), locate([top], top)
+    with open_views(place) as views, open_pool(views, place, interpreter(place, config, os.environ), config) as pool:
+        pool.baseline()
+        yield pool
+
+
+@pytest.mark.parametrize("enters", [False, True], ids=["does not enter the edited function", "enters it"])
+def test_recording_ends_with_the_last_test_of_which_a_call_would_be_recorded(tmp_path: Path, *, enters: bool) -> None:
+    """It took two seconds of every search, most of them for tests that could add nothing."""
+    tests = RECORDED["test_m.py"].replace("if sys", "m.edited(0)\n    if sys") if enters else RECORDED["test_m.py"]
+    with opened(tmp_path, {**RECORDED, "test_m.py": tests}) as pool:
+        candidate = Candidate(1, {"m.py": RECORDED["m.py"].replace("x + 1", "x + 2").encode()})
+        assert bool(pool.probe([candidate], pool.tests, 5.0).codes) is not enters
+
+
+def test_calls_of_a_function_that_waits_are_left_out(tmp_path: Path) -> None:
+    """tabulate: a helper that starts the program took eight seconds of a comparison."""
+    tests = RECORDED["test_m.py"].partition("def test_many")[0] + WAITS
+    with opened(tmp_path, {**RECORDED, "test_m.py": tests}) as pool:
+        candidate = Candidate(1, {"m.py": RECORDED["m.py"].replace("x + 1", "x + 2").encode()})
+        found = pool.probe([candidate], pool.tests, 5.0)
+        assert found.changed(1, "pP") == (found.changed(1, "pP")[1] // 2, found.changed(1, "pP")[1])
+        assert not any("waiting" in call for call in pool.answers(pool.tests, 5.0))

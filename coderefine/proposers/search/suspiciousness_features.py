@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import TypeGuard
 
 from coderefine.core import Case, Frame, function_name
 from coderefine.proposers.search.differences import compared
@@ -73,6 +74,8 @@ RAISE, GUARD = 0.7, 0.5
 """Weights of a `raise` statement that raised, and of the conditions around it, which are more likely at fault."""
 MADE = 0.4
 """Weight of statements of the same function that bind the values which a raising statement reads."""
+STORED = 1.0
+"""Weight of the statements that store an attribute which the statement that raised reads, shared among them."""
 UNREACHED, FEW_UNREACHED = 0.7, 3
 """Share of the highest suspicion for what decided that an awaited exception or warning did not come; less if more than
 FEW_UNREACHED could have."""
@@ -192,6 +195,22 @@ def makers(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
             if stmt is not None:
                 guards = [up for up, _ in _guards(module, stmt)] if isinstance(stmt, ast.Raise | ast.Assert) else []
                 yield from _binding(module, [stmt, *guards], known, MADE)
+                yield from _storing([stmt, *guards], known)
+
+
+def _storing(readers: Sequence[ast.stmt], known: AbstractSet[ast.stmt]) -> Weighted:
+    """Yield weights of the statements, in any function, that store an attribute which one of `readers` reads."""
+    read = {node.attr for stmt in readers for node in own_nodes(stmt) if _is_attribute(node, ast.Load)}
+    stores = [
+        stmt
+        for stmt in known - set(readers)
+        if any(_is_attribute(node, ast.Store) and last_name(node) in read for node in own_nodes(stmt))
+    ]
+    yield from ((stmt, STORED / len(stores)) for stmt in stores)
+
+
+def _is_attribute(node: ast.AST, context: type[ast.expr_context]) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, context)
 
 
 def _binding(module: Module, readers: list[ast.stmt], known: set[ast.stmt], weight: float) -> Weighted:

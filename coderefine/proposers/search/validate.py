@@ -45,6 +45,11 @@ MOST_LEFT = 3
 factor of the tests that it repairs: they may have another fault, or fail because of a dependency's version."""
 MOST_EVERY = 300
 """Maximum number of tests that run first on a candidate if a failing test fails only after others."""
+ENOUGH = 20
+"""Number of repairs of all failing tests after which there is no additional time: these tests tell little apart."""
+LATER, PORTION, LATEST, MOST_LATE = 0.5, 0.5, 6.0, 8
+"""Costly tests (see `Pool.costly`) that together take more than LATER seconds run only at the end of a search, on the
+MOST_LATE best repairs, in portions of PORTION seconds, and for LATEST seconds."""
 MOST_SEEDS, MOST_RIVALS = 40, 8
 """Maximum number of confirmed partial repairs kept for combining, and of rivals for the same tests for comparing."""
 
@@ -143,6 +148,15 @@ class Trial:
         """Failing tests that pass on the unchanged tree where only these tests run."""
         self._dependent = False
         """Whether there are such tests: they fail because of state that other tests leave."""
+        costly = {name: seconds for name, seconds in pool.costly.items() if name not in failing}
+        self._late = costly if sum(costly.values()) > LATER else {}
+        """Seconds of the passing tests that run at the end only."""
+        self._then = (
+            tuple(name for name in (*pool.tests, *pool.broken) if name not in self._late) if self._late else None
+        )
+        """The tests to pass during the search; None for all."""
+        self._passed_late: list[Repair] = []
+        """The repairs with which the late tests passed."""
         self._every = tuple(pool.tests[:MOST_EVERY])
         """In this case the tests that run first on candidates: all, in one process, as in a cold run."""
         self._deferred: deque[Candidate] = deque()
@@ -167,9 +181,30 @@ class Trial:
         return len(self.repairs) > known
 
     def run(self, proposals: Iterator[Proposed]) -> None:
-        """Judge `proposals` until the extra time after the first repair is over, or time or proposals run out."""
+        """Judge `proposals` until the extra time after the first repair is over, or time or proposals run out.
+
+        Then run the tests that were left out on the best repairs, and go on if none is left.
+        """
+        self._judge(proposals)
+        while self._late and self.repairs and self._drop_wrong() and not self.repairs:
+            self._judge(proposals)
+
+    def _drop_wrong(self) -> bool:
+        """Run the late tests on the best repairs, and drop those with which one fails; return whether there are any."""
+        best = sorted(self.repairs, key=lambda repair: -repair.proposed.scored.score)[:MOST_LATE]
+        new = [repair for repair in best if repair not in self._passed_late]
+        wrong = failing_late(self.pool, new, self._late, min(LATEST, self.clock.left))
+        self._passed_late += [repair for repair in new if repair not in wrong]
+        self.repairs = [repair for repair in self.repairs if repair not in wrong]
+        self._failed.update(repair.proposed.key for repair in wrong)
+        self._explained = frozenset().union(*(repair.fixed for repair in self.repairs))
+        return bool(wrong)
+
+    def _judge(self, proposals: Iterator[Proposed]) -> None:
+        """Judge `proposals`, see `run`."""
         several = len(self._failing) > 1
-        plan = Plan(first=self._failing[:MOST_FIRST], keep_going=several, fastest=self._fastest, many=True)
+        first = self._failing[:MOST_FIRST]
+        plan = Plan(first, then=self._then, keep_going=several, fastest=self._fastest, many=True)
         more = True
         while more and not self._over():
             feed = _Feed(self, proposals)
@@ -186,6 +221,8 @@ class Trial:
         if not self.repairs:
             return False
         since = self.clock.spent - self._since
+        if sum(repair.whole for repair in self.repairs) >= ENOUGH:
+            return since > LEAST_GRACE
         left = {without_parameters(name) for name in self._failing if name not in self._explained}
         faults = min(MOST_FAULTS, len(left))
         if self.judged - self._before < (faults * UNEXPLAINED or 1) * self._least:
@@ -278,7 +315,7 @@ class Trial:
             self._seed(repair)
             return
         fixed = repair.fixed
-        plan = Plan(first=tuple(sorted(fixed)), then=None, known=frozenset(self._failing) - fixed)
+        plan = Plan(first=tuple(sorted(fixed)), then=self._then, known=frozenset(self._failing) - fixed)
         for judged in self.pool.judge([Candidate(0, repair.files)], plan):
             if judged.plausible:
                 passed = frozenset(name for name in self._failing if judged.statuses.get(name) is Status.PASSED)
@@ -355,7 +392,7 @@ class Trial:
         if files is None or one.fixed <= two.fixed or two.fixed <= one.fixed:
             return
         both = one.fixed | two.fixed
-        plan = Plan(first=tuple(sorted(both)), known=frozenset(self._failing) - both)
+        plan = Plan(first=tuple(sorted(both)), then=self._then, known=frozenset(self._failing) - both)
         for judged in self.pool.judge([Candidate(0, files)], plan):
             if not judged.plausible:
                 continue
@@ -373,6 +410,31 @@ class Trial:
                         parts=(one.fixed, two.fixed),
                     )
                 )
+
+
+def failing_late(pool: AnyPool, repairs: Sequence[Repair], tests: Mapping[str, float], left: float) -> list[Repair]:
+    """Return those of `repairs` with which one of `tests` fails, as far as they can be run in the seconds `left`.
+
+    `tests`: their durations. They run in portions, so that all workers have some, also if there is only one repair.
+    """
+    until = time.monotonic() + left
+    portions: list[list[str]] = [[]]
+    for name in tests:
+        if sum(tests[other] for other in portions[-1]) >= PORTION:
+            portions.append([])
+        portions[-1].append(name)
+    wrong: list[Repair] = []
+    sent: list[Repair] = []
+
+    def candidates() -> Iterator[Candidate]:
+        for repair, portion in itertools.product(repairs, portions):
+            if repair not in wrong and time.monotonic() < until:
+                sent.append(repair)
+                yield Candidate(len(sent) - 1, repair.files, first=tuple(portion))
+
+    for judged in pool.judge(candidates(), Plan(then=(), known=pool.unfit, ends=until + PORTION)):
+        wrong += [] if judged.plausible else [sent[judged.candidate.number]]
+    return wrong
 
 
 def passing(

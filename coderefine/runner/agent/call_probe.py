@@ -20,7 +20,19 @@ import sys
 import time
 import types
 import typing
-from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, Optional, Tuple, TypeVar
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
 from .short_repr import Describer
 from .value_variants import at_limits, variants
@@ -42,6 +54,9 @@ NEAR = 320
 """Maximum number of variants, which differ from a recorded call in one argument."""
 PATIENCE, WAITING = 0.03, 0.3
 """Maximum CPU seconds and wall seconds of one call: on a busy machine, wall time depends on other processes."""
+WAITED = 0.5
+"""Wall seconds, without CPU seconds, that the calls of one function may take: more calls, for example of a function
+that starts a process, would take the time of the others."""
 MOST_HUNG, IMPATIENCE = 3, 0.006
 """After this many calls of a function that did not end, the CPU seconds of each further call of it."""
 EXAMPLE = "d"
@@ -102,20 +117,20 @@ class CallRecorder:
         from_test: Callable[[str], bool],
         failing: Callable[[], bool] = lambda: False,
         *,
-        edited: "FrozenSet[int]" = frozenset(),
+        edited: "Iterable[types.CodeType]" = (),
         most: int = CALLS,
         seconds: float = math.inf,
     ) -> None:
         """Create a recorder. `find` returns the function of a code object; `from_test`: whether a file is a test file.
 
-        `failing` returns whether a failing test is running. `edited`: ids of the code objects of edited functions,
-        since hashing a code object takes longer than most calls. `most`: calls of edited functions that are recorded.
-        `seconds`: CPU time for copying arguments.
+        `failing` returns whether a failing test is running. `edited`: the code objects of edited functions. `most`:
+        calls of edited functions that are recorded. `seconds`: CPU time for copying arguments.
         """
         self._find = find
         self._from_test = from_test
         self._failing = failing
-        self._edited = edited
+        self._edited = {id(code): code for code in edited}
+        """By id, since hashing a code object takes longer than most calls."""
         self._most = {True: most, False: CALLS}
         self._left = seconds
         self._frames: List[types.FrameType] = []
@@ -131,6 +146,14 @@ class CallRecorder:
         sys.setprofile(None)
         self._frames.clear()
 
+    def wants(self, entered: "Iterable[types.CodeType]", *, failing: bool) -> bool:
+        """Return whether calls of a test may be recorded that enters the edited functions with the code `entered`."""
+        if self._left <= 0:
+            return False
+        return not self._full(edited=False, failing=failing) or any(
+            not self._enough(code, edited=True, failing=failing) for code in entered
+        )
+
     def _traced_call(self, frame: types.FrameType, event: str, _: object) -> None:
         code = frame.f_code
         if event != "call" or frame.f_back is None or code.co_flags & COROUTINE:
@@ -138,7 +161,10 @@ class CallRecorder:
         edited = id(code) in self._edited
         if not (edited or self._from_test(frame.f_back.f_code.co_filename)):
             return
-        if self._enough(code, edited=edited) or self._again(frame) or (function := self._find(code)) is None:
+        if self._enough(code, edited=edited, failing=self._failing()) or self._again(frame):
+            return
+        function = self._find(code)
+        if function is None:
             return
         sys.setprofile(None)
         try:
@@ -146,11 +172,14 @@ class CallRecorder:
         finally:
             sys.setprofile(self._traced_call)
 
-    def _enough(self, code: types.CodeType, *, edited: bool) -> bool:
-        """Return whether enough calls of `code` are recorded; half of the total is kept for calls by passing tests."""
-        failing = self._failing()
+    def _full(self, *, edited: bool, failing: bool) -> bool:
+        """Return whether enough calls are recorded in all; half of them are kept for calls by passing tests."""
         most = self._most[edited]
-        if self._kept[edited] >= (most // 2 if failing else most) or self._left <= 0:
+        return self._kept[edited] >= (most // 2 if failing else most)
+
+    def _enough(self, code: types.CodeType, *, edited: bool, failing: bool) -> bool:
+        """Return whether enough calls of `code` are recorded."""
+        if self._full(edited=edited, failing=failing) or self._left <= 0:
             return True
         if self._slow.get(code, 0) >= MOST_SLOW:
             return True
@@ -286,10 +315,14 @@ class _TooLongError(BaseException):
 
 
 class Answers(NamedTuple):
-    """The results of a list of calls: a short code for each call that ran and, if requested, a readable text."""
+    """The results of a list of calls: a short code for each call that ran and, if requested, a readable text.
+
+    `waiting`: indices of the calls of functions that wait, see WAITED; only for the unchanged program.
+    """
 
     codes: List[str]
     texts: List[str]
+    waiting: Sequence[int] = ()
 
 
 def answers(
@@ -299,11 +332,13 @@ def answers(
 
     Calls that are left at `until` (monotonic seconds), or after `seconds` of CPU time, have none. `unchanged`: this is
     the program without a repair. As soon as one call of a function does not end there, its further calls by failing
-    tests, and variants of these, are taken not to end either: the time is left for those of passing tests.
+    tests, and variants of these, are taken not to end either: the time is left for those of passing tests. The calls of
+    functions that wait (see WAITED) are found there, too.
     """
     cpu = time.process_time() + seconds
     found = Answers([], [])
     hung: "Dict[Callable[..., Any], int]" = collections.Counter()
+    waited: "Dict[Callable[..., Any], float]" = collections.defaultdict(float)
     describer = Describer() if describe else None
     before = {number: signal.signal(number, _ring) for number in (signal.SIGPROF, signal.SIGALRM)}
     try:
@@ -311,15 +346,21 @@ def answers(
             for call in calls:
                 if time.monotonic() > until or time.process_time() > cpu:
                     break
-                patience = _patience(call, hung[call.function], unchanged=unchanged)
+                waits = unchanged and waited[call.function] > WAITED
+                patience = 0.0 if waits else _patience(call, hung[call.function], unchanged=unchanged)
+                began = time.monotonic() - time.process_time()
                 code, text = _answer(call, describer, printed, patience)
-                hung[call.function] += code == TIMEOUT
+                if code == TIMEOUT:
+                    hung[call.function] += 1
+                else:
+                    waited[call.function] += time.monotonic() - time.process_time() - began
                 found.codes.append(code)
                 found.texts.append(text)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return found
+    waiting = [at for at, call in enumerate(calls) if unchanged and waited[call.function] > WAITED]
+    return found._replace(waiting=waiting)
 
 
 def _patience(call: Call, hung: int, *, unchanged: bool) -> float:
@@ -327,6 +368,11 @@ def _patience(call: Call, hung: int, *, unchanged: bool) -> float:
     if unchanged and hung and call.failing:
         return 0.0
     return PATIENCE if hung < MOST_HUNG else IMPATIENCE
+
+
+def without(places: Sequence[int], values: "Sequence[T]") -> "List[T]":
+    """Return `values` without those at the indices `places`."""
+    return [value for at, value in enumerate(values) if at not in places]
 
 
 def comparable(found: Dict[str, Answers], again: str) -> Dict[str, Answers]:

@@ -303,8 +303,8 @@ class HotServer:
             files = {self._tree.full(path): data for path, data in decoded(message["other"]).items()}
             return json.dumps(version_comparison.compared(recorded, files, message["seconds"])).encode("ascii")
         labelled = call_probe.near(recorded, message.get("near", call_probe.NEAR), seconds)
+        labelled, answers = self._answered(labelled, edits, message["seconds"])
         calls = [call for _, call in labelled]
-        answers = self._answered(calls, edits, message["seconds"])
         reply = {"?": [label for label, _ in labelled], "^": call_probe.kinds(calls, answers)}
         reply.update({number: row.codes for number, row in answers.items()})
         self._add_examples(reply, {number: edits.get(number, CodeEdit()) for number in answers}, message["seconds"])
@@ -320,7 +320,7 @@ class HotServer:
         repaired = [(edits[number], tests) for number, tests in message.get("repaired", ()) if number in edits]
         targets = [target for edit in edits.values() for target in edit.targets]
         known = {id(code): function for function, code in targets}
-        edited = {id(function.__code__) for function, _ in (*targets, *self._watched(message))}
+        edited = {function.__code__ for function, _ in (*targets, *self._watched(message))}
 
         def running(code: types.CodeType) -> Optional[types.FunctionType]:
             return known.get(id(code)) or self._functions.running(code)
@@ -329,15 +329,21 @@ class HotServer:
             running,
             lambda path: path in self._rewritten,
             lambda: self._board.running in failing,
-            edited=frozenset((*edited, *known)),
+            edited=(*edited, *(code for _, code in targets)),
             most=message.get("most", call_probe.CALLS),
             seconds=seconds,
         )
+
+        def wanted(test: int) -> bool:
+            reached = self._reach.get(test)
+            entered = (code for code in edited if reached is None or key(code) in reached)
+            return recorder.wants(entered, failing=test in failing)
+
         recorder.start()
         for edit, tests in repaired:
             with edit.made():
                 self._run.run_within(tests, self._board, 2 * seconds)
-        self._run.run_within(message["tests"], self._board, 2 * seconds)
+        self._run.run_within(message["tests"], self._board, 2 * seconds, wanted)
         recorder.stop()
         return recorder.calls
 
@@ -420,9 +426,12 @@ class HotServer:
             for module in version_comparison.modules(self._tree.full(path))
         }
 
-    def _answered(self, calls: List[Call], edits: "Dict[str, CodeEdit]", seconds: float) -> Dict[str, Answers]:
+    def _answered(
+        self, labelled: "List[Tuple[str, Call]]", edits: "Dict[str, CodeEdit]", seconds: float
+    ) -> "Tuple[List[Tuple[str, Call]], Dict[str, Answers]]":
         """Return the results of the program (twice: "" and AGAIN) and of every candidate, each in its own process.
 
+        Return the calls, too: those of `labelled`, without calls of functions that wait.
         Side effects of calls, in a cache or a counter, thus do not affect the others. Crashed ones are left out.
         `seconds`: CPU time for all together, so that a busy machine does not change which calls are compared.
         """
@@ -433,7 +442,15 @@ class HotServer:
             share = max(0.0, seconds) / left
             end = time.monotonic() + max(0.0, until - time.monotonic()) / left
 
-            def work(tell: child.Tell, edit: "CodeEdit" = edit, share: float = share, end: float = end) -> None:
+            calls = [call for _, call in labelled]
+
+            def work(
+                tell: child.Tell,
+                edit: "CodeEdit" = edit,
+                calls: List[Call] = calls,
+                share: float = share,
+                end: float = end,
+            ) -> None:
                 edit.make()
                 unchanged = not edit.targets
                 answers = call_probe.answers(calls, end, seconds=share, describe=True, unchanged=unchanged)
@@ -442,8 +459,12 @@ class HotServer:
             ended = child.fork(work, self._limits._replace(cpu=share + 1.0))
             seconds -= min(ended.cpu, share)
             if ended.ok:
-                found[number] = Answers(*json.loads(ended.extra))
-        return call_probe.comparable(found, AGAIN)
+                found[number] = row = Answers(*json.loads(ended.extra))
+                if not number:
+                    labelled = call_probe.without(row.waiting, labelled)
+                    codes, texts = (call_probe.without(row.waiting, part) for part in (row.codes, row.texts))
+                    found[number] = Answers(codes, texts)
+        return labelled, call_probe.comparable(found, AGAIN)
 
     def _learn(self, packed: Message) -> None:
         """Store which functions each test entered; tests whose record is unreliable are left out."""

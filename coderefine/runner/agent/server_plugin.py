@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import sys
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import pytest
 
@@ -100,10 +100,16 @@ class ServerPlugin:
                 break
         return fine
 
-    def run_within(self, numbers: Sequence[int], board: Board, seconds: float) -> bool:
-        """Run the items `numbers` as `run` does, for `seconds` of CPU time; return whether they were enough for all."""
+    def run_within(
+        self, numbers: Sequence[int], board: Board, seconds: float, wanted: Callable[[int], bool] = lambda _: True
+    ) -> bool:
+        """Run the items `numbers` as `run` does, for `seconds` of CPU time; return whether they were enough for all.
+
+        `wanted`: whether an item is still to be run. It is asked before the item that precedes it runs, because pytest
+        ends fixtures that the next item does not use.
+        """
         over = self._timed(seconds)
-        for number, item, following in self._items(numbers):
+        for number, item, following in self._items(filter(wanted, numbers)):
             board.begin(number)
             board.note(number, self._protocol(item, following))
             if over:
@@ -138,10 +144,14 @@ class ServerPlugin:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         return done
 
-    def _items(self, numbers: Sequence[int]) -> Iterator[Tuple[int, Any, Any]]:
+    def _items(self, numbers: Iterable[int]) -> Iterator[Tuple[int, Any, Any]]:
         """Yield each of `numbers` with its item and the item after it."""
-        items = [self.items[number] for number in numbers]
-        return zip(numbers, items, [*items[1:], None])  # noqa: B905 - Python 3.9
+        left = iter(numbers)
+        number = next(left, None)
+        while number is not None:
+            following = next(left, None)
+            yield number, self.items[number], None if following is None else self.items[following]
+            number = following
 
     def _timed(self, seconds: float) -> List[int]:
         """End the running test after `seconds` of CPU time; return a list that is not empty from then on."""
