@@ -47,9 +47,9 @@ MOST_EVERY = 300
 """Maximum number of tests that run first on a candidate if a failing test fails only after others."""
 ENOUGH = 20
 """Number of repairs of all failing tests after which there is no additional time: these tests tell little apart."""
-LATER, PORTION, LATEST, MOST_LATE = 0.5, 0.5, 6.0, 8
+LATER, PORTION, LATEST = 0.5, 0.5, 10.0
 """Costly tests (see `Pool.costly`) that together take more than LATER seconds run only at the end of a search, on the
-MOST_LATE best repairs, in portions of PORTION seconds, and for LATEST seconds."""
+repairs found, best first, for LATEST seconds; in portions of PORTION seconds, so that all workers have some."""
 MOST_SEEDS, MOST_RIVALS = 40, 8
 """Maximum number of confirmed partial repairs kept for combining, and of rivals for the same tests for comparing."""
 
@@ -148,15 +148,13 @@ class Trial:
         """Failing tests that pass on the unchanged tree where only these tests run."""
         self._dependent = False
         """Whether there are such tests: they fail because of state that other tests leave."""
-        costly = {name: seconds for name, seconds in pool.costly.items() if name not in failing}
-        self._late = costly if sum(costly.values()) > LATER else {}
-        """Seconds of the passing tests that run at the end only."""
-        self._then = (
-            tuple(name for name in (*pool.tests, *pool.broken) if name not in self._late) if self._late else None
-        )
+        self._late = late_tests(pool, self._failing)
+        """Portions of the passing tests that run at the end only."""
+        late = frozenset(itertools.chain.from_iterable(self._late))
+        self._then = tuple(name for name in (*pool.tests, *pool.broken) if name not in late) if late else None
         """The tests to pass during the search; None for all."""
-        self._passed_late: list[Repair] = []
-        """The repairs with which the late tests passed."""
+        self._passed = set[tuple[int, tuple[str, ...]]]()
+        """Repairs, by their id, with the portions of `_late` that passed."""
         self._every = tuple(pool.tests[:MOST_EVERY])
         """In this case the tests that run first on candidates: all, in one process, as in a cold run."""
         self._deferred: deque[Candidate] = deque()
@@ -190,13 +188,30 @@ class Trial:
             self._judge(proposals)
 
     def _drop_wrong(self) -> bool:
-        """Run the late tests on the best repairs, and drop those with which one fails; return whether there are any."""
-        best = sorted(self.repairs, key=lambda repair: -repair.proposed.scored.score)[:MOST_LATE]
-        new = [repair for repair in best if repair not in self._passed_late]
-        wrong = failing_late(self.pool, new, self._late, min(LATEST, self.clock.left))
-        self._passed_late += [repair for repair in new if repair not in wrong]
-        self.repairs = [repair for repair in self.repairs if repair not in wrong]
-        self._failed.update(repair.proposed.key for repair in wrong)
+        """Run the late tests on the repairs, best first, as far as there is time; drop those with which one fails.
+
+        Return whether there are such repairs.
+        """
+        until = time.monotonic() + min(LATEST, self.clock.left)
+        best = sorted(self.repairs, key=lambda repair: -repair.proposed.scored.score)
+        # All repairs run the first portion before any runs the second: most wrong ones fail in it, and the final proof
+        # runs all tests on the best one anyway.
+        every = [(repair, part) for part in self._late for repair in best if (id(repair), part) not in self._passed]
+        wrong = set[int]()
+
+        def candidates() -> Iterator[Candidate]:
+            for number, (repair, part) in enumerate(every):
+                if id(repair) not in wrong and time.monotonic() < until:
+                    yield Candidate(number, repair.files, first=part)
+
+        for judged in self.pool.judge(candidates(), Plan(then=(), known=self.pool.unfit, ends=until + PORTION)):
+            repair, part = every[judged.candidate.number]
+            if judged.plausible:
+                self._passed.add((id(repair), part))
+            else:
+                wrong.add(id(repair))
+                self._failed.add(repair.proposed.key)
+        self.repairs = [repair for repair in self.repairs if id(repair) not in wrong]
         self._explained = frozenset().union(*(repair.fixed for repair in self.repairs))
         return bool(wrong)
 
@@ -412,29 +427,15 @@ class Trial:
                 )
 
 
-def failing_late(pool: AnyPool, repairs: Sequence[Repair], tests: Mapping[str, float], left: float) -> list[Repair]:
-    """Return those of `repairs` with which one of `tests` fails, as far as they can be run in the seconds `left`.
-
-    `tests`: their durations. They run in portions, so that all workers have some, also if there is only one repair.
-    """
-    until = time.monotonic() + left
+def late_tests(pool: AnyPool, failing: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the costly tests, in portions, without the `failing` ones; [] if they take up to LATER seconds."""
+    costly = {name: seconds for name, seconds in pool.costly.items() if name not in failing}
     portions: list[list[str]] = [[]]
-    for name in tests:
-        if sum(tests[other] for other in portions[-1]) >= PORTION:
+    for name in costly:
+        if sum(costly[other] for other in portions[-1]) >= PORTION:
             portions.append([])
         portions[-1].append(name)
-    wrong: list[Repair] = []
-    sent: list[Repair] = []
-
-    def candidates() -> Iterator[Candidate]:
-        for repair, portion in itertools.product(repairs, portions):
-            if repair not in wrong and time.monotonic() < until:
-                sent.append(repair)
-                yield Candidate(len(sent) - 1, repair.files, first=tuple(portion))
-
-    for judged in pool.judge(candidates(), Plan(then=(), known=pool.unfit, ends=until + PORTION)):
-        wrong += [] if judged.plausible else [sent[judged.candidate.number]]
-    return wrong
+    return [tuple(portion) for portion in portions] if sum(costly.values()) > LATER else []
 
 
 def passing(

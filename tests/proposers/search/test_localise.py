@@ -75,6 +75,29 @@ def test_traceback_outweighs_a_tie(module: Module) -> None:
     assert list(found.seen.values()) == [{"x": "'text'"}]
 
 
+STORED = """\
+class Client:
+    def __init__(self, make, options):
+        self.name = "x"
+        self.make = options
+        self.size = 1
+
+    def new(self):
+        return self.make()
+"""
+
+
+def test_a_statement_that_stores_the_attribute_which_raised_elsewhere() -> None:
+    """oauthlib: the failure was 120 lines below, in another method."""
+    module = Module.of("m.py", STORED.encode())
+    assert module is not None
+    raised = Frame("m.py", 8, "new", {})
+    covered = {"bad": lines(3, 4, 5, 8), **{f"good{number}": lines(3, 4, 5) for number in range(9)}}
+    found = suspects({"m.py": module}, covered, [case("bad", raised, exception="TypeError")], {})
+    shares = {stmt.lineno: share for stmt, share in found.weights.items()}
+    assert shares[4] > shares[3] == shares[5]
+
+
 def test_the_function_that_the_test_names(module: Module) -> None:
     coverage = {"test_other": lines(4, 6, 10)}
     found = suspects({"m.py": module}, coverage, [case("test_other")], {})

@@ -289,6 +289,29 @@ PROGRAM = {
 }
 
 
+LIMIT = {
+    **PROGRAM,
+    "pkg/calc.py": "def scaled(n):\n    if n > 10:\n        return n * 2\n    return n\n",
+    "pkg/__main__.py": "import sys\nimport time\n\nfrom pkg.calc import scaled\n\ntime.sleep(0.15)\n"
+    "print(scaled(int(sys.argv[1])))\n",
+    "test_limit.py": "from pkg.calc import scaled\n\n\ndef test_limit():\n    assert scaled(10) == 20\n"
+    + "".join(f"\n\ndef test_{n}():\n    assert scaled({n}) == {n}\n" for n in range(5)),
+    "test_program.py": PROGRAM["test_program.py"].partition("def test_total")[0]
+    + "".join(f"def test_{n}():\n    assert run('{n}') == '{n}\\n'\n\n\n" for n in range(5, 10)),
+}
+
+
+def test_repairs_that_break_slow_tests_of_a_program_are_dropped_at_the_end_of_the_search(tmp_path: Path) -> None:
+    """tabulate: these tests ran on every partial repair, which took most of the search."""
+    with begun(tmp_path, LIMIT, 300.0) as it:
+        patch = next(it.search.propose(it.situation, it.views))
+        best = sorted(it.search.chosen.repairs, key=lambda repair: -repair.proposed.scored.score)[:8]
+    for text in [patch.files["pkg/calc.py"] or b"", *(repair.files["pkg/calc.py"] for repair in best)]:
+        names: dict[str, Callable[[int], int]] = {}
+        exec(text, names)
+        assert [names["scaled"](n) for n in range(5, 10)] == [5, 6, 7, 8, 9], text
+
+
 @pytest.mark.thorough
 def test_a_repair_beside_one_that_was_only_offered_is_not_sure(tmp_path: Path) -> None:
     """The second search did not know the test whose repair was offered, and a lucky edit was written."""
