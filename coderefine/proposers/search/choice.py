@@ -119,8 +119,8 @@ def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
 
     Repairs that remove behaviour are last; then by the number of changed tokens other than parentheses, where two
     expressions that change places are one change, of no token; a limit moved by one first, because it changes the
-    fewest cases; operators before names before constants; then the shorter result (`a != b` rather than `not a == b`);
-    then by score.
+    fewest cases, and a `not` taken away; operators before names before constants; then the shorter result (`a != b`
+    rather than `not a == b`); then by score.
     """
     parts = repair.proposed.scored.edit.parts
     text = repair.proposed.scored.site.module.text
@@ -130,7 +130,7 @@ def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
     changed = sum(max(len(old), len(new)) for old, new in steps)
     longer = sum(len(new) - len(old) for old, new in steps)
     kind = max([OPERATOR, *(_kind(token) for old, new in steps for token in (*old, *new))])
-    wide = len(steps) != 1 or not _moves_limit(*steps[0])
+    wide = steps != [(["not"], [])] and (len(steps) != 1 or not _moves_limit(*steps[0]))
     return _emptying(repair), changed, wide, kind, longer, -worth(repair)
 
 

@@ -99,6 +99,19 @@ def test_two_expressions_that_change_places_are_one_change(one: str, two: str, r
     assert choose(repairs, {-1: BEFORE, 0: SAME, 1: SAME}).repairs[0] is repairs[0]
 
 
+def test_without_not_is_plainer_than_two_expressions_that_change_places() -> None:
+    """marshmallow: `key in "."` was written, with a new lint finding, for `"." in key`."""
+    parts = [
+        Replacement(at := LINE.index(old), at + len(old), new) for old, new in (("size", "limit"), ("limit", "size"))
+    ]
+    denied = Edit((Replacement(LINE.index("not "), LINE.index("size"), ""),))
+    repairs = [
+        Repair(Proposed(Scored(score, edit, PLAIN, cast(Site, Place())), ""), frozenset("t"), whole=True, at=0.0)
+        for score, edit in ((-4.0, Edit(tuple(parts))), (-4.5, denied))
+    ]
+    assert choose(repairs, {-1: BEFORE, 0: SAME, 1: SAME}).repairs[0] is repairs[1]
+
+
 BEFORE = ("a", "b", "c", "d")
 
 
