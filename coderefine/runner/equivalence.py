@@ -40,8 +40,9 @@ BUDGET, SLOWEST = 120.0, 3.0
 """CPU seconds that all comparisons of a run may take together; factor of it for wall time, on a busy machine."""
 PATIENCE = 3.0
 """Seconds for the tests, and for the repeated calls, of one version."""
-SHORT = 8.0
-"""Duration in seconds up to which all tests are watched; of a longer suite, those that enter an edited function."""
+SHORT, MOST = 1.0, 8.0
+"""Duration in seconds up to which all tests are watched; of a longer suite, those that enter an edited function, for up
+to MOST seconds. Each test runs six times, traced."""
 ENTERING = 0.25
 """Share of the remaining seconds for recording which functions each test enters; once in a run."""
 UNKNOWN = "?"
@@ -271,7 +272,7 @@ class Equivalence:
             return _Chosen(tuple(sorted(seconds, key=seconds.__getitem__)), whole=True)
         self._record_entered(pool, before, [name for name in seconds if seconds[name] <= PATIENCE], list(edits))
         rows = [sorted(tests & seconds.keys(), key=seconds.__getitem__) for tests in self._entering(views, edits)]
-        chosen = set(_in_turn(rows, seconds, SHORT)) - pool.unfit
+        chosen = set(_in_turn(rows, seconds, MOST)) - pool.unfit
         whole = chosen.issuperset(chain(*rows)) and self._entered.keys() >= seconds.keys()
         return _Chosen(tuple(sorted(chosen, key=seconds.__getitem__)), whole=whole)
 

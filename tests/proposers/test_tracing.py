@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from coderefine.config import Config
 from coderefine.core import Case, Check, Failure, Frame, Patch, Status, Step
-from coderefine.proposers.model.tracing import trace_seconds, traced
+from coderefine.project import interpreter, locate
+from coderefine.proposers.model.tracing import cold_tracer, trace_seconds, traced
+from coderefine.workspace import open_views
+from tests.support.repo import make_repo
 
 FILES = {
     "shop.py": b"def total(x):\n    return x + 1\n\n\ndef tax(x):\n    return x * 2\n",
@@ -71,7 +78,7 @@ def passed(file: str, number: int, seconds: float) -> Case:
     return Case(f"{file}::test_{number}", Status.PASSED, seconds, file, number)
 
 
-@pytest.mark.parametrize(("seconds", "number"), [(0.001, 40), (1.0, 20)])
+@pytest.mark.parametrize(("seconds", "number"), [(0.001, 40), (0.05, 30), (1.0, 11)])
 def test_more_passing_tests_are_traced_where_they_are_quick(seconds: float, number: int) -> None:
     near = [passed("test_shop.py", n, seconds) for n in range(200)]
     assert len(traced_tests(*near, passed("test_other.py", 1, 20.0))) == number
@@ -83,3 +90,22 @@ def test_code_that_runs_once_in_a_process_is_not_suspicious() -> None:
     far = [passed(f"test_{n}.py", n, 0.001) for n in range(30)]
     asked = traced_tests(*near, *far)
     assert [name.split("::")[0] == "test_shop.py" for name in asked] == [True, False, True, True, *[False] * 9]
+
+
+PROGRAM = {
+    "shop.py": "def total(x):\n    return x + 1\n\n\nif __name__ == '__main__':\n    print(total(1))\n",
+    "test_shop.py": "import subprocess\nimport sys\n\n\ndef test_total():\n"
+    "    assert subprocess.check_output([sys.executable, 'shop.py'], text=True) == '1\\n'\n",
+}
+
+
+def test_programs_that_failing_tests_start_are_traced(tmp_path: Path) -> None:
+    """tabulate: the request held the tests of its command line and not one line of the program."""
+    top = make_repo(tmp_path / "p", PROGRAM)
+    config, place = Config(), locate([top], top)
+    with open_views(place) as views:
+        trace = cold_tracer(views, place, interpreter(place, config, dict(os.environ)), config, 30.0)
+        case = replace(FAILED, path="test_shop.py")
+        check = trace(Patch(), [case], [])
+    assert check.coverage is not None
+    assert 2 in check.coverage[FAILED.id]["shop.py"]

@@ -34,6 +34,10 @@ traced test costs at least about 20 ms.
 SHARE, QUICK = 0.05, 0.5
 """Share of the seconds of all tests that these further ones may take, and seconds that they may take in any case."""
 
+LEAST, AMPLE = 10, 2.0
+"""Near passing tests that are traced in any case, and seconds that PASSING ones may take: tests that start a program
+are slow, and their programs are traced, too."""
+
 FAR = 10
 """Passing tests of other files that are traced: what nearly every test runs is not suspicious."""
 
@@ -64,6 +68,7 @@ def cold_tracer(views: Views, place: Place, interpreter: Interpreter, config: Co
             tests=(*first, *passing[WARM:]),
             first=first,
             coverage=True,
+            follow=True,
             stepped=stepped,
             rich=False,
             seed=0,
@@ -153,18 +158,24 @@ def _passing(failing: Sequence[Case], cases: Mapping[str, Case]) -> list[str]:
     passing = [case for case in _apart(cases.values()) if case.status is Status.PASSED and "::" in case.id]
     near = _near_ones(failing, [case for case in passing if case.path in files], seconds)
     far = _far_ones(passing, files)
-    quick = accumulate(case.seconds for case in far)
-    far = far[: min(FAR, len(list(takewhile(seconds.__ge__, quick))))]
+    far = far[: min(FAR, _number_within(far, seconds))]
     return [case.id for case in (*near[:1], *far[:1], *near[1:], *far[1:])]
 
 
 def _near_ones(failing: Sequence[Case], passing: Sequence[Case], seconds: float) -> list[Case]:
-    """Return the `passing` tests with the most similar names: PASSING, and more if they take at most `seconds`."""
+    """Return the `passing` tests with the most similar names: PASSING, and more if they take at most `seconds`.
+
+    Fewer if they are slow, see LEAST.
+    """
     words = [_words(case.id) for case in failing]
     ordered = _apart(sorted(passing, key=lambda case: -max(len(_words(case.id) & word) for word in words)))
-    quick = accumulate(case.seconds for case in ordered)
-    number = len(list(takewhile(seconds.__ge__, quick)))
-    return ordered[: min(max(number, PASSING), MORE)]
+    number = max(LEAST, min(_number_within(ordered, AMPLE), PASSING), min(_number_within(ordered, seconds), MORE))
+    return ordered[:number]
+
+
+def _number_within(cases: Iterable[Case], seconds: float) -> int:
+    """Return how many of `cases`, from the first on, take at most `seconds` together."""
+    return len(list(takewhile(seconds.__ge__, accumulate(case.seconds for case in cases))))
 
 
 def _far_ones(passing: Iterable[Case], files: Collection[str]) -> list[Case]:
