@@ -34,9 +34,9 @@ traced test costs at least about 20 ms.
 SHARE, QUICK = 0.05, 0.5
 """Share of the seconds of all tests that these further ones may take, and seconds that they may take in any case."""
 
-LEAST, AMPLE = 10, 2.0
-"""Near passing tests that are traced in any case, and seconds that PASSING ones may take: tests that start a program
-are slow, and their programs are traced, too."""
+LEAST, SLOW = 10, 0.1
+"""Passing tests that take more than SLOW seconds are not traced, apart from the LEAST fastest ones: traced, a test that
+computes may take a hundred times as long, and one that starts a program waits for a traced one."""
 
 FAR = 10
 """Passing tests of other files that are traced: what nearly every test runs is not suspicious."""
@@ -156,21 +156,23 @@ def _passing(failing: Sequence[Case], cases: Mapping[str, Case]) -> list[str]:
     seconds = max(SHARE * sum(case.seconds for case in cases.values()), QUICK)
     files = {case.path for case in failing}
     passing = [case for case in _apart(cases.values()) if case.status is Status.PASSED and "::" in case.id]
-    near = _near_ones(failing, [case for case in passing if case.path in files], seconds)
-    far = _far_ones(passing, files)
+    near = _near_ones(failing, _fast([case for case in passing if case.path in files]), seconds)
+    far = _fast(_far_ones(passing, files))
     far = far[: min(FAR, _number_within(far, seconds))]
     return [case.id for case in (*near[:1], *far[:1], *near[1:], *far[1:])]
 
 
 def _near_ones(failing: Sequence[Case], passing: Sequence[Case], seconds: float) -> list[Case]:
-    """Return the `passing` tests with the most similar names: PASSING, and more if they take at most `seconds`.
-
-    Fewer if they are slow, see LEAST.
-    """
+    """Return the `passing` tests with the most similar names: PASSING, and more if they take at most `seconds`."""
     words = [_words(case.id) for case in failing]
     ordered = _apart(sorted(passing, key=lambda case: -max(len(_words(case.id) & word) for word in words)))
-    number = max(LEAST, min(_number_within(ordered, AMPLE), PASSING), min(_number_within(ordered, seconds), MORE))
-    return ordered[:number]
+    return ordered[: min(max(_number_within(ordered, seconds), PASSING), MORE)]
+
+
+def _fast(cases: Sequence[Case]) -> list[Case]:
+    """Return `cases` without the slow ones, in their order."""
+    fastest = sorted(case.seconds for case in cases)[:LEAST]
+    return [case for case in cases if case.seconds <= max(SLOW, *fastest[-1:])]
 
 
 def _number_within(cases: Iterable[Case], seconds: float) -> int:
