@@ -70,11 +70,11 @@ LOOKED_UP = 1.0
 NOT_FOUND = re.compile(r"(?:(?<!NoneType' object) has no attribute|\bname) '(\w+)'")
 OUTER = 0.3
 """Factor for each further caller in the traceback."""
-RAISE, GUARD = 0.7, 0.5
-"""Weights of a `raise` statement that raised, and of the conditions around it, which are more likely at fault."""
+GUARD = 0.3
+"""Weight of the conditions around a `raise` statement that raised. It has none itself: that it runs is the effect."""
 MADE = 0.4
 """Weight of statements of the same function that bind the values which a raising statement reads."""
-STORED = 1.0
+STORED = 0.5
 """Weight of the statements that store an attribute which the statement that raised reads, shared among them."""
 UNREACHED, FEW_UNREACHED = 0.7, 3
 """Share of the highest suspicion for what decided that an awaited exception or warning did not come; less if more than
@@ -99,6 +99,8 @@ Only if at least MANY tests execute the statement.
 """
 SHOWN = -1.2
 """Weight of code that only displays values (`__repr__`): pytest calls it because a test failed."""
+EXCEPTIONAL = -1.0
+"""Weight of the code of exception classes: it runs because of a failure, and seldom causes it."""
 SIZE = 0.005
 """Weight for each doubling of a statement's size: only breaks ties."""
 PLACES = (
@@ -139,7 +141,7 @@ class FeatureInput:
 def odds(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Odds:
     """Return for each statement the sum of its features; of several weights for one feature only the highest counts."""
     found: Odds = defaultdict(float)
-    for sign in (frames, makers, named, _by_statement(evidence), showing, one_way, hanging):
+    for sign in (frames, makers, named, _by_statement(evidence), showing, exceptional, one_way, hanging):
         for stmt, value in _strongest(sign(evidence, stmts)).items():
             found[stmt] += value
     return found
@@ -164,7 +166,6 @@ def frames(evidence: FeatureInput, _: Iterable[ast.stmt]) -> Weighted:
             if stmt is None:
                 continue
             if depth == 0 and isinstance(stmt, ast.Raise | ast.Assert):
-                yield stmt, RAISE
                 yield from _guards(evidence.modules[frame.path], stmt)
             else:
                 yield stmt, FRAME * OUTER**depth + LOOKED_UP * (depth == 0 and _looks_up(stmt, case))
@@ -332,6 +333,17 @@ def showing(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
             function = module.function(stmt) if stmt in module.parents else None
             if function is not None and function.name == "__repr__":
                 yield stmt, SHOWN
+
+
+def exceptional(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
+    """Lower the weights of code in exception classes, unless the tests use them."""
+    texts = " ".join(evidence.sources.values())
+    for module in evidence.modules.values():
+        for stmt in stmts:
+            function = module.function(stmt) if stmt in module.parents else None
+            owner = module.owner(function) if function is not None else None
+            if owner is not None and owner.name.endswith(("Error", "Exception")) and owner.name not in texts:
+                yield stmt, EXCEPTIONAL
 
 
 def one_way(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
