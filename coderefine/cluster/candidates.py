@@ -133,21 +133,25 @@ class SpreadPool:
     away: int = 0
     """Number of candidates that workers refused."""
     began: float = 0.0
+    """When judging the candidates of the present plan began (monotonic)."""
+    judging: float = 0.0
+    """Seconds of judging, over all earlier plans, because a search has many short ones."""
     retried: float = 0.0
-    """CPU seconds that were allowed for longer runs since judging `began`."""
+    """CPU seconds that were allowed for longer runs, over all plans, too."""
     least: float = 0.0
     """Minimum CPU seconds of every candidate at the time when those in `hung` hung."""
 
     def judge(self, candidates: Iterable[Candidate], plan: Plan) -> Iterator[Judged]:
         """Judge `candidates`, lazily and unordered, like `Pool.judge`. Raises LostError."""
         plan, self.source = replace(plan, many=False), CandidateSource(iter(candidates))
-        self.began, self.retried, self.least = time.monotonic(), 0.0, self.pool.least
+        self.began, self.least = time.monotonic(), self.pool.least
         if self.opening is None:
             self.opening = self._open()
         try:
             while self._is_left() and time.monotonic() < plan.ends:
                 yield from self._judged_round(plan)
         finally:
+            self.judging += time.monotonic() - self.began
             for waiting in (self.here, self.stuck, self.longer, self.hung, self.refused):
                 waiting.clear()
             for worker in self.team.values():
@@ -312,7 +316,8 @@ class SpreadPool:
         """Let a candidate that hung run longer if `plan` allows it, by the rule of `runner.scheduler`."""
         cost = judged.limit * LONGER
         servers = len(self.team) if cost <= DEAR else 1
-        if not allows_longer(plan, cost, self.retried, servers * (time.monotonic() - self.began)):
+        seconds = self.judging + time.monotonic() - self.began
+        if not allows_longer(plan, cost, self.retried, servers * seconds):
             self.hung.append(judged)
             return
         self.retried += cost

@@ -174,6 +174,15 @@ def test_candidates_that_hang_on_workers_take_no_time_here(spread: Spread) -> No
     assert spread.spread.away == before + 6
 
 
+def test_longer_runs_are_counted_over_all_plans(spread: Spread) -> None:
+    """A search has many short plans, and each allowed one longer run."""
+    list(spread.judge(lambda: spread.spread.away > 0))
+    hanging = FILES["limit.py"].replace("return n < 3", "while True:\n        pass").encode()
+    plans = [list(spread.pool.judge([Candidate(number, {"limit.py": hanging})], PLAN)) for number in range(6)]
+    longer = [one.cpu > 10 * spread.pool.least for (one,) in plans]
+    assert longer.count(True) < 4, longer
+
+
 def test_repairs_slower_than_the_limit_are_found_once_a_worker_lets_one_end(spread: Spread) -> None:
     list(spread.judge(lambda: spread.spread.away > 0))
     body = "import time\n    end = time.process_time() + 0.25\n    while time.process_time() < end:\n        pass\n"
