@@ -45,8 +45,12 @@ def _missed(state: State, attempt: Attempt, ask: Ask) -> Sequence[str]:
         return fine[:MOST]
     asked = before if ask.tests is None else frozenset(ask.tests)
     kept = functions_kept(state.baseline, attempt)
-    missing = {name for name in asked if name not in now and without_parameters(name) not in kept}
-    return [name for name in fine if name in missing or (name in asked and name in now and now[name].status.bad)]
+
+    def is_missed(name: str) -> bool:
+        case = now.get(name)
+        return case.status.bad if case else without_parameters(name) not in kept
+
+    return [name for name in fine if name in asked and is_missed(name)]
 
 
 def _fine(state: State, files: Sequence[str] | None = None) -> Sequence[str]:

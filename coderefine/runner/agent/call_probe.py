@@ -336,9 +336,7 @@ def answers(
     functions that wait (see WAITED) are found there, too.
     """
     cpu = time.process_time() + seconds
-    found = Answers([], [])
-    hung: "Dict[Callable[..., Any], int]" = collections.Counter()
-    waited: "Dict[Callable[..., Any], float]" = collections.defaultdict(float)
+    found, times = Answers([], []), CallTimes(unchanged=unchanged)
     describer = Describer() if describe else None
     before = {number: signal.signal(number, _ring) for number in (signal.SIGPROF, signal.SIGALRM)}
     try:
@@ -346,28 +344,42 @@ def answers(
             for call in calls:
                 if time.monotonic() > until or time.process_time() > cpu:
                     break
-                waits = unchanged and waited[call.function] > WAITED
-                patience = 0.0 if waits else _patience(call, hung[call.function], unchanged=unchanged)
                 began = time.monotonic() - time.process_time()
-                code, text = _answer(call, describer, printed, patience)
-                if code == TIMEOUT:
-                    hung[call.function] += 1
-                else:
-                    waited[call.function] += time.monotonic() - time.process_time() - began
+                code, text = _answer(call, describer, printed, times.patience(call))
+                times.note(call, code, time.monotonic() - time.process_time() - began)
                 found.codes.append(code)
                 found.texts.append(text)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    waiting = [at for at, call in enumerate(calls) if unchanged and waited[call.function] > WAITED]
-    return found._replace(waiting=waiting)
+    return found._replace(waiting=[at for at, call in enumerate(calls) if times.waits(call)])
 
 
-def _patience(call: Call, hung: int, *, unchanged: bool) -> float:
-    """Return the CPU seconds for `call` after `hung` ones of its function that did not end; 0.0 if it cannot end."""
-    if unchanged and hung and call.failing:
-        return 0.0
-    return PATIENCE if hung < MOST_HUNG else IMPATIENCE
+class CallTimes:
+    """What the calls of each function have taken so far. `unchanged`: see `answers`."""
+
+    def __init__(self, *, unchanged: bool) -> None:
+        self._unchanged = unchanged
+        self._hung: "Dict[Callable[..., Any], int]" = collections.Counter()
+        self._waited: "Dict[Callable[..., Any], float]" = collections.defaultdict(float)
+
+    def patience(self, call: Call) -> float:
+        """Return the CPU seconds for `call`; 0.0 if it is not executed."""
+        hung = self._hung[call.function]
+        if self.waits(call) or (self._unchanged and hung and call.failing):
+            return 0.0
+        return PATIENCE if hung < MOST_HUNG else IMPATIENCE
+
+    def note(self, call: Call, code: str, waited: float) -> None:
+        """Note the result of `call`, and the wall seconds that it took without CPU seconds."""
+        if code == TIMEOUT:
+            self._hung[call.function] += 1
+        else:
+            self._waited[call.function] += waited
+
+    def waits(self, call: Call) -> bool:
+        """Return whether the calls of this function wait for too long, in the unchanged program."""
+        return self._unchanged and self._waited[call.function] > WAITED
 
 
 def without(places: Sequence[int], values: "Sequence[T]") -> "List[T]":
