@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from coderefine.core import Ask, Attempt, Check, Cost, Freedom, Offer, Outcome, Patch, Stop
 from coderefine.errors import BudgetError, ModelError
@@ -192,8 +193,11 @@ def _gave_up(state: State, ladder: Ladder) -> End:
 def _no_idea(state: State, ladder: Ladder) -> str:
     """Return why there was no attempt: what prevented the search, protection, or that nothing was found."""
     hindered = next((one.hindrance for one in state.searches() if one.hindrance), "")
-    hindered = hindered or hindrance(state)
-    return hindered or f"{', '.join(ladder.names) or 'no proposer'} found no repair"
+    if hindered := hindered or hindrance(state):
+        return hindered
+    shut = _protected_code(state)
+    left = f" outside of protected code that the failing tests run: {'; '.join(shut[:SHOWN])}" if shut else ""
+    return f"{', '.join(ladder.names) or 'no proposer'} found no repair{left}"
 
 
 def _reason(state: State, best: Attempt, stop: Stop, why: str, offers: tuple[Offer, ...]) -> End:
@@ -252,6 +256,13 @@ def _counts(state: State) -> Mapping[str, int]:
     suite = tests(state.best)
     found = (item for item in state.left(state.best) if suite is None or item.critic != suite.critic)
     return Counter(finding.path for finding in found if state.parts.reason(finding.path))
+
+
+def _protected_code(state: State) -> tuple[str, ...]:
+    """Return why files may not be written that failing tests run, and that are not beside or below the tests' files."""
+    folders = {PurePosixPath(case.path).parent for case in state.best.cases.values() if case.path}
+    found = ((PurePosixPath(path), reason) for path, reason in _executed(state).items() if reason)
+    return tuple(reason for path, reason in found if folders.isdisjoint(path.parents))
 
 
 def _executed(state: State) -> Mapping[str, str | None]:

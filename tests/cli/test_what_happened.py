@@ -146,6 +146,24 @@ class TestPlaces:
         assert "found no repair" not in result.out
         assert "made.py is protected by 'made.py'" in last(result.out)
 
+    def test_protected_code_that_failing_tests_run_is_named_where_nothing_was_found(self, tmp_path: Path) -> None:
+        """click: a fault in `testing.py` ended in "found no repair"."""
+        files = {
+            "pkg/__init__.py": "",
+            "pkg/calc.py": "def doubled(n):\n    return 2 * n\n",
+            "pkg/testing.py": "def shown(n):\n    return str(n + 1)\n",
+            "tests/test_calc.py": "from pkg.calc import doubled\nfrom pkg.testing import shown\n\n\n"
+            "def test_doubled():\n    assert doubled(2) == 4\n\n\n"
+            "def test_shown():\n    assert shown(doubled(2)) == '4'\n    assert shown(doubled(1)) == '2'\n"
+            "    assert doubled(3) == 6\n",
+        }
+        top = make_repo(tmp_path / "p", files)
+        result = coderefine("fix", "--no-model", "--search-time", "4", cwd=top)
+        assert result.code == 1, result
+        assert "no repair outside of protected code that the failing tests run: pkg/testing.py is a test" in last(
+            result.out
+        )
+
     def test_failing_tests_of_protected_code_are_no_want_of_ideas(self, tmp_path: Path) -> None:
         settings = '[tool.coderefine]\nprotect = ["order.py"]\n'
         top = make_repo(tmp_path / "order", {"order.py": ORDER, "test_order.py": TESTS, "pyproject.toml": settings})
