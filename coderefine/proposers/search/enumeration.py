@@ -105,7 +105,7 @@ def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored
 
 def _use(site: Site, edit: Edit) -> float:
     """Return the bonus of an edit that uses a name which is bound here but never read."""
-    unused = site.local.unused
+    unused = site.unused
     return UNUSED if unused and any(name in unused for part in edit.parts for name in WORD.findall(part.text)) else 0.0
 
 

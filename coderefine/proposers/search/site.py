@@ -10,7 +10,13 @@ from functools import cached_property
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.hints import Hints
-from coderefine.proposers.search.ingredients import BUILTINS, FunctionContext, ProjectContext, own_words
+from coderefine.proposers.search.ingredients import (
+    BUILTINS,
+    FunctionContext,
+    ProjectContext,
+    all_arguments,
+    own_words,
+)
 from coderefine.proposers.search.naturalness import Trigrams
 from coderefine.proposers.search.syntax import DEFINITIONS, LOOPS, Edit, Function, Module, has_docstring, own_nodes
 from coderefine.proposers.search.value_kinds import Kinds
@@ -137,15 +143,30 @@ class Site:
 
     @cached_property
     def loop_names(self) -> frozenset[str]:
-        """Return the names bound by the statement's comprehensions and by the innermost `for` loop around it."""
+        """Return the names bound by comprehensions and lambdas of the statement, and by the innermost `for` around."""
         loop = self.loop if isinstance(self.loop, ast.For | ast.AsyncFor) else None
         found = {name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)} if loop else set()
-        return frozenset({*self._comprehended, *found})
+        return frozenset({*self._bound_inside, *found})
 
     @cached_property
-    def _comprehended(self) -> list[str]:
+    def _bound_inside(self) -> list[str]:
+        """Return the targets of the statement's comprehensions, and the parameters of its lambdas."""
         targets = (node.target for node in self.nodes if isinstance(node, ast.comprehension))
-        return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+        names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+        return [*names, *(one.arg for node in self._lambdas for one in all_arguments(node.args))]
+
+    @cached_property
+    def _lambdas(self) -> list[ast.Lambda]:
+        return [node for node in self.nodes if isinstance(node, ast.Lambda)]
+
+    @cached_property
+    def unused(self) -> frozenset[str]:
+        """Return names that are bound but never read: of the function, and parameters of the statement's lambdas."""
+        found = set(self.local.unused)
+        for node in self._lambdas:
+            read = {inner.id for inner in ast.walk(node.body) if isinstance(inner, ast.Name)}
+            found.update(one.arg for one in all_arguments(node.args) if one.arg not in read and one.arg[0] != "_")
+        return frozenset(found)
 
     @cached_property
     def names(self) -> list[str]:
@@ -158,7 +179,7 @@ class Site:
             if isinstance(name, ast.Name)
         ]
         return list(
-            dict.fromkeys([*self._comprehended, *loops, *self.local.names(self.stmt.end_lineno or self.stmt.lineno)])
+            dict.fromkeys([*self._bound_inside, *loops, *self.local.names(self.stmt.end_lineno or self.stmt.lineno)])
         )
 
     @cached_property

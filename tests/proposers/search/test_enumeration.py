@@ -75,6 +75,13 @@ def test_an_attribute_of_a_coroutine_asks_for_await() -> None:
     assert odds["await"] >= 2 * sorted(odds.values())[-2] > 0
 
 
+def test_a_parameter_of_a_lambda_that_is_never_read_is_tried_first() -> None:
+    """voluptuous: `lambda p, v: self.compiled(p, p)` was never repaired."""
+    text = "def f(self, schema):\n    rows = 1\n    return lambda p, v: self.compiled(p, p)\n"
+    first = [proposed.text for proposed in itertools.islice(Enumeration(sites(text, {3: 1.0})), 2)]
+    assert text.replace("(p, p)", "(p, v)") in first
+
+
 def test_a_large_function_costs_little_to_begin() -> None:
     rows = [f"    v{n} = x + {n}\n    if v{n} > y:\n        y = v{n}" for n in range(150)]
     text = "def f(x, y):\n" + "\n".join(rows) + "\n    return y\n"

@@ -46,6 +46,14 @@ def body(*lines: str, head: str = "def f(x, y):") -> str:
 
 RIGHT = [
     ("comparison", body("return x < y"), 2, "x < y", "x <= y"),
+    ("variable", body("return lambda p, v: x(p, p)"), 2, "(p, p)", "(p, v)"),
+    (
+        "attribute",
+        "class A:\n    def one(self): pass\n    def two(self): pass\n    def f(self): return map(self.one, [])\n",
+        4,
+        "self.one",
+        "self.two",
+    ),
     ("comparison", body("return x  not   in y"), 2, "not   in", "in"),
     ("arithmetic", body("return x + y"), 2, "x + y", "x - y"),
     ("arithmetic", body("x -= y", "return x"), 2, "-=", "+="),
