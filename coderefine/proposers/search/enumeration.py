@@ -30,11 +30,14 @@ SHORTCUT = 0.7
 """Penalty (log odds) of edits that remove behaviour: they make tests pass too easily."""
 CEILING = 3.0
 """Upper bound of the score (log odds) that naturalness adds."""
-FIRST_GUESS = -0.5
-"""Expected score of an operator's best edit relative to its base, before any of its edits is known."""
+FIRST_GUESS = 0.5
+"""Expected score of an operator's best edit relative to its base, before any of its edits is known. It and SLACK are
+high: an edit whose score is underestimated may come a thousand candidates late, while more edits are made for nothing
+(on slips in nine packages the mean log rank of the original is 2.47 with -0.5 and a slack of 0.5, 2.30 with these
+values, which cost a tenth more time, and 2.25 with 1.5 and 2.0, which cost half as much again)."""
 PLACES = 0.3
 """Weight of the logarithm of the number of places in a statement where an operator applies."""
-SLACK = 0.5
+SLACK = 1.0
 """How much the score of the best edit at the next location may exceed the best one so far."""
 
 DEAR = 2.0
