@@ -669,3 +669,16 @@ def test_calls_of_a_function_that_waits_are_left_out(tmp_path: Path) -> None:
         found = pool.probe([candidate], pool.tests, 5.0)
         assert found.changed(1, "pP") == (found.changed(1, "pP")[1] // 2, found.changed(1, "pP")[1])
         assert not any("waiting" in call for call in pool.answers(pool.tests, 5.0))
+
+
+def test_calls_that_compute_do_not_wait() -> None:
+    """A busy machine would otherwise change what is compared."""
+
+    def busy() -> None:
+        end = time.process_time() + 0.015
+        while time.process_time() < end:
+            pass
+
+    found = answers([Call(busy, [], {})] * 50, time.monotonic() + 60.0, unchanged=True)
+    assert len(found.codes) == 50
+    assert not found.waiting

@@ -15,6 +15,7 @@ import itertools
 import math
 import random
 import re
+import resource
 import signal
 import sys
 import time
@@ -55,8 +56,8 @@ NEAR = 320
 PATIENCE, WAITING = 0.03, 0.3
 """Maximum CPU seconds and wall seconds of one call: on a busy machine, wall time depends on other processes."""
 WAITED = 0.5
-"""Wall seconds, without CPU seconds, that the calls of one function may take: more calls, for example of a function
-that starts a process, would take the time of the others."""
+"""Wall seconds of the calls of one function that wait, for example for a program that they start: more of them would
+take the time of the others. To wait for a processor does not count: a busy machine must not change what is compared."""
 MOST_HUNG, IMPATIENCE = 3, 0.006
 """After this many calls of a function that did not end, the CPU seconds of each further call of it."""
 EXAMPLE = "d"
@@ -344,9 +345,9 @@ def answers(
             for call in calls:
                 if time.monotonic() > until or time.process_time() > cpu:
                     break
-                began = time.monotonic() - time.process_time()
+                began, blocked = time.monotonic(), _blocked()
                 code, text = _answer(call, describer, printed, times.patience(call))
-                times.note(call, code, time.monotonic() - time.process_time() - began)
+                times.note(call, code, time.monotonic() - began if _blocked() > blocked else 0.0)
                 found.codes.append(code)
                 found.texts.append(text)
     finally:
@@ -371,7 +372,7 @@ class CallTimes:
         return PATIENCE if hung < MOST_HUNG else IMPATIENCE
 
     def note(self, call: Call, code: str, waited: float) -> None:
-        """Note the result of `call`, and the wall seconds that it took without CPU seconds."""
+        """Note the result of `call`, and the wall seconds that it took if it waited."""
         if code == TIMEOUT:
             self._hung[call.function] += 1
         else:
@@ -380,6 +381,11 @@ class CallTimes:
     def waits(self, call: Call) -> bool:
         """Return whether the calls of this function wait for too long, in the unchanged program."""
         return self._unchanged and self._waited[call.function] > WAITED
+
+
+def _blocked() -> int:
+    """Return how often this process has given up its processor, because it had to wait for something."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
 
 
 def without(places: Sequence[int], values: "Sequence[T]") -> "List[T]":
