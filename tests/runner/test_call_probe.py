@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
-from typing import Any, Optional, TypeVar
+from typing import Any, Optional, TypeVar, cast
 
 import pytest
 
@@ -679,6 +679,8 @@ def test_calls_that_compute_do_not_wait() -> None:
         while time.process_time() < end:
             pass
 
-    found = answers([Call(busy, [], {})] * 50, time.monotonic() + 60.0, unchanged=True)
+    found = answers(
+        [Call(cast(FunctionType, busy), [], {}, recorded=True)] * 50, time.monotonic() + 60.0, unchanged=True
+    )
     assert len(found.codes) == 50
     assert not found.waiting
