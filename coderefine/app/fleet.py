@@ -249,10 +249,13 @@ class Fleet:
         report, errors = folder / "reports" / f"{result.name}.json", folder / "reports" / f"{result.name}.err"
         storage.make_folder(report.parent)
         with report.open("wb") as out, errors.open("wb") as err:
-            code = self._ended((sys.executable, "-c", PROGRAM, *self._words(result)), top, out.fileno(), err.fileno())
+            argv = (sys.executable, "-c", PROGRAM, *self._words(result))
+            code, killed = self._ended(argv, top, out.fileno(), err.fileno())
         complaint, last = _complaint(errors.read_text("utf-8", "replace"))
-        # A run that was interrupted early has no report, or one that does not name it, and is resumed.
+        # A run that was interrupted early, or killed, has no report, or one that does not name it, and is resumed.
         run = [result.run, *sorted(set(names()) - set(earlier))][-1]
+        if killed:
+            return replace(result, status=FAILED, detail=masked(killed), code=code, run=run)
         try:
             found = json.loads(report.read_bytes())
         except ValueError:
@@ -283,14 +286,17 @@ class Fleet:
                 _write(self.record.page_of(result), html.outcome(report))
         return result
 
-    def _ended(self, argv: tuple[str, ...], top: Path, out: int, err: int) -> int:
-        """Run `argv` in `top` to its end and return its exit code."""
-        with self._started(argv, top, out, err) as child:
-            if not proc.ends(child, self.request.timeout):
+    def _ended(self, argv: tuple[str, ...], top: Path, out: int, err: int) -> tuple[int, str]:
+        """Run `argv` in `top` to its end; return its exit code, and why it was killed ("" if it was not)."""
+        try:
+            with self._started(argv, top, out, err) as child:
+                if proc.ends(child, self.request.timeout):
+                    return child.returncode, ""
                 child.terminate()
                 proc.ends(child, END)
-                raise ProcessError(f"still running after {self.request.timeout:g} s: killed (--repo-timeout)")
-            return child.returncode
+                return 2, f"still running after {self.request.timeout:g} s: killed (--repo-timeout)"
+        except ProcessError as error:
+            return 2, str(error)
 
     @contextmanager
     def _started(self, argv: tuple[str, ...], top: Path, out: int, err: int) -> Iterator[subprocess.Popen[bytes]]:
