@@ -101,7 +101,7 @@ def test_an_interrupted_fleet_is_continued(tmp_path: Path) -> None:
     record = (tmp_path / "repos.txt.fleet" / "record.jsonl").read_text().splitlines()
     second = [one for one in map(json.loads, record) if one.get("location", "").endswith("two")]
     assert [one["status"] for one in second] == ["interrupted", "fixed"]
-    assert second[0]["run"] == second[1]["run"] != ""
+    assert second[0]["run"] == second[1]["run"] != "", second
     for name in names:
         assert "import os" not in (tmp_path / name / "order.py").read_text()
 
