@@ -153,16 +153,21 @@ def test_now():
 """
 
 
-@pytest.fixture(scope="module")
-def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
-    top = make_repo(tmp_path_factory.mktemp("probe") / "p", {"stats.py": MEDIAN, "test_stats.py": TESTS})
-    place = locate([top], top)
-    config = Config(python=sys.executable)
+@contextmanager
+def opened(folder: Path, files: dict[str, str]) -> Iterator[Pool]:
+    top = make_repo(folder / "p", files)
+    config, place = Config(python=sys.executable), locate([top], top)
     with pytest.MonkeyPatch.context() as patch, open_views(place) as views:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        with open_pool(views, place, interpreter(place, config, os.environ), config, workers=1) as opened:
-            opened.baseline()
-            yield opened
+        with open_pool(views, place, interpreter(place, config, os.environ), config, workers=1) as pool:
+            pool.baseline()
+            yield pool
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
+    with opened(tmp_path_factory.mktemp("probe"), {"stats.py": MEDIAN, "test_stats.py": TESTS}) as found:
+        yield found
 
 
 def codes(pool: Pool, *edits: tuple[str, str]) -> list[tuple[str, ...]]:
@@ -643,15 +648,6 @@ def test_that_cannot_be_recorded():
 WAITS = "\ndef test_waiting():\n    for x in range(8):\n        assert m.waiting(x) == x\n"
 
 
-@contextmanager
-def opened(folder: Path, files: dict[str, str]) -> Iterator[Pool]:
-    top = make_repo(folder / "p", files)
-    config, place = Config(), locate([top], top)
-    with open_views(place) as views, open_pool(views, place, interpreter(place, config, os.environ), config) as pool:
-        pool.baseline()
-        yield pool
-
-
 @pytest.mark.parametrize("enters", [False, True], ids=["does not enter the edited function", "enters it"])
 def test_recording_ends_with_the_last_test_of_which_a_call_would_be_recorded(tmp_path: Path, *, enters: bool) -> None:
     """It took two seconds of every search, most of them for tests that could add nothing."""
@@ -684,3 +680,18 @@ def test_calls_that_compute_do_not_wait() -> None:
     )
     assert len(found.codes) == 50
     assert not found.waiting
+
+
+def test_equal_functions_of_two_modules_are_both_recorded(tmp_path: Path) -> None:
+    """Their code objects are equal, so that a set held only one of them."""
+    text = "def inner(x):\n    return x + 1\n"
+    files = {
+        "one.py": text,
+        "two.py": text,
+        "both.py": "import one\nimport two\n\n\ndef outer(x):\n    return one.inner(x) * two.inner(x)\n",
+        "test_both.py": "from both import outer\n\n\ndef test_outer():\n    assert outer(2) == 9\n",
+    }
+    with opened(tmp_path, files) as pool:
+        changed = text.replace("x + 1", "x + 2").encode()
+        found = pool.probe([Candidate(1, {"one.py": changed}), Candidate(2, {"two.py": changed})], pool.tests, 5.0)
+    assert {"one", "two"} <= {one.module for one in found.asked}

@@ -25,6 +25,7 @@ from typing import (
     Any,
     Callable,
     Dict,
+    FrozenSet,
     Iterable,
     Iterator,
     List,
@@ -118,20 +119,20 @@ class CallRecorder:
         from_test: Callable[[str], bool],
         failing: Callable[[], bool] = lambda: False,
         *,
-        edited: "Iterable[types.CodeType]" = (),
+        edited: "FrozenSet[int]" = frozenset(),
         most: int = CALLS,
         seconds: float = math.inf,
     ) -> None:
         """Create a recorder. `find` returns the function of a code object; `from_test`: whether a file is a test file.
 
-        `failing` returns whether a failing test is running. `edited`: the code objects of edited functions. `most`:
-        calls of edited functions that are recorded. `seconds`: CPU time for copying arguments.
+        `failing` returns whether a failing test is running. `edited`: ids of the code objects of edited functions,
+        since hashing a code object takes longer than most calls. `most`: calls of edited functions that are recorded.
+        `seconds`: CPU time for copying arguments.
         """
         self._find = find
         self._from_test = from_test
         self._failing = failing
-        self._edited = {id(code): code for code in edited}
-        """By id, since hashing a code object takes longer than most calls."""
+        self._edited = edited
         self._most = {True: most, False: CALLS}
         self._left = seconds
         self._frames: List[types.FrameType] = []
@@ -324,6 +325,10 @@ class Answers(NamedTuple):
     codes: List[str]
     texts: List[str]
     waiting: Sequence[int] = ()
+
+    def without_waiting(self) -> "Answers":
+        """Return the answers to the other calls."""
+        return Answers(without(self.waiting, self.codes), without(self.waiting, self.texts))
 
 
 def answers(

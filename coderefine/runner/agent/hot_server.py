@@ -320,7 +320,8 @@ class HotServer:
         repaired = [(edits[number], tests) for number, tests in message.get("repaired", ()) if number in edits]
         targets = [target for edit in edits.values() for target in edit.targets]
         known = {id(code): function for function, code in targets}
-        edited = {function.__code__ for function, _ in (*targets, *self._watched(message))}
+        codes = [function.__code__ for function, _ in (*targets, *self._watched(message))]
+        edited = {id(code): code for code in codes}  # code objects of two modules may be equal
 
         def running(code: types.CodeType) -> Optional[types.FunctionType]:
             return known.get(id(code)) or self._functions.running(code)
@@ -329,14 +330,14 @@ class HotServer:
             running,
             lambda path: path in self._rewritten,
             lambda: self._board.running in failing,
-            edited=(*edited, *(code for _, code in targets)),
+            edited=frozenset((*edited, *known)),
             most=message.get("most", call_probe.CALLS),
             seconds=seconds,
         )
 
         def wanted(test: int) -> bool:
             reached = self._reach.get(test)
-            entered = (code for code in edited if reached is None or key(code) in reached)
+            entered = (code for code in edited.values() if reached is None or key(code) in reached)
             return recorder.wants(entered, failing=test in failing)
 
         recorder.start()
@@ -431,9 +432,9 @@ class HotServer:
     ) -> "Tuple[List[Tuple[str, Call]], Dict[str, Answers]]":
         """Return the results of the program (twice: "" and AGAIN) and of every candidate, each in its own process.
 
-        Return the calls, too: those of `labelled`, without calls of functions that wait.
         Side effects of calls, in a cache or a counter, thus do not affect the others. Crashed ones are left out.
-        `seconds`: CPU time for all together, so that a busy machine does not change which calls are compared.
+        `seconds`: CPU time for all together, so that a busy machine does not change which calls are compared. The calls
+        that were compared are returned, too: those of `labelled`, without calls of functions that wait.
         """
         found: Dict[str, Answers] = {}
         asked = {"": CodeEdit(), **edits, AGAIN: CodeEdit()}
@@ -441,7 +442,6 @@ class HotServer:
         for left, (number, edit) in zip(range(len(asked), 0, -1), asked.items()):  # noqa: B905 - Python 3.9
             share = max(0.0, seconds) / left
             end = time.monotonic() + max(0.0, until - time.monotonic()) / left
-
             calls = [call for _, call in labelled]
 
             def work(
@@ -459,11 +459,10 @@ class HotServer:
             ended = child.fork(work, self._limits._replace(cpu=share + 1.0))
             seconds -= min(ended.cpu, share)
             if ended.ok:
-                found[number] = row = Answers(*json.loads(ended.extra))
+                row = Answers(*json.loads(ended.extra))
                 if not number:
-                    labelled = call_probe.without(row.waiting, labelled)
-                    codes, texts = (call_probe.without(row.waiting, part) for part in (row.codes, row.texts))
-                    found[number] = Answers(codes, texts)
+                    labelled, row = call_probe.without(row.waiting, labelled), row.without_waiting()
+                found[number] = row
         return labelled, call_probe.comparable(found, AGAIN)
 
     def _learn(self, packed: Message) -> None:
