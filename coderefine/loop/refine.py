@@ -192,8 +192,8 @@ def _gave_up(state: State, ladder: Ladder) -> End:
 
 def _no_idea(state: State, ladder: Ladder) -> str:
     """Return why there was no attempt: what prevented the search, protection, or that nothing was found."""
-    hindered = next((one.hindrance for one in state.searches() if one.hindrance), "")
-    if hindered := hindered or hindrance(state):
+    hindered = next((one.hindrance for one in state.searches() if one.hindrance), "") or hindrance(state)
+    if hindered:
         return hindered
     shut = _protected_code(state)
     left = f" outside of protected code that the failing tests run: {'; '.join(shut[:SHOWN])}" if shut else ""

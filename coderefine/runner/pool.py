@@ -42,7 +42,7 @@ __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
 WAYS = (("own", "own2"), ("other", "other2"), ("within", "within2"), ("own value", "other value"))
 """Keys of the results of two versions, two runs each; see agent/version_comparison.py."""
 SLOW = 0.1
-"""Duration in seconds from which on a passing test is traced after the others."""
+"""Duration in seconds from which on a passing test is traced after the others, and may be one of `Pool.costly`."""
 LEAST_OTHERS = 1.5
 """Minimum seconds for tracing passing tests: without these, all lines of failing tests are equally suspicious."""
 LINES, FUNCTIONS = 30.0, 6.0

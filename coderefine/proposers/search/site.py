@@ -10,13 +10,7 @@ from functools import cached_property
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.hints import Hints
-from coderefine.proposers.search.ingredients import (
-    BUILTINS,
-    FunctionContext,
-    ProjectContext,
-    all_arguments,
-    own_words,
-)
+from coderefine.proposers.search.ingredients import BUILTINS, FunctionContext, ProjectContext, all_arguments, own_words
 from coderefine.proposers.search.naturalness import Trigrams
 from coderefine.proposers.search.syntax import DEFINITIONS, LOOPS, Edit, Function, Module, has_docstring, own_nodes
 from coderefine.proposers.search.value_kinds import Kinds

@@ -328,22 +328,27 @@ def showing(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
     """Lower the weights of `__repr__` methods, which pytest calls to show values, unless the tests use them."""
     if re.search(r"repr\b|!r|%r", " ".join(evidence.sources.values())):
         return
-    for module in evidence.modules.values():
-        for stmt in stmts:
-            function = module.function(stmt) if stmt in module.parents else None
-            if function is not None and function.name == "__repr__":
-                yield stmt, SHOWN
+    for stmt, function, _ in _in_functions(evidence, stmts):
+        if function.name == "__repr__":
+            yield stmt, SHOWN
 
 
 def exceptional(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
     """Lower the weights of code in exception classes, unless the tests use them."""
     texts = " ".join(evidence.sources.values())
+    for stmt, function, module in _in_functions(evidence, stmts):
+        owner = module.owner(function)
+        if owner is not None and owner.name.endswith(("Error", "Exception")) and owner.name not in texts:
+            yield stmt, EXCEPTIONAL
+
+
+def _in_functions(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Iterator[tuple[ast.stmt, Function, Module]]:
+    """Yield those of `stmts` that are in a function, with the function and its module."""
     for module in evidence.modules.values():
         for stmt in stmts:
             function = module.function(stmt) if stmt in module.parents else None
-            owner = module.owner(function) if function is not None else None
-            if owner is not None and owner.name.endswith(("Error", "Exception")) and owner.name not in texts:
-                yield stmt, EXCEPTIONAL
+            if function is not None:
+                yield stmt, function, module
 
 
 def one_way(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:

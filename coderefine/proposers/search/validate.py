@@ -196,24 +196,16 @@ class Trial:
         best = sorted(self.repairs, key=lambda repair: -repair.proposed.scored.score)
         # All repairs run the first portion before any runs the second: most wrong ones fail in it, and the final proof
         # runs all tests on the best one anyway.
-        every = [(repair, part) for part in self._late for repair in best if (id(repair), part) not in self._passed]
-        wrong = set[int]()
-
-        def candidates() -> Iterator[Candidate]:
-            for number, (repair, part) in enumerate(every):
-                if id(repair) not in wrong and time.monotonic() < until:
-                    yield Candidate(number, repair.files, first=part)
-
-        for judged in self.pool.judge(candidates(), Plan(then=(), known=self.pool.unfit, ends=until + PORTION)):
-            repair, part = every[judged.candidate.number]
-            if judged.plausible:
+        runs = [(repair, part) for part in self._late for repair in best if (id(repair), part) not in self._passed]
+        plan, before = Plan(then=(), known=self.pool.unfit, ends=until + PORTION), len(self.repairs)
+        for repair, part, passed in outcomes(self.pool, runs, plan, lambda: time.monotonic() < until):
+            if passed:
                 self._passed.add((id(repair), part))
             else:
-                wrong.add(id(repair))
                 self._failed.add(repair.proposed.key)
-        self.repairs = [repair for repair in self.repairs if id(repair) not in wrong]
+                self.repairs = [other for other in self.repairs if other is not repair]
         self._explained = frozenset().union(*(repair.fixed for repair in self.repairs))
-        return bool(wrong)
+        return len(self.repairs) < before
 
     def _judge(self, proposals: Iterator[Proposed]) -> None:
         """Judge `proposals`, see `run`."""
@@ -446,10 +438,31 @@ def passing(
     `failing`: tests that may fail.
     """
     pool.observe((), tests)
-    candidates = (Candidate(at, repair.files) for at, repair in enumerate(repairs) if clock.left > 0)
-    judged = pool.judge(candidates, Plan(first=tuple(tests), known=pool.unfit | failing))
-    wrong = {one.candidate.number for one in judged if not one.plausible}
-    return [repair for at, repair in enumerate(repairs) if at not in wrong]
+    runs = [(repair, tuple(tests)) for repair in repairs]
+    found = outcomes(pool, runs, Plan(known=pool.unfit | failing), lambda: clock.left > 0)
+    wrong = {id(repair) for repair, _, passed in found if not passed}
+    return [repair for repair in repairs if id(repair) not in wrong]
+
+
+def outcomes(
+    pool: AnyPool, runs: Sequence[tuple[Repair, tuple[str, ...]]], plan: Plan, is_time: Callable[[], bool]
+) -> Iterator[tuple[Repair, tuple[str, ...], bool]]:
+    """Run tests on repairs as long as `is_time`; yield each repair with its tests, and whether these passed.
+
+    `runs`: repairs with the tests that run first on them. Once a test has failed with a repair, its other runs are left
+    out.
+    """
+    wrong = set[int]()
+    candidates = (
+        Candidate(at, repair.files, first=tests)
+        for at, (repair, tests) in enumerate(runs)
+        if id(repair) not in wrong and is_time()
+    )
+    for judged in pool.judge(candidates, plan):
+        repair, tests = runs[judged.candidate.number]
+        if not judged.plausible:
+            wrong.add(id(repair))
+        yield repair, tests, judged.plausible
 
 
 def merged(edits: Sequence[Proposed]) -> dict[str, bytes] | None:

@@ -83,32 +83,25 @@ def test_of_repairs_that_behave_alike_the_plainest_is_first(plain: tuple[str, st
     assert first(better, Given(-4.5, SAME, old=plain[0], new=plain[1])) == 1
 
 
+def exchanging(score: float, one: str, two: str) -> Repair:
+    parts = (Replacement(at := LINE.index(old), at + len(old), new) for old, new in ((one, two), (two, one)))
+    scored = Scored(score, Edit(tuple(parts)), PLAIN, cast(Site, Place()))
+    return Repair(Proposed(scored, ""), frozenset("t"), whole=True, at=0.0)
+
+
 @pytest.mark.parametrize(
     ("one", "two", "rival"),
     [("size", "limit", ("size", "limit")), ("size", "limit + 1", ("<", "<="))],
     ids=["and better than one changed name", "however long they are"],
 )
 def test_two_expressions_that_change_places_are_one_change(one: str, two: str, rival: tuple[str, str]) -> None:
-    parts = [Replacement(at := LINE.index(old), at + len(old), new) for old, new in ((one, two), (two, one))]
-    at = LINE.index(rival[0])
-    other = Edit((Replacement(at, at + len(rival[0]), rival[1]),))
-    repairs = [
-        Repair(Proposed(Scored(score, edit, PLAIN, cast(Site, Place())), ""), frozenset("t"), whole=True, at=0.0)
-        for score, edit in ((-4.3, Edit(tuple(parts))), (-5.2, other))
-    ]
+    repairs = [exchanging(-4.3, one, two), Given(-5.2, old=rival[0], new=rival[1]).repair]
     assert choose(repairs, {-1: BEFORE, 0: SAME, 1: SAME}).repairs[0] is repairs[0]
 
 
 def test_without_not_is_plainer_than_two_expressions_that_change_places() -> None:
     """marshmallow: `key in "."` was written, with a new lint finding, for `"." in key`."""
-    parts = [
-        Replacement(at := LINE.index(old), at + len(old), new) for old, new in (("size", "limit"), ("limit", "size"))
-    ]
-    denied = Edit((Replacement(LINE.index("not "), LINE.index("size"), ""),))
-    repairs = [
-        Repair(Proposed(Scored(score, edit, PLAIN, cast(Site, Place())), ""), frozenset("t"), whole=True, at=0.0)
-        for score, edit in ((-4.0, Edit(tuple(parts))), (-4.5, denied))
-    ]
+    repairs = [exchanging(-4.0, "size", "limit"), Given(-4.5, old="not ", new="").repair]
     assert choose(repairs, {-1: BEFORE, 0: SAME, 1: SAME}).repairs[0] is repairs[1]
 
 

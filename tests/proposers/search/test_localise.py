@@ -89,8 +89,7 @@ class Client:
 
 def test_a_statement_that_stores_the_attribute_which_raised_elsewhere() -> None:
     """oauthlib: the failure was 120 lines below, in another method."""
-    module = Module.of("m.py", STORED.encode())
-    assert module is not None
+    module = module_of(STORED)
     raised = Frame("m.py", 8, "new", {})
     covered = {"bad": lines(3, 4, 5, 8), **{f"good{number}": lines(3, 4, 5) for number in range(9)}}
     found = suspects({"m.py": module}, covered, [case("bad", raised, exception="TypeError")], {})
@@ -111,12 +110,10 @@ class ParseError(ValueError):
 
 def test_the_code_of_an_exception_that_ends_a_test_is_less_suspicious() -> None:
     """tomlkit: the request for a model held the classes of exceptions in place of the parser."""
-    module = Module.of("m.py", RAISING.encode())
-    assert module is not None
+    module = module_of(RAISING)
     coverage = {"bad": lines(3, 7), "good": lines()}
-    shares = {
-        stmt.lineno: share for stmt, share in suspects({"m.py": module}, coverage, [case("bad")], {}).weights.items()
-    }
+    found = suspects({"m.py": module}, coverage, [case("bad")], {})
+    shares = {stmt.lineno: share for stmt, share in found.weights.items()}
     assert shares[7] < shares[3]
     tested = suspects({"m.py": module}, coverage, [case("bad")], {"bad": "assert ParseError(1).line == 2"})
     shares = {stmt.lineno: share for stmt, share in tested.weights.items()}
