@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from coderefine.core import Situation, View
     from coderefine.project import Interpreter, Place, Protection
     from coderefine.proposers.refactoring import CodeChange
+    from coderefine.proposers.refactorings.types import ProjectTypes
 
 NAME = "simplify"
 RULE = "CC"
@@ -48,6 +49,7 @@ class ComplexityChanges:
         self._added: dict[tuple[str, str], frozenset[str]] = {}
         """The names of the new functions by (path, function)."""
         self._private: frozenset[str] | None = None
+        self._project: ProjectTypes | None = None
         self._ends = math.inf
         """The monotonic time at which drafting ends."""
 
@@ -107,7 +109,8 @@ class ComplexityChanges:
 
         path, symbol = where
         others = (names for key, names in self._added.items() if key != where)
-        place = placed(text, symbol, identifiers(text).union(self._taken(view), *others), line)
+        taken = identifiers(text).union(self._taken(view), *others)
+        place = placed(text, symbol, taken, line, self._types(view))
         draft = None if isinstance(place, str) else shortened(place.unit, self._limit, self._ends)
         if isinstance(place, str) or draft is None:
             return None
@@ -122,6 +125,15 @@ class ComplexityChanges:
             names = python_files(view.host_path / self._place.prefix) or ()
             self._private = frozenset(name for file in names for name in _private_names(file))
         return self._private
+
+    def _types(self, view: View) -> ProjectTypes:
+        """Return the annotations of the whole project, as it was at the first call."""
+        from coderefine.proposers.refactorings.files import python_files
+        from coderefine.proposers.refactorings.types import ProjectTypes
+
+        if self._project is None:
+            self._project = ProjectTypes(python_files(view.host_path / self._place.prefix) or ())
+        return self._project
 
     def _formatted(self, view: View, path: str, before: str, after: str) -> str:
         """Return `after`, formatted by the project's formatter if `before` is formatted by it."""

@@ -14,6 +14,7 @@ import libcst as cst
 
 from coderefine.proposers.refactorings.sequence import Draft
 from coderefine.proposers.refactorings.trees import Unit
+from coderefine.proposers.refactorings.types import Elsewhere, declared
 from coderefine.source import Function
 
 WIDEST = 120
@@ -33,10 +34,13 @@ class Placed:
     depth: int
 
 
-def placed(text: str, symbol: str, taken: frozenset[str], line: int = 0) -> Placed | str:
+def placed(
+    text: str, symbol: str, taken: frozenset[str], line: int = 0, elsewhere: Elsewhere = lambda _: None
+) -> Placed | str:
     """Return the function `symbol` of a file, or the reason why it is left alone.
 
-    `line`: that of its `def`, for a property and its setter, which have one name.
+    `line`: that of its `def`, for a property and its setter, which have one name. `elsewhere`: finds the annotations of
+    what the module imports.
     """
     tree = ast.parse(text)
     found = _chosen(list(_found(tree, symbol.split("."), ())), line)
@@ -49,7 +53,9 @@ def placed(text: str, symbol: str, taken: frozenset[str], line: int = 0) -> Plac
     alone = _dedented(lines[rows.start : rows.stop], margin) if lines[rows.start].startswith(margin) else None
     if alone is None or indented(alone, len(classes), indent) != lines[rows.start : rows.stop]:
         return "it is indented in an unusual way"
-    unit = Unit(alone, *belongs(function, classes), taken, indent, _width(lines), _documents(tree))
+    unit = Unit(
+        alone, *belongs(function, classes), taken, indent, _width(lines), _documents(tree), declared(tree, elsewhere)
+    )
     return Placed(unit, rows, len(classes))
 
 

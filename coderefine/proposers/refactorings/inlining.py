@@ -352,10 +352,13 @@ def _dumps(body: Iterable[ast.stmt]) -> list[str]:
 
 
 def _dump(node: ast.stmt) -> str:
-    """Return a dump of a statement; of a function, without its docstring."""
+    """Return a dump of a statement; of a function, without its docstring and annotations, which are compared apart."""
     found = _normal(node) or node
-    if isinstance(found, Function) and ast.get_docstring(found) is not None:
-        found.body = found.body[1:]
+    if isinstance(found, Function):
+        found.body = found.body[ast.get_docstring(found) is not None :]
+        found.returns = None
+        for one in found.args.posonlyargs + found.args.args + found.args.kwonlyargs:
+            one.annotation = None
     return ast.dump(found)
 
 

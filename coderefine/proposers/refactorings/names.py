@@ -7,20 +7,35 @@ import builtins
 import keyword
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
+from coderefine.proposers.refactorings.effects import Effect, effects, main_effect, only_sets
 from coderefine.proposers.refactorings.extraction import remarks_above
 from coderefine.proposers.refactorings.flow import called
 from coderefine.proposers.refactorings.trees import Loop
-from coderefine.proposers.refactorings.verbs import answering, decided, last_verb, making, only_sets
-from coderefine.proposers.refactorings.words import GENERIC, SKIPPED, STOPPED, VERBS, split
+from coderefine.proposers.refactorings.verbs import answering, decided, last_verb, making
+from coderefine.proposers.refactorings.words import FILLERS, GENERIC, SKIPPED, STOPPED, VERBS, last_word, split
 
 LONGEST, MOST_REMARKS = 34, 2
 """Characters of a name; lines of a comment from which a name is taken."""
-DOES_MORE, INPUTS = 0.5, 0.4
-"""Cost of a name that describes a result if the block has other effects, too, and of one from a parameter's name."""
+INPUTS = 0.4
+"""Cost of a name from a parameter's name."""
+HIDDEN, HIDDEN_SET, HIDDEN_MORE, HIDDEN_MOST = 0.9, 0.3, 0.2, 1.3
+"""Cost of a name that describes a result: if the block has another effect; if it only sets something; for each further
+effect; the most."""
+VAGUE = 0.2
+"""Cost of a verb that says little."""
+UNNAMED = 0.7
+"""Cost of a name for each share of the effects that it does not describe."""
+HALF = 0.5
+"""Least share of the effects that a name describes."""
+MOST_WORDS = 3
+"""Words of a name after its verb, where some of them only say which part it is."""
+ASKING = frozenset(("is", "has", "needs", "can", "should", "was", "are"))
+"""First words of a truth value's name, which is the name of a function, too."""
 Named = tuple[str, float]
 """A name and its cost: how badly it describes the function (0 is best)."""
 
@@ -29,15 +44,21 @@ def name_for(found: Extraction) -> Named | None:
     """Return the best name for the extracted function, None if no words describe it."""
     unit = found.block.unit
     taken = unit.taken | unit.names | set(dir(builtins))
-    for words, cost in _ideas(found):
-        name = "_" + "_".join(words)
-        if words and len(name) <= LONGEST and name.isidentifier() and name not in taken and not keyword.iskeyword(name):
-            return name, cost
-    return None
+    ideas = (("_" + "_".join(words), cost) for words, cost in _ideas(found) if words)
+    return min(
+        ((name, cost) for name, cost in ideas if _is_possible(name, taken)), key=lambda one: one[1], default=None
+    )
+
+
+def _is_possible(name: str, taken: AbstractSet[str]) -> bool:
+    if len(name) > LONGEST or not name.isidentifier() or name in taken or keyword.iskeyword(name):
+        return False
+    # A class may collect methods by the beginnings of their names, as visitors do: `getattr(self, "visit_" + kind)`.
+    return not any(name.lstrip("_").startswith(one.lstrip("_")) for one in taken if one.endswith("_") and len(one) > 3)
 
 
 def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
-    block = found.block
+    block, every = found.block, effects(found)
     if block.is_divided:
         yield from _others(block)
     elif words := _remark(block):
@@ -45,8 +66,65 @@ def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
     if _only(block, ast.Raise):
         yield from ((["check", *noun], cost) for noun, cost in _nouns(found))
     if results := found.outputs or _returned(found):
-        yield from _computed(replace(found, outputs=results))
-    yield from ((_action(found, noun), (0.9 if found.outputs else 0.3) + cost) for noun, cost in _nouns(found))
+        yield from _computed(replace(found, outputs=results), every)
+    elif found.manner in ("", "continue"):
+        yield from _done(found, every)
+    for noun, cost in () if block.is_divided else _nouns(found):
+        words = _action(found, noun)
+        yield words, (0.9 if found.outputs else 0.3) + cost + (UNNAMED * _unnamed(words, every))
+
+
+def _unnamed(words: Sequence[str], every: Sequence[Effect]) -> float:
+    """Return the share of the effects whose verb is another one than that of the name."""
+    if every and words[:1] == ["process"]:
+        return HALF  # true of everything, and says little
+    return sum(one.verb != words[0] for one in every) / len(every) if words and every else 0.0
+
+
+def _done(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str], float]]:
+    """Yield words for the most frequent effect of a block without a result, best first: `add_header_lines`."""
+    main = main_effect(every)
+    if main is None or main[1] < HALF:
+        return
+    verb, noun, cost = main[0].verb, [*main[0].noun], 0.1 + (1 - main[1])
+    for words, further in ((_condition(found.block), 0.0), (_object(found.block), 0.05)):
+        if words and not {*words} & {verb, *noun} and len(words) + len(noun) <= MOST_WORDS:
+            yield [verb, *words, *noun], cost + further
+    yield [verb, *noun], cost + 0.1
+
+
+def _condition(block: StatementBlock) -> list[str]:
+    """Return at most two words for the condition or the loop that holds the whole block, or is the whole block."""
+    owner = block.suite.parents[-1] if _is_whole(block) else block.body[0] if len(block.body) == 1 else None
+    match owner:
+        case ast.If(test=ast.UnaryOp() | ast.Compare(ops=[ast.Lt() | ast.Gt() | ast.LtE() | ast.GtE() | ast.NotIn()])):
+            return []
+        case ast.If(test=test):
+            return [word for word in _quality(test) if word != "missing"][:2]
+        case ast.For(target=target, iter=iterable) | ast.AsyncFor(target=target, iter=iterable):
+            return _item(target, iterable)[:2]
+    return []
+
+
+def _is_whole(block: StatementBlock) -> bool:
+    """Return whether the block is the whole body of the statement around it."""
+    return block.start == 0 and block.ends and block.suite.branch == "body"
+
+
+def _item(target: ast.expr, iterable: ast.expr) -> list[str]:
+    """Return words for one item of a loop: the loop's variable, or the singular of what is iterated."""
+    own, many = split(last_word(target)), split(last_word(iterable))
+    one = [*many[:-1], many[-1].removesuffix("s")] if many and len(many[-1]) > 3 and many[-1].endswith("s") else []
+    better = len(own) < 2 and len(one) > len(own) and (not own or own[-1] == one[-1] or GENERIC.issuperset(own))
+    words = one if better else own
+    return [] if GENERIC.issuperset(words) else words
+
+
+def _object(block: StatementBlock) -> list[str]:
+    """Return at most two words for what the function is about: those of its name without the verb."""
+    words = split(block.unit.function.name) if not block.unit.function.name.startswith("__") else []
+    words = words[1:] if words[:1] and words[0] in VERBS | FILLERS else words
+    return [word for word in words if word not in FILLERS | GENERIC | VERBS][:2]
 
 
 def _others(block: StatementBlock) -> Iterator[tuple[list[str], float]]:
@@ -58,9 +136,9 @@ def _others(block: StatementBlock) -> Iterator[tuple[list[str], float]]:
     if block.suite.looped:
         return
     if verb in VERBS and rest:
-        yield [verb, "other", *rest], 0.2
+        yield [verb, "other", *rest], 0.8
     elif not block.unit.function.name.startswith("__"):
-        yield [answering(block), "other", *own], 0.5
+        yield [answering(block), "other", *own], 1.1
 
 
 def _returned(found: Extraction) -> tuple[str, ...]:
@@ -80,7 +158,7 @@ def _remark(block: StatementBlock) -> list[str]:
 
 def _instruction(remark: str) -> list[str]:
     """Return the verb with which a comment begins and the words after it, up to the end of the phrase."""
-    verb, *others = [*re.findall(r"[A-Za-z][\w']*|[^\w\s]", remark.lstrip("#: ").lower()), ""][:8]
+    verb, *others = [*re.findall(r"[A-Za-z][\w'-]*|[^\w\s]", remark.lstrip("#: ").lower()), ""][:8]
     found = []
     for word in others:
         if not re.fullmatch(r"[a-z][a-z0-9_]*", word) or word in STOPPED - {"of"}:
@@ -96,22 +174,30 @@ def _only(block: StatementBlock, *kinds: type[ast.stmt]) -> bool:
     return bool(effects) and all(isinstance(node, kinds) for node in effects)
 
 
-def _computed(found: Extraction) -> Iterator[tuple[list[str], float]]:
+def _computed(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str], float]]:
+    """Yield words for the results. `every`: the effects of the block, which these words do not describe."""
     names, verb = found.outputs, making(found, _function_words(found.block))
     words = [word for name in names for word in ("and", *split(name))][1:]
+    cost = _hidden([one for one in every if not {*one.noun} & {*words}])
     if not any(name in GENERIC or len(name) < 3 for name in names):
-        yield [verb, *words], 0.1 * (len(names) - 1) + _does_more(found)
-    for noun, cost in _nouns(found) if len(names) == 1 else ():
-        if noun != words and cost < INPUTS:
-            yield [verb, *noun, *words], 0.6 + cost
-    yield [*_function_words(found.block), *words], 0.9
+        asking = len(names) == 1 and len(words) > 1 and words[0] in ASKING
+        vague = VAGUE if verb == "adjust" else 0.0
+        yield (words if asking else [verb, *words]), 0.1 * (len(names) - 1) + cost + vague
+        yield [*_function_words(found.block), *words], 0.9 + cost
+    elif about := _object(found.block):
+        yield [verb, *about], 0.5 + cost
+        words = []
+    for noun, further in _nouns(found) if len(names) == 1 else ():
+        if noun != words and further < INPUTS:
+            yield [verb, *noun, *words], 0.6 + cost + further
 
 
-def _does_more(found: Extraction) -> float:
-    """Return DOES_MORE if the block also calls methods of its inputs only for their effect, else 0."""
-    deeds = (node.value for node in found.block.nodes if isinstance(node, ast.Expr))
-    owners = {getattr(getattr(call.func, "value", None), "id", "") for call in deeds if isinstance(call, ast.Call)}
-    return 0.0 if owners.isdisjoint({*found.inputs} - {*found.outputs}) else DOES_MORE
+def _hidden(others: Sequence[Effect]) -> float:
+    """Return the cost of effects that a name does not mention."""
+    if not others:
+        return 0.0
+    first = HIDDEN_SET if all(one.verb in ("set", "adjust") for one in others) else HIDDEN
+    return min(HIDDEN_MOST, first + HIDDEN_MORE * (len(others) - 1))
 
 
 def _action(found: Extraction, noun: list[str]) -> list[str]:
@@ -135,13 +221,14 @@ def _part(block: StatementBlock, noun: list[str]) -> list[str]:
 def _nouns(found: Extraction) -> Iterator[tuple[list[str], float]]:
     """Yield words for the subject of the block, best first: from its branch, loop, first condition, inputs."""
     block, owner = found.block, found.block.suite.parents[-1]
-    whole = block.start == 0 and block.ends and block.suite.branch == "body"
-    if isinstance(owner, ast.If) and whole:
+    if isinstance(owner, ast.If) and _is_whole(block):
         yield from _fitting(_quality(owner.test), 0.0)
+    elif isinstance(owner, ast.For | ast.AsyncFor) and _is_whole(block):
+        yield from _fitting(_item(owner.target, owner.iter), 0.0)
     for node in block.body:
         yield from _fitting(*_subject(node))
     if isinstance(owner, ast.For | ast.AsyncFor) and block.suite.branch == "body":
-        yield from _fitting(split(_last_name(owner.target)), 0.1)
+        yield from _fitting(split(last_word(owner.target)), 0.1)
     yield from (idea for test in decided(block) for idea in _fitting(_quality(test), 0.3))
     yield from _frequent(found)
 
@@ -150,7 +237,7 @@ def _subject(node: ast.stmt) -> tuple[list[str], float]:
     """Return the words for the subject of a loop or a condition, and their cost."""
     match node:
         case ast.For() | ast.AsyncFor():
-            return split(_last_name(node.iter)), 0.1
+            return split(last_word(node.iter)), 0.1
         case ast.If(test=ast.UnaryOp(operand=test)) | ast.If(test=test):
             return [word for word in _quality(test) if word != "missing"], 0.2
         case ast.While():
@@ -189,22 +276,22 @@ def _quality(test: ast.expr) -> list[str]:
             return _quality(first)
         case ast.NamedExpr(target=target):
             return split(target.id)
-    return split(_last_name(test))
+    return split(last_word(test))
 
 
 def _asked(test: ast.Call) -> list[str]:
     """Return the words for a call that is a condition."""
     match test:
         case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
-            return split(_last_name(kind.elts[0] if isinstance(kind, ast.Tuple) and kind.elts else kind))
+            return split(last_word(kind.elts[0] if isinstance(kind, ast.Tuple) and kind.elts else kind))
         case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str(name))]):
             return split(name)
         case ast.Call(func=ast.Attribute(attr="get" | "group"), args=[ast.Constant(value=str(name)), *_]) if name:
             return split(name) if name.isidentifier() else []
         case ast.Call(func=ast.Attribute(value=inner, attr="startswith" | "endswith" | "get" | "match")):
-            return split(_last_name(inner))
+            return split(last_word(inner))
         case ast.Call(func=ast.Name(id="len" | "any" | "all" | "sum" | "min" | "max" | "int" | "str"), args=[one, *_]):
-            return split(_last_name(one))
+            return split(last_word(one))
     words = split(called(test))
     return words[1:] if words[:1] in (["is"], ["has"], ["should"], ["can"]) else words
 
@@ -218,30 +305,10 @@ def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> list[str]:
         case ast.Constant(value=str(name)) if equal and name.isidentifier():
             return split(name)
         case ast.Name() | ast.Attribute() if equal:
-            return split(_last_name(right))
+            return split(last_word(right))
     if isinstance(op, ast.In) and isinstance(left, ast.Constant) and str(left.value).isidentifier():
         return split(str(left.value))
     return _quality(left)
-
-
-def _last_name(node: ast.AST) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case ast.Call(
-            func=ast.Name(id="enumerate" | "zip" | "sorted" | "reversed" | "list" | "set" | "len" | "range"),
-            args=[one, *_],
-        ):
-            return _last_name(one)
-        case ast.Call(func=ast.Attribute(value=inner, attr="items" | "keys" | "values" | "split" | "splitlines")):
-            return _last_name(inner)
-        case ast.Call():
-            return called(node)
-        case ast.Tuple(elts=[*_, last]):
-            return _last_name(last)
-        case ast.Subscript(value=inner) | ast.Starred(value=inner):
-            return _last_name(inner)
-    return ""
 
 
 def _function_words(block: StatementBlock) -> list[str]:

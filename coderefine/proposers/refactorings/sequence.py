@@ -11,10 +11,12 @@ from itertools import takewhile
 
 from coderefine.proposers.refactorings.blocks import Extraction, extractions
 from coderefine.proposers.refactorings.decisions import shorter
-from coderefine.proposers.refactorings.extraction import NewFunction, extracted
-from coderefine.proposers.refactorings.flow import uses
+from coderefine.proposers.refactorings.extraction import NewFunction, extracted, input_types, result_type
+from coderefine.proposers.refactorings.flow import own_nodes, uses
 from coderefine.proposers.refactorings.names import name_for
 from coderefine.proposers.refactorings.trees import Unit
+from coderefine.proposers.refactorings.types import is_annotated
+from coderefine.proposers.refactorings.verbs import added_to
 from coderefine.source import Function
 
 MOST_FUNCTIONS, WIDTH, CHOICES = 8, 3, 6
@@ -122,12 +124,31 @@ def _flaws(found: Extraction) -> Iterator[float]:
     lines = block.end[0] - block.body[0].lineno + 1
     yield 1.2 if lines < 3 else 0.6 if lines < 5 else 0.0
     yield 0.02 * max(0, lines - 30)
-    yield 0.3 * block.suite.chained
+    yield 0.3 * block.suite.chained + 0.6 * block.is_divided
     whole = block.start == 0 and block.ends
     yield 0.0 if whole or len(block.body) == 1 else 0.2
     of_all = lines / max(1, (block.unit.function.end_lineno or 1) - block.unit.function.body[0].lineno + 1)
     yield 2.0 if of_all > 0.8 else 0.0
+    yield 0.4 * _is_rest(found)
+    if is_annotated(block.unit.function):
+        yield 0.25 * (len(found.inputs) - len(input_types(found)) + (result_type(found) is None))
+    yield 0.4 * len(_begun(found))
     yield from _cuts(found)
+
+
+def _is_rest(found: Extraction) -> bool:
+    """Return whether the block is the end of the function without its beginning: seldom a step of its own."""
+    block = found.block
+    statements = len(block.body) - isinstance(block.body[-1], ast.Return)
+    return found.manner == "return" and block.suite.parents == (block.unit.function,) and statements > 1
+
+
+def _begun(found: Extraction) -> list[str]:
+    """Return the results to which the caller adds afterwards: the block makes only the beginning of them."""
+    made = {*found.outputs} - {*found.inputs}
+    nodes = own_nodes(found.block.unit.function.body) if made else ()
+    later = {added_to(node) for node in nodes if getattr(node, "lineno", 0) > found.block.end[0]}
+    return sorted(made & later)
 
 
 def _cuts(found: Extraction) -> Iterator[float]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import libcst as cst
 
 from coderefine.proposers.refactorings.flow import Flow
+from coderefine.proposers.refactorings.types import Declared
 from coderefine.source import Function
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -54,7 +55,7 @@ class Unit:
     """One function, written without indentation.
 
     `receiver`: the name of its first parameter if it is a method or class method. `taken`: names that a new function
-    may not have. `documented`: whether a new function gets a docstring.
+    may not have. `documented`: whether a new function gets a docstring. `declared`: the annotations of its module.
     """
 
     text: str
@@ -65,6 +66,7 @@ class Unit:
     indent: str = "    "
     width: int = 79
     documented: bool = False
+    declared: Declared = field(default=Declared(), compare=False)
 
     @cached_property
     def module(self) -> cst.Module:

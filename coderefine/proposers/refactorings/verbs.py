@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
+from coderefine.proposers.refactorings.effects import ADDING
 from coderefine.proposers.refactorings.flow import called
 from coderefine.proposers.refactorings.trees import Loop
 from coderefine.proposers.refactorings.words import VERBS, split
 
-ADDING = {"append": "add", "add": "add", "extend": "add", "insert": "add", "update": "update", "appendleft": "add"}
 CHECKING = frozenset(("check", "validate", "verify"))
-READING = frozenset(("get", "pop", "strip", "join", "split", "replace", "format"))
+READING = frozenset(("get", "strip", "join", "split", "replace", "format"))
 """Methods of built-in types: their names do not describe a block."""
 MADE = ast.JoinedStr | ast.List | ast.Dict | ast.Set | ast.Tuple | ast.ListComp | ast.DictComp | ast.SetComp | ast.BinOp
 
@@ -28,7 +28,16 @@ def making(found: Extraction, own: Sequence[str]) -> str:
     verb = verbs.pop() if len(verbs) == 1 else ""
     if verb or any(isinstance(node, Loop) for node in block.body):
         return verb or _looping(block, names)
-    return "adjust" if set(names) <= set(found.inputs) else _choosing(made)
+    if not set(names) <= set(found.inputs):
+        return _choosing(made)
+    return "extend" if not made and all(added_to(node) in names for node in _changes(block, names)) else "adjust"
+
+
+def _changes(block: StatementBlock, names: Collection[str]) -> Iterator[ast.AugAssign]:
+    """Yield the statements like `a += b` that change one of `names`."""
+    for node in block.nodes:
+        if isinstance(node, ast.AugAssign) and getattr(node.target, "id", "") in names:
+            yield node
 
 
 def _choosing(made: Sequence[ast.expr]) -> str:
@@ -47,16 +56,6 @@ def answering(block: StatementBlock) -> str:
         return "check"
     names = {getattr(value, "id", "") for value in values}
     return _choosing(list(_assigned(block, names)) if len(names) == 1 else values) if values else "process"
-
-
-def only_sets(block: StatementBlock) -> bool:
-    """Return whether the block only sets attributes."""
-    ends = [node for node in block.nodes if isinstance(node, ast.stmt) and not isinstance(node, ast.If | Loop)]
-    return bool(ends) and all(
-        isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(target, ast.Attribute)
-        for node in ends
-        for target in (node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)])
-    )
 
 
 def _is_answer(value: ast.expr) -> bool:
@@ -79,36 +78,32 @@ def decided(block: StatementBlock) -> Iterator[ast.expr]:
 def _looping(block: StatementBlock, names: Sequence[str]) -> str:
     """Return the verb for how a loop computes its results."""
     numbers = any(isinstance(value, ast.Constant) and isinstance(value.value, int) for value in _assigned(block, names))
-    if not numbers and any(_adds(node, names) for node in block.nodes):
+    if not numbers and any(added_to(node) in names for node in block.nodes):
         return "collect"
     return "find" if any(isinstance(node, ast.Break) for node in block.nodes) else "compute"
 
 
-def _adds(node: ast.AST, names: Sequence[str]) -> bool:
-    """Return whether `node` adds something other than a constant to one of `names`."""
+def added_to(node: ast.AST) -> str:
+    """Return the name of what a statement or a call adds something other than a constant to; "" if it does not."""
     match node:
         case ast.AugAssign(target=ast.Name(id=name), value=value):
-            return name in names and not isinstance(value, ast.Constant)
-        case ast.Call():
-            return _owner(node) in names and called(node) in ADDING
-    return False
+            return "" if isinstance(value, ast.Constant) else name
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in ADDING:
+            return name
+    return ""
 
 
 def _assigned(block: StatementBlock, names: Collection[str]) -> Iterator[ast.expr]:
     """Yield the values that are assigned to `names`."""
     for node in block.nodes:
-        if isinstance(node, ast.Assign) and any(getattr(item, "id", "") in names for item in node.targets):
-            yield node.value
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if isinstance(node, ast.Assign | ast.AnnAssign) and any(getattr(item, "id", "") in names for item in targets):
+            yield from filter(None, [node.value])
 
 
 def _assigning(value: ast.expr) -> str:
     """Return the verb in the name of the function that is called; "" if there is none."""
     return next((word for word in split(called(value))[:1] if word in VERBS and word not in READING), "")
-
-
-def _owner(node: ast.Call) -> str:
-    function = node.func
-    return getattr(function.value, "id", "") if isinstance(function, ast.Attribute) else ""
 
 
 def last_verb(block: StatementBlock) -> str:

@@ -1,22 +1,35 @@
-"""English words by which good and bad names are distinguished."""
+"""English words by which good and bad names are distinguished, and the words in code."""
 
+from __future__ import annotations
+
+import ast
 import re
 
+from coderefine.proposers.refactorings.flow import called
+
 VERBS = frozenset(
-    """add adjust align append apply assign attach build calculate call check choose clean clear close collect combine
-    compare compile complete compose compress compute configure connect convert copy count create decode define delete
-    detect determine discard display draw drop dump emit encode ensure escape evaluate execute expand export extend
-    extract fetch fill filter find finish fix flush fold format generate get group handle import include increment
-    indent init initialize insert install iter iterate join limit load log look make mark match measure merge
-    move normalize open pad parse pop prepare print process push put quote raise read record register remove
-    render replace report reset resolve restore reverse rotate round run save scan search select send setup
-    shift show skip split start stop store strip swap sync tokenize trace track transform translate traverse trim
-    truncate unescape unpack update use validate verify visit walk wrap write""".split()
+    """add adjust align analyse analyze append apply assign attach bind block break build cache calculate call cancel
+    capture change check choose clean clear click close coalesce collapse collect combine compare compile complete
+    compose compress compute configure connect consume convert copy count create cut deactivate debug decide
+    decode define delete deserialize detach detect determine disable discard display divide draw drop dump edit
+    emit enable encode enqueue ensure enter escape evaluate execute exit expand export expose extend extract fetch
+    fill filter find finish fix flush fold force format forward freeze generate get group guess handle hide
+    highlight import include increment indent infer init initialize insert inspect install invoke iter iterate
+    join lex limit load lock log look lookup make mark mask match measure merge minify move normalise normalize
+    notify open overwrite pad paint parse patch peek pick pop populate prefix prepare print process prune pull
+    push put query quit quote raise read rebuild record redirect reduce refresh register reindent release reload
+    remove rename render reorder repeat replace report request reset resize resolve restore retry reverse rewrite
+    rotate round run sanitize save scan schedule search select send serialize setup shift show simplify skip sort
+    spawn split start stop store stringify strip subscribe subtract suspend swap switch sync tokenise tokenize
+    trace track transform translate traverse trim truncate turn unescape unpack unquote unwrap update upload use
+    validate verify visit wait walk warm warn wrap write yield zip""".split()
 )
 GENERIC = frozenset(
     """a b c d e f g h i j k l m n o p q r s t u v w x y z res ret rv result results value val out output data tmp temp
     item obj args kwargs flag found done self cls other key it el elem arg ok cur""".split()
 )
+FILLERS = frozenset("to from is has do does make on str string text func function helper impl internal inner".split())
+"""Words of a function's name that do not say what it is about."""
 SKIPPED = frozenset("the a an all any each every this that these those its their our if we".split())
 STOPPED = frozenset(
     """and or for of in on to with from by as is are so because when where but
@@ -29,3 +42,26 @@ def split(name: str) -> list[str]:
     """Split a name in snake case or camel case into lower-case words."""
     split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
     return [word.lower() for word in split.split("_") if word]
+
+
+def last_word(node: ast.AST) -> str:
+    """Return the name that an expression is about: the last part of a dotted name, the list that is iterated."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Call(
+            func=ast.Name(id="enumerate" | "zip" | "sorted" | "reversed" | "list" | "set" | "len" | "range"),
+            args=[one, *_],
+        ):
+            return last_word(one)
+        case ast.Call(func=ast.Attribute(value=inner, attr="items" | "keys" | "values" | "split" | "splitlines")):
+            return last_word(inner)
+        case ast.Call():
+            return called(node)
+        case ast.Tuple(elts=[*_, last]):
+            return last_word(last)
+        case ast.Subscript(value=ast.Name(), slice=ast.Constant(value=str(name))) if name.isidentifier():
+            return name
+        case ast.Subscript(value=inner) | ast.Starred(value=inner):
+            return last_word(inner)
+    return ""

@@ -1,0 +1,112 @@
+"""What a block of statements does besides computing its results: adds to a list, sets attributes, reports."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
+from coderefine.proposers.refactorings.flow import called
+from coderefine.proposers.refactorings.trees import Loop
+from coderefine.proposers.refactorings.words import GENERIC, VERBS, last_word, split
+
+ADDING = {"append": "add", "add": "add", "extend": "add", "insert": "add", "update": "update", "appendleft": "add"}
+REMOVING = frozenset(("pop", "popitem", "popleft", "remove", "discard", "clear"))
+"""Methods of built-in types that take something away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One effect, in words: a verb, and what is changed. `verb` is "" if there is no word for it."""
+
+    verb: str
+    noun: tuple[str, ...]
+
+
+def effects(found: Extraction) -> list[Effect]:
+    """Return the effects of a block on objects that it has not made itself, in the order of the text."""
+    made = found.block.used.bound - {*found.inputs}
+    return [one for node in found.block.nodes for one in _of(node, made)]
+
+
+def main_effect(every: Sequence[Effect]) -> tuple[Effect, float] | None:
+    """Return the most frequent effect and its share of all; None if there is none that has a verb."""
+    counts = Counter(one for one in every if one.verb and one.noun)
+    if not counts:
+        return None
+    first, count = counts.most_common(1)[0]
+    return first, count / len(every)
+
+
+def only_sets(block: StatementBlock) -> bool:
+    """Return whether the block only sets attributes."""
+    ends = [node for node in block.nodes if isinstance(node, ast.stmt) and not isinstance(node, ast.If | Loop)]
+    return bool(ends) and all(
+        isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(target, ast.Attribute)
+        for node in ends
+        for target in (node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)])
+    )
+
+
+def _of(node: ast.AST, made: set[str]) -> Iterator[Effect]:
+    match node:
+        case ast.Expr(value=ast.Call() as call) | ast.Expr(value=ast.Await(value=ast.Call() as call)):
+            yield from _of_call(call, made)
+        case ast.Assign(targets=targets, value=value):
+            names = {last_word(part) for part in ast.walk(value) if isinstance(part, ast.Name | ast.Attribute)}
+            yield from (effect for target in targets for effect in _of_target(target, _setting(target, names), made))
+            yield from _taken(value, targets[-1], made)
+        case ast.AugAssign(target=target) | ast.AnnAssign(target=target, value=ast.expr()):
+            yield from _of_target(target, "adjust" if isinstance(node, ast.AugAssign) else "set", made)
+        case ast.Delete(targets=targets):
+            yield from (effect for target in targets for effect in _of_target(target, "remove", made))
+
+
+def _of_call(call: ast.Call, made: set[str]) -> Iterator[Effect]:
+    """Yield the effect of a call whose result is not used."""
+    name, owner = called(call), _owner(call)
+    words = split(name)
+    if name in ADDING or name in REMOVING:
+        if owner not in made:
+            yield Effect(ADDING.get(name, "remove"), _words(owner))
+    elif words and words[0] in VERBS:
+        of = _words(last_word(call.args[0])) if call.args else ()
+        yield Effect(words[0], tuple(words[1:]) or of or _words(owner))
+    else:
+        yield Effect("", tuple(words))
+
+
+def _of_target(target: ast.AST, verb: str, made: set[str]) -> Iterator[Effect]:
+    """Yield the effect of binding an attribute or an item of an object that the block has not made."""
+    match target:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            yield from (effect for part in parts for effect in _of_target(part, verb, made))
+        case ast.Attribute(value=ast.Name(id=owner)) if owner in made:
+            return
+        case ast.Attribute(attr=name):
+            yield Effect(verb, _words(name))
+        case ast.Subscript(value=inner) if last_word(inner) not in made:
+            yield Effect(verb, _words(last_word(inner)))
+
+
+def _setting(target: ast.expr, read: set[str]) -> str:
+    """Return the verb for an assignment. `read`: the names in the assigned value."""
+    return "adjust" if isinstance(target, ast.Subscript) and last_word(target.value) in read else "set"
+
+
+def _taken(value: ast.expr, target: ast.expr, made: set[str]) -> Iterator[Effect]:
+    """Yield the effect of taking an item away from an object, where the item is assigned."""
+    if called(value) in REMOVING and isinstance(value, ast.Call) and _owner(value) not in made:
+        yield Effect("pop", _words(last_word(target)))
+
+
+def _owner(call: ast.Call) -> str:
+    """Return the last part of the name of the object whose method is called."""
+    return last_word(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+
+
+def _words(name: str) -> tuple[str, ...]:
+    words = split(name)
+    return () if GENERIC.issuperset(words) or all(len(word) < 3 for word in words) else tuple(words)
