@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from coderefine.core import Situation, View
     from coderefine.project import Interpreter, Place, Protection
     from coderefine.proposers.refactoring import CodeChange
-    from coderefine.proposers.refactorings.types import ProjectTypes
+    from coderefine.proposers.refactorings.declared import ProjectTypes
 
 NAME = "simplify"
 RULE = "CC"
@@ -128,8 +128,8 @@ class ComplexityChanges:
 
     def _types(self, view: View) -> ProjectTypes:
         """Return the annotations of the whole project, as it was at the first call."""
+        from coderefine.proposers.refactorings.declared import ProjectTypes
         from coderefine.proposers.refactorings.files import python_files
-        from coderefine.proposers.refactorings.types import ProjectTypes
 
         if self._project is None:
             self._project = ProjectTypes(python_files(view.host_path / self._place.prefix) or ())

@@ -54,14 +54,16 @@ def _of(node: ast.AST, made: set[str]) -> Iterator[Effect]:
     match node:
         case ast.Expr(value=ast.Call() as call) | ast.Expr(value=ast.Await(value=ast.Call() as call)):
             yield from _of_call(call, made)
-        case ast.Assign(targets=targets, value=value):
-            names = {last_word(part) for part in ast.walk(value) if isinstance(part, ast.Name | ast.Attribute)}
-            yield from (effect for target in targets for effect in _of_target(target, _setting(target, names), made))
-            yield from _taken(value, targets[-1], made)
-        case ast.AugAssign(target=target) | ast.AnnAssign(target=target, value=ast.expr()):
-            yield from _of_target(target, "adjust" if isinstance(node, ast.AugAssign) else "set", made)
-        case ast.Delete(targets=targets):
-            yield from (effect for target in targets for effect in _of_target(target, "remove", made))
+        case ast.Assign(targets=[*_, target], value=value):
+            read = {last_word(part) for part in ast.walk(value) if isinstance(part, ast.Name | ast.Attribute)}
+            yield from _of_target(target, _setting(target, read), made)
+            yield from _taken(value, target, made)
+        case ast.AugAssign(target=target):
+            yield from _of_target(target, "adjust", made)
+        case ast.AnnAssign(target=target, value=ast.expr()):
+            yield from _of_target(target, "set", made)
+        case ast.Delete(targets=[*_, target]):
+            yield from _of_target(target, "remove", made)
 
 
 def _of_call(call: ast.Call, made: set[str]) -> Iterator[Effect]:

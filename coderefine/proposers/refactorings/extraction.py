@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain, count, pairwise
+from itertools import chain, count
 
 import libcst as cst
 
-from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
-from coderefine.proposers.refactorings.trees import Unit
-from coderefine.proposers.refactorings.types import known_types, without_none
+from coderefine.proposers.refactorings.blocks import Extraction
+from coderefine.proposers.refactorings.signatures import input_types, result_type
 
 Spell = Callable[[str], str]
 
@@ -72,90 +71,6 @@ def _annotated(found: Extraction) -> Spell:
     """Return a function that writes a parameter with its annotation, where its type is known."""
     types = input_types(found)
     return lambda name: f"{name}: {types[name]}" if name in types else name
-
-
-def input_types(found: Extraction) -> dict[str, str]:
-    """Return the annotations of the parameters whose type is known where the block begins."""
-    known = known_types(found.block.unit)
-    return {name: _narrowed(found.block, name, known[name]) for name in found.inputs if name in known}
-
-
-def _narrowed(block: StatementBlock, name: str, known: str) -> str:
-    """Return the annotation `known` without None if the function has left, or is elsewhere, where `name` is None."""
-    plain = without_none(known.strip('"'))
-    if not plain or not (_is_guarded(block, name) or any(_excludes(name, node) for node in _conditions(block))):
-        return known
-    return f'"{plain}"' if known.startswith('"') else plain
-
-
-def _conditions(block: StatementBlock) -> Iterator[ast.expr]:
-    """Yield the conditions that hold where the block is: those of the `if` statements around it."""
-    for node, inner in pairwise([*block.suite.parents, block.body[0]]):
-        if isinstance(node, ast.If) and any(inner is one for one in node.body):
-            yield node.test
-
-
-def _excludes(name: str, test: ast.expr) -> bool:
-    """Return whether `name` is not None where `test` is true."""
-    match test:
-        case ast.Name(id=one) | ast.Compare(left=ast.Name(id=one), ops=[ast.IsNot()], comparators=[ast.Constant(None)]):
-            return one == name
-        case ast.BoolOp(op=ast.And(), values=values):
-            return any(_excludes(name, value) for value in values)
-    return False
-
-
-def _is_guarded(block: StatementBlock, name: str) -> bool:
-    """Return whether an `if` above the block leaves the function or the loop where `name` is None."""
-    suites = [block.unit.function.body, *(getattr(node, "body", []) for node in block.suite.parents)]
-    for node in (one for suite in suites for one in suite if one.lineno < block.body[0].lineno):
-        if isinstance(node, ast.If) and isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break):
-            tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
-            either = not isinstance(node.test, ast.BoolOp) or isinstance(node.test.op, ast.Or)
-            if either and any(_is_missing(name, test) for test in tests):
-                return True
-    return False
-
-
-def _is_missing(name: str, test: ast.expr) -> bool:
-    """Return whether `test` is `not NAME` or `NAME is None`."""
-    match test:
-        case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=one)):
-            return one == name
-        case ast.Compare(left=ast.Name(id=one), ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
-            return one == name
-    return False
-
-
-def result_type(found: Extraction) -> str | None:
-    """Return the annotation of the result where the unit has one and it is known; None otherwise."""
-    unit, block = found.block.unit, found.block
-    if unit.function.returns is None or block.yields:
-        return None
-    whole = ast.get_source_segment(unit.text, unit.function.returns)
-    if found.manner == "flag":
-        return "bool"
-    if found.manner == "return":
-        return whole
-    if found.manner == "value":
-        return _or_none(unit, whole or "")
-    known = known_types(unit)
-    types = [known[name] for name in found.outputs if name in known]
-    if len(types) < len(found.outputs):
-        return None
-    if len(types) > 1:
-        word = "Tuple" if "Tuple" in unit.declared.names else "tuple"
-        return f"{word}[{', '.join(types)}]"
-    return types[0] if types else "None"
-
-
-def _or_none(unit: Unit, known: str) -> str | None:
-    """Return an annotation that allows None, too; None if the module has no way to write it."""
-    if "None" in known or "Optional" in known:
-        return known
-    if "Optional" in unit.declared.names:
-        return f"Optional[{known}]"
-    return f"{known} | None" if unit.declared.deferred and '"' not in known else None
 
 
 def _with_result(found: Extraction, body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import libcst as cst
 
+from coderefine.proposers.refactorings.declared import Elsewhere, declared
 from coderefine.proposers.refactorings.sequence import Draft
 from coderefine.proposers.refactorings.trees import Unit
-from coderefine.proposers.refactorings.types import Elsewhere, declared
 from coderefine.source import Function
 
 WIDEST = 120

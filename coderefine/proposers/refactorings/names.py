@@ -63,13 +63,19 @@ def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
         yield from _others(block)
     elif words := _remark(block):
         yield words, 0.0
-    if _only(block, ast.Raise):
-        yield from ((["check", *noun], cost) for noun, cost in _nouns(found))
     if results := found.outputs or _returned(found):
         yield from _computed(replace(found, outputs=results), every)
     elif found.manner in ("", "continue"):
         yield from _done(found, every)
-    for noun, cost in () if block.is_divided else _nouns(found):
+    yield from () if block.is_divided else _acting(found, every)
+
+
+def _acting(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str], float]]:
+    """Yield a verb and words for the subject of the block."""
+    raises = _only(found.block, ast.Raise)
+    for noun, cost in _nouns(found):
+        if raises:
+            yield ["check", *noun], cost
         words = _action(found, noun)
         yield words, (0.9 if found.outputs else 0.3) + cost + (UNNAMED * _unnamed(words, every))
 
@@ -176,24 +182,32 @@ def _only(block: StatementBlock, *kinds: type[ast.stmt]) -> bool:
 
 def _computed(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str], float]]:
     """Yield words for the results. `every`: the effects of the block, which these words do not describe."""
-    names, verb = found.outputs, making(found, _function_words(found.block))
-    words = [word for name in names for word in ("and", *split(name))][1:]
-    cost = _hidden([one for one in every if not {*one.noun} & {*words}])
-    if not any(name in GENERIC or len(name) < 3 for name in names):
-        asking = len(names) == 1 and len(words) > 1 and words[0] in ASKING
-        vague = VAGUE if verb == "adjust" else 0.0
-        yield (words if asking else [verb, *words]), 0.1 * (len(names) - 1) + cost + vague
-        yield [*_function_words(found.block), *words], 0.9 + cost
-    elif about := _object(found.block):
-        yield [verb, *about], 0.5 + cost
-        words = []
-    for noun, further in _nouns(found) if len(names) == 1 else ():
-        if noun != words and further < INPUTS:
-            yield [verb, *noun, *words], 0.6 + cost + further
+    names, own = found.outputs, _function_words(found.block)
+    verb, words = making(found, own), [word for name in names for word in ("and", *split(name))][1:]
+    cost = _hidden(words, every)
+    if _say_nothing(names):
+        about, words = _object(found.block), []
+        yield [verb, *about] if about else [], 0.5 + cost
+    else:
+        yield _resulting(verb, words), 0.1 * (len(names) - 1) + cost + VAGUE * (verb == "adjust")
+        yield [*own, *words], 0.9 + cost
+    if len(names) == 1:
+        others = ((noun, further) for noun, further in _nouns(found) if noun != words and further < INPUTS)
+        yield from (([verb, *noun, *words], 0.6 + cost + further) for noun, further in others)
 
 
-def _hidden(others: Sequence[Effect]) -> float:
-    """Return the cost of effects that a name does not mention."""
+def _say_nothing(names: Sequence[str]) -> bool:
+    return any(name in GENERIC or len(name) < 3 for name in names)
+
+
+def _resulting(verb: str, words: list[str]) -> list[str]:
+    """Return the words for a result; those of a truth value are a name already: `is_empty`."""
+    return words if len(words) > 1 and words[0] in ASKING and "and" not in words else [verb, *words]
+
+
+def _hidden(words: Sequence[str], every: Sequence[Effect]) -> float:
+    """Return the cost of the effects that a name with these words does not mention."""
+    others = [one for one in every if not {*one.noun} & {*words}]
     if not others:
         return 0.0
     first = HIDDEN_SET if all(one.verb in ("set", "adjust") for one in others) else HIDDEN

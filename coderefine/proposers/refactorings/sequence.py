@@ -11,9 +11,10 @@ from itertools import takewhile
 
 from coderefine.proposers.refactorings.blocks import Extraction, extractions
 from coderefine.proposers.refactorings.decisions import shorter
-from coderefine.proposers.refactorings.extraction import NewFunction, extracted, input_types, result_type
+from coderefine.proposers.refactorings.extraction import NewFunction, extracted
 from coderefine.proposers.refactorings.flow import own_nodes, uses
 from coderefine.proposers.refactorings.names import name_for
+from coderefine.proposers.refactorings.signatures import input_types, result_type
 from coderefine.proposers.refactorings.trees import Unit
 from coderefine.proposers.refactorings.types import is_annotated
 from coderefine.proposers.refactorings.verbs import added_to
@@ -130,10 +131,16 @@ def _flaws(found: Extraction) -> Iterator[float]:
     of_all = lines / max(1, (block.unit.function.end_lineno or 1) - block.unit.function.body[0].lineno + 1)
     yield 2.0 if of_all > 0.8 else 0.0
     yield 0.4 * _is_rest(found)
-    if is_annotated(block.unit.function):
-        yield 0.25 * (len(found.inputs) - len(input_types(found)) + (result_type(found) is None))
     yield 0.4 * len(_begun(found))
+    yield 0.25 * _missing_annotations(found)
     yield from _cuts(found)
+
+
+def _missing_annotations(found: Extraction) -> int:
+    """Return how many annotations the new function lacks, if its function has all."""
+    if not is_annotated(found.block.unit.function):
+        return 0
+    return len(found.inputs) - len(input_types(found)) + (result_type(found) is None)
 
 
 def _is_rest(found: Extraction) -> bool:

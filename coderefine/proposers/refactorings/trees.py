@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import libcst as cst
 
+from coderefine.proposers.refactorings.declared import NOTHING, Declared
 from coderefine.proposers.refactorings.flow import Flow
-from coderefine.proposers.refactorings.types import Declared
 from coderefine.source import Function
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -66,7 +66,7 @@ class Unit:
     indent: str = "    "
     width: int = 79
     documented: bool = False
-    declared: Declared = field(default=Declared(), compare=False)
+    declared: Declared = NOTHING
 
     @cached_property
     def module(self) -> cst.Module:

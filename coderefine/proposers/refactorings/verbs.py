@@ -28,8 +28,11 @@ def making(found: Extraction, own: Sequence[str]) -> str:
     verb = verbs.pop() if len(verbs) == 1 else ""
     if verb or any(isinstance(node, Loop) for node in block.body):
         return verb or _looping(block, names)
-    if not set(names) <= set(found.inputs):
-        return _choosing(made)
+    return _changing(block, names, made) if set(names) <= set(found.inputs) else _choosing(made)
+
+
+def _changing(block: StatementBlock, names: Collection[str], made: Sequence[ast.expr]) -> str:
+    """Return the verb for results that are parameters, too. `made`: the values assigned to `names`."""
     return "extend" if not made and all(added_to(node) in names for node in _changes(block, names)) else "adjust"
 
 

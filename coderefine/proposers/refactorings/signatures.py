@@ -1,0 +1,115 @@
+"""The annotations of an extracted function, where those of its function and its module tell them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import pairwise
+
+from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
+from coderefine.proposers.refactorings.flow import Place
+from coderefine.proposers.refactorings.trees import Unit
+from coderefine.proposers.refactorings.types import known_types, without_none
+
+LEAVING = ast.Return | ast.Raise | ast.Continue | ast.Break
+
+
+def input_types(found: Extraction) -> dict[str, str]:
+    """Return the annotations of the parameters whose type is known where the block begins."""
+    known = known_types(found.block.unit)
+    return {name: _narrowed(found.block, name, known[name]) for name in found.inputs if name in known}
+
+
+def _narrowed(block: StatementBlock, name: str, known: str) -> str:
+    """Return the annotation `known` without None if the block is not reached where `name` is None."""
+    plain = without_none(known.strip('"'))
+    if not plain or not (_is_guarded(block, name) or any(_excludes(name, node) for node in _conditions(block))):
+        return known
+    return f'"{plain}"' if known.startswith('"') else plain
+
+
+def _conditions(block: StatementBlock) -> Iterator[ast.expr]:
+    """Yield the conditions that hold where the block is: those of the `if` statements around it."""
+    for node, inner in pairwise([*block.suite.parents, block.body[0]]):
+        if isinstance(node, ast.If) and any(inner is one for one in node.body):
+            yield node.test
+
+
+def _excludes(name: str, test: ast.expr) -> bool:
+    """Return whether `name` is not None where `test` is true."""
+    match test:
+        case ast.Name(id=one) | ast.Compare(left=ast.Name(id=one), ops=[ast.IsNot()], comparators=[ast.Constant(None)]):
+            return one == name
+        case ast.BoolOp(op=ast.And(), values=values):
+            return any(_excludes(name, value) for value in values)
+    return False
+
+
+def _is_guarded(block: StatementBlock, name: str) -> bool:
+    """Return whether an `if` above the block leaves the function or the loop where `name` is None.
+
+    Nothing may bind the name in between.
+    """
+    start = _place(block.body[0])
+    bound = max((one for one in block.unit.flow.binds.get(name, ()) if one < start), default=(0, 0))
+    return any(bound < _place(guard) < start and _is_missing(name, guard.test) for guard in _guards(block))
+
+
+def _guards(block: StatementBlock) -> Iterator[ast.If]:
+    """Yield the `if` statements beside the block, or beside a statement around it, that leave the function or loop."""
+    for owner in block.suite.parents:
+        for node in getattr(owner, "body", []):
+            if isinstance(node, ast.If) and isinstance(node.body[-1], LEAVING):
+                yield node
+
+
+def _place(node: ast.stmt) -> Place:
+    return node.lineno, node.col_offset
+
+
+def _is_missing(name: str, test: ast.expr) -> bool:
+    """Return whether `test` is true where `name` is None: it is `not NAME`, `NAME is None`, or one of several."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=one)):
+            return one == name
+        case ast.Compare(left=ast.Name(id=one), ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
+            return one == name
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return any(_is_missing(name, value) for value in values)
+    return False
+
+
+def result_type(found: Extraction) -> str | None:
+    """Return the annotation of the result where the unit has one and it is known; None otherwise."""
+    unit, block = found.block.unit, found.block
+    if unit.function.returns is None or block.yields:
+        return None
+    whole = ast.get_source_segment(unit.text, unit.function.returns) or ""
+    match found.manner:
+        case "flag":
+            return "bool"
+        case "return":
+            return whole
+        case "value":
+            return _or_none(unit, whole)
+    return _of_outputs(found)
+
+
+def _of_outputs(found: Extraction) -> str | None:
+    """Return the annotation of the variables that the new function returns; None if not all are known."""
+    unit, known = found.block.unit, known_types(found.block.unit)
+    types = [known[name] for name in found.outputs if name in known]
+    if len(types) < len(found.outputs):
+        return None
+    if len(types) < 2:
+        return types[0] if types else "None"
+    return f"{'Tuple' if 'Tuple' in unit.declared.names else 'tuple'}[{', '.join(types)}]"
+
+
+def _or_none(unit: Unit, known: str) -> str | None:
+    """Return an annotation that allows None, too; None if the module has no way to write it."""
+    if "None" in known or "Optional" in known:
+        return known
+    if "Optional" in unit.declared.names:
+        return f"Optional[{known}]"
+    return f"{known} | None" if unit.declared.deferred and '"' not in known else None

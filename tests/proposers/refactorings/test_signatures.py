@@ -1,0 +1,242 @@
+"""The annotations of new functions: a table of functions, and what is known of the types of their variables."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined
+from coderefine.proposers.refactorings.declared import ProjectTypes
+from coderefine.proposers.refactorings.files import placed
+from coderefine.proposers.refactorings.inlining import restored
+from coderefine.proposers.refactorings.sequence import shortened
+from coderefine.proposers.refactorings.signatures import input_types, result_type
+from coderefine.proposers.refactorings.types import known_types
+
+MODULE = """
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional
+
+from shop.carts import Cart
+
+if TYPE_CHECKING:
+    from shop.orders import Order
+
+
+def prices(cart: Cart) -> list[float]:
+    return []
+
+
+class Row:
+    kind: str
+
+    def __init__(self, size: int, names: list[str]) -> None:
+        self.size = size
+        self.names = names
+        self.depth = 0
+
+    def cells(self) -> dict[str, int]:
+        return {}
+
+    @property
+    def title(self) -> str:
+        return ""
+
+
+class Wide(Row):
+    pass
+
+
+def f(row: Row, wide: Wide, cart: Cart, text: str, maybe: Optional[str], other) -> int:
+    BODY
+    return 0
+"""
+CARTS = """
+class Cart:
+    owner: str
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def first(self) -> Order:
+        return Order()
+"""
+KNOWN = {
+    "x = 1": "int",
+    "x = text.strip()": "str",
+    "x = text.split()": "list[str]",
+    "x = text[1:]": "str",
+    "x = 'a' + other": "str",
+    "x = other + 'a'": "",
+    "x = len(other)": "int",
+    "x = other": "",
+    "x = row.size": "int",
+    "x = row.kind": "str",
+    "x = row.depth": "int",
+    "x = row.title": "str",
+    "x = row.cells()": "dict[str, int]",
+    "x = row.cells": "",
+    "x = wide.size": "int",
+    "x = Row(1, [])": "Row",
+    "x = prices(cart)": "list[float]",
+    "x = prices(cart)[0]": "float",
+    "x = cart.count": "int",
+    "x = cart.owner": "str",
+    "x = cart.first()": "Order",
+    "x = maybe": "Optional[str]",
+    "x = 1 if other else 2": "int",
+    "x = 1 if other else text": "",
+    "x = other in text": "bool",
+    "x = other == text": "",
+    "x = ''; x += other": "str",
+    "x = 0; x += 1": "int",
+    "x = 0; x += other": "",
+    "x = 0; x = text": "",
+    "x, y = 1, text": "int",
+    "for x in row.names: pass": "str",
+    "for x in row.cells(): pass": "str",
+    "for y, x in row.cells().items(): pass": "int",
+    "for x in row.cells().values(): pass": "int",
+    "for x in range(3): pass": "int",
+    "for y, x in enumerate(row.names): pass": "str",
+    "for y, x in zip(other, row.names): pass": "",
+    "for x in sorted(row.names): pass": "str",
+    "for x in other: pass": "",
+    "len = other; x = len(text)": "",
+}
+
+
+@pytest.mark.parametrize("code", KNOWN)
+def test_the_type_of_a_variable_is_known_from_annotations(code: str, tmp_path: Path) -> None:
+    carts = tmp_path / "carts.py"
+    carts.write_text(CARTS)
+    place = placed(MODULE.replace("BODY", code), "f", frozenset(), elsewhere=ProjectTypes([carts]))
+    assert not isinstance(place, str)
+    assert known_types(place.unit).get("x", "") == KNOWN[code]
+
+
+def test_of_two_classes_with_one_name_neither_is_known(tmp_path: Path) -> None:
+    files = [tmp_path / "carts.py", tmp_path / "others.py"]
+    for file in files:
+        file.write_text(CARTS)
+    place = placed(MODULE.replace("BODY", "x = cart.count"), "f", frozenset(), elsewhere=ProjectTypes(files))
+    assert not isinstance(place, str)
+    assert "x" not in known_types(place.unit)
+
+
+LATER = """
+from typing import List
+
+
+def f(row: "Row") -> int:
+    one = row.one
+    many = row.names
+    texts = "".split()
+    return 0
+
+
+class Row:
+    one: Row
+    names: "List[str]"
+    hidden: Secret
+"""
+
+
+def test_names_that_are_bound_later_are_quoted_and_the_style_of_the_module_is_kept() -> None:
+    place = placed(LATER.lstrip("\n"), "f", frozenset())
+    assert not isinstance(place, str)
+    assert known_types(place.unit) == {"row": '"Row"', "one": '"Row"', "many": "List[str]", "texts": "List[str]"}
+
+
+NARROWED = {
+    "an early return": ("if text is None:\n    return 0\ntotal = len(text)\n", 1, "str"),
+    "a condition around it": ("if text:\n    total = len(text)\n    print(total)\n", None, "str"),
+    "one of several conditions": ("if not text or other:\n    return 0\ntotal = len(text)\n", 1, "str"),
+    "a condition that does not leave": ("if text is None:\n    other = 1\ntotal = len(text or '')\n", 1, "str | None"),
+    "another condition": ("if other is None:\n    return 0\ntotal = len(text or '')\n", 1, "str | None"),
+    "all of several conditions": (
+        "if not text and other:\n    return 0\ntotal = len(text or '')\n",
+        1,
+        "str | None",
+    ),
+    "bound again": ("if text is None:\n    return 0\ntext = other\ntotal = len(text or '')\n", 2, "str | None"),
+}
+
+
+@pytest.mark.parametrize("name", NARROWED)
+def test_none_is_left_out_where_the_block_is_not_reached_with_it(name: str) -> None:
+    body, start, expected = NARROWED[name]
+    text = "def f(text: str | None, other: str) -> int:\n" + textwrap.indent(body + "return total\n", "    ")
+    place = placed(text, "f", frozenset())
+    assert not isinstance(place, str)
+    suite = place.unit.suites[0 if start is not None else 1]
+    found = examined(StatementBlock(place.unit, suite, start or 0, (start or 0) + 1))
+    assert isinstance(found, Extraction)
+    assert input_types(found)["text"] == expected
+    assert result_type(found) == "int"
+
+
+ANNOTATED = '''
+def label(name: str, size: int, kinds: list[str]) -> str:
+    """Return a label."""
+    if not name or size < 0 and kinds:
+        return ""
+
+    line = ""
+    for kind in kinds:
+        if kind == name:
+            line += kind
+        elif kind and size > 3:
+            line += kind.upper()
+
+    return line + name
+'''
+
+
+def test_annotations_do_not_hinder_the_proof_that_statements_were_only_moved() -> None:
+    """The statements are put back without the module, so that its annotations are not known there."""
+    text = ANNOTATED.lstrip("\n")
+    place = placed(text, "label", frozenset())
+    assert not isinstance(place, str)
+    draft = shortened(place.unit, place.unit.complexity - 2)
+    assert draft is not None
+    (new,) = draft.added
+    header = new.text.partition("\n")[0]
+    assert header == "def _collect_line(name: str, size: int, kinds: list[str]) -> str:"
+    found = restored(text, new.text + draft.unit.text)
+    assert found is not None
+    assert found.names == {"_collect_line"}
+
+
+COLLECTED = """
+class Rules:
+    def run(self, value):
+        names = [name for name in dir(self) if name.startswith("_check_")]
+        return [getattr(self, name)(value) for name in names]
+
+    def check_all(self, rows, most):
+        if rows is None or not most and rows:
+            return None
+        for row in rows:
+            if row is None:
+                raise ValueError("none")
+            if row.size > most:
+                raise ValueError("large")
+        return rows
+"""
+
+
+def test_no_new_method_gets_the_beginning_by_which_a_class_collects_methods() -> None:
+    """A reader found it in cerberus: a new method `_validate_missing` would have become a rule of validation."""
+    names = []
+    for text in (COLLECTED, COLLECTED.replace('"_check_"', '"_test"')):
+        place = placed(
+            text.lstrip("\n"), "Rules.check_all", frozenset(("_check_",)) if "_check_" in text else frozenset()
+        )
+        assert not isinstance(place, str)
+        draft = shortened(place.unit, place.unit.complexity - 2)
+        names.append([one.name for one in draft.added] if draft else [])
+    assert names == [[], ["_check_rows"]]
