@@ -59,15 +59,14 @@ def _is_possible(name: str, taken: AbstractSet[str]) -> bool:
 
 def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
     block, every = found.block, effects(found)
-    if block.is_divided:
-        yield from _others(block)
-    elif words := _remark(block):
+    if not block.is_divided and (words := _remark(block)):
         yield words, 0.0
     if results := found.outputs or _returned(found):
         yield from _computed(replace(found, outputs=results), every)
     elif found.manner in ("", "continue"):
         yield from _done(found, every)
-    yield from () if block.is_divided else _acting(found, every)
+    if not block.is_divided:  # no condition describes several branches of a decision
+        yield from _acting(found, every)
 
 
 def _acting(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str], float]]:
@@ -131,20 +130,6 @@ def _object(block: StatementBlock) -> list[str]:
     words = split(block.unit.function.name) if not block.unit.function.name.startswith("__") else []
     words = words[1:] if words[:1] and words[0] in VERBS | FILLERS else words
     return [word for word in words if word not in FILLERS | GENERIC | VERBS][:2]
-
-
-def _others(block: StatementBlock) -> Iterator[tuple[list[str], float]]:
-    """Yield words for several branches of a decision, which no single condition describes: `parse_other_value`.
-
-    In a loop there are none, because these branches do not concern the function as a whole.
-    """
-    verb, *rest = own = _function_words(block)
-    if block.suite.looped:
-        return
-    if verb in VERBS and rest:
-        yield [verb, "other", *rest], 0.8
-    elif not block.unit.function.name.startswith("__"):
-        yield [answering(block), "other", *own], 1.1
 
 
 def _returned(found: Extraction) -> tuple[str, ...]:
