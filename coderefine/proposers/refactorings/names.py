@@ -14,10 +14,18 @@ from dataclasses import replace
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
 from coderefine.proposers.refactorings.effects import Effect, effects, main_effect, only_sets
 from coderefine.proposers.refactorings.extraction import remarks_above
-from coderefine.proposers.refactorings.flow import called
 from coderefine.proposers.refactorings.trees import Loop
 from coderefine.proposers.refactorings.verbs import answering, decided, last_verb, making
-from coderefine.proposers.refactorings.words import FILLERS, GENERIC, SKIPPED, STOPPED, VERBS, last_word, split
+from coderefine.proposers.refactorings.words import (
+    FILLERS,
+    GENERIC,
+    SKIPPED,
+    STOPPED,
+    VERBS,
+    condition_words,
+    last_word,
+    split,
+)
 
 LONGEST, MOST_REMARKS = 34, 2
 """Characters of a name; lines of a comment from which a name is taken."""
@@ -61,9 +69,10 @@ def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
     block, every = found.block, effects(found)
     if not block.is_divided and (words := _remark(block)):
         yield words, 0.0
-    if results := found.outputs or _returned(found):
+    results = () if block.yields else found.outputs or _returned(found)
+    if results:
         yield from _computed(replace(found, outputs=results), every)
-    elif found.manner in ("", "continue"):
+    elif not block.yields and found.manner in ("", "continue"):
         yield from _done(found, every)
     if not block.is_divided:  # no condition describes several branches of a decision
         yield from _acting(found, every)
@@ -73,6 +82,9 @@ def _acting(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[s
     """Yield a verb and words for the subject of the block."""
     raises = _only(found.block, ast.Raise)
     for noun, cost in _nouns(found):
+        if found.block.yields:
+            yield ["iter", *noun], 0.1 + cost
+            continue
         if raises:
             yield ["check", *noun], cost
         words = _action(found, noun)
@@ -105,7 +117,7 @@ def _condition(block: StatementBlock) -> list[str]:
         case ast.If(test=ast.UnaryOp() | ast.Compare(ops=[ast.Lt() | ast.Gt() | ast.LtE() | ast.GtE() | ast.NotIn()])):
             return []
         case ast.If(test=test):
-            return [word for word in _quality(test) if word != "missing"][:2]
+            return [word for word in condition_words(test) if word != "missing"][:2]
         case ast.For(target=target, iter=iterable) | ast.AsyncFor(target=target, iter=iterable):
             return _item(target, iterable)[:2]
     return []
@@ -221,14 +233,14 @@ def _nouns(found: Extraction) -> Iterator[tuple[list[str], float]]:
     """Yield words for the subject of the block, best first: from its branch, loop, first condition, inputs."""
     block, owner = found.block, found.block.suite.parents[-1]
     if isinstance(owner, ast.If) and _is_whole(block):
-        yield from _fitting(_quality(owner.test), 0.0)
+        yield from _fitting(condition_words(owner.test), 0.0)
     elif isinstance(owner, ast.For | ast.AsyncFor) and _is_whole(block):
         yield from _fitting(_item(owner.target, owner.iter), 0.0)
     for node in block.body:
         yield from _fitting(*_subject(node))
     if isinstance(owner, ast.For | ast.AsyncFor) and block.suite.branch == "body":
         yield from _fitting(split(last_word(owner.target)), 0.1)
-    yield from (idea for test in decided(block) for idea in _fitting(_quality(test), 0.3))
+    yield from (idea for test in decided(block) for idea in _fitting(condition_words(test), 0.3))
     yield from _frequent(found)
 
 
@@ -238,9 +250,9 @@ def _subject(node: ast.stmt) -> tuple[list[str], float]:
         case ast.For() | ast.AsyncFor():
             return split(last_word(node.iter)), 0.1
         case ast.If(test=ast.UnaryOp(operand=test)) | ast.If(test=test):
-            return [word for word in _quality(test) if word != "missing"], 0.2
+            return [word for word in condition_words(test) if word != "missing"], 0.2
         case ast.While():
-            return _quality(node.test), INPUTS
+            return condition_words(node.test), INPUTS
     return [], 0.0
 
 
@@ -257,57 +269,6 @@ def _frequent(found: Extraction) -> Iterator[tuple[list[str], float]]:
 def _fitting(words: list[str], cost: float) -> Iterator[tuple[list[str], float]]:
     if words and any(len(word) > 2 for word in words) and not GENERIC.issuperset(words):
         yield words[:3], cost
-
-
-def _quality(test: ast.expr) -> list[str]:
-    """Return the words for the tested expression of a condition."""
-    match test:
-        case ast.Call():
-            return _asked(test)
-        case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return _compared(left, op, right)
-        case ast.UnaryOp(op=ast.Not(), operand=ast.Name() | ast.Attribute() as inner):
-            words = _quality(inner)
-            return ["missing", *words] if words else []
-        case ast.UnaryOp():
-            return []
-        case ast.BoolOp(values=[first, *_]):
-            return _quality(first)
-        case ast.NamedExpr(target=target):
-            return split(target.id)
-    return split(last_word(test))
-
-
-def _asked(test: ast.Call) -> list[str]:
-    """Return the words for a call that is a condition."""
-    match test:
-        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
-            return split(last_word(kind.elts[0] if isinstance(kind, ast.Tuple) and kind.elts else kind))
-        case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str(name))]):
-            return split(name)
-        case ast.Call(func=ast.Attribute(attr="get" | "group"), args=[ast.Constant(value=str(name)), *_]) if name:
-            return split(name) if name.isidentifier() else []
-        case ast.Call(func=ast.Attribute(value=inner, attr="startswith" | "endswith" | "get" | "match")):
-            return split(last_word(inner))
-        case ast.Call(func=ast.Name(id="len" | "any" | "all" | "sum" | "min" | "max" | "int" | "str"), args=[one, *_]):
-            return split(last_word(one))
-    words = split(called(test))
-    return words[1:] if words[:1] in (["is"], ["has"], ["should"], ["can"]) else words
-
-
-def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> list[str]:
-    """Return the words for a comparison: the name of the second operand if it has one, else the first operand."""
-    equal = isinstance(op, ast.Eq | ast.Is)
-    match right:
-        case ast.Constant(value=None) if equal:
-            return ["missing", *_quality(left)]
-        case ast.Constant(value=str(name)) if equal and name.isidentifier():
-            return split(name)
-        case ast.Name() | ast.Attribute() if equal:
-            return split(last_word(right))
-    if isinstance(op, ast.In) and isinstance(left, ast.Constant) and str(left.value).isidentifier():
-        return split(str(left.value))
-    return _quality(left)
 
 
 def _function_words(block: StatementBlock) -> list[str]:

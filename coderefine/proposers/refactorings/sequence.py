@@ -119,8 +119,10 @@ def _flaws(found: Extraction) -> Iterator[float]:
     block = found.block
     yield 0.5 * max(0, len(found.inputs) - 3)
     yield 0.7 * max(0, len(found.outputs) - 1)
-    inner = {node.name for node in ast.walk(block.unit.function) if isinstance(node, Function)}
-    yield 2.0 * len(inner.intersection(found.inputs))  # a nested function would be an argument
+    inner = {
+        node for node in own_nodes(block.unit.function.body) if isinstance(node, Function | ast.Import | ast.ImportFrom)
+    }
+    yield 2.0 * len(uses(inner).binds.intersection(found.inputs))  # a nested function or a module would be an argument
     yield {"flag": 0.6, "value": 0.8}.get(found.manner, 0.0)
     lines = block.end[0] - block.body[0].lineno + 1
     yield 1.2 if lines < 3 else 0.6 if lines < 5 else 0.0

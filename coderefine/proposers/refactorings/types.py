@@ -79,7 +79,7 @@ class _Types:
                     self._known[name] = value
         others = found.keys() - own.keys() - parameters(self._unit.function.args)
         alike = {name: found[name][0] for name in others if self._is_one(name, found[name])}
-        kept = {name for name, value in own.items() if {*found[name]} <= {value, without_none(value), "", SAME}}
+        kept = {name for name, value in own.items() if {*found[name]} <= {value, without_none(value), SAME}}
         return {**alike, **{name: own[name] for name in kept}}
 
     def _annotated(self) -> Types:

@@ -65,3 +65,54 @@ def last_word(node: ast.AST) -> str:
         case ast.Subscript(value=inner) | ast.Starred(value=inner):
             return last_word(inner)
     return ""
+
+
+def condition_words(test: ast.expr) -> list[str]:
+    """Return the words for the tested expression of a condition."""
+    match test:
+        case ast.Call():
+            return _asked(test)
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            return _compared(left, op, right)
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Name() | ast.Attribute() as inner):
+            words = condition_words(inner)
+            return ["missing", *words] if words else []
+        case ast.UnaryOp():
+            return []
+        case ast.BoolOp(values=[first, *_]):
+            return condition_words(first)
+        case ast.NamedExpr(target=target):
+            return split(target.id)
+    return split(last_word(test))
+
+
+def _asked(test: ast.Call) -> list[str]:
+    """Return the words for a call that is a condition."""
+    match test:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
+            return split(last_word(kind.elts[0] if isinstance(kind, ast.Tuple) and kind.elts else kind))
+        case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str(name))]):
+            return split(name)
+        case ast.Call(func=ast.Attribute(attr="get" | "group"), args=[ast.Constant(value=str(name)), *_]) if name:
+            return split(name) if name.isidentifier() else []
+        case ast.Call(func=ast.Attribute(value=inner, attr="startswith" | "endswith" | "get" | "match")):
+            return split(last_word(inner))
+        case ast.Call(func=ast.Name(id="len" | "any" | "all" | "sum" | "min" | "max" | "int" | "str"), args=[one, *_]):
+            return split(last_word(one))
+    words = split(called(test))
+    return words[1:] if words[:1] in (["is"], ["has"], ["should"], ["can"]) else words
+
+
+def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> list[str]:
+    """Return the words for a comparison: the name of the second operand if it has one, else the first operand."""
+    equal = isinstance(op, ast.Eq | ast.Is)
+    match right:
+        case ast.Constant(value=None) if equal:
+            return ["missing", *condition_words(left)]
+        case ast.Constant(value=str(name)) if equal and name.isidentifier():
+            return split(name)
+        case ast.Name() | ast.Attribute() if equal:
+            return split(last_word(right))
+    if isinstance(op, ast.In) and isinstance(left, ast.Constant) and str(left.value).isidentifier():
+        return split(str(left.value))
+    return condition_words(left)

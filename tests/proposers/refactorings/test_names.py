@@ -14,6 +14,23 @@ from coderefine.proposers.refactorings.sequence import shortened
 from coderefine.proposers.refactorings.trees import Unit
 
 NAMED = {
+    "what yields is an iterator, whatever else it does": (
+        """
+        def rows(self, table, most):
+            if table is None or not table and most:
+                return
+
+            for line in table.lines:
+                if line.is_empty and most:
+                    yield None
+                elif line.cells:
+                    self.add_line(line)
+                    yield line
+
+            yield from table.notes
+        """,
+        "_iter_line(self, most, line):",
+    ),
     "a loop that adds to a text collects": (
         """
         def read(state, lines):
@@ -361,6 +378,17 @@ def test_two_small_functions_are_found_where_one_large_enough_function_reads_bad
     draft = shortened(Unit(MERGED.lstrip("\n"), "self", "", "Numbers"), 9)
     assert draft is not None
     assert [one.name for one in draft.added] == ["_adjust_ntext", "_adjust_next"]
+
+
+def test_a_module_that_the_function_imports_is_no_argument_of_the_new_one() -> None:
+    text = NAMED["a loop that adds to a text collects"][0].replace("text += line", "text += made(line)")
+    inner = textwrap.dedent(text).lstrip("\n").replace("        state.cursor += len(line)\n", "")
+    plain = shortened(Unit(inner), Unit(inner).complexity - 2)
+    imported = inner.replace("    first =", "    from shop import made\n    first =")
+    draft = shortened(Unit(imported), Unit(imported).complexity - 2)
+    assert plain is not None
+    assert plain.added[0].text.startswith("def _collect_text(lines):")
+    assert draft is None or not any("made" in one.text.partition("\n")[0] for one in draft.added)
 
 
 def test_a_draft_is_not_looked_for_after_the_end_of_the_run() -> None:

@@ -105,6 +105,8 @@ KNOWN = {
     "for y, x in zip(other, row.names): pass": "",
     "for x in sorted(row.names): pass": "str",
     "for x in other: pass": "",
+    "x: Sequence[str] = row.names; x = list(other)": "",
+    "x: Row | None = None; x = Row(1, [])": "Row | None",
     "len = other; x = len(text)": "",
 }
 
