@@ -9,7 +9,7 @@ import pytest
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined
 from coderefine.proposers.refactorings.declared import ProjectTypes
-from coderefine.proposers.refactorings.files import placed
+from coderefine.proposers.refactorings.files import placed, written
 from coderefine.proposers.refactorings.inlining import restored
 from coderefine.proposers.refactorings.sequence import shortened
 from coderefine.proposers.refactorings.signatures import input_types, result_type
@@ -182,16 +182,21 @@ def test_none_is_left_out_where_the_block_is_not_reached_with_it(name: str) -> N
 
 
 ANNOTATED = '''
-def label(name: str, size: int, kinds: list[str]) -> str:
+class Row:
+    size: int
+
+
+def label(name: str, row: Row, kinds: list[str]) -> str:
     """Return a label."""
-    if not name or size < 0 and kinds:
+    most = row.size
+    if not name or most < 0 and kinds:
         return ""
 
     line = ""
     for kind in kinds:
         if kind == name:
             line += kind
-        elif kind and size > 3:
+        elif kind and most > 3:
             line += kind.upper()
 
     return line + name
@@ -207,8 +212,8 @@ def test_annotations_do_not_hinder_the_proof_that_statements_were_only_moved() -
     assert draft is not None
     (new,) = draft.added
     header = new.text.partition("\n")[0]
-    assert header == "def _collect_line(name: str, size: int, kinds: list[str]) -> str:"
-    found = restored(text, new.text + draft.unit.text)
+    assert header == "def _collect_line(name: str, kinds: list[str], most: int) -> str:"
+    found = restored(text, written(text, place, draft))
     assert found is not None
     assert found.names == {"_collect_line"}
 
