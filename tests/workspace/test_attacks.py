@@ -55,6 +55,10 @@ def test_a_daemon_dies_with_the_view(top: Path, kind: str) -> None:
             view.run(("sh", "-c", f"(setsid sh -c 'cd /; sleep {word}' > /dev/null 2>&1 &) ; sleep 0.2"))
             assert time.monotonic() - began < 40
             assert _alive(word)
+        # On a busy machine, the processes of a view may end shortly after `with` does (`_end` in namespaces.py).
+        until = time.monotonic() + 20
+        while _alive(word) and time.monotonic() < until:
+            time.sleep(0.05)
         assert not _alive(word)
 
 

@@ -39,7 +39,7 @@ VAGUE = 0.2
 UNNAMED = 0.7
 """Cost of a name for each share of the effects that it does not describe."""
 HALF = 0.5
-"""Least share of the effects that a name describes."""
+"""Least share of the effects that a name describes, and the share that `process` describes: of all, but little."""
 MOST_WORDS = 3
 """Words of a name after its verb, where some of them only say which part it is."""
 ASKING = frozenset(("is", "has", "needs", "can", "should", "was", "are"))
@@ -80,13 +80,12 @@ def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
 
 def _acting(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str], float]]:
     """Yield a verb and words for the subject of the block."""
-    raises = _only(found.block, ast.Raise)
+    if found.block.yields:
+        yield from ((["iter", *noun], 0.1 + cost) for noun, cost in _nouns(found))
+        return
+    if _only(found.block, ast.Raise):
+        yield from ((["check", *noun], cost) for noun, cost in _nouns(found))
     for noun, cost in _nouns(found):
-        if found.block.yields:
-            yield ["iter", *noun], 0.1 + cost
-            continue
-        if raises:
-            yield ["check", *noun], cost
         words = _action(found, noun)
         yield words, (0.9 if found.outputs else 0.3) + cost + (UNNAMED * _unnamed(words, every))
 
@@ -94,7 +93,7 @@ def _acting(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[s
 def _unnamed(words: Sequence[str], every: Sequence[Effect]) -> float:
     """Return the share of the effects whose verb is another one than that of the name."""
     if every and words[:1] == ["process"]:
-        return HALF  # true of everything, and says little
+        return HALF
     return sum(one.verb != words[0] for one in every) / len(every) if words and every else 0.0
 
 
