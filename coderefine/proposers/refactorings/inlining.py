@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined
 from coderefine.proposers.refactorings.causes import READS_CAUSES, without_causes
+from coderefine.proposers.refactorings.declared import arguments
 from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import belongs, python_files
 from coderefine.proposers.refactorings.flow import called, own_nodes, uses
@@ -357,7 +358,7 @@ def _dump(node: ast.stmt) -> str:
     if isinstance(found, Function):
         found.body = found.body[ast.get_docstring(found) is not None :]
         found.returns = None
-        for one in found.args.posonlyargs + found.args.args + found.args.kwonlyargs:
+        for one in arguments(found):
             one.annotation = None
     return ast.dump(found)
 

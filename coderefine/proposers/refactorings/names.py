@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import keyword
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
 from coderefine.proposers.refactorings.effects import Effect, effects, main_effect, only_sets
 from coderefine.proposers.refactorings.extraction import remarks_above
-from coderefine.proposers.refactorings.trees import Loop
+from coderefine.proposers.refactorings.trees import Loop, Unit
 from coderefine.proposers.refactorings.verbs import answering, decided, last_verb, making
 from coderefine.proposers.refactorings.words import (
     FILLERS,
@@ -50,19 +48,14 @@ Named = tuple[str, float]
 
 def name_for(found: Extraction) -> Named | None:
     """Return the best name for the extracted function, None if no words describe it."""
-    unit = found.block.unit
-    taken = unit.taken | unit.names | set(dir(builtins))
-    ideas = (("_" + "_".join(words), cost) for words, cost in _ideas(found) if words)
-    return min(
-        ((name, cost) for name, cost in ideas if _is_possible(name, taken)), key=lambda one: one[1], default=None
-    )
+    best_first = sorted(_ideas(found), key=lambda idea: idea[1])
+    ideas = (("_" + "_".join(words), cost) for words, cost in best_first if words)
+    return next(((name, cost) for name, cost in ideas if _is_possible(name, found.block.unit)), None)
 
 
-def _is_possible(name: str, taken: AbstractSet[str]) -> bool:
-    if len(name) > LONGEST or not name.isidentifier() or name in taken or keyword.iskeyword(name):
-        return False
-    # A class may collect methods by the beginnings of their names, as visitors do: `getattr(self, "visit_" + kind)`.
-    return not any(name.lstrip("_").startswith(one.lstrip("_")) for one in taken if one.endswith("_") and len(one) > 3)
+def _is_possible(name: str, unit: Unit) -> bool:
+    fits = len(name) <= LONGEST and name.isidentifier() and not keyword.iskeyword(name)
+    return fits and name not in unit.reserved and not name.lstrip("_").startswith(unit.beginnings)
 
 
 def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:

@@ -133,7 +133,7 @@ def _flaws(found: Extraction) -> Iterator[float]:
     of_all = lines / max(1, (block.unit.function.end_lineno or 1) - block.unit.function.body[0].lineno + 1)
     yield 2.0 if of_all > 0.8 else 0.0
     yield 0.4 * _is_rest(found)
-    yield 0.4 * len(_begun(found))
+    yield 0.4 * _begun(found)
     yield 0.25 * _missing_annotations(found)
     yield from _cuts(found)
 
@@ -152,12 +152,12 @@ def _is_rest(found: Extraction) -> bool:
     return found.manner == "return" and block.suite.parents == (block.unit.function,) and statements > 1
 
 
-def _begun(found: Extraction) -> list[str]:
-    """Return the results to which the caller adds afterwards: the block makes only the beginning of them."""
+def _begun(found: Extraction) -> int:
+    """Return to how many results the caller adds afterwards: the block makes only their beginning."""
     made = {*found.outputs} - {*found.inputs}
     nodes = own_nodes(found.block.unit.function.body) if made else ()
     later = {added_to(node) for node in nodes if getattr(node, "lineno", 0) > found.block.end[0]}
-    return sorted(made & later)
+    return len(made & later)
 
 
 def _cuts(found: Extraction) -> Iterator[float]:

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 
 import libcst as cst
 
-from coderefine.proposers.refactorings.declared import NOTHING, Declared
+from coderefine.proposers.refactorings.declared import BUILTINS, NOTHING, Declared
 from coderefine.proposers.refactorings.flow import Flow
 from coderefine.source import Function
 
@@ -108,6 +108,20 @@ class Unit:
             node.arg for node in every if isinstance(node, ast.arg)
         }
         return frozenset(found | {node.attr for node in every if isinstance(node, ast.Attribute)})
+
+    @cached_property
+    def reserved(self) -> frozenset[str]:
+        """Return the names that a new function must not have."""
+        return self.taken | self.names | BUILTINS
+
+    @cached_property
+    def beginnings(self) -> tuple[str, ...]:
+        """Return what its name must not begin with: a class may collect methods by this, as visitors do.
+
+        For example, `getattr(self, "visit_" + kind)`. Underscores in front are left out.
+        """
+        found = (name.lstrip("_") for name in self.reserved if name.endswith("_") and len(name) > 3)
+        return tuple(filter(None, found))
 
     def edited(self, old: cst.CSTNode, new: cst.CSTNode) -> str:
         """Return the text with `old` replaced by `new`."""

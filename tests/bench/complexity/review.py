@@ -19,9 +19,9 @@ from pathlib import Path
 
 from coderefine.critics.complexity import measure
 from coderefine.proposers.refactorings.declared import ProjectTypes
-from coderefine.proposers.refactorings.files import identifiers, placed, python_files, written
-from coderefine.proposers.refactorings.sequence import shortened
+from coderefine.proposers.refactorings.files import python_files
 from tests.bench.complexity.proved import LIMIT, sources
+from tests.bench.complexity.shorten import tried
 
 Diffs = dict[str, str]
 """The diff of each function, "" if there is no draft, by a text that names it."""
@@ -31,14 +31,9 @@ CONTEXT = 12
 def drafted(top: Path) -> Iterator[tuple[str, str]]:
     types = ProjectTypes(python_files(top) or ())
     for name, text in sources(top).items():
-        known = identifiers(text)
         for function in measure(text, LIMIT, 0).functions:
-            place = placed(text, function.symbol, known, function.first, types)
-            draft = None if isinstance(place, str) else shortened(place.unit, LIMIT)
-            diff = ""
-            if draft is not None and not isinstance(place, str):
-                after = written(text, place, draft).splitlines(keepends=True)
-                diff = "".join(difflib.unified_diff(text.splitlines(keepends=True), after, name, name, n=CONTEXT))
+            after = (tried(text, function, LIMIT, types)[1] or text).splitlines(keepends=True)
+            diff = "".join(difflib.unified_diff(text.splitlines(keepends=True), after, name, name, n=CONTEXT))
             yield f"{top.name} {name} {function.symbol} (complexity {function.value})", diff
 
 

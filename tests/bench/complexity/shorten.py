@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from coderefine.critics.complexity import Complex, measure
+from coderefine.proposers.refactorings.declared import Elsewhere
 from coderefine.proposers.refactorings.files import identifiers, placed, written
 from coderefine.proposers.refactorings.sequence import shortened
 
@@ -20,9 +21,9 @@ def rank(complexity: int) -> str:
     return "C" if complexity <= 20 else "D to F"
 
 
-def tried(text: str, function: Complex, limit: int) -> tuple[str, str | None]:
+def tried(text: str, function: Complex, limit: int, elsewhere: Elsewhere = lambda _: None) -> tuple[str, str | None]:
     """Return what became of a function, and the new text of its file if there is one."""
-    place = placed(text, function.symbol, identifiers(text), function.first)
+    place = placed(text, function.symbol, identifiers(text), function.first, elsewhere)
     if isinstance(place, str):
         return place, None
     draft = shortened(place.unit, limit)

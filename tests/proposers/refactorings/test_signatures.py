@@ -13,6 +13,7 @@ from coderefine.proposers.refactorings.files import placed, written
 from coderefine.proposers.refactorings.inlining import restored
 from coderefine.proposers.refactorings.sequence import shortened
 from coderefine.proposers.refactorings.signatures import input_types, result_type
+from coderefine.proposers.refactorings.trees import Unit
 from coderefine.proposers.refactorings.types import known_types
 
 MODULE = """
@@ -247,3 +248,9 @@ def test_no_new_method_gets_the_beginning_by_which_a_class_collects_methods() ->
         draft = shortened(place.unit, place.unit.complexity - 2)
         names.append([one.name for one in draft.added] if draft else [])
     assert names == [[], ["_check_rows"]]
+
+
+def test_a_name_of_underscores_alone_is_no_beginning() -> None:
+    """With `____` anywhere in the project, no new function had a name."""
+    assert Unit("def f():\n    pass\n", taken=frozenset(("____", "_check_"))).beginnings.count("") == 0
+    assert "check_" in Unit("def f():\n    pass\n", taken=frozenset(("____", "_check_"))).beginnings
