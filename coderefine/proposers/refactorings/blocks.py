@@ -133,7 +133,7 @@ class StatementBlock:
 
 @dataclass(frozen=True)
 class Extraction:
-    """A block that may become a function.
+    """A block that may become a function, a method, or a static method (`method` and `static`).
 
     `manner`: how its exits are handled: "" (it has none), `return`, `continue`, `flag` (the new function returns
     whether the caller must leave), `value` (it returns the result that the caller must return, or None). `leave`: the
@@ -146,6 +146,7 @@ class Extraction:
     outputs: tuple[str, ...]
     method: bool
     leave: str = ""
+    static: bool = False
 
     @property
     def gain(self) -> int:
@@ -201,12 +202,13 @@ def _unbound(block: StatementBlock, manner: str, inputs: Names, outputs: Names) 
 
 def _signed(block: StatementBlock, manner: str, leave: str, inputs: Names, outputs: Names) -> Extraction | str:
     unit = block.unit
-    method = bool(unit.receiver) and (unit.receiver in inputs or "super" in block.used.reads)
-    names = tuple(sorted(inputs - {unit.receiver} if method else inputs, key=_order(block)))
+    bound = bool(unit.receiver) and (unit.receiver in inputs or "super" in block.used.reads)
+    static = bool(unit.receiver) and not bound and unit.far
+    names = tuple(sorted(inputs - {unit.receiver} if bound else inputs, key=_order(block)))
     results = tuple(sorted(outputs, key=_order(block)))
     if len(names) > MOST_PARAMETERS or len(results) > MOST_RESULTS:
         return f"it would need {len(names)} parameters and return {len(results)} values"
-    found = Extraction(block, manner, names, results, method, leave)
+    found = Extraction(block, manner, names, results, bound or static, leave, static)
     return _against_class(found) or found
 
 

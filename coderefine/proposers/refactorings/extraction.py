@@ -48,14 +48,16 @@ def extracted(found: Extraction, name: str) -> tuple[str, NewFunction]:
 
 def _new_function(found: Extraction, name: str, body: list[cst.BaseStatement]) -> NewFunction:
     unit = found.block.unit
-    given = ", ".join((*((unit.receiver,) if found.method else ()), *map(_annotated(found), found.inputs)))
-    kind = result_type(found)
-    result = f" -> {kind}" if kind else ""
+    receiver = (unit.receiver,) if found.method and not found.static else ()
+    given = ", ".join((*receiver, *map(_annotated(found), found.inputs)))
+    returned = result_type(found)
+    result = f" -> {returned}" if returned else ""
     opening = f"{'async ' if found.block.awaits else ''}def {name}("
     header = f"{opening}{given}){result}:"
     if len(header) + (len(unit.indent) if unit.owner else 0) > unit.width:
         header = f"{opening}\n{unit.indent}{given}\n){result}:"
-    decorator = f"@{unit.decorator}\n" if found.method and unit.decorator else ""
+    kind = "staticmethod" if found.static else unit.decorator if found.method else ""
+    decorator = f"@{kind}\n" if kind else ""
     shell = cst.parse_module(f"{decorator}{header}\n{unit.indent}pass\n")
     shell_function = shell.body[0]
     assert isinstance(shell_function, cst.FunctionDef), "written above"

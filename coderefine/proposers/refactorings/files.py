@@ -21,6 +21,8 @@ WIDEST = 120
 MOST_FILES = 3_000
 """Python files of a project that are read for the names in them."""
 ACCESSORS = ("getter", "setter", "deleter")
+FAR = 40
+"""Rows between the beginning of a class and a method: a function above the class is no longer seen beside the method."""
 LEAST_PRIVATE, MOST_DOCUMENTED = 3, 1.0
 """Private functions of a module from which its style is known; share with docstrings for a new one to get one."""
 
@@ -54,7 +56,14 @@ def placed(
     if alone is None or indented(alone, len(classes), indent) != lines[rows.start : rows.stop]:
         return "it is indented in an unusual way"
     unit = Unit(
-        alone, *belongs(function, classes), taken, indent, _width(lines), _documents(tree), declared(tree, elsewhere)
+        alone,
+        *belongs(function, classes),
+        taken,
+        indent,
+        _width(lines),
+        _documents(tree),
+        declared(tree, elsewhere),
+        far=bool(classes) and rows.start - _first_row(classes[0]) > FAR,
     )
     return Placed(unit, rows, len(classes))
 
@@ -154,8 +163,8 @@ def _width(lines: Sequence[str]) -> int:
 def written(text: str, place: Placed, draft: Draft) -> str:
     """Return the text of the file with `draft` in the place of its function.
 
-    New methods follow the function. New functions precede the statement of the module that holds it, so that they are
-    defined when the module calls the function while it is imported.
+    New methods, also static ones, follow the function. New functions precede the statement of the module that holds
+    it, so that they are defined when the module calls the function while it is imported.
     """
     lines, indent = text.split("\n"), place.unit.indent
     inside = indented(draft.unit.text, place.depth, indent)

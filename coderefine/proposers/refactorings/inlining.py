@@ -322,7 +322,7 @@ def _normal(node: ast.stmt) -> ast.stmt | None:
 
 def _is_extraction(function: Function, count: int, caller: _Definition, helper: _Definition) -> bool:
     """Return whether extracting the `count` statements after the mark gives exactly the caller and the helper."""
-    unit = Unit(ast.unparse(function), *belongs(function, caller.classes))
+    unit = Unit(ast.unparse(function), *belongs(function, caller.classes), far=bool(helper.classes))
     for suite in unit.suites:
         for at, statement in enumerate(suite.statements, 1):
             if _is_mark(statement) and suite.cut(at, at + count) is not None:

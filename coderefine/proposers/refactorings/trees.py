@@ -56,6 +56,7 @@ class Unit:
 
     `receiver`: the name of its first parameter if it is a method or class method. `taken`: names that a new function
     may not have. `documented`: whether a new function gets a docstring. `declared`: the annotations of its module.
+    `far`: the class begins far above, so that a new function that needs no object becomes a static method.
     """
 
     text: str
@@ -67,6 +68,7 @@ class Unit:
     width: int = 79
     documented: bool = False
     declared: Declared = NOTHING
+    far: bool = False
 
     @cached_property
     def module(self) -> cst.Module:

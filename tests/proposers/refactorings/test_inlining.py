@@ -13,7 +13,9 @@ import pytest
 from coderefine.config import Config
 from coderefine.project import Protection, locate
 from coderefine.proposers.refactorings.blocks import extractions
+from coderefine.proposers.refactorings.files import Placed, placed, written
 from coderefine.proposers.refactorings.inlining import Inlining, restored
+from coderefine.proposers.refactorings.sequence import shortened
 from coderefine.proposers.refactorings.trees import Unit
 from coderefine.runner.file_edits import FileEdit
 from coderefine.workspace import open_views
@@ -248,6 +250,48 @@ def test_new_functions_that_other_files_may_notice_are_refused(
     with open_views(place) as views, views.open() as view:
         found = Inlining(place, Protection.of(place, config))(view, {"m.py": (METHOD, MOVED_METHOD)})
     assert bool(found) is proved
+
+
+ROWS = """class Rows:
+{above}
+    {mark}def kept(self, rows, log):
+        found = []
+        for row in rows:
+            if row > 1:
+                found.append(row)
+            elif row < 0:
+                log.append(row)
+        if log:
+            log.sort()
+        self.kept_rows = found
+        return len(found) if found else 0
+"""
+ABOVE = {"near": "", "far": "    A = 1\n" * 40}
+
+
+@pytest.mark.parametrize(
+    ("distance", "mark", "header", "call"),
+    [
+        pytest.param("near", "", "def _", "        _add_rows(", id="above-a-class-that-begins-near"),
+        pytest.param("far", "", "    @staticmethod\n    def _", "        self._add_rows(", id="beside-its-method"),
+        pytest.param("far", "@classmethod\n    ", "    @staticmethod\n    def _", "        self._add_rows(", id="of-a-class-method"),
+        pytest.param("far", "@property\n    ", "    @staticmethod\n    def _", "        self._add_rows(", id="of-a-property"),
+    ],
+)
+def test_a_function_without_the_object_stays_near_its_method(distance: str, mark: str, header: str, call: str) -> None:
+    """A reader found a new function a thousand lines above the only method that calls it."""
+    text = ROWS.format(above=ABOVE[distance], mark=mark)
+    found = placed(text, "Rows.kept", frozenset())
+    assert isinstance(found, Placed)
+    draft = shortened(found.unit, found.unit.complexity - 2)
+    assert draft is not None
+    new = written(text, found, draft)
+    assert header in new
+    assert call in new
+    assert ("staticmethod" in new) is (distance == "far")
+    assert not left(text, new)
+    for old, wrong in (("row > 1", "row > 2"), ("@staticmethod", "@classmethod"), ("(rows, log, found)", "(log, rows, found)")):
+        assert left(text, new.replace(old, wrong, 1)) or old not in new
 
 
 @pytest.mark.parametrize(
