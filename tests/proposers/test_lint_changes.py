@@ -64,7 +64,22 @@ def test_384_findings_do_not_become_388_because_a_repair_of_one_finding_causes_a
     """In cssutils, 250 drafts were tried, and nearly all refused, each after a run of the tests."""
     longer = "class Table:\n    kinds = {1: 'the first kind', 2: 'the second kind'}\n"
     assert drafted(tmp_path / "alone", longer, '"RUF012"')
-    assert not drafted(tmp_path / "longer", longer, '"RUF012", "E501"')
+    refused = "class Table:\n    kinds = [ ]  # those that are not in the second table\n"
+    assert drafted(tmp_path / "refused-alone", refused, '"RUF012"')
+    assert not drafted(tmp_path / "refused", refused, '"RUF012", "E501"')
+
+
+def test_a_line_that_a_repair_makes_too_long_is_shortened_with_it(tmp_path: Path) -> None:
+    text = (
+        "def f(a):\n    try:\n        g(a)\n    except KeyError:\n"
+        "        raise ValueError('this is no name', 'of', a)\n\n\nb = 1 # a  \n"
+    )
+    (change,) = drafted(tmp_path, text, '"B904", "E501"')
+    made = apply(text, change.edits)
+    assert made is not None
+    assert "from error\n" in made
+    assert max(map(len, made.splitlines())) <= 60
+    assert made.endswith("\n\n\nb = 1 # a  \n"), "the rest of the file is not laid out"
 
 
 def test_a_repair_that_only_moves_its_finding_is_not_proposed(tmp_path: Path) -> None:

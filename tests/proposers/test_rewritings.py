@@ -35,6 +35,8 @@ CASES: Table = {
         ("id = 1\n", None),
         ("def f():\n    global id\n    id = 1\n", None),
         ("def f():\n    id = 1\n    return locals()\n", None),
+        ("def f():\n    vars = g()\n    return vars\n", "def f():\n    vars_ = g()\n    return vars_\n"),
+        ("def f(vars):\n    id = 1\n    return vars()\n", "def f(vars):\n    id_ = 1\n    return vars()\n"),
     ],
     "B023": [
         (
@@ -61,7 +63,11 @@ CASES: Table = {
             "try:\n    f()\nexcept A as exc:\n    error = exc\nexcept B:\n    raise C\n",
             "try:\n    f()\nexcept A as exc:\n    error = exc\nexcept B as err:\n    raise C from err\n",
         ),
-        ("try:\n    f()\nexcept:\n    raise A\n", None),
+        (
+            "try:\n    f()\nexcept:\n    raise A\n",
+            "try:\n    f()\nexcept BaseException as error:\n    raise A from error\n",
+        ),
+        ("BaseException = A\ntry:\n    f()\nexcept:\n    raise A\n", None),
         ("try:\n    f()\nexcept A as e:\n    e = 1\n    raise B\n", None),
     ],
     "D205": [
@@ -393,6 +399,7 @@ CASES: Table = {
         ("def f(x):\n    Max = 3\n    return Max\n", "def f(x):\n    max_ = 3\n    return max_\n"),
         ("def f(n):\n    N = 3\n    return N + n\n", None),
         ("def f(x):\n    Format = x.Format\n    return Format\n", None),
+        ("def f(x):\n    DAYS = x.DAYS\n    return DAYS\n", "def f(x):\n    days = x.DAYS\n    return days\n"),
         ("def f(x):\n    Max = 3\n    def g():\n        nonlocal Max\n        Max = 4\n", None),
     ],
     "PERF401": [
@@ -444,7 +451,8 @@ CASES: Table = {
         ),
         (
             "def f(xs):\n    for x in xs:\n        if x:\n            x = g(x)\n        else:\n            yield x\n",
-            None,
+            "def f(xs):\n    for original_x in xs:\n        x = original_x\n        if x:\n            x = g(x)\n"
+            "        else:\n            yield x\n",
         ),
         (
             "def f(xs):\n    for x in xs:\n        if x:\n"
@@ -455,14 +463,25 @@ CASES: Table = {
         (
             "def f(xs):\n    for x in xs:\n        for y in x:\n"
             "            h(x)\n            x = y\n            h(x)\n",
-            None,
+            "def f(xs):\n    for original_x in xs:\n        x = original_x\n        for y in x:\n"
+            "            h(x)\n            x = y\n            h(x)\n",
         ),
         (
             "def f(xs):\n    for x in xs:\n        x = g(x)\n        h(x)\n    for x in xs:\n        h(x)\n",
             "def f(xs):\n    for x in xs:\n        new_x = g(x)\n        h(new_x)\n    for x in xs:\n        h(x)\n",
         ),
-        ("def f(xs):\n    for x in xs:\n        x = x.strip()\n    return x\n", None),
-        ("def f(xs):\n    for x in xs:\n        x = x.strip()\n        yield lambda: x\n", None),
+        (
+            "def f(xs):\n    for x in xs:\n        x = x.strip()\n    return x\n",
+            "def f(xs):\n    for original_x in xs:\n        x = original_x\n        x = x.strip()\n    return x\n",
+        ),
+        (
+            "def f(xs):\n    for _, x in xs:\n        # why\n        x += 1\n        yield lambda: x\n",
+            "def f(xs):\n    for _, original_x in xs:\n        # why\n        x = original_x\n        x += 1\n"
+            "        yield lambda: x\n",
+        ),
+        ("def f(xs):\n    for x in xs: x = g(x); h(x); h(x, lambda: x)\n", None),
+        ("for x in range(3):\n    x += 1\n", None),
+        ("def f(x):\n    for x.a in x:\n        x.a = 1\n", None),
     ],
     "RUF012": [
         (
@@ -489,7 +508,16 @@ CASES: Table = {
             "if (a or b) and c:\n    # why\n    d()\n\n    e()\n",
         ),
         ("if x:\n    y()\nelif a:\n    if b:\n        d()\n", "if x:\n    y()\nelif a and b:\n    d()\n"),
-        ("if a:\n    # why\n    if b:\n        d()\n", None),
+        (
+            "if a:\n\n    # why\n  # not\n    if b:\n        d()\n",
+            "if a and b:\n    # why\n    # not\n    d()\n",
+        ),
+        (
+            f"if {'a' * 40}:\n    if {'b' * 40}:\n        d()\n",
+            f"if (\n    {'a' * 40}\n    and {'b' * 40}\n):\n    d()\n",
+        ),
+        ("if a:  # why\n    if b:\n        d()\n", None),
+        ("if a:\n    if b:  # why\n        d()\n", None),
         ('if a:\n    if b:\n        d("""\n  x""")\n', None),
     ],
     "SIM117": [
@@ -502,6 +530,7 @@ CASES: Table = {
     "TD004": [
         ("# TODO(me) fix it\n", "# TODO(me): fix it\n"),
         ("x = 1  # FIXME fix it\n", "x = 1  # FIXME: fix it\n"),
+        ("# TODO\n", "# TODO:\n"),
     ],
     "TD007": [("# TODO:fix it\n", "# TODO: fix it\n")],
     "TRY203": [

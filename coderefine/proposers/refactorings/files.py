@@ -22,7 +22,7 @@ MOST_FILES = 3_000
 """Python files of a project that are read for the names in them."""
 ACCESSORS = ("getter", "setter", "deleter")
 FAR = 40
-"""Rows between the beginning of a class and a method: a function above the class is no longer seen beside the method."""
+"""Rows between the beginning of a class and a method from which on a function above the class is not seen with it."""
 LEAST_PRIVATE, MOST_DOCUMENTED = 3, 1.0
 """Private functions of a module from which its style is known; share with docstrings for a new one to get one."""
 

@@ -10,7 +10,7 @@ import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -134,8 +134,20 @@ class LintChanges:
             after = Counter(one.rule for one in remarks)
             if not (more := after - file.counts):
                 return _with_text(draft, file, text) if after.total() < file.counts.total() else None
-            text = _fixed(source, text, [one for one in remarks if one.rule in more])
+            caused = list(_in_change(source, text, (one for one in remarks if one.rule in more)))
+            text = _fixed(source, text, caused) or self._shortened(view, file, text, caused)
         return None
+
+    def _shortened(self, view: View, file: _File, text: str, remarks: Iterable[Diagnostic]) -> str | None:
+        """Return `text`, the new text of `file`, with the first of its long lines shortened; None if it cannot be."""
+        from coderefine.proposers.rewritings.code import Code
+
+        long = next((one for one in remarks if one.rule == TOO_LONG), None)
+        code = Code.of(text, file.code.width) if long else None
+        if long is None or code is None:
+            return None
+        draft = self._draft(view, long, replace(file, source=replace(file.source, text=text), code=code))
+        return apply(text, draft.edits) if draft else None
 
     def _remarks(self, view: View, situation: Situation) -> list[Diagnostic]:
         """Return the diagnostics in writable files with findings that are to be repaired."""
@@ -165,8 +177,10 @@ class LintChanges:
         """Return the change that lays out the statement with a line that is too long, as ruff formats it.
 
         In the file's own indentation and quotes. None if a line stays too long, or if ruff formats other statements
-        with it.
+        with it. A comment makes its line long, whose brackets are not to be divided for it.
         """
+        if remark.first in file.code.comments:
+            return None
         text = file.source.text
         options = [f"--range={remark.first}-{remark.last + 1}", *_style(file.code)]  # the end is not in the range
         made = self._linter.formatted(view, remark.path, file.source.encode(text), options)
@@ -228,16 +242,18 @@ def _with_text(draft: CodeChange, file: _File, text: str) -> CodeChange:
     return CodeChange.between(draft.path, draft.rule, draft.line, draft.what, (before, text))
 
 
-def _fixed(source: Source, text: str, remarks: Iterable[Diagnostic]) -> str | None:
-    """Return `text` with ruff's safe fixes of `remarks` that begin between the first and the last line changed in it.
-
-    None if there are none. `source`: the file before the change.
-    """
+def _in_change(source: Source, text: str, remarks: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield the `remarks` about `text` that begin between the first and the last line that differ from `source`."""
     old, new = source.text.splitlines(), text.splitlines()
     head, tail = alike_lines(old, new), alike_lines(old[::-1], new[::-1])
+    yield from (remark for remark in remarks if head < remark.first <= len(new) - tail)
+
+
+def _fixed(source: Source, text: str, remarks: Iterable[Diagnostic]) -> str | None:
+    """Return `text`, the new text of the file `source`, with ruff's safe fixes of `remarks`; None if there are none."""
     edits: list[TextEdit] = []
     for remark in remarks:
-        if remark.fix is None or not remark.fix.safe or not head < remark.first <= len(new) - tail:
+        if remark.fix is None or not remark.fix.safe:
             continue
         fix = remark.fix.plain if source.newline else remark.fix
         if apart(fix.edits, edits):

@@ -7,12 +7,12 @@ import re
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import Code, Edits, Unsure
 
-TODO = re.compile(r"(#\s*(?:TODO|FIXME|XXX|HACK)(?:\s*\([^)]*\)|\s*@\S+)?)(\s+)(?=\S)", re.IGNORECASE)
+TODO = re.compile(r"(#\s*(?:TODO|FIXME|XXX|HACK)(?:\s*\([^)]*\)|\s*@\S+)?)(\s+(?=\S)|$)", re.IGNORECASE)
 COLON = re.compile(r"(#\s*(?:TODO|FIXME|XXX|HACK)(?:\s*\([^)]*\)|\s*@\S+)?:)(?=\S)", re.IGNORECASE)
 
 
 def add_colon(code: Code, at: Diagnostic) -> Edits:
-    """TD004: `# TODO fix` → `# TODO: fix`."""
+    """TD004: `# TODO fix` → `# TODO: fix`, also without a text."""
     return _inserted(code, at, TODO, ":")
 
 

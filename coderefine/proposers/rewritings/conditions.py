@@ -7,19 +7,27 @@ import ast
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import Code, Edits, expect, operand, sure
 
+USUAL_WIDTH = 88
+
 
 def merge_nested_if(code: Code, at: Diagnostic) -> Edits:
-    """SIM102: `if a:` with only `if b:` in it → `if a and b:`."""
+    """SIM102: `if a:` with only `if b:` in it → `if a and b:`, with the comments between the two in its body."""
     outer = code.find(at, ast.If)
     inner = expect(outer.body[0], ast.If)
     sure(len(outer.body) == 1, not outer.orelse, not inner.orelse)
-    margin, last = code.indent(outer), inner.end_lineno or inner.lineno
-    first = code.body_line(code.start(outer), code.end(inner.test))
-    body = code.shifted(first, last, code.indent(inner), margin)
-    both = " and ".join(operand(code, one.test, inside=ast.And) for one in (outer, inner))
+    margin, deeper, last = code.indent(outer), code.indent(inner), inner.end_lineno or inner.lineno
+    between = code.body_line(code.start(outer), code.end(outer.test))
+    first = code.body_line(code.start(inner), code.end(inner.test))
+    remarks = filter(None, map(str.strip, code.lines[between - 1 : inner.lineno - 1]))
+    body = "".join(f"{deeper}{remark}\n" for remark in remarks) + code.shifted(first, last, deeper, margin)
+    one, other = (operand(code, node.test, inside=ast.And) for node in (outer, inner))
     word = "elif" if code.text.startswith("elif", code.start(outer)) else "if"
-    both = f"({both})" if "\n" in both else both
-    return code.replace_lines(outer.lineno, last, f"{margin}{word} {both}:\n{body}")
+    header = f"{margin}{word} {one} and {other}:\n"
+    if "\n" in one + other:
+        header = f"{margin}{word} ({one} and {other}):\n"
+    elif len(header) > max(code.width, USUAL_WIDTH) + 1:
+        header = f"{margin}{word} (\n{deeper}{one}\n{deeper}and {other}\n{margin}):\n"
+    return code.replace_lines(outer.lineno, last, header + body)
 
 
 def compare_types(code: Code, at: Diagnostic) -> Edits:

@@ -27,19 +27,25 @@ def chain(code: Code, at: Diagnostic) -> Edits:
 
 def _named(code: Code, handler: ast.ExceptHandler) -> tuple[Edits, str]:
     """Give the exception of `handler` the name that handlers of the file usually use."""
-    sure(handler.type)
-    end = code.end(handler.type or handler)
+    end = code.end(handler.type) if handler.type else code.start(handler) + len("except")
     colon = code.text.find(":", end)
     sure(not code.text[end:colon].strip(" )"))
+    _check_base_exception(code)
     usual = Counter(one.name for one in code.nodes if isinstance(one, ast.ExceptHandler) and one.name)
     taken, first = names(code.scope(handler)), next((name for name, _ in usual.most_common(1)), "error")
     name = next((one for one in (first, *USUAL) if one not in taken), "") or fresh(first, taken)
-    return (code.edit(colon, colon, f" as {name}"),), name
+    return (code.edit(colon, colon, f"{'' if handler.type else ' BaseException'} as {name}"),), name
+
+
+def _check_base_exception(code: Code) -> None:
+    """Raise Unsure if `BaseException` is bound to something else in the file."""
+    sure(all(isinstance(one.ctx, ast.Load) for one in uses(code.tree, "BaseException")))
 
 
 def catch_all(code: Code, at: Diagnostic) -> Edits:
     """E722: `except:` → `except BaseException:`, which catches the same."""
     handler = code.find(at, ast.ExceptHandler)
-    sure(handler.type is None, all(isinstance(one.ctx, ast.Load) for one in uses(code.tree, "BaseException")))
+    sure(handler.type is None)
+    _check_base_exception(code)
     place = code.start(handler) + len("except")
     return (code.edit(place, place, " BaseException"),)

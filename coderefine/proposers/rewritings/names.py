@@ -49,9 +49,9 @@ def rename_ambiguous(code: Code, at: Diagnostic) -> Edits:
 
 
 def lower_name(code: Code, at: Diagnostic) -> Edits:
-    """N806: `MaxItems` → `max_items`, a local variable; not an alias of another object (`Kind = types.Kind`)."""
+    """N806: `MaxItems` → `max_items`, a local variable; not an alias that may be a class (`Kind = types.Kind`)."""
     found = code.find(at, ast.Name)
-    sure(getattr(getattr(code.parents[found], "value", None), "attr", "") != found.id)
+    sure(found.id.isupper() or getattr(getattr(code.parents[found], "value", None), "attr", "") != found.id)
     parted = re.sub(r"([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])", r"\1\3_\2\4", found.id)
     return renamed(code, code.function(found), found.id, parted.lower())
 
@@ -67,8 +67,28 @@ def keep_loop_variable(code: Code, at: Diagnostic) -> Edits:
     """PLW2901: `for line in lines: line = line.strip()` → another name for the second value.
 
     `if old: line = convert(line)` → `converted_line = convert(line) if old else line`, where it is used below.
+    Where there are several such values: another name for the first one.
     """
     found = code.find(at, ast.Name)
+    try:
+        return _with_second_name(code, found)
+    except Unsure:
+        return _with_first_name(code, found)
+
+
+def _with_first_name(code: Code, found: ast.Name) -> Edits:
+    """Rename the variable in the header of the loop, and assign it to the old name at the beginning of the body."""
+    loops = (one for one in code.above(found) if isinstance(one, Loop))
+    loop = expect(next((one for one in loops if uses(getattr(one, "target", one), found.id)), None), ast.For)
+    targets, first = uses(loop.target, found.id), loop.body[0]
+    below = code.line_of(code.start(first)) > code.line_of(code.end(loop.iter))
+    sure(below, len(targets) == 1, isinstance(targets[0].ctx, ast.Store))
+    new = fresh(f"original_{found.id}", names(code.function(loop)))
+    start = code.begin(min(one.lineno for one in (first, *getattr(first, "decorator_list", ()))))
+    return (*code.replace(targets[0], new), code.edit(start, start, f"{code.indent(first)}{found.id} = {new}\n"))
+
+
+def _with_second_name(code: Code, found: ast.Name) -> Edits:
     statement = code.parent(found, ast.Assign)
     loop = expect(next((one for one in code.above(statement) if isinstance(one, Loop)), None), ast.For)
     sure(len(statement.targets) == 1, uses(loop.target, found.id))
@@ -112,7 +132,15 @@ def _check_seen_here(code: Code, loop: ast.For, name: str) -> None:
     loops = [one for one in ast.walk(function) if isinstance(one, ast.For) and uses(one.target, name)]
     sure({*uses(function, name)} <= inside.union(*(uses(one, name) for one in loops)))
     makers = (node for node in inside if isinstance(node, Binder) and not isinstance(node, Comprehension))
-    sure(not any(uses(node, name) for node in (*makers, *loop.orelse)), not SEES_NAMES & names(function))
+    sure(not any(uses(node, name) for node in (*makers, *loop.orelse)), not _sees_names(function))
+
+
+def _sees_names(place: Place) -> bool:
+    """Return whether `place` may show its variables by name; a variable called `vars` does not."""
+    found = (one for one in ast.walk(place) if isinstance(one, ast.Name) and one.id in SEES_NAMES)
+    own = {one.id for one in ast.walk(place) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    own |= {one.arg for one in ast.walk(getattr(place, "args", place)) if isinstance(one, ast.arg)}
+    return any(one.id not in own for one in found)
 
 
 def _participle(verb: str) -> str:
@@ -147,7 +175,7 @@ def renamed(code: Code, place: Place, old: str, new: str) -> Edits:
     """Rename the variable `old` of a function or comprehension. Raises Unsure if others may see it, or bind it too."""
     new = f"{new}_" if hasattr(builtins, new) or keyword.iskeyword(new) else new
     sure(new not in names(place))  # avoid names like `size_2`
-    sure(new.isidentifier(), not SEES_NAMES & names(place))
+    sure(new.isidentifier(), not _sees_names(place))
     _check_bound_here(place, old)
     return _replaced(code, uses(place, old), new, place)
 

@@ -267,15 +267,27 @@ ROWS = """class Rows:
         return len(found) if found else 0
 """
 ABOVE = {"near": "", "far": "    A = 1\n" * 40}
+STATIC = "    @staticmethod\n    def _"
+OTHER_TEXTS = (
+    ("row > 1", "row > 2"),
+    ("@staticmethod", "@classmethod"),
+    ("(rows, log, found)", "(log, rows, found)"),
+)
 
 
 @pytest.mark.parametrize(
     ("distance", "mark", "header", "call"),
     [
         pytest.param("near", "", "def _", "        _add_rows(", id="above-a-class-that-begins-near"),
-        pytest.param("far", "", "    @staticmethod\n    def _", "        self._add_rows(", id="beside-its-method"),
-        pytest.param("far", "@classmethod\n    ", "    @staticmethod\n    def _", "        self._add_rows(", id="of-a-class-method"),
-        pytest.param("far", "@property\n    ", "    @staticmethod\n    def _", "        self._add_rows(", id="of-a-property"),
+        pytest.param("far", "", STATIC, "        self._add_rows(", id="beside-its-method"),
+        pytest.param(
+            "far",
+            "@classmethod\n    ",
+            "    @staticmethod\n    def _",
+            "        self._add_rows(",
+            id="of-a-class-method",
+        ),
+        pytest.param("far", "@property\n    ", STATIC, "        self._add_rows(", id="of-a-property"),
     ],
 )
 def test_a_function_without_the_object_stays_near_its_method(distance: str, mark: str, header: str, call: str) -> None:
@@ -290,7 +302,7 @@ def test_a_function_without_the_object_stays_near_its_method(distance: str, mark
     assert call in new
     assert ("staticmethod" in new) is (distance == "far")
     assert not left(text, new)
-    for old, wrong in (("row > 1", "row > 2"), ("@staticmethod", "@classmethod"), ("(rows, log, found)", "(log, rows, found)")):
+    for old, wrong in OTHER_TEXTS:
         assert left(text, new.replace(old, wrong, 1)) or old not in new
 
 
