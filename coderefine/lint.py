@@ -174,6 +174,14 @@ def apart(some: Sequence[TextEdit], others: Sequence[TextEdit]) -> bool:
     return not any(one.start <= other.end and other.start <= one.end for one in some for other in others)
 
 
+def take(edits: Sequence[TextEdit], taken: dict[TextEdit, None]) -> bool:
+    """Add `edits` to `taken`, in which some may be, if the others touch none of it; return whether they were added."""
+    new = [edit for edit in edits if edit not in taken]
+    fits = apart(new, list(taken))
+    taken.update(dict.fromkeys(new if fits else ()))
+    return fits
+
+
 def _offset(starts: Sequence[int], place: tuple[int, int]) -> int:
     row, column = place
     return starts[row - 1] + column - 1

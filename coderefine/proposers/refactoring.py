@@ -32,9 +32,9 @@ from coderefine.core import (
 from coderefine.core.plurals import counted
 from coderefine.errors import CoderefineError
 from coderefine.judge.admit import admit
-from coderefine.lint import TextEdit, apart, apply
+from coderefine.lint import TextEdit, apply, take
 from coderefine.runner.equivalence import Compared, Equivalence
-from coderefine.runner.file_edits import FileEdit, hunks
+from coderefine.runner.file_edits import FileEdit, hunks, text_of
 from coderefine.source import decode
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Refactoring(Searcher):
         texts = {path: data for path, data in read if data and decode(data)}
         keyed = ((_key(change, texts[change.path]), change) for change in found if change.path in texts)
         tree = _Tree(situation.best, texts, _compatible(keyed, self._refused), self._known, self.name)
-        self._guard.made(f"{self.name}: drafts of one file together", tree.note_without_units)
+        self._guard.made(f"{self.name}: drafts of one file together", tree.note_units)
         tree.keep(lambda change: self._guard.made(change.summary, partial(tree.units, change)) is not None)
         self._refused.update(tree.leave_out_refused(situation.findings))
         return tree
@@ -355,14 +355,18 @@ class _Tree:
         halves = (changes[:middle], changes[middle:])
         return changes if not middle else [one for half in halves for one in self._refused_of(half, findings)]
 
-    def note_without_units(self) -> None:
-        """Note the changes that leave the code of their file as it is; a file is compiled for many of them at once."""
+    def note_units(self) -> None:
+        """Note the units of changes that can be told apart by their lines: compiling long files takes a second each."""
         waiting = list(_by_path(self.changes.values()).values())
         while waiting:
             group = waiting.pop()
             path, after = group[0].path, self._files(group).get(group[0].path)
-            if after is not None and not FileEdit.between(self.texts[path], after).changed:
-                self._units.update((id(change), frozenset()) for change in group)
+            edit = FileEdit.between(self.texts[path], after) if after is not None else None
+            parts = [_lines(change) for change in group]
+            found = edit.changed_by(text_of(self.texts[path]), parts) if edit else None
+            if found:
+                keyed = zip(group, found, strict=True)
+                self._units.update((id(change), frozenset((path, name) for name in own)) for change, own in keyed)
             elif len(group) > 1:
                 waiting += (group[: len(group) // 2], group[len(group) // 2 :])
 
@@ -430,6 +434,16 @@ REASONS = 3
 """Number of reasons that an offer names."""
 
 
+def _lines(change: CodeChange) -> list[tuple[int, int]]:
+    """Return the first and the last line that each edit of a change touches, 1-based; of an insertion, those around."""
+    found = []
+    for edit in change.edits:
+        (first, column), (last, end) = edit.start, edit.end
+        inserted, whole = edit.start == edit.end and column == 1, end == 1 and last > first
+        found.append((first - inserted, last - whole))
+    return found
+
+
 def _by_path(changes: Iterable[CodeChange]) -> dict[str, list[CodeChange]]:
     found: dict[str, list[CodeChange]] = {}
     for change in changes:
@@ -443,13 +457,10 @@ def _compatible(changes: Iterable[tuple[Key, CodeChange]], refused: AbstractSet[
     They may share an edit, such as a new import.
     """
     chosen: dict[Key, CodeChange] = {}
-    taken: dict[str, list[TextEdit]] = {}
+    taken: dict[str, dict[TextEdit, None]] = {}
     for key, change in changes:
-        before = taken.setdefault(change.path, [])
-        new = [edit for edit in change.edits if edit not in before]
-        if key not in chosen.keys() | refused and apart(new, before):
+        if key not in chosen.keys() | refused and take(change.edits, taken.setdefault(change.path, {})):
             chosen[key] = change
-            before += new
     return chosen
 
 

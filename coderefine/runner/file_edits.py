@@ -15,7 +15,7 @@ from itertools import chain, count, takewhile
 
 from coderefine.runner.agent.code_diff import same, same_but_for_names
 from coderefine.runner.reached_code import Function
-from coderefine.source import decode
+from coderefine.source import decode, first_line
 
 DEFINITIONS = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 READS_DOCSTRINGS = re.compile(
@@ -100,6 +100,24 @@ class FileEdit:
         edited = frozenset(name for name in alike if executable(now[name].code) & lines)
         return cls(was, now, changed, edited, lines, removed, certain)
 
+    def changed_by(self, old: str, parts: Sequence[Sequence[tuple[int, int]]]) -> list[frozenset[str]] | None:
+        """Return which of `changed` each of the `parts` of the edit changes; a part is the `old` lines that it touches.
+
+        They are 1-based, and both ends included. None if that is uncertain: units were added or removed, some lines are
+        not in the body of one function, or the parts do not explain all of `changed`.
+        """
+        if self.old.keys() != self.new.keys():
+            return [self.changed] if len(parts) == 1 else None
+        functions, names = _functions_by_line(old), {one.line: name for name, one in self.old.items() if name}
+        found = []
+        for spans in parts:
+            near = [(one, span) for span in spans for one in functions if one.begin <= span[1] and span[0] <= one.end]
+            if any(first < one.body or last > one.end for one, (first, last) in near):
+                return [self.changed] if len(parts) == 1 else None
+            outside = len({span for _, span in near}) < len(set(spans))
+            found.append(self.changed & ({names.get(one.begin, "") for one, _ in near} | ({""} if outside else set())))
+        return found if frozenset().union(*found) == self.changed else None
+
     def not_executed(self, name: str, old: frozenset[int], new: frozenset[int]) -> frozenset[int]:
         """Return the changed lines of the function `name` that no test ran; if there are none, such removed lines.
 
@@ -115,6 +133,28 @@ class FileEdit:
 def text_of(data: Text) -> str:
     source = decode(data) if data else None
     return source.text if source else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """The lines of a function: of its first decorator or header, its body, and its end, 1-based and included."""
+
+    begin: int
+    body: int
+    end: int
+
+
+@lru_cache(maxsize=4)
+def _functions_by_line(text: str) -> list[_Lines]:
+    """Return the lines of all outermost functions and methods."""
+    found, waiting = [], list[ast.AST](ast.parse(text).body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.append(_Lines(first_line(node), first_line(node.body[0]), node.end_lineno or node.lineno))
+        elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
+            waiting += ast.iter_child_nodes(node)
+    return found
 
 
 @lru_cache(maxsize=64)

@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from coderefine.core import Listen, Situation, View
-from coderefine.lint import Diagnostic, Linter, TextEdit, among, apart, apply, settings
+from coderefine.lint import Diagnostic, Linter, TextEdit, among, apart, apply, settings, take
 from coderefine.proposers.refactoring import CodeChange, Guard
 from coderefine.proposers.rewritings import long_lines
 from coderefine.runner.file_edits import alike_lines
@@ -76,17 +77,20 @@ class LintChanges:
                 drafts = (
                     self._draft(view, one, file) for one in among(own, situation.chosen("ruff")) if not situation.late
                 )
-                yield from self._known_useful(view, file, list(filter(None, drafts)))
+                yield from self._known_useful(view, file, list(filter(None, drafts)), situation)
 
-    def _known_useful(self, view: View, file: _File, drafts: Sequence[CodeChange]) -> Iterator[CodeChange]:
-        """Yield the useful changes of `drafts` for one file, each text and draft checked once."""
+    def _known_useful(
+        self, view: View, file: _File, drafts: Sequence[CodeChange], situation: Situation
+    ) -> Iterator[CodeChange]:
+        """Yield the useful changes of `drafts` for one file, each text and draft checked once, while there is time."""
         text = file.source.text
         waiting = [draft for draft in dict.fromkeys(drafts) if (text, draft) not in self._known]
-        while waiting:
+        while waiting and not situation.late:
             group = _apart_from_others(waiting)
             waiting = [draft for draft in waiting if draft not in group]
-            self._known.update(((text, draft), change) for draft, change in self._checked(view, file, group))
-        yield from filter(None, (self._known[text, draft] for draft in drafts))
+            checked = takewhile(lambda _: not situation.late, self._checked(view, file, group))
+            self._known.update(((text, draft), change) for draft, change in checked)
+        yield from filter(None, (self._known.get((text, draft)) for draft in drafts))
 
     def _checked(
         self, view: View, file: _File, drafts: Sequence[CodeChange]
@@ -104,7 +108,7 @@ class LintChanges:
 
     def _all_useful(self, view: View, drafts: Sequence[CodeChange], file: _File) -> bool:
         """Return whether drafts that do not touch clear a finding each, cause none, and need not be formatted."""
-        text = apply(file.source.text, [edit for draft in drafts for edit in draft.edits])
+        text = apply(file.source.text, list(dict.fromkeys(edit for draft in drafts for edit in draft.edits)))
         if text is None or (file.clean and self._formatted(view, drafts[0].path, file.source, text) != text):
             return False
         found = self._linter.remarks_of(view, drafts[0].path, file.source.encode(text))
@@ -219,12 +223,9 @@ def _edits(rules: Mapping[str, Rewriting], file: _File, remark: Diagnostic) -> t
 
 
 def _apart_from_others(drafts: Iterable[CodeChange]) -> list[CodeChange]:
-    """Return the drafts without those that touch an earlier one."""
-    found: list[CodeChange] = []
-    for draft in drafts:
-        if all(apart(draft.edits, one.edits) for one in found):
-            found.append(draft)
-    return found
+    """Return the drafts without those that touch an earlier one; they may share an edit, such as a new import."""
+    taken: dict[TextEdit, None] = {}
+    return [draft for draft in drafts if take(draft.edits, taken)]
 
 
 def _style(code: Code) -> list[str]:
