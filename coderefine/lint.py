@@ -175,9 +175,14 @@ def apart(some: Sequence[TextEdit], others: Sequence[TextEdit]) -> bool:
 
 
 def take(edits: Sequence[TextEdit], taken: dict[TextEdit, None]) -> bool:
-    """Add `edits` to `taken`, in which some may be, if the others touch none of it; return whether they were added."""
+    """Add `edits` to `taken` if they touch none of it; return whether they were added.
+
+    Some may be in it: all of them, or insertions, such as a new import. Two changes that replace the same text and
+    something else each are not made for each other, although they agree there.
+    """
     new = [edit for edit in edits if edit not in taken]
-    fits = apart(new, list(taken))
+    shared = [edit for edit in edits if edit in taken]
+    fits = not new or (all(one.start == one.end for one in shared) and apart(new, list(taken)))
     taken.update(dict.fromkeys(new if fits else ()))
     return fits
 

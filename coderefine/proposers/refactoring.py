@@ -136,18 +136,24 @@ class Refactoring(Searcher):
         while True:
             tree, best = self._tree(situation, views), situation.best
             new = tree.changes.keys() - seen
+            # First the comparison that needs no run: the other one may take all the time that is left. In later trees
+            # it finds little, which is not worth a run of all tests.
+            self._compare_codes(situation, views, tree)
+            if not seen:
+                situation = yield from self._in_parts(situation, views, tree, self._equal(tree))
+            if situation.best.patch.files == best.patch.files:
+                self._compare(situation, views, tree)
+                situation = yield from self._in_parts(situation, views, tree, self._equal(tree))
             seen |= new
-            # First the comparison that needs no run: the other one may take all the time that is left.
-            for compare in (self._compare_codes, self._compare):
-                if situation.best.patch.files == best.patch.files:
-                    compare(situation, views, tree)
-                    equal = [change for change in tree.those(EQUAL) if tree.key(change) not in self._refused]
-                    situation = yield from self._in_parts(situation, views, tree, equal)
             again = self._cut_off and new and self._equivalence.affords(situation.seconds_left)
             if situation.best.patch.files == best.patch.files and not again:
                 break
         tree = self._tree(situation, views)
         yield from self._in_parts(situation, views, tree, tree.those(UNKNOWN), offered=True)
+
+    def _equal(self, tree: _Tree) -> list[CodeChange]:
+        """Return the changes that are known to keep behaviour and were not refused."""
+        return [change for change in tree.those(EQUAL) if tree.key(change) not in self._refused]
 
     def _tree(self, situation: Situation, views: Views) -> _Tree:
         """Find the changes to try, those that were not refused, as far as there is time to draft them."""
@@ -473,12 +479,13 @@ def _verdict(found: Compared, units: Iterable[tuple[str, str]]) -> tuple[str, st
 
 
 def _key(change: CodeChange, data: bytes) -> Key:
-    """Return an identity of a change that does not depend on line numbers: the header above it, old and new lines."""
+    """Return an identity of a change that does not depend on line numbers: the headers above it, old and new lines."""
     source = decode(data)
     lines = source.text.splitlines() if source else []
-    above = (line for line in reversed(lines[: change.line]) if HEADER.match(line))
+    above = [found for line in reversed(lines[: change.line]) if (found := HEADER.match(line))]
+    headers = (next((one.string for one in above if (one[1] == "class") is kind), "") for kind in (False, True))
     old = (line for one in change.edits for line in lines[one.start[0] - 1 : one.end[0] - (one.end[1] == 1)])
-    return change.path, change.rule, (next(above, ""), *old, *(edit.content for edit in change.edits))
+    return change.path, change.rule, (*headers, *old, *(edit.content for edit in change.edits))
 
 
 def _summary(changes: Sequence[CodeChange]) -> str:

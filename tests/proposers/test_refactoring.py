@@ -222,6 +222,57 @@ def test_docstrings_are_repaired_although_comparing_the_other_drafts_takes_all_t
     assert not used_up.asked
 
 
+def test_changes_of_equal_methods_in_several_classes_are_proposed_together(tmp_path: Path) -> None:
+    """In arrow, 454 drafts were left: one docstring at a time had taken all runs of the tests that they may take."""
+    text = "".join(f'class {name}:\n    def f(self):\n        """Returns one."""\n        return 1\n' for name in "AB")
+    place = locate([make_repo(tmp_path / "repo", {"a.py": text})], tmp_path / "repo")
+    edits = [TextEdit((line, 1), (line + 1, 1), '        """Return one."""\n') for line in (3, 7)]
+    found = [CodeChange("a.py", "D401", one.start[0], "", (one,)) for one in edits]
+    best = Attempt(0, Patch(), (), Verdict(ok=True))
+    with open_views(place) as views:
+        proposer = Refactoring("rewrite", lambda *_: found, cast("Equivalence", UsedUp()))
+        patch = next(proposer.propose(Situation(best, best, (best,), (), ("a.py",)), views))
+    assert patch.files == {"a.py": text.replace("Returns", "Return").encode()}
+
+
+class Alike(UsedUp):
+    """Comparisons that find all units equal."""
+
+    def compare(self, *versions: object, within: float | None = None) -> Compared:
+        _, _, after, _, texts = cast("tuple[Any, Any, Patch, Any, Mapping[str, bytes]]", versions)
+        changed = FileEdit.between(texts["a.py"], after.files["a.py"]).changed
+        return Compared({("a.py", name): "" for name in changed})
+
+    def affords(self, within: float | None = None) -> bool:
+        return True
+
+    def left(self, _within: float | None = None) -> float:
+        return 1.0
+
+
+def test_docstrings_that_a_second_look_finds_do_not_take_a_run_of_all_tests_of_their_own(tmp_path: Path) -> None:
+    text = 'def f():\n    """Returns one.\n    It is."""\n    return 1\n\n\ndef g():\n    return 3\n'
+    place = locate([make_repo(tmp_path / "repo", {"a.py": text})], tmp_path / "repo")
+
+    def found(view: View, _: Situation) -> list[CodeChange]:
+        if b"Returns" in (view.read("a.py") or b""):
+            edits = [TextEdit((2, 8), (2, 15), "Return")]
+        else:
+            edits = [TextEdit((2, 19), (2, 19), "\n"), TextEdit((8, 12), (8, 13), "int('3')")]
+        return [CodeChange("a.py", "R", edit.start[0], "", (edit,)) for edit in edits]
+
+    best = Attempt(0, Patch(), (), Verdict(ok=True))
+    with open_views(place) as views:
+        situation = Situation(best, best, (best,), (), ("a.py",))
+        proposals = Refactoring("rewrite", found, cast("Equivalence", Alike())).propose(situation, views)
+        first = next(proposals)
+        second = proposals.send(replace(situation, best=Attempt(1, first, (), Verdict(ok=True))))
+    assert first.files == {"a.py": text.replace("Returns", "Return").encode()}
+    done = second.files["a.py"] or b""
+    assert b"one.\n\n" in done
+    assert b"int('3')" in done
+
+
 class Timed(WithoutCode):
     """Comparisons that find every draft unknown, and note the seconds that they may take."""
 
