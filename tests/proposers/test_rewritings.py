@@ -21,6 +21,42 @@ WORDS = ", ".join(f"'{word}'" for word in LONG.split()[:10])
 WIDE = f"\n\nx = '{'x' * 50}'\n"
 """A line as long as others may become."""
 
+PARTED = (
+    (
+        "Merge the cookies of one with another\n    (it may be any() list of some kind).",
+        "Merge the cookies of one with another.\n\n    It may be any() list of some kind.",
+    ),
+    (
+        "Get the header of the cache (`HTTP section 14.9\n    <http://a.b/c#d>`_)",
+        "Get the header of the cache.\n\n    See `HTTP section 14.9 <http://a.b/c#d>`_.",
+    ),
+    (
+        "Parse until the given line, but might\n    just parse some more.",
+        "Parse until the given line.\n\n    It might just parse some more.",
+    ),
+    (
+        "Check for a valid version number and\n    returns the number of it.",
+        "Check for a valid version number.\n\n    Return the number of it.",
+    ),
+    (
+        "Quickly looks at the parents of it and\n    returns the first one that matches.",
+        "Quickly looks at the parents of it.\n\n    Returns the first one that matches.",
+    ),
+    (
+        "Given a line, returns a `Name` or\n    `None` if there is no name in the line.",
+        "Given a line, returns a `Name`.\n\n    Returns `None` if there is no name in the line.",
+    ),
+    (
+        "Input of the request (wsgi.input).\n    Setting this resets the length.",
+        "Input of the request (wsgi.input).\n\n    Setting this resets the length.",
+    ),
+    (
+        "Return the rows of parse.py. It returns\n    None if there are no rows.",
+        "Return the rows of parse.py.\n\n    It returns None if there are no rows.",
+    ),
+)
+"""Summaries of more than one row, and what is made of them."""
+
 CASES: Table = {
     "A001": [
         ("def f(x):\n    id = x.id\n    return id\n", "def f(x):\n    id_ = x.id\n    return id_\n"),
@@ -174,6 +210,10 @@ CASES: Table = {
             'def f():\n    """Hold the list of all of them.\n\n    Keep data as numbers.\n    """\n',
         ),
         ('def f():\n    """Show all of the data, turning it into\n    text and printing that.\n    """\n', None),
+        *(
+            (f'def f():\n    """{text}\n    """\n{WIDE}', f'def f():\n    """{made}\n    """\n{WIDE}')
+            for text, made in PARTED
+        ),
         (
             'def f():\n    """Remove numbers from the text by converting\n    them.\n    """\n',
             'def f():\n    """Remove numbers from the text.\n\n    This is done by converting them.\n    """\n',

@@ -314,6 +314,7 @@ class _Mood:
 
     @classmethod
     def of(cls, sentence: str) -> _Mood:
+        sentence = re.sub(r"^[A-Z][a-z]+ly (?=[a-z])", "", sentence)
         first = re.match(r"[A-Za-z]+(?= )", sentence)
         word = first[0].lower() if first else ""
         if word in ("this", "the", "a", "an"):
@@ -332,6 +333,8 @@ def _beginning(found: re.Match[str], mood: _Mood, head: str) -> str:
         return "" if ";" in head or ";" in found.string[found.end() :] else word.capitalize()
     if word in SUBJECTS:
         return "" if sign.endswith(("and", "but", "then")) else word.capitalize()
+    if sign == ", but" and word in MODAL:
+        return "" if INSIDE.search(head) else f"It {word}"
     return "" if sign[-1] in "-–—" or INSIDE.search(head) or _serves(head) else _predicate(found, mood)
 
 
@@ -345,9 +348,9 @@ def _predicate(found: re.Match[str], mood: _Mood) -> str:
         return _verb(base, mood) if alone and word not in VAGUE else ""
     if not OBJECT.match(found.string, found.end()):
         return ""
-    if (word == base) != (mood.form == "base"):
+    if word == base and mood.form == "third":
         return ""
-    return f"It {word}" if mood.subject else word.capitalize()
+    return f"It {word}" if mood.subject else _verb(base, mood)  # `Check … and returns …`: in the mood of the first verb
 
 
 def _serves(head: str) -> bool:
@@ -364,7 +367,7 @@ def _verb(base: str, mood: _Mood) -> str:
 
 
 SINGULAR, PLURAL = frozenset(("is", "has", "was", "does")), frozenset(("are", "have", "were", "do"))
-MODAL = frozenset(("will", "can", "may", "must", "should", "could", "would"))
+MODAL = frozenset(("will", "can", "may", "might", "must", "should", "could", "would"))
 PREPOSITION = re.compile(r"\b(of|from|by|in|with|for|into|to|on|as|at)\b")
 ARTICLE = re.compile(r"\b(the|an?|its|this|that|these|those|each|every|all|any)\b", re.IGNORECASE)
 
@@ -392,10 +395,14 @@ def _aside(found: re.Match[str], *_: object) -> str:
     return f"({found['word'].capitalize()}{found['rest']}.)"
 
 
+def _statement(found: re.Match[str], *_: object) -> str:
+    return f"{found['word'].capitalize()}{found['rest']}." if _closed(found["rest"]) else ""
+
+
 def _otherwise(found: re.Match[str], mood: _Mood, head: str) -> str:
     """Return the beginning of `Return None if …`."""
-    first = re.match(r"Returns? ", head)
-    return f"{first[0]}{found['value']}" if first and mood.form else ""
+    first = re.match(r"Returns? ", head) if mood.form else re.search(r", (returns? )(?!.*, returns?)", head)
+    return f"{first[first.re.groups].capitalize()}{found['value']}" if first else ""
 
 
 BEGINNINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Mood, str], str] | str], ...] = (
@@ -409,6 +416,8 @@ BEGINNINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Mood, str], s
     ),
     (re.compile(r" by (?P<word>\w+ing)\b"), r"This is done by \g<word>"),
     (re.compile(r"(?<!ed)(?<!ly) using(?=\s)"), "This uses"),
+    (re.compile(r" \((?P<word>[Ii]t|[Tt]his|[Tt]hey|[Tt]hese)(?P<rest> \w+ .*)\)\.?$"), _statement),
+    (re.compile(r" \((?P<link>`[^`]+ <[^>]+>`__?)\)\.?$"), r"See \g<link>"),
     (
         re.compile(r" \((?P<word>for|as|with|in|by|from|if|unless|when|see|like|not|only)\b(?P<rest>[^()]*)\)\.?$"),
         _aside,
@@ -427,6 +436,10 @@ OPENER = re.compile(r"(This|These|It|Note|Returns?|Raises?) [a-z]")
 """The beginning of a sentence, also after a row without a full stop."""
 
 
+IDENTIFIER = re.compile(r"(None|True|False|[A-Z]{2,}\w*|[A-Z]\w*[_.][a-z]\w*)\b")
+"""Names of code, which may begin a row inside a sentence."""
+
+
 def joined(rows: Sequence[str]) -> str:
     """Return the rows of a paragraph as one line. Raises Unsure if a row may begin an item without a full stop."""
     texts = [row.strip() for row in rows]
@@ -434,7 +447,7 @@ def joined(rows: Sequence[str]) -> str:
         if text[-1].isalnum() and OPENER.match(after) and text.rpartition(" ")[2].lower() not in BEFORE_NAMES:
             texts[number] = f"{text}."
             continue
-        goes_on = not after[0].isupper() or text.rpartition(" ")[2].lower() in BEFORE_NAMES
+        goes_on = not after[0].isupper() or IDENTIFIER.match(after) or text.rpartition(" ")[2].lower() in BEFORE_NAMES
         sure(re.search(r"[^\W_]", after), goes_on or text.endswith((".", "?", "!")))
     return " ".join(" ".join(texts).split())
 
@@ -447,8 +460,9 @@ def _sentence(text: str) -> tuple[str, str]:
     if end is None:
         return sentence, rest
     word = sentence[: end.start()].rpartition(" ")[2]
-    quoted = word.endswith(("`", '"'))
-    sure(quoted or (len(word) > 1 and word.strip("(").lower() not in ABBREVIATIONS and "." not in word))
+    quoted = word.endswith(("`", '"', ")"))
+    dotted = "." in word and not re.search(r"\.\w{2,}$", word)  # not `parse.py`
+    sure(quoted or (len(word) > 1 and word.strip("(").lower() not in ABBREVIATIONS and not dotted))
     sure(_closed(sentence))
     return sentence, rest
 
