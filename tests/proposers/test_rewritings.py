@@ -21,6 +21,7 @@ WORDS = ", ".join(f"'{word}'" for word in LONG.split()[:10])
 WIDE = f"\n\nx = '{'x' * 50}'\n"
 """A line as long as others may become."""
 
+DOCUMENTED = f'def f():\n    """{{}}\n    """\n{WIDE}'
 PARTED = (
     (
         "Merge the cookies of one with another\n    (it may be any() list of some kind).",
@@ -45,6 +46,19 @@ PARTED = (
     (
         "Given a line, returns a `Name` or\n    `None` if there is no name in the line.",
         "Given a line, returns a `Name`.\n\n    Returns `None` if there is no name in the line.",
+    ),
+    (
+        "Returns a new :class:`A` object, representing\n    the end of the given time.",
+        "Returns a new :class:`A` object.\n\n    It represents the end of the given time.",
+    ),
+    (
+        "Returns an iterator of rows, describing\n    all that was given.",
+        "Returns an iterator of rows.\n\n    They describe all that was given.",
+    ),
+    ("Return the name of the number, formatted\n    according to the given locale.", None),
+    (
+        "Return a readable text, formatted according\n    to the given locale.",
+        "Return a readable text.\n\n    It is formatted according to the given locale.",
     ),
     (
         "Input of the request (wsgi.input).\n    Setting this resets the length.",
@@ -210,10 +224,7 @@ CASES: Table = {
             'def f():\n    """Hold the list of all of them.\n\n    Keep data as numbers.\n    """\n',
         ),
         ('def f():\n    """Show all of the data, turning it into\n    text and printing that.\n    """\n', None),
-        *(
-            (f'def f():\n    """{text}\n    """\n{WIDE}', f'def f():\n    """{made}\n    """\n{WIDE}')
-            for text, made in PARTED
-        ),
+        *((DOCUMENTED.format(text), made and DOCUMENTED.format(made)) for text, made in PARTED),
         (
             'def f():\n    """Remove numbers from the text by converting\n    them.\n    """\n',
             'def f():\n    """Remove numbers from the text.\n\n    This is done by converting them.\n    """\n',

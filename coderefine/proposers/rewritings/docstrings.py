@@ -290,6 +290,8 @@ VAGUE = frozenset(
     re.findall(r"\w+", "containing including excluding representing indicating providing following describing giving")
 )
 """Participles that belong to the noun before them."""
+DESCRIBING = ("describing", "indicating", "providing", "representing")
+"""Those of them after which a sentence about the noun says the same."""
 
 
 def _clause(sentence: str, room: int) -> tuple[str, str]:
@@ -391,6 +393,19 @@ def _antecedent(head: str, *, after_comma: bool) -> str:
     return "" if not new or PREPOSITION.search(near) else "They" if many else "It"
 
 
+def _described(found: re.Match[str], _mood: _Mood, head: str) -> str:
+    """Return `It represents` or `They represent` for `, representing`; `It is made` for `, made`."""
+    subject, word = _antecedent(head, after_comma=True), found["word"]
+    if not subject or found.string.count(f", {word}") > 1:
+        return ""
+    if word.endswith("ed"):
+        if PREPOSITION.search(head):
+            return ""
+        return f"{subject} {'is' if subject == 'It' else 'are'} {word}"
+    verb = _verb(_base(word, VERBS | OTHERS), _Mood(subject=False, form="third" if subject == "It" else "base"))
+    return f"{subject} {verb.lower()}"
+
+
 def _aside(found: re.Match[str], *_: object) -> str:
     return f"({found['word'].capitalize()}{found['rest']}.)"
 
@@ -409,6 +424,8 @@ BEGINNINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Mood, str], s
     (CLAUSE, _beginning),
     (re.compile(r",? or (?P<value>`*(None|True|False)`*)(?= (if|when|unless|where)\b)"), _otherwise),
     (re.compile(r"(?P<comma>,?) (?:which|that) (?P<how>(\w+ly )?)(?P<verb>[a-z]+)\b"), _relative),
+    (re.compile(rf", (?P<word>{'|'.join(DESCRIBING)})(?= (the|an?|its|all|any|[a-z]+)\b)"), _described),
+    (re.compile(r", (?P<word>\w+ed)(?= (according to|by|with|as|from)\b)"), _described),
     (re.compile(r",? so that (?P<word>\w+)"), r"This way, \g<word>"),
     (
         re.compile(r", (?P<as>((equivalent|similar|identical) to|useful for|based on|(much )?like)\b)"),
