@@ -304,7 +304,7 @@ def _proposers(
     found.append(Autofix(place, config, python))
     cleaner = rewritings.LintChanges(place, config, python, project.listen)
     found.append(Refactoring(rewritings.NAME, cleaner, equivalence, project.listen))
-    simpler = refactorings.ComplexityChanges(place, config, python, project.protection, project.listen)
+    simpler = refactorings.ComplexityChanges(place, config, python, project.protection, project.listen, client=client)
     found.append(Refactoring(refactorings.NAME, simpler, equivalence, project.listen))
     if client is not None:
         found.append(model_proposer(project, client, under))

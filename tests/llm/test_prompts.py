@@ -19,6 +19,8 @@ EXPECTED = {
     "goal": set(),
     "improve": set(),
     "other": set(),
+    "named": {"code", "functions"},
+    "names": set(),
     "quality": set(),
     "refine": set(),
     "repair": {"number", "reason"},

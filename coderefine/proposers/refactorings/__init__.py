@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 
     from coderefine.config import Config
     from coderefine.core import Situation, View
+    from coderefine.llm.client import Client
     from coderefine.project import Interpreter, Place, Protection
     from coderefine.proposers.refactoring import CodeChange
     from coderefine.proposers.refactorings.declared import ProjectTypes
+    from coderefine.proposers.refactorings.model_names import ModelNames
+    from coderefine.proposers.refactorings.sequence import Draft
+    from coderefine.proposers.refactorings.trees import Unit
 
 NAME = "simplify"
 RULE = "CC"
@@ -37,10 +41,15 @@ class ComplexityChanges:
         interpreter: Interpreter,
         protection: Protection,
         listen: Listen = lambda _: None,
+        *,
+        client: Client | None = None,
     ) -> None:
+        """Create the source. `client`: access to a model, which names the new functions (None: there is none)."""
         from coderefine.proposers.refactoring import Guard
 
         self._guard = Guard(listen)
+        self._listen, self._client = listen, client
+        self._names: ModelNames | None = None
         self._place, self._config, self._interpreter = place, config, interpreter
         self._protection = protection
         self._limit, self._floor = config.max_complexity, config.min_maintainability
@@ -105,17 +114,30 @@ class ComplexityChanges:
         functions need other names.
         """
         from coderefine.proposers.refactorings.files import identifiers, placed, written
-        from coderefine.proposers.refactorings.sequence import shortened
 
         path, symbol = where
         others = (names for key, names in self._added.items() if key != where)
         taken = identifiers(text).union(self._taken(view), *others)
         place = placed(text, symbol, taken, line, self._types(view))
-        draft = None if isinstance(place, str) else shortened(place.unit, self._limit, self._ends)
+        draft = None if isinstance(place, str) else self._draft(place.unit)
         if isinstance(place, str) or draft is None:
             return None
         self._added[where] = frozenset(one.name for one in draft.added)
         return self._formatted(view, path, text, written(text, place, draft))
+
+    def _draft(self, unit: Unit) -> Draft | None:
+        """Return the best draft of a function; with names from the model where there is one, and it gives good ones."""
+        from coderefine.proposers.refactorings.model_names import ModelNames
+        from coderefine.proposers.refactorings.sequence import shortened
+
+        if self._client is not None and self._names is None:
+            self._names = ModelNames(self._client, self._listen)
+        if self._names is not None and self._names.ready:
+            draft = shortened(unit, self._limit, self._ends, unnamed=True)
+            named = self._names(draft) if draft is not None and draft.added else draft
+            if named is not None:
+                return named
+        return shortened(unit, self._limit, self._ends)
 
     def _taken(self, view: View) -> frozenset[str]:
         """Return the private names of the whole project: a new method must not be overridden, nor override one."""

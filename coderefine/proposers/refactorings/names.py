@@ -50,10 +50,11 @@ def name_for(found: Extraction) -> Named | None:
     """Return the best name for the extracted function, None if no words describe it."""
     best_first = sorted(_ideas(found), key=lambda idea: idea[1])
     ideas = (("_" + "_".join(words), cost) for words, cost in best_first if words)
-    return next(((name, cost) for name, cost in ideas if _is_possible(name, found.block.unit)), None)
+    return next(((name, cost) for name, cost in ideas if is_possible(name, found.block.unit)), None)
 
 
-def _is_possible(name: str, unit: Unit) -> bool:
+def is_possible(name: str, unit: Unit) -> bool:
+    """Return whether a new private function beside `unit` may have this name."""
     fits = len(name) <= LONGEST and name.isidentifier() and not keyword.iskeyword(name)
     return fits and name not in unit.reserved and not name.lstrip("_").startswith(unit.beginnings)
 

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import count, takewhile
 
 from coderefine.proposers.refactorings.blocks import Extraction, extractions
 from coderefine.proposers.refactorings.decisions import shorter
@@ -24,6 +24,8 @@ MOST_FUNCTIONS, WIDTH, CHOICES = 8, 3, 6
 """Maximum number of new functions; drafts that are kept after each step; steps that are tried on each of them."""
 MOST_FLAWS, MOST_IN_ONE = 1.1, 1.8
 """Maximum flaws of a draft, as the mean over its new functions; and of a single new function."""
+UNNAMED = 0.2
+"""Maximum cost of a name that is replaced later."""
 MOST_GROWTH, FEW_LINES = 0.15, 8
 """Maximum growth: as a share of the lines that are not blank, and in lines for a short function."""
 
@@ -51,17 +53,18 @@ class _Step:
         return Draft(unit, (*draft.added, function), draft.flaws + self.flaws)
 
 
-def shortened(unit: Unit, limit: int, ends: float = math.inf) -> Draft | None:
+def shortened(unit: Unit, limit: int, ends: float = math.inf, *, unnamed: bool = False) -> Draft | None:
     """Return the best draft of `unit` whose complexity is at most `limit`; None if none reads well by `ends`.
 
     Decisions are written in a shorter way first, because that needs no new function. `ends`: a monotonic time.
+    `unnamed`: all new functions are given other names later, so that a name costs little, and may say nothing.
     """
     drafts = [Draft(_with_short_decisions(unit, limit))]
     for _ in range(MOST_FUNCTIONS + 1):
         done = [draft for draft in drafts if draft.unit.complexity <= limit and _is_readable(unit, draft)]
         if done:
             return min(done, key=lambda draft: draft.flaws)
-        drafts = _next([draft for draft in drafts if draft.unit.complexity > limit], limit, ends)
+        drafts = _next([draft for draft in drafts if draft.unit.complexity > limit], limit, ends, unnamed=unnamed)
     return None
 
 
@@ -71,12 +74,12 @@ def _with_short_decisions(unit: Unit, limit: int) -> Unit:
     return unit
 
 
-def _next(drafts: list[Draft], limit: int, ends: float) -> list[Draft]:
+def _next(drafts: list[Draft], limit: int, ends: float, *, unnamed: bool) -> list[Draft]:
     """Return the best drafts with one more new function, and all that are within the limit.
 
     One that is within the limit may not read well; several small functions may read better than a large one.
     """
-    steps = ((step, draft) for draft in drafts for step in _steps(draft, limit))
+    steps = ((step, draft) for draft in drafts for step in _steps(draft, limit, unnamed=unnamed))
     in_time = takewhile(lambda _: time.monotonic() < ends, steps)
     following = _unlike([step.applied(draft) for step, draft in in_time])
     fitting = [draft for draft in following if draft.unit.complexity <= limit]
@@ -101,17 +104,24 @@ def _unlike(drafts: list[Draft]) -> list[Draft]:
     return list({draft.unit.text: draft for draft in reversed(drafts)}.values())
 
 
-def _steps(draft: Draft, limit: int) -> list[_Step]:
+def _steps(draft: Draft, limit: int, *, unnamed: bool) -> list[_Step]:
     """Return the most useful steps on `draft`."""
     missing = draft.unit.complexity - limit
-    found = [(min(one.gain, missing), step) for one in extractions(draft.unit, limit) if (step := _step(one))]
+    steps = ((one.gain, _step(one, unnamed=unnamed)) for one in extractions(draft.unit, limit))
+    found = [(min(gain, missing), step) for gain, step in steps if step]
     return [step for _, step in sorted(found, key=lambda pair: (pair[1].flaws - pair[0], pair[1].flaws))[:CHOICES]]
 
 
-def _step(found: Extraction) -> _Step | None:
+def _step(found: Extraction, *, unnamed: bool) -> _Step | None:
     named = name_for(found)
+    if unnamed:
+        named = (named[0] if named else _placeholder(found.block.unit)), min(named[1] if named else UNNAMED, UNNAMED)
     flaws = sum(_flaws(found)) + named[1] if named else 0.0
     return _Step(found, named[0], flaws) if named and flaws <= MOST_IN_ONE else None
+
+
+def _placeholder(unit: Unit) -> str:
+    return next(name for name in map("_part_{}".format, count(1)) if name not in unit.reserved)
 
 
 def _flaws(found: Extraction) -> Iterator[float]:

@@ -293,6 +293,14 @@ def test_nothing_is_extracted_that_has_no_honest_name(name: str) -> None:
     assert shortened(unit, unit.complexity - 2) is None
 
 
+@pytest.mark.parametrize("name", UNNAMED)
+def test_what_has_no_honest_name_is_extracted_where_a_model_names_it(name: str) -> None:
+    unit = Unit(textwrap.dedent(UNNAMED[name]).lstrip("\n"))
+    draft = shortened(unit, unit.complexity - 2, unnamed=True)
+    assert draft is not None
+    assert draft.unit.complexity <= unit.complexity - 2
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_a_new_function_is_named_after_its_result(name: str) -> None:
     text, header = NAMED[name]

@@ -1,0 +1,109 @@
+"""Ask a model for the names and summaries of new functions. It changes nothing else: the statements are moved here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from coderefine.core import Event, Listen
+from coderefine.errors import CoderefineError
+from coderefine.llm.client import Client
+from coderefine.llm.model_request import Message, ModelRequest
+from coderefine.llm.normalize import fenced, mark
+from coderefine.llm.prompts import render
+from coderefine.llm.structured import ask_json, record
+from coderefine.proposers.refactorings.extraction import NewFunction
+from coderefine.proposers.refactorings.names import is_possible
+from coderefine.proposers.refactorings.sequence import Draft
+
+TEXT = {"type": "string"}
+SCHEMA = record(
+    "names",
+    functions={
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {"function": TEXT, "name": TEXT, "summary": TEXT},
+            "required": ["function", "name", "summary"],
+            "additionalProperties": False,
+        },
+    },
+)
+NAME = re.compile(r"_[a-z][a-z0-9_]*")
+REPLY = 1024
+"""Maximum number of tokens of an answer."""
+SUMMARY = 80
+"""Maximum number of characters of a summary."""
+SHARE = 0.5
+"""Share of the requests of a run that names may take; the others are for repairs."""
+
+
+class ModelNames:
+    """Renames the new functions of drafts, one request each, until a request fails."""
+
+    def __init__(self, client: Client, listen: Listen) -> None:
+        self._client, self._listen = client, listen
+        self._failed = False
+
+    @property
+    def ready(self) -> bool:
+        """Return whether further names can be asked for."""
+        most = self._client.budget.limits.requests
+        return not self._failed and (most is None or self._client.budget.used.requests < SHARE * most)
+
+    def __call__(self, draft: Draft) -> Draft | None:
+        """Return the draft with the names of the model; None if one of them is missing or impossible."""
+        try:
+            answer = ask_json(self._client, _request(draft))
+        except CoderefineError as error:
+            self._failed = True
+            self._listen(Event("note", f"new functions have the names that follow from their code: {error}"))
+            return None
+        given = {one["function"]: one for one in answer["functions"]}
+        for function in draft.added:
+            found = given.get(function.name)
+            if found is None or not NAME.fullmatch(found["name"]) or not is_possible(found["name"], draft.unit):
+                return None
+            draft = _renamed(draft, function.name, found)
+        return draft if _fits(draft) else None
+
+
+def _request(draft: Draft) -> ModelRequest:
+    text = "\n".join((draft.unit.text, *(one.text for one in draft.added)))
+    code = fenced("code", "", text, mark((text,)))
+    named = render("named", code=code, functions=", ".join(one.name for one in draft.added))
+    messages = (Message("system", render("names")), Message("user", named))
+    return ModelRequest("names", messages, schema=SCHEMA, reply_tokens=REPLY, parts=(("code", len(code)),))
+
+
+def _renamed(draft: Draft, old: str, given: Mapping[str, Any]) -> Draft:
+    """Return the draft with another name for the new function `old`, which is a word that occurs nowhere else."""
+    word, new = re.compile(rf"\b{re.escape(old)}\b"), given["name"]
+    unit = replace(draft.unit.with_text(word.sub(new, draft.unit.text)), taken=draft.unit.taken | {new})
+    added = (replace(one, text=word.sub(new, one.text)) for one in draft.added)
+    return replace(
+        draft, unit=unit, added=tuple(_with_summary(one, new, given) if one.name == old else one for one in added)
+    )
+
+
+def _with_summary(function: NewFunction, name: str, given: Mapping[str, Any]) -> NewFunction:
+    return replace(function, name=name, text=_documented(function.text, given["summary"]))
+
+
+def _documented(text: str, summary: str) -> str:
+    """Return the function with `summary` in its docstring, if it has one and the summary is one plain sentence."""
+    plain = " ".join(summary.split())
+    if not plain.isprintable() or not 0 < len(plain) <= SUMMARY or '"' in plain or "\\" in plain:
+        return text
+    sentence = plain if plain.endswith((".", "?", "!")) else f"{plain}."
+    return re.sub(r'(?m)(?<=^)(\s*)"""[^"\n]*"""$', lambda found: f'{found[1]}"""{sentence}"""', text, count=1)
+
+
+def _fits(draft: Draft) -> bool:
+    """Return whether no line with a new name is too long."""
+    names = [one.name for one in draft.added]
+    margin = len(draft.unit.indent) if draft.unit.owner else 0
+    lines = "\n".join((draft.unit.text, *(one.text for one in draft.added))).split("\n")
+    return all(len(line) + margin <= draft.unit.width for line in lines if any(name in line for name in names))

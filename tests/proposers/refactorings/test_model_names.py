@@ -1,0 +1,109 @@
+"""A model names and documents the new functions of a simpler one, and changes nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.proposers.refactorings.test_proposed import CODE, LIMIT, TESTS
+from tests.support.command import coderefine
+from tests.support.llm_server import LlmServer, Reply, Seen
+from tests.support.repo import make_repo
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="behaviour is compared in forks")
+
+DOCUMENTED = CODE.replace(
+    "\n\n\ndef summary",
+    "".join(f'\n\n\ndef _{name}():\n    """Return it."""\n' for name in "abc") + "\n\n\ndef summary",
+)
+NAMES = "Name these functions: "
+
+
+def named(*changes: Callable[[dict[str, str]], object]) -> Callable[[Seen], str]:
+    """Return a script that answers with `_warn_about_kinds`, after `changes` of each entry."""
+
+    def answer(seen: Seen) -> str:
+        functions = seen.prompt.rpartition(NAMES)[2].strip().split(", ")
+        entries = [
+            {"function": one, "name": f"_warn_about_kinds{at or ''}", "summary": "Warn about kinds with odd totals"}
+            for at, one in enumerate(functions)
+        ]
+        for entry in entries:
+            for change in changes:
+                change(entry)
+        return json.dumps({"functions": entries})
+
+    return answer
+
+
+def fixed(top: Path, code: str, answer: Any) -> tuple[str, LlmServer, str]:
+    """Return the text of the module after `coderefine fix` with a model, the server, and the output."""
+    make_repo(top, {"orders.py": code, "test_orders.py": TESTS, "pyproject.toml": LIMIT})
+    with LlmServer(answer) as server:
+        result = coderefine("fix", "--model", "scripted", "--base-url", server.url, cwd=top)
+    assert result.code == 0, result
+    return (top / "orders.py").read_text(), server, result.out + result.err
+
+
+def test_new_functions_have_the_names_of_the_model(tmp_path: Path) -> None:
+    text, server, _ = fixed(tmp_path / "repo", CODE, named())
+    assert "\n    _warn_about_kinds(limit, totals, warnings)\n    return totals, warnings\n" in text
+    assert "def _warn_about_kinds(limit, totals, warnings):\n    # Collect warnings\n" in text
+    (request,) = server.requests
+    assert "response_format" in request.body
+    assert "def summary(lines, limit):" in request.prompt
+    assert "Return totals by kind" in request.prompt
+
+
+def test_new_functions_have_the_summaries_of_the_model_where_private_ones_have_docstrings(tmp_path: Path) -> None:
+    text, _, _ = fixed(tmp_path / "repo", DOCUMENTED, named())
+    assert 'def _warn_about_kinds(limit, totals, warnings):\n    """Warn about kinds with odd totals."""\n' in text
+
+
+def other(key: str, value: str) -> Callable[[dict[str, str]], object]:
+    return lambda entry: entry.update({key: value})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(other("name", "warn"), id="public"),
+        pytest.param(other("name", "_warn about"), id="two-words"),
+        pytest.param(other("name", "_a"), id="taken"),
+        pytest.param(other("name", "__warn"), id="mangled"),
+        pytest.param(other("name", "_warn(): pass\n\n\ndef _b"), id="code"),
+        pytest.param(other("name", f"_{'warn' * 12}"), id="too-long"),
+        pytest.param(other("function", "_unknown"), id="another-function"),
+        pytest.param(lambda entry: entry.pop("name"), id="not-as-asked"),
+    ],
+)
+def test_impossible_names_of_a_model_are_not_used(tmp_path: Path, change: Callable[[dict[str, str]], object]) -> None:
+    text, _, _ = fixed(tmp_path / "repo", DOCUMENTED, named(change))
+    assert 'def _collect_warnings(limit, totals, warnings):\n    """Collect warnings."""\n' in text
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        pytest.param('Warn."""\n    import os', id="code"),
+        pytest.param("Warn about \\\\ kinds", id="a-backslash"),
+        pytest.param("Warn " * 40, id="too-long"),
+        pytest.param("", id="empty"),
+    ],
+)
+def test_impossible_summaries_of_a_model_are_not_used(tmp_path: Path, summary: str) -> None:
+    text, _, _ = fixed(tmp_path / "repo", DOCUMENTED, named(other("summary", summary)))
+    assert re.search(r'def _warn_about_kinds\(.*\):\n    """(Collect warnings|Part 1)\."""\n    # Collect', text)
+
+
+def test_a_model_that_fails_costs_only_its_names(tmp_path: Path) -> None:
+    text, server, said = fixed(tmp_path / "repo", CODE, [Reply("", status=401)])
+    assert "_collect_warnings(limit, totals, warnings)" in text
+    assert "new functions have the names that follow from their code" in said
+    assert len(server.requests) == 1
