@@ -7,7 +7,7 @@ import doctest
 import re
 import types
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -106,17 +106,15 @@ class FileEdit:
         They are 1-based, and both ends included. None if that is uncertain: units were added or removed, some lines are
         not in the body of one function, or the parts do not explain all of `changed`.
         """
+        if len(parts) == 1:
+            return [self.changed]
         if self.old.keys() != self.new.keys():
-            return [self.changed] if len(parts) == 1 else None
-        functions, names = _functions_by_line(old), {one.line: name for name, one in self.old.items() if name}
-        found = []
-        for spans in parts:
-            near = [(one, span) for span in spans for one in functions if one.begin <= span[1] and span[0] <= one.end]
-            if any(first < one.body or last > one.end for one, (first, last) in near):
-                return [self.changed] if len(parts) == 1 else None
-            outside = len({span for _, span in near}) < len(set(spans))
-            found.append(self.changed & ({names.get(one.begin, "") for one, _ in near} | ({""} if outside else set())))
-        return found if frozenset().union(*found) == self.changed else None
+            return None
+        names = {one.line: name for name, one in self.old.items()}
+        functions = {one: names.get(one.begin, "") for one in _functions_by_line(old)}
+        touched = [_touched(functions, spans) for spans in parts]
+        found = [self.changed & one for one in touched if one is not None]
+        return found if None not in touched and frozenset().union(*found) == self.changed else None
 
     def not_executed(self, name: str, old: frozenset[int], new: frozenset[int]) -> frozenset[int]:
         """Return the changed lines of the function `name` that no test ran; if there are none, such removed lines.
@@ -155,6 +153,17 @@ def _functions_by_line(text: str) -> list[_Lines]:
         elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
             waiting += ast.iter_child_nodes(node)
     return found
+
+
+def _touched(functions: Mapping[_Lines, str], spans: Iterable[tuple[int, int]]) -> frozenset[str] | None:
+    """Return the names of the functions in whose bodies `spans` are, "" for those outside; None if one is in part."""
+    found = set()
+    for first, last in spans:
+        near = [one for one in functions if one.begin <= last and first <= one.end]
+        if any(first < one.body or last > one.end for one in near):
+            return None
+        found.update({functions[one] for one in near} or {""})
+    return frozenset(found)
 
 
 @lru_cache(maxsize=64)

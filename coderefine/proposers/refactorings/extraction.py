@@ -56,9 +56,7 @@ def _new_function(found: Extraction, name: str, body: list[cst.BaseStatement]) -
     header = f"{opening}{given}){result}:"
     if len(header) + (len(unit.indent) if unit.owner else 0) > unit.width:
         header = f"{opening}\n{unit.indent}{given}\n){result}:"
-    kind = "staticmethod" if found.static else unit.decorator if found.method else ""
-    decorator = f"@{kind}\n" if kind else ""
-    shell = cst.parse_module(f"{decorator}{header}\n{unit.indent}pass\n")
+    shell = cst.parse_module(f"{_decorator(found)}{header}\n{unit.indent}pass\n")
     shell_function = shell.body[0]
     assert isinstance(shell_function, cst.FunctionDef), "written above"
     body = _with_result(found, body)
@@ -67,6 +65,13 @@ def _new_function(found: Extraction, name: str, body: list[cst.BaseStatement]) -
         body = [_statement(f'"""{summary}."""'), *body]
     whole = shell_function.with_changes(body=cst.IndentedBlock(body))
     return NewFunction(name, shell.with_changes(body=[whole], default_indent=unit.indent).code, found.method)
+
+
+def _decorator(found: Extraction) -> str:
+    """Return the row above the header of the new function; "" if it needs none."""
+    kind = found.block.unit.decorator if found.method else ""
+    kind = "staticmethod" if found.static else kind
+    return f"@{kind}\n" if kind else ""
 
 
 def _annotated(found: Extraction) -> Spell:

@@ -118,7 +118,9 @@ class LintChanges:
         def made() -> CodeChange | None:
             if edits := _edits(self._rules, file, remark):
                 return CodeChange(remark.path, remark.rule, remark.first, _action(remark), edits)
-            return self._laid_out(view, remark, file) if remark.rule == TOO_LONG and not file.clean else None
+            if remark.rule != TOO_LONG or file.clean or remark.first in file.code.comments:
+                return None  # brackets are not to be divided because the comment after them is long
+            return self._laid_out(view, remark, file)
 
         return self._guard.made(f"{remark.path}:{remark.first} {remark.rule}", made)
 
@@ -181,10 +183,8 @@ class LintChanges:
         """Return the change that lays out the statement with a line that is too long, as ruff formats it.
 
         In the file's own indentation and quotes. None if a line stays too long, or if ruff formats other statements
-        with it. A comment makes its line long, whose brackets are not to be divided for it.
+        with it.
         """
-        if remark.first in file.code.comments:
-            return None
         text = file.source.text
         options = [f"--range={remark.first}-{remark.last + 1}", *_style(file.code)]  # the end is not in the range
         made = self._linter.formatted(view, remark.path, file.source.encode(text), options)

@@ -335,8 +335,6 @@ def _beginning(found: re.Match[str], mood: _Mood, head: str) -> str:
         return "" if ";" in head or ";" in found.string[found.end() :] else word.capitalize()
     if word in SUBJECTS:
         return "" if sign.endswith(("and", "but", "then")) else word.capitalize()
-    if sign == ", but" and word in MODAL:
-        return "" if INSIDE.search(head) else f"It {word}"
     return "" if sign[-1] in "-–—" or INSIDE.search(head) or _serves(head) else _predicate(found, mood)
 
 
@@ -346,13 +344,18 @@ def _predicate(found: re.Match[str], mood: _Mood) -> str:
     if not base or not mood.form:
         return ""
     if word.endswith("ing"):
-        alone = found["sign"] == "," and PARTICIPLE.match(found.string, found.end())
-        return _verb(base, mood) if alone and word not in VAGUE else ""
+        return _verb(base, mood) if _is_participle(found) else ""
     if not OBJECT.match(found.string, found.end()):
         return ""
     if word == base and mood.form == "third":
         return ""
     return f"It {word}" if mood.subject else _verb(base, mood)  # `Check … and returns …`: in the mood of the first verb
+
+
+def _is_participle(found: re.Match[str]) -> bool:
+    """Return whether the word after a comma is a participle that is about what the clause before it does."""
+    alone = found["sign"] == "," and PARTICIPLE.match(found.string, found.end())
+    return bool(alone) and found["word"] not in VAGUE
 
 
 def _serves(head: str) -> bool:
@@ -393,6 +396,10 @@ def _antecedent(head: str, *, after_comma: bool) -> str:
     return "" if not new or PREPOSITION.search(near) else "They" if many else "It"
 
 
+def _contrary(found: re.Match[str], _mood: _Mood, head: str) -> str:
+    return "" if INSIDE.search(head) else f"It {found['verb']}"
+
+
 def _described(found: re.Match[str], _mood: _Mood, head: str) -> str:
     """Return `It represents` or `They represent` for `, representing`; `It is made` for `, made`."""
     subject, word = _antecedent(head, after_comma=True), found["word"]
@@ -424,6 +431,7 @@ BEGINNINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Mood, str], s
     (CLAUSE, _beginning),
     (re.compile(r",? or (?P<value>`*(None|True|False)`*)(?= (if|when|unless|where)\b)"), _otherwise),
     (re.compile(r"(?P<comma>,?) (?:which|that) (?P<how>(\w+ly )?)(?P<verb>[a-z]+)\b"), _relative),
+    (re.compile(rf", but (?P<verb>{'|'.join(sorted(MODAL))})\b"), _contrary),
     (re.compile(rf", (?P<word>{'|'.join(DESCRIBING)})(?= (the|an?|its|all|any|[a-z]+)\b)"), _described),
     (re.compile(r", (?P<word>\w+ed)(?= (according to|by|with|as|from)\b)"), _described),
     (re.compile(r",? so that (?P<word>\w+)"), r"This way, \g<word>"),
