@@ -379,6 +379,14 @@ CASES: Table = {
             "    'one two three four five six seven eight nine ten eleven twelve thirteen fourteen '\n"
             "    'fifteen end',\n    x)\n",
         ),
+        (
+            f"def f(x):\n  g(\n    f'{{x}} '\n    '{LONG}',\n    x)\n",
+            "def f(x):\n  g(\n    f'{x} '\n"
+            "    'one two three four five six seven eight nine ten eleven twelve thirteen fourteen '\n"
+            "    'fifteen end',\n    x)\n",
+        ),
+        (f"def f(x):\n  g(\n    x\n    + '''a\n    '{LONG}',\n''')\n", None),
+        (f"x = 'a \\\n    {LONG}'\n", None),
         (f"x = '{'y' * 90}'\n", None),
         (f'def f():\n  """Return.\n\n  {LONG}\n  Of it\n  """\n', None),
         (

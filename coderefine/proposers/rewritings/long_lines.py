@@ -36,7 +36,15 @@ def limit(at: Diagnostic) -> int:
 def shorten(code: Code, at: Diagnostic) -> Edits:
     """E501, W505: more lines in place of one."""
     sure(limit(at))
-    for rewriting in (_wrap_comment, _part_summary, _wrap_docstring, _wrap_item, _break_elements, _break_string):
+    for rewriting in (
+        _wrap_comment,
+        _part_summary,
+        _wrap_docstring,
+        _wrap_item,
+        _break_elements,
+        _break_string,
+        _break_row,
+    ):
         with contextlib.suppress(Unsure):
             return rewriting(code, at)
     raise Unsure
@@ -156,6 +164,20 @@ def _break_string(code: Code, at: Diagnostic) -> Edits:
     sole = isinstance(parent, ast.Call) and before[-1:] + after == "()"
     made = f"\n{margin}{rows}\n{_padding(line)}"
     return code.replace(found, made if sole else f"({made})")
+
+
+def _break_row(code: Code, at: Diagnostic) -> Edits:
+    """Divide a row of a string that is written as several ones, in rows of their own."""
+    row = code.lines[at.first - 1].rstrip("\n")
+    margin, rest = _padding(row), "," if row.endswith(",") else ""
+    written = STRING.fullmatch(row.strip().removesuffix(","))
+    strings = (one for one in code.nodes if isinstance(one, ast.Constant | ast.JoinedStr))
+    around = [one for one in strings if one.lineno <= at.first <= (one.end_lineno or 0) != one.lineno]
+    if written is None:
+        raise Unsure
+    sure(around, not any(mark in code.source(one) for one in around for mark in ('"""', "'''", "\\\n")))
+    rows = f"\n{margin}".join(_parts(written, limit(at) - len(margin) - len(rest)))
+    return code.replace_lines(at.first, at.first, f"{margin}{rows}{rest}\n")
 
 
 STRING = re.compile(r"""(?P<prefix>[fF]?)(?P<quote>["'])(?!\2\2)(?P<text>.*)(?P=quote)""")
