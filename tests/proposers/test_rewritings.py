@@ -56,6 +56,21 @@ PARTED = (
         "Returns an iterator of rows.\n\n    They describe all that was given.",
     ),
     ("Return the name of the number, formatted\n    according to the given locale.", None),
+    ("Return the exit status of it, indicating\n    whether it was found.", None),
+    ("Send an event to all of the clients, representing\n    the end of the job.", None),
+    ("Return the number of the items, indicating\n    how many there are.", None),
+    ("Read the whole long header, followed by\n    the body of the message.", None),
+    ("Both of the arguments are optional, but must\n    be of one length.", None),
+    ("Keys are not sorted by default, but can be\n    sorted by it.", None),
+    ("Load the whole configuration (this is slow)\n    and all plugins (if there are any).", None),
+    ("Yield the rows the query finds and returns\n    the number of them.", None),
+    ("Return the list of all the rows of it\n    NOTE: this is slow.", None),
+    ("Find the user with the given name\n    None if there is no such user.", None),
+    ("Parse the response of the server\n    HTTP errors are raised as others.", None),
+    (
+        "Apply the given patch to the tree and return\n    the result of it.",
+        "Apply the given patch to the tree.\n\n    Return the result of it.",
+    ),
     (
         "Return a readable text, formatted according\n    to the given locale.",
         "Return a readable text.\n\n    It is formatted according to the given locale.",
@@ -87,6 +102,8 @@ CASES: Table = {
         ("def f():\n    id = 1\n    return locals()\n", None),
         ("def f():\n    vars = g()\n    return vars\n", "def f():\n    vars_ = g()\n    return vars_\n"),
         ("def f(vars):\n    id = 1\n    return vars()\n", "def f(vars):\n    id_ = 1\n    return vars()\n"),
+        ("def f(x):\n    id = 1\n    return [vars for vars in x], vars()\n", None),
+        ("def f(x):\n    id = 1\n    def g(vars):\n        return vars\n    return vars()\n", None),
     ],
     "B023": [
         (
@@ -387,6 +404,9 @@ CASES: Table = {
         ),
         (f"def f(x):\n  g(\n    x\n    + '''a\n    '{LONG}',\n''')\n", None),
         (f"x = 'a \\\n    {LONG}'\n", None),
+        (f"def f(x):\n  g(\n    '{LONG[:50]} '  # in French '{LONG[:20]}'\n    'and',\n    x)\n", None),
+        (f"def f(x):\n  return {{\n    'key': f'{{x}} {LONG}'\n    ' more',\n  }}\n", None),
+        (f'x = \'{LONG} {{"a": {{"b": 1}}}} end\'\n', None),
         (f"x = '{'y' * 90}'\n", None),
         (f'def f():\n  """Return.\n\n  {LONG}\n  Of it\n  """\n', None),
         (
@@ -541,6 +561,7 @@ CASES: Table = {
         ("def f(xs):\n    for x in xs: x = g(x); h(x); h(x, lambda: x)\n", None),
         ("for x in range(3):\n    x += 1\n", None),
         ("def f(x):\n    for x.a in x:\n        x.a = 1\n", None),
+        ("def f(xs):\n    for x in xs:\n        x = x.strip()\n    return locals()\n", None),
     ],
     "RUF012": [
         (

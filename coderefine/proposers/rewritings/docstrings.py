@@ -65,7 +65,7 @@ BEFORE_NAMES = frozenset(
         """a an the of to by in on for with from as at and or is are be that like into using this these those its
         their our your his each every any some no not when while where which whose whether if than then but because
         until unless without through via per between against over under within about after before during called
-        named""",
+        named return returns yield yields""",
     )
 )
 """Words that cannot end a sentence, so that a capital letter after them begins no new one."""
@@ -291,7 +291,11 @@ VAGUE = frozenset(
 )
 """Participles that belong to the noun before them."""
 DESCRIBING = ("describing", "indicating", "providing", "representing")
-"""Those of them after which a sentence about the noun says the same."""
+"""Those of them that may also be the verb of a sentence about the noun: `It represents …`."""
+MAKING = re.compile(
+    r"(Return|Yield|Create|Construct|Build|Make|Implement)s? (?:(an?|the) (?:iterator|list|tuple|sequence) of )?"
+)
+"""The beginning of a docstring about something that is made."""
 
 
 def _clause(sentence: str, room: int) -> tuple[str, str]:
@@ -316,7 +320,9 @@ class _Mood:
 
     @classmethod
     def of(cls, sentence: str) -> _Mood:
-        sentence = re.sub(r"^[A-Z][a-z]+ly (?=[a-z])", "", sentence)
+        adverb = re.match(r"([A-Z][a-z]+ly) (?=[a-z])", sentence)
+        if adverb and adverb[1].lower() not in VERBS | OTHERS:
+            sentence = sentence[adverb.end() :]
         first = re.match(r"[A-Za-z]+(?= )", sentence)
         word = first[0].lower() if first else ""
         if word in ("this", "the", "a", "an"):
@@ -347,9 +353,14 @@ def _predicate(found: re.Match[str], mood: _Mood) -> str:
         return _verb(base, mood) if _is_participle(found) else ""
     if not OBJECT.match(found.string, found.end()):
         return ""
-    if word == base and mood.form == "third":
+    if (word == base) != (mood.form == "base") and (word == base or _has_verbs(found.string[: found.start()])):
         return ""
     return f"It {word}" if mood.subject else _verb(base, mood)  # `Check … and returns …`: in the mood of the first verb
+
+
+def _has_verbs(head: str) -> bool:
+    """Return whether a clause may contain a verb in the third person, as in `Yield the rows that it finds`."""
+    return any(_base(word, VERBS | OTHERS) for word in re.findall(r"\b[a-z]+s\b", head))
 
 
 def _is_participle(found: re.Match[str]) -> bool:
@@ -396,28 +407,34 @@ def _antecedent(head: str, *, after_comma: bool) -> str:
     return "" if not new or PREPOSITION.search(near) else "They" if many else "It"
 
 
-def _contrary(found: re.Match[str], _mood: _Mood, head: str) -> str:
-    return "" if INSIDE.search(head) else f"It {found['verb']}"
+def _contrary(found: re.Match[str], mood: _Mood, head: str) -> str:
+    """Return `It may` for `Parse the rows, but may …`; only where the docstring begins with a verb."""
+    return f"It {found['verb']}" if mood.form and not mood.subject and not INSIDE.search(head) else ""
 
 
 def _described(found: re.Match[str], _mood: _Mood, head: str) -> str:
-    """Return `It represents` or `They represent` for `, representing`; `It is made` for `, made`."""
+    """Return `It represents` or `They represent` for `, representing`; `It is made` for `, made`.
+
+    Only for what is returned or made, if no other noun may be meant.
+    """
+    made = MAKING.match(head)
     subject, word = _antecedent(head, after_comma=True), found["word"]
-    if not subject or found.string.count(f", {word}") > 1:
+    alone = made and not PREPOSITION.search(head[made.end() :]) and not INSIDE.search(head)
+    if not subject or not alone or re.search(r"(us|is|as|ss)$", head):
         return ""
     if word.endswith("ed"):
-        if PREPOSITION.search(head):
-            return ""
         return f"{subject} {'is' if subject == 'It' else 'are'} {word}"
     verb = _verb(_base(word, VERBS | OTHERS), _Mood(subject=False, form="third" if subject == "It" else "base"))
     return f"{subject} {verb.lower()}"
 
 
 def _aside(found: re.Match[str], *_: object) -> str:
+    """Return `(Not if it is empty.)` for `(not if it is empty)`."""
     return f"({found['word'].capitalize()}{found['rest']}.)"
 
 
 def _statement(found: re.Match[str], *_: object) -> str:
+    """Return `It may be any.` for `(it may be any)`."""
     return f"{found['word'].capitalize()}{found['rest']}." if _closed(found["rest"]) else ""
 
 
@@ -433,7 +450,7 @@ BEGINNINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Mood, str], s
     (re.compile(r"(?P<comma>,?) (?:which|that) (?P<how>(\w+ly )?)(?P<verb>[a-z]+)\b"), _relative),
     (re.compile(rf", but (?P<verb>{'|'.join(sorted(MODAL))})\b"), _contrary),
     (re.compile(rf", (?P<word>{'|'.join(DESCRIBING)})(?= (the|an?|its|all|any|[a-z]+)\b)"), _described),
-    (re.compile(r", (?P<word>\w+ed)(?= (according to|by|with|as|from)\b)"), _described),
+    (re.compile(r", (?P<word>(?!followed|preceded)\w+ed)(?= (according to|by|with|as|from)\b)"), _described),
     (re.compile(r",? so that (?P<word>\w+)"), r"This way, \g<word>"),
     (
         re.compile(r", (?P<as>((equivalent|similar|identical) to|useful for|based on|(much )?like)\b)"),
@@ -441,7 +458,10 @@ BEGINNINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Mood, str], s
     ),
     (re.compile(r" by (?P<word>\w+ing)\b"), r"This is done by \g<word>"),
     (re.compile(r"(?<!ed)(?<!ly) using(?=\s)"), "This uses"),
-    (re.compile(r" \((?P<word>[Ii]t|[Tt]his|[Tt]hey|[Tt]hese)(?P<rest> \w+ .*)\)\.?$"), _statement),
+    (
+        re.compile(r" \((?P<word>[Ii]t|[Tt]his|[Tt]hey|[Tt]hese)(?P<rest> \w+ [^()]*(\([^()]*\)[^()]*)*)\)\.?$"),
+        _statement,
+    ),
     (re.compile(r" \((?P<link>`[^`]+ <[^>]+>`__?)\)\.?$"), r"See \g<link>"),
     (
         re.compile(r" \((?P<word>for|as|with|in|by|from|if|unless|when|see|like|not|only)\b(?P<rest>[^()]*)\)\.?$"),
@@ -461,8 +481,8 @@ OPENER = re.compile(r"(This|These|It|Note|Returns?|Raises?) [a-z]")
 """The beginning of a sentence, also after a row without a full stop."""
 
 
-IDENTIFIER = re.compile(r"(None|True|False|[A-Z]{2,}\w*|[A-Z]\w*[_.][a-z]\w*)\b")
-"""Names of code, which may begin a row inside a sentence."""
+IDENTIFIER = re.compile(r"[A-Z]\w*[_.]\w+\b(?!:)")
+"""A name of code, which may begin a row inside a sentence."""
 
 
 def joined(rows: Sequence[str]) -> str:
@@ -486,7 +506,8 @@ def _sentence(text: str) -> tuple[str, str]:
         return sentence, rest
     word = sentence[: end.start()].rpartition(" ")[2]
     quoted = word.endswith(("`", '"', ")"))
-    dotted = "." in word and not re.search(r"\.\w{2,}$", word)  # not `parse.py`
+    ending = word.rpartition(".")[2].lower()  # `py` of `parse.py`
+    dotted = "." in word and (len(ending) < 2 or ending in ABBREVIATIONS)
     sure(quoted or (len(word) > 1 and word.strip("(").lower() not in ABBREVIATIONS and not dotted))
     sure(_closed(sentence))
     return sentence, rest

@@ -30,7 +30,8 @@ def _named(code: Code, handler: ast.ExceptHandler) -> tuple[Edits, str]:
     end = code.end(handler.type) if handler.type else code.start(handler) + len("except")
     colon = code.text.find(":", end)
     sure(not code.text[end:colon].strip(" )"))
-    _check_base_exception(code)
+    if handler.type is None:
+        _check_base_exception(code)
     usual = Counter(one.name for one in code.nodes if isinstance(one, ast.ExceptHandler) and one.name)
     taken, first = names(code.scope(handler)), next((name for name, _ in usual.most_common(1)), "error")
     name = next((one for one in (first, *USUAL) if one not in taken), "") or fresh(first, taken)

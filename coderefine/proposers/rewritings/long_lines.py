@@ -180,7 +180,7 @@ def _break_row(code: Code, at: Diagnostic) -> Edits:
     return code.replace_lines(at.first, at.first, f"{margin}{rows}{rest}\n")
 
 
-STRING = re.compile(r"""(?P<prefix>[fF]?)(?P<quote>["'])(?!\2\2)(?P<text>.*)(?P=quote)""")
+STRING = re.compile(r"""(?P<prefix>[fF]?)(?P<quote>["'])(?!\2\2)(?P<text>(\\.|(?!(?P=quote))[^\\])*)(?P=quote)""")
 PIECE = re.compile(r"(?:\{\{|\{[^{}]*\}|\\.|[^ {\\])* *")
 """A part after which a string may be divided: a word with the spaces after it; an f-string's braces as a whole."""
 
@@ -195,8 +195,9 @@ def _longest_string(code: Code, line: int) -> ast.Constant | ast.JoinedStr:
 
 def _parts(written: re.Match[str], width: int) -> list[str]:
     """Return the parts of a string, each no longer than `width` with its quotes. Raises Unsure if one is longer."""
-    rows = [""]
-    for piece in PIECE.findall(written["text"]):
+    rows, pieces = [""], PIECE.findall(written["text"])
+    sure("".join(pieces) == written["text"])
+    for piece in pieces:
         sign = written["prefix"] + written["quote"]
         if rows[-1] and piece and len(f"{sign}{rows[-1]}{piece}{written['quote']}") > width:
             rows.append("")

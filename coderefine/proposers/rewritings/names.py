@@ -67,7 +67,7 @@ def keep_loop_variable(code: Code, at: Diagnostic) -> Edits:
     """PLW2901: `for line in lines: line = line.strip()` → another name for the second value.
 
     `if old: line = convert(line)` → `converted_line = convert(line) if old else line`, where it is used below.
-    Where there are several such values: another name for the first one.
+    Otherwise `for original_line in lines: line = original_line`.
     """
     found = code.find(at, ast.Name)
     try:
@@ -82,7 +82,7 @@ def _with_first_name(code: Code, found: ast.Name) -> Edits:
     loop = expect(next((one for one in loops if uses(getattr(one, "target", one), found.id)), None), ast.For)
     targets, first = uses(loop.target, found.id), loop.body[0]
     below = code.line_of(code.start(first)) > code.line_of(code.end(loop.iter))
-    sure(below, len(targets) == 1, isinstance(targets[0].ctx, ast.Store))
+    sure(below, len(targets) == 1, isinstance(targets[0].ctx, ast.Store), not _sees_names(code.function(loop)))
     new = fresh(f"original_{found.id}", names(code.function(loop)))
     start = code.begin(min(one.lineno for one in (first, *getattr(first, "decorator_list", ()))))
     return (*code.replace(targets[0], new), code.edit(start, start, f"{code.indent(first)}{found.id} = {new}\n"))
@@ -137,10 +137,13 @@ def _check_seen_here(code: Code, loop: ast.For, name: str) -> None:
 
 def _sees_names(place: Place) -> bool:
     """Return whether `place` may show its variables by name; a variable called `vars` does not."""
-    found = (one for one in ast.walk(place) if isinstance(one, ast.Name) and one.id in SEES_NAMES)
-    own = {one.id for one in ast.walk(place) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-    own |= {one.arg for one in ast.walk(getattr(place, "args", place)) if isinstance(one, ast.arg)}
-    return any(one.id not in own for one in found)
+    used = [one for one in ast.walk(place) if isinstance(one, ast.Name) and one.id in SEES_NAMES]
+    inner = [node for node in ast.walk(place) if isinstance(node, Binder) and node is not place]
+    inside = {one for node in inner for one in ast.walk(node)}
+    own = {one.id for one in used if isinstance(one.ctx, ast.Store) and one not in inside}
+    if isinstance(place, ast.FunctionDef | ast.AsyncFunctionDef):
+        own |= {one.arg for one in ast.walk(place.args) if isinstance(one, ast.arg) and one not in inside}
+    return any(one.id not in own for one in used)
 
 
 def _participle(verb: str) -> str:
