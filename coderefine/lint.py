@@ -175,10 +175,10 @@ def apart(some: Sequence[TextEdit], others: Sequence[TextEdit]) -> bool:
 
 
 def take(edits: Sequence[TextEdit], taken: dict[TextEdit, None]) -> bool:
-    """Add `edits` to `taken` if they touch none of it; return whether they were added.
+    """Add the `edits` of a change to `taken`, those of earlier changes, if they do not touch; return whether they fit.
 
-    Some may be in it: all of them, or insertions, such as a new import. Two changes that replace the same text and
-    something else each are not made for each other, although they agree there.
+    Insertions, such as a new import, may be in both. Replacements may be in both only if all edits are: changes that
+    agree about one place are not made for each other at the others.
     """
     new = [edit for edit in edits if edit not in taken]
     shared = [edit for edit in edits if edit in taken]

@@ -34,7 +34,7 @@ from coderefine.errors import CoderefineError
 from coderefine.judge.admit import admit
 from coderefine.lint import TextEdit, apply, take
 from coderefine.runner.equivalence import Compared, Equivalence
-from coderefine.runner.file_edits import FileEdit, hunks, text_of
+from coderefine.runner.file_edits import FileEdit, docstring_lines, hunks, text_of
 from coderefine.source import decode
 
 if TYPE_CHECKING:
@@ -136,8 +136,8 @@ class Refactoring(Searcher):
         while True:
             tree, best = self._tree(situation, views), situation.best
             new = tree.changes.keys() - seen
-            # First the comparison that needs no run: the other one may take all the time that is left. In later trees
-            # it finds little, which is not worth a run of all tests.
+            # First the comparison that needs no run: the other one may take all the time that is left. What it finds
+            # in later trees is little, and not worth a run of all tests of its own.
             self._compare_codes(situation, views, tree)
             if not seen:
                 situation = yield from self._in_parts(situation, views, tree, self._equal(tree))
@@ -363,18 +363,33 @@ class _Tree:
 
     def note_units(self) -> None:
         """Note the units of changes that can be told apart by their lines: compiling long files takes a second each."""
-        waiting = list(_by_path(self.changes.values()).values())
+        waiting = [part for group in _by_path(self.changes.values()).values() for part in self._by_docstring(group)]
         while waiting:
             group = waiting.pop()
-            path, after = group[0].path, self._files(group).get(group[0].path)
-            edit = FileEdit.between(self.texts[path], after) if after is not None else None
-            parts = [_lines(change) for change in group]
-            found = edit.changed_by(text_of(self.texts[path]), parts) if edit else None
-            if found:
+            if (found := self._units_of(group)) is not None:
                 keyed = zip(group, found, strict=True)
-                self._units.update((id(change), frozenset((path, name) for name in own)) for change, own in keyed)
+                self._units.update((id(one), frozenset((one.path, name) for name in own)) for one, own in keyed)
             elif len(group) > 1:
                 waiting += (group[: len(group) // 2], group[len(group) // 2 :])
+
+    def _units_of(self, group: Sequence[CodeChange]) -> list[frozenset[str]] | None:
+        """Return the names of the units of each change of one file; None if only fewer of them can be told apart."""
+        path = group[0].path
+        after = self._files(group).get(path)
+        if after is None:
+            return None
+        edit = FileEdit.between(self.texts[path], after)
+        if len(group) == 1:
+            return [edit.changed]
+        if any("__future__" in one.content for change in group for one in change.edits):
+            return None  # it changes all functions
+        return edit.changed_by(text_of(self.texts[path]), [_touched_lines(change) for change in group])
+
+    def _by_docstring(self, group: Sequence[CodeChange]) -> Iterator[list[CodeChange]]:
+        """Yield those of `group` that are in docstrings, and the others: mostly only these change their functions."""
+        lines = docstring_lines(text_of(self.texts[group[0].path]))
+        inside = [one for one in group if all({first, last} <= lines for first, last in _touched_lines(one))]
+        yield from filter(None, (inside, [one for one in group if one not in inside]))
 
     def units(self, change: CodeChange) -> frozenset[tuple[str, str]]:
         """Return the units whose code `change` edits, and not only their line numbers."""
@@ -440,13 +455,17 @@ REASONS = 3
 """Number of reasons that an offer names."""
 
 
-def _lines(change: CodeChange) -> list[tuple[int, int]]:
-    """Return the first and the last line that each edit of a change touches, 1-based; of an insertion, those around."""
+def _touched_lines(change: CodeChange) -> list[tuple[int, int]]:
+    """Return the first and the last line that each edit of a change touches, 1-based.
+
+    For lines that are inserted between two others, these two.
+    """
     found = []
     for edit in change.edits:
         (first, column), (last, end) = edit.start, edit.end
         inserted, whole = edit.start == edit.end and column == 1, end == 1 and last > first
-        found.append((first - inserted, last - whole))
+        followed = "\n" in edit.content and not whole and end > 1
+        found.append((first - inserted, last - whole + followed))
     return found
 
 

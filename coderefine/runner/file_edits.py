@@ -106,9 +106,7 @@ class FileEdit:
         They are 1-based, and both ends included. None if that is uncertain: units were added or removed, some lines are
         not in the body of one function, or the parts do not explain all of `changed`.
         """
-        if len(parts) == 1:
-            return [self.changed]
-        if self.old.keys() != self.new.keys():
+        if not self.old or self.old.keys() != self.new.keys():
             return None
         names = {one.line: name for name, one in self.old.items()}
         functions = {one: names.get(one.begin, "") for one in _functions_by_line(old)}
@@ -144,15 +142,28 @@ class _Lines:
 
 @lru_cache(maxsize=4)
 def _functions_by_line(text: str) -> list[_Lines]:
-    """Return the lines of all outermost functions and methods."""
-    found, waiting = [], list[ast.AST](ast.parse(text).body)
+    """Return the lines of all outermost functions and methods; a body on the row of the header counts as no body."""
+    found, waiting, rows = list[_Lines](), list[ast.AST](ast.parse(text).body), text.split("\n")
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            found.append(_Lines(first_line(node), first_line(node.body[0]), node.end_lineno or node.lineno))
+            body, end = first_line(node.body[0]), node.end_lineno or node.lineno
+            apart = (
+                rows[body - 1].lstrip().startswith("@")
+                or not rows[body - 1].encode()[: node.body[0].col_offset].strip()
+            )
+            found.append(_Lines(first_line(node), body if apart else end + 1, end))
         elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
             waiting += ast.iter_child_nodes(node)
     return found
+
+
+@lru_cache(maxsize=4)
+def docstring_lines(text: str) -> frozenset[int]:
+    """Return the lines of all docstrings, 1-based."""
+    nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, DEFINITIONS))
+    found = (node.body[0] for node in nodes if ast.get_docstring(node, clean=False) is not None)
+    return frozenset(line for node in found for line in range(node.lineno, (node.end_lineno or 0) + 1))
 
 
 def _touched(functions: Mapping[_Lines, str], spans: Iterable[tuple[int, int]]) -> frozenset[str] | None:

@@ -235,6 +235,18 @@ def test_changes_of_equal_methods_in_several_classes_are_proposed_together(tmp_p
     assert patch.files == {"a.py": text.replace("Returns", "Return").encode()}
 
 
+def test_a_docstring_is_written_although_another_change_of_its_function_cannot_be_compared(tmp_path: Path) -> None:
+    text = 'def f():\n    """Returns one."""\n    return 1\n\n\ndef g():\n    return 3\n'
+    place = locate([make_repo(tmp_path / "repo", {"a.py": text})], tmp_path / "repo")
+    edits = ((2, '    """Return one."""\n'), (3, "    return int('1')\n"), (7, "    return int('3')\n"))
+    found = [CodeChange("a.py", "R1", line, "", (TextEdit((line, 1), (line + 1, 1), new),)) for line, new in edits]
+    best = Attempt(0, Patch(), (), Verdict(ok=True))
+    with open_views(place) as views:
+        proposer = Refactoring("rewrite", lambda *_: found, cast("Equivalence", UsedUp()))
+        patch = next(proposer.propose(Situation(best, best, (best,), (), ("a.py",)), views))
+    assert patch.files == {"a.py": text.replace("Returns", "Return").encode()}
+
+
 class Alike(UsedUp):
     """Comparisons that find all units equal."""
 

@@ -32,6 +32,9 @@ class Table:
         return 6
 
 
+def short(c=8): return c
+
+
 if A:
 
     def fourth():
@@ -57,10 +60,10 @@ def changed(replaced: Mapping[str, str]) -> tuple[FileEdit, list[list[tuple[int,
         ({"a number": "the number", "lambda: 7": "lambda: 8"}, [set(), {"fourth"}]),
         ({"A = 1": "A = 1  # one", "return b": "return (b)"}, [set(), set()]),
         ({"a=2": "a=3", "+ 3": "+ 4"}, None),
-        ({"a=2": "a=3"}, [{""}]),
+        ({"A = 1": "A = 2", "(c=8): return c": "(c=9): return c"}, None),
+        ({"+ 3": "+ 4", "[5]": "[", "return 6": "return 8"}, None),
         ({"@cache": "@mark", "[5]": "[6]"}, None),
         ({"def fourth": "def fifth", "[5]": "[6]"}, None),
-        ({"def fourth": "def fifth"}, [{"fourth", "fifth", ""}]),
         ({"self.kinds[5]": "super().kinds", "[4]": "[5]"}, [{"Table.second"}, {""}]),
         ({"self.kinds[5]": "super().kinds", "return 6": "return 8"}, None),
     ],

@@ -61,10 +61,14 @@ def _new_function(found: Extraction, name: str, body: list[cst.BaseStatement]) -
     assert isinstance(shell_function, cst.FunctionDef), "written above"
     body = _with_result(found, body)
     if unit.documented:
-        summary = " ".join(name.strip("_").split("_")).capitalize()
-        body = [_statement(f'"""{summary}."""'), *body]
+        body = [_statement(f'"""{summary_of(name)}"""'), *body]
     whole = shell_function.with_changes(body=cst.IndentedBlock(body))
     return NewFunction(name, shell.with_changes(body=[whole], default_indent=unit.indent).code, found.method)
+
+
+def summary_of(name: str) -> str:
+    """Return the name of a function as a sentence: `Add rows.` for `_add_rows`."""
+    return f"{' '.join(name.strip('_').split('_')).capitalize()}."
 
 
 def _decorator(found: Extraction) -> str:

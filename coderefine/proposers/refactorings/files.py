@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -63,9 +63,27 @@ def placed(
         _width(lines),
         _documents(tree),
         declared(tree, elsewhere),
-        far=bool(classes) and rows.start - _first_row(classes[0]) > FAR,
+        far=bool(classes) and rows.start - _first_row(classes[0]) > FAR and _is_open(function, classes[-1], tree),
     )
     return Placed(unit, rows, len(classes))
+
+
+def _is_open(method: Function, owner: ast.ClassDef, tree: ast.Module) -> bool:
+    """Return whether a new method can hide no other one, and whether the first parameter of `method` is an object.
+
+    Classes of libraries have private methods, too. What the body of the class calls gets any object, as a decorator.
+    """
+    inside = set(ast.walk(method))
+    named = (node for node in ast.walk(owner) if isinstance(node, ast.Name) and node.id == method.name)
+    own = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    return _is_own(owner, own) and all(node in inside for node in named)
+
+
+def _is_own(owner: ast.ClassDef, own: Mapping[str, ast.ClassDef]) -> bool:
+    """Return whether all bases of a class are in `own`, the classes of its module."""
+    names = [getattr(base, "id", "") for base in owner.bases]
+    bases = [own.get(name) for name in names if name != "object"]
+    return not owner.keywords and all(base is not None and base is not owner and _is_own(base, own) for base in bases)
 
 
 def _found(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,9 +15,10 @@ from coderefine.llm.model_request import Message, ModelRequest
 from coderefine.llm.normalize import fenced, mark
 from coderefine.llm.prompts import render
 from coderefine.llm.structured import ask_json, record
-from coderefine.proposers.refactorings.extraction import NewFunction
+from coderefine.proposers.refactorings.extraction import NewFunction, summary_of
 from coderefine.proposers.refactorings.names import is_possible
-from coderefine.proposers.refactorings.sequence import Draft
+from coderefine.proposers.refactorings.sequence import Draft, is_placeholder
+from coderefine.proposers.refactorings.trees import Unit
 
 TEXT = {"type": "string"}
 SCHEMA = record(
@@ -31,11 +33,9 @@ SCHEMA = record(
         },
     },
 )
-NAME = re.compile(r"_[a-z][a-z0-9_]*")
+NAME = re.compile(r"_[a-z][a-z0-9_]*[a-z0-9]")
 REPLY = 1024
 """Maximum number of tokens of an answer."""
-SUMMARY = 80
-"""Maximum number of characters of a summary."""
 SHARE = 0.5
 """Share of the requests of a run that names may take; the others are for repairs."""
 
@@ -64,10 +64,17 @@ class ModelNames:
         given = {one["function"]: one for one in answer["functions"]}
         for function in draft.added:
             found = given.get(function.name)
-            if found is None or not NAME.fullmatch(found["name"]) or not is_possible(found["name"], draft.unit):
+            if found is None or not _is_good(found["name"], function.name, draft):
                 return None
             draft = _renamed(draft, function.name, found)
         return draft if _fits(draft) else None
+
+
+def _is_good(name: str, old: str, draft: Draft) -> bool:
+    """Return whether the function `old` may have this name, which may be its own if that is no placeholder."""
+    if name == old:
+        return not is_placeholder(name)
+    return NAME.fullmatch(name) is not None and is_possible(name, draft.unit)
 
 
 def _request(draft: Draft) -> ModelRequest:
@@ -83,22 +90,26 @@ def _renamed(draft: Draft, old: str, given: Mapping[str, Any]) -> Draft:
     word, new = re.compile(rf"\b{re.escape(old)}\b"), given["name"]
     unit = replace(draft.unit.with_text(word.sub(new, draft.unit.text)), taken=draft.unit.taken | {new})
     added = (replace(one, text=word.sub(new, one.text)) for one in draft.added)
-    return replace(
-        draft, unit=unit, added=tuple(_with_summary(one, new, given) if one.name == old else one for one in added)
-    )
+    named = (_with_summary(one, new, given, unit) if one.name == old else one for one in added)
+    return replace(draft, unit=unit, added=tuple(named))
 
 
-def _with_summary(function: NewFunction, name: str, given: Mapping[str, Any]) -> NewFunction:
-    return replace(function, name=name, text=_documented(function.text, given["summary"]))
+def _with_summary(function: NewFunction, name: str, given: Mapping[str, Any], unit: Unit) -> NewFunction:
+    """Return the function with its new name, and if it has a docstring, with the summary in it."""
+    if not unit.documented:
+        return replace(function, name=name)
+    docstring = ast.parse(function.text).body[0].body[0]  # type: ignore[attr-defined]
+    rows = function.text.split("\n")
+    rows[docstring.lineno - 1] = f'{unit.indent}"""{_sentence(given["summary"], unit) or summary_of(name)}"""'
+    return replace(function, name=name, text="\n".join(rows))
 
 
-def _documented(text: str, summary: str) -> str:
-    """Return the function with `summary` in its docstring, if it has one and the summary is one plain sentence."""
-    plain = " ".join(summary.split())
-    if not plain.isprintable() or not 0 < len(plain) <= SUMMARY or '"' in plain or "\\" in plain:
-        return text
-    sentence = plain if plain.endswith((".", "?", "!")) else f"{plain}."
-    return re.sub(r'(?m)(?<=^)(\s*)"""[^"\n]*"""$', lambda found: f'{found[1]}"""{sentence}"""', text, count=1)
+def _sentence(summary: str, unit: Unit) -> str:
+    """Return a summary as a sentence; "" if it is not a plain one that fits in a row of a method."""
+    plain = " ".join(summary.split()).rstrip(".")
+    plain = f"{plain}." if plain else ""
+    fits = len(plain) + 2 * len(unit.indent) + 2 * len('"""') <= unit.width
+    return plain if fits and plain.isprintable() and '"' not in plain and "\\" not in plain else ""
 
 
 def _fits(draft: Draft) -> bool:

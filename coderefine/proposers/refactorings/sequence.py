@@ -120,8 +120,16 @@ def _step(found: Extraction, *, unnamed: bool) -> _Step | None:
     return _Step(found, named[0], flaws) if named and flaws <= MOST_IN_ONE else None
 
 
+PLACEHOLDER = "_part_{}"
+
+
 def _placeholder(unit: Unit) -> str:
-    return next(name for name in map("_part_{}".format, count(1)) if name not in unit.reserved)
+    return next(name for name in map(PLACEHOLDER.format, count(1)) if name not in unit.reserved)
+
+
+def is_placeholder(name: str) -> bool:
+    """Return whether a new function has this name because no other one describes it."""
+    return name.startswith(PLACEHOLDER.format(""))
 
 
 def _flaws(found: Extraction) -> Iterator[float]:

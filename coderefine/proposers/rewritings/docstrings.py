@@ -320,9 +320,7 @@ class _Mood:
 
     @classmethod
     def of(cls, sentence: str) -> _Mood:
-        adverb = re.match(r"([A-Z][a-z]+ly) (?=[a-z])", sentence)
-        if adverb and adverb[1].lower() not in VERBS | OTHERS:
-            sentence = sentence[adverb.end() :]
+        sentence = _without_adverb(sentence)
         first = re.match(r"[A-Za-z]+(?= )", sentence)
         word = first[0].lower() if first else ""
         if word in ("this", "the", "a", "an"):
@@ -332,6 +330,12 @@ class _Mood:
         known = VERBS | OTHERS if OBJECT.match(sentence, len(word)) else VERBS
         third = "third" if word.endswith("s") and _base(word, known) else ""
         return cls(subject=False, form="base" if word in VERBS | OTHERS else third)
+
+
+def _without_adverb(sentence: str) -> str:
+    """Return `looks …` for `Quickly looks …`; `Apply …` begins with a verb."""
+    adverb = re.match(r"([A-Z][a-z]+ly) (?=[a-z])", sentence)
+    return sentence[adverb.end() :] if adverb and adverb[1].lower() not in VERBS | OTHERS else sentence
 
 
 def _beginning(found: re.Match[str], mood: _Mood, head: str) -> str:

@@ -27,15 +27,21 @@ def chain(code: Code, at: Diagnostic) -> Edits:
 
 def _named(code: Code, handler: ast.ExceptHandler) -> tuple[Edits, str]:
     """Give the exception of `handler` the name that handlers of the file usually use."""
-    end = code.end(handler.type) if handler.type else code.start(handler) + len("except")
+    end, kind = _caught(code, handler)
     colon = code.text.find(":", end)
     sure(not code.text[end:colon].strip(" )"))
-    if handler.type is None:
-        _check_base_exception(code)
     usual = Counter(one.name for one in code.nodes if isinstance(one, ast.ExceptHandler) and one.name)
     taken, first = names(code.scope(handler)), next((name for name, _ in usual.most_common(1)), "error")
     name = next((one for one in (first, *USUAL) if one not in taken), "") or fresh(first, taken)
-    return (code.edit(colon, colon, f"{'' if handler.type else ' BaseException'} as {name}"),), name
+    return (code.edit(colon, colon, f"{kind} as {name}"),), name
+
+
+def _caught(code: Code, handler: ast.ExceptHandler) -> tuple[int, str]:
+    """Return the end of what `handler` catches, and what must be added there if it catches everything."""
+    if handler.type is not None:
+        return code.end(handler.type), ""
+    _check_base_exception(code)
+    return code.start(handler) + len("except"), " BaseException"
 
 
 def _check_base_exception(code: Code) -> None:

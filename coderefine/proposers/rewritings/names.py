@@ -6,7 +6,7 @@ import ast
 import builtins
 import keyword
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import LOOSE, Code, Edits, Unsure, bindings, expect, fresh, names, sure, uses
@@ -136,14 +136,17 @@ def _check_seen_here(code: Code, loop: ast.For, name: str) -> None:
 
 
 def _sees_names(place: Place) -> bool:
-    """Return whether `place` may show its variables by name; a variable called `vars` does not."""
-    used = [one for one in ast.walk(place) if isinstance(one, ast.Name) and one.id in SEES_NAMES]
-    inner = [node for node in ast.walk(place) if isinstance(node, Binder) and node is not place]
-    inside = {one for node in inner for one in ast.walk(node)}
-    own = {one.id for one in used if isinstance(one.ctx, ast.Store) and one not in inside}
-    if isinstance(place, ast.FunctionDef | ast.AsyncFunctionDef):
-        own |= {one.arg for one in ast.walk(place.args) if isinstance(one, ast.arg) and one not in inside}
-    return any(one.id not in own for one in used)
+    """Return whether `place` may show its variables by name; a variable of its own called `vars` does not."""
+    inside = {one for node in _scopes_in(place) for one in ast.walk(node)}
+    own = [node for node in ast.walk(place) if node not in inside]
+    bound = {one.id for one in own if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    given = {one.arg for one in own if isinstance(one, ast.arg)}
+    return any(uses(place, name) for name in SEES_NAMES - bound - given)
+
+
+def _scopes_in(place: Place) -> Iterator[ast.AST]:
+    """Yield the functions, lambdas, classes and comprehensions inside `place`."""
+    yield from (node for node in ast.walk(place) if isinstance(node, Binder) and node is not place)
 
 
 def _participle(verb: str) -> str:
@@ -195,8 +198,7 @@ def _replaced(code: Code, found: Sequence[ast.Name], new: str, place: ast.AST) -
 def _check_bound_here(place: Place, name: str) -> None:
     """Raise Unsure if `name` is bound in a scope inside `place`, or other than by an assignment or a loop."""
     sure(not any(_binds(node, name) for node in ast.walk(place)))
-    inner = (node for node in ast.walk(place) if isinstance(node, Binder) and node is not place)
-    sure(all(isinstance(one.ctx, ast.Load) for node in inner for one in uses(node, name)))
+    sure(all(isinstance(one.ctx, ast.Load) for node in _scopes_in(place) for one in uses(node, name)))
     if isinstance(place, Comprehension):
         sure(not uses(place.generators[0].iter, name))
 

@@ -307,6 +307,24 @@ def test_a_function_without_the_object_stays_near_its_method(distance: str, mark
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "static"),
+    [
+        pytest.param("class Rows:", "class Rows(object):", True, id="object"),
+        pytest.param("class Rows:", "class Base:\n    pass\n\n\nclass Rows(Base):", True, id="a-class-of-the-module"),
+        pytest.param("class Rows:", "class Rows(Formatter):", False, id="a-class-that-may-have-the-name"),
+        pytest.param("class Rows:", "class Base(Formatter):\n    pass\n\n\nclass Rows(Base):", False, id="its-base"),
+        pytest.param("class Rows:", "class Rows(metaclass=Kind):", False, id="a-metaclass"),
+        pytest.param("found else 0\n", "found else 0\n\n    FIRST = kept(1, [], [])\n", False, id="called-in-the-body"),
+    ],
+)
+def test_a_static_method_needs_a_class_that_no_library_shares(old: str, new: str, static: bool) -> None:
+    """A formatter of argparse has a private method `_format_text`."""
+    found = placed(ROWS.format(above=ABOVE["far"], mark="").replace(old, new), "Rows.kept", frozenset())
+    assert isinstance(found, Placed)
+    assert found.unit.far is static
+
+
+@pytest.mark.parametrize(
     ("use", "proved"),
     [
         pytest.param("cart.tax", True, id="another-method"),

@@ -69,9 +69,9 @@ def test_new_functions_have_the_summaries_of_the_model_where_private_ones_have_d
     assert 'def _warn_about_kinds(limit, totals, warnings):\n    """Warn about kinds with odd totals."""\n' in text
 
 
-def answered(answer: Script) -> Draft | None:
+def answered(answer: Script, code: str = DOCUMENTED) -> Draft | None:
     """Return the draft of the function with the names that the model gives, through the real client."""
-    place = placed(DOCUMENTED, "summary", frozenset({"_a", "_b", "_c"}))
+    place = placed(code, "summary", frozenset({"_a", "_b", "_c"}))
     assert isinstance(place, Placed)
     draft = shortened(place.unit, 7, unnamed=True)
     assert draft is not None
@@ -113,8 +113,24 @@ def test_impossible_summaries_of_a_model_are_not_used(summary: str) -> None:
     draft = answered(named(other("summary", summary)))
     assert draft is not None
     assert draft.added[0].text.startswith(
-        'def _warn_about_kinds(limit, totals, warnings):\n    """Collect warnings."""\n    # Collect'
+        'def _warn_about_kinds(limit, totals, warnings):\n    """Warn about kinds."""\n    # Collect'
     )
+
+
+def test_a_model_may_keep_a_name() -> None:
+    draft = answered(named(lambda entry: entry.update(name=entry["function"])))
+    assert draft is not None
+    assert draft.added[0].text.startswith(
+        'def _collect_warnings(limit, totals, warnings):\n    """Warn about kinds with odd totals."""\n'
+    )
+
+
+def test_a_text_in_the_code_is_not_taken_for_a_docstring() -> None:
+    row = 'warnings.append(f"{kind} is empty")'
+    code = CODE.replace(row, 'warnings.append(\n                """a text"""\n            )')
+    draft = answered(named(), code)
+    assert draft is not None
+    assert any('"""a text"""' in one.text for one in draft.added)
 
 
 def test_a_model_that_fails_costs_only_its_names(tmp_path: Path) -> None:
