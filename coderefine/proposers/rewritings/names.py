@@ -137,11 +137,16 @@ def _check_seen_here(code: Code, loop: ast.For, name: str) -> None:
 
 def _sees_names(place: Place) -> bool:
     """Return whether `place` may show its variables by name; a variable of its own called `vars` does not."""
-    inside = {one for node in _scopes_in(place) for one in ast.walk(node)}
-    own = [node for node in ast.walk(place) if node not in inside]
+    own = _own_nodes(place)
     bound = {one.id for one in own if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     given = {one.arg for one in own if isinstance(one, ast.arg)}
     return any(uses(place, name) for name in SEES_NAMES - bound - given)
+
+
+def _own_nodes(place: Place) -> list[ast.AST]:
+    """Return the nodes of `place` that are not in another scope inside it."""
+    inside = {one for node in _scopes_in(place) for one in ast.walk(node)}
+    return [node for node in ast.walk(place) if node not in inside]
 
 
 def _scopes_in(place: Place) -> Iterator[ast.AST]:
