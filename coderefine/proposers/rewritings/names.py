@@ -51,7 +51,8 @@ def rename_ambiguous(code: Code, at: Diagnostic) -> Edits:
 def lower_name(code: Code, at: Diagnostic) -> Edits:
     """N806: `MaxItems` → `max_items`, a local variable; not an alias that may be a class (`Kind = types.Kind`)."""
     found = code.find(at, ast.Name)
-    sure(found.id.isupper() or getattr(getattr(code.parents[found], "value", None), "attr", "") != found.id)
+    constant = found.id.isupper() and len(found.id) > 2
+    sure(constant or getattr(getattr(code.parents[found], "value", None), "attr", "") != found.id)
     parted = re.sub(r"([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])", r"\1\3_\2\4", found.id)
     return renamed(code, code.function(found), found.id, parted.lower())
 
