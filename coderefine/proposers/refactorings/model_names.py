@@ -49,9 +49,9 @@ class ModelNames:
 
     @property
     def ready(self) -> bool:
-        """Return whether further names can be asked for."""
+        """Return whether another request is possible."""
         most = self._client.budget.limits.requests
-        return not self._failed and (most is None or self._client.budget.used.requests < SHARE * most)
+        return not self._failed and (most is None or self._client.budget.used.requests + 1 <= SHARE * most)
 
     def __call__(self, draft: Draft) -> Draft | None:
         """Return the draft with the names of the model; None if one of them is missing or impossible."""

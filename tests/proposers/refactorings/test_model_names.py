@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from coderefine.config import Config
 from coderefine.proposers.refactorings.files import Placed, placed
 from coderefine.proposers.refactorings.model_names import ModelNames
 from coderefine.proposers.refactorings.sequence import Draft, shortened
@@ -123,6 +124,12 @@ def test_a_model_may_keep_a_name() -> None:
     assert draft.added[0].text.startswith(
         'def _collect_warnings(limit, totals, warnings):\n    """Warn about kinds with odd totals."""\n'
     )
+
+
+@pytest.mark.parametrize(("most", "ready"), [(1, False), (2, True)])
+def test_names_leave_half_of_the_requests_to_repairs(most: int, ready: bool) -> None:
+    with line([], Config(max_requests=most)) as it:
+        assert ModelNames(it.client, lambda _: None).ready is ready
 
 
 def test_a_text_in_the_code_is_not_taken_for_a_docstring() -> None:
