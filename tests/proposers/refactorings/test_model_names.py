@@ -6,15 +6,19 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from coderefine.config import Config
+from coderefine.core import Attempt, Event, Finding, Patch, Situation, Verdict
+from coderefine.lint import apply
+from coderefine.project import Protection, locate
+from coderefine.proposers.refactorings import ComplexityChanges
 from coderefine.proposers.refactorings.files import Placed, placed
 from coderefine.proposers.refactorings.model_names import ModelNames
 from coderefine.proposers.refactorings.sequence import Draft, shortened
-from tests.proposers.refactorings.test_proposed import CODE, LIMIT, TESTS
+from coderefine.workspace import open_views
+from tests.proposers.refactorings.test_proposed import CODE, LIMIT, NOBODY, TESTS
 from tests.support.clients import line
 from tests.support.command import coderefine
 from tests.support.llm_server import LlmServer, Reply, Script, Seen
@@ -46,28 +50,18 @@ def named(*changes: Callable[[dict[str, str]], object]) -> Callable[[Seen], str]
     return answer
 
 
-def fixed(top: Path, code: str, answer: Any) -> tuple[str, LlmServer, str]:
-    """Return the text of the module after `coderefine fix` with a model, the server, and the output."""
-    make_repo(top, {"orders.py": code, "test_orders.py": TESTS, "pyproject.toml": LIMIT})
-    with LlmServer(answer) as server:
+def test_new_functions_have_the_names_of_the_model(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "repo", {"orders.py": CODE, "test_orders.py": TESTS, "pyproject.toml": LIMIT})
+    with LlmServer(named()) as server:
         result = coderefine("fix", "--model", "scripted", "--base-url", server.url, cwd=top)
     assert result.code == 0, result
-    return (top / "orders.py").read_text(), server, result.out + result.err
-
-
-def test_new_functions_have_the_names_of_the_model(tmp_path: Path) -> None:
-    text, server, _ = fixed(tmp_path / "repo", CODE, named())
+    text = (top / "orders.py").read_text()
     assert "\n    _warn_about_kinds(limit, totals, warnings)\n    return totals, warnings\n" in text
     assert "def _warn_about_kinds(limit, totals, warnings):\n    # Collect warnings\n" in text
     (request,) = server.requests
     assert "response_format" in request.body
     assert "def summary(lines, limit):" in request.prompt
     assert "Return totals by kind" in request.prompt
-
-
-def test_new_functions_have_the_summaries_of_the_model_where_private_ones_have_docstrings(tmp_path: Path) -> None:
-    text, _, _ = fixed(tmp_path / "repo", DOCUMENTED, named())
-    assert 'def _warn_about_kinds(limit, totals, warnings):\n    """Warn about kinds with odd totals."""\n' in text
 
 
 def answered(answer: Script, code: str = DOCUMENTED) -> Draft | None:
@@ -140,8 +134,19 @@ def test_a_text_in_the_code_is_not_taken_for_a_docstring() -> None:
     assert any('"""a text"""' in one.text for one in draft.added)
 
 
+def test_new_functions_have_the_summaries_of_the_model_where_private_ones_have_docstrings() -> None:
+    draft = answered(named())
+    assert draft is not None
+    assert '"""Warn about kinds with odd totals."""\n    # Collect' in draft.added[0].text
+
+
 def test_a_model_that_fails_costs_only_its_names(tmp_path: Path) -> None:
-    text, server, said = fixed(tmp_path / "repo", CODE, [Reply("", status=401)])
-    assert "_collect_warnings(limit, totals, warnings)" in text
-    assert "new functions have the names that follow from their code" in said
-    assert len(server.requests) == 1
+    place = locate([make_repo(tmp_path / "repo", {"orders.py": CODE})], tmp_path / "repo")
+    config, best, notes = Config(max_complexity=7), Attempt(0, Patch(), (), Verdict(ok=True)), list[Event]()
+    finding = Finding("radon", "CC", "orders.py", "complex", symbol="summary")
+    with line([Reply("", status=401)]) as it, open_views(place) as views, views.open(Patch()) as view:
+        find = ComplexityChanges(place, config, NOBODY, Protection.of(place, config), notes.append, client=it.client)
+        (change,) = find(view, Situation(best, best, (best,), (finding,), ()))
+        assert len(it.server.requests) == 1
+    assert "def _collect_warnings(limit, totals, warnings):" in (apply(CODE, change.edits) or "")
+    assert any("new functions have the names that follow from their code" in note.text for note in notes)
