@@ -222,28 +222,29 @@ def test_docstrings_are_repaired_although_comparing_the_other_drafts_takes_all_t
     assert not used_up.asked
 
 
-def test_changes_of_equal_methods_in_several_classes_are_proposed_together(tmp_path: Path) -> None:
-    """In arrow, 454 drafts were left: one docstring at a time had taken all runs of the tests that they may take."""
-    text = "".join(f'class {name}:\n    def f(self):\n        """Returns one."""\n        return 1\n' for name in "AB")
+def first_patch(tmp_path: Path, text: str, found: list[CodeChange]) -> Patch:
+    """Return what is proposed of the changes `found` of a file before anything is compared."""
     place = locate([make_repo(tmp_path / "repo", {"a.py": text})], tmp_path / "repo")
-    edits = [TextEdit((line, 1), (line + 1, 1), '        """Return one."""\n') for line in (3, 7)]
-    found = [CodeChange("a.py", "D401", one.start[0], "", (one,)) for one in edits]
     best = Attempt(0, Patch(), (), Verdict(ok=True))
     with open_views(place) as views:
         proposer = Refactoring("rewrite", lambda *_: found, cast("Equivalence", UsedUp()))
-        patch = next(proposer.propose(Situation(best, best, (best,), (), ("a.py",)), views))
+        return next(proposer.propose(Situation(best, best, (best,), (), ("a.py",)), views))
+
+
+def test_changes_of_equal_methods_in_several_classes_are_proposed_together(tmp_path: Path) -> None:
+    """In arrow, 454 drafts were left: one docstring at a time had taken all runs of the tests that they may take."""
+    text = "".join(f'class {name}:\n    def f(self):\n        """Returns one."""\n        return 1\n' for name in "AB")
+    edits = [TextEdit((line, 1), (line + 1, 1), '        """Return one."""\n') for line in (3, 7)]
+    found = [CodeChange("a.py", "D401", one.start[0], "", (one,)) for one in edits]
+    patch = first_patch(tmp_path, text, found)
     assert patch.files == {"a.py": text.replace("Returns", "Return").encode()}
 
 
 def test_a_docstring_is_written_although_another_change_of_its_function_cannot_be_compared(tmp_path: Path) -> None:
     text = 'def f():\n    """Returns one."""\n    return 1\n\n\ndef g():\n    return 3\n'
-    place = locate([make_repo(tmp_path / "repo", {"a.py": text})], tmp_path / "repo")
     edits = ((2, '    """Return one."""\n'), (3, "    return int('1')\n"), (7, "    return int('3')\n"))
     found = [CodeChange("a.py", "R1", line, "", (TextEdit((line, 1), (line + 1, 1), new),)) for line, new in edits]
-    best = Attempt(0, Patch(), (), Verdict(ok=True))
-    with open_views(place) as views:
-        proposer = Refactoring("rewrite", lambda *_: found, cast("Equivalence", UsedUp()))
-        patch = next(proposer.propose(Situation(best, best, (best,), (), ("a.py",)), views))
+    patch = first_patch(tmp_path, text, found)
     assert patch.files == {"a.py": text.replace("Returns", "Return").encode()}
 
 

@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections.abc import Iterator
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from coderefine.core import Listen
@@ -49,7 +49,6 @@ class ComplexityChanges:
 
         self._guard = Guard(listen)
         self._listen, self._client = listen, client
-        self._names: ModelNames | None = None
         self._place, self._config, self._interpreter = place, config, interpreter
         self._protection = protection
         self._limit, self._floor = config.max_complexity, config.min_maintainability
@@ -125,15 +124,19 @@ class ComplexityChanges:
         self._added[where] = frozenset(one.name for one in draft.added)
         return self._formatted(view, path, text, written(text, place, draft))
 
+    @cached_property
+    def _names(self) -> ModelNames | None:
+        from coderefine.proposers.refactorings.model_names import ModelNames
+
+        return ModelNames(self._client, self._listen) if self._client is not None else None
+
     def _draft(self, unit: Unit) -> Draft | None:
         """Return the best draft of a function; with names from the model where there is one, and it gives good ones."""
-        from coderefine.proposers.refactorings.model_names import ModelNames
+        from coderefine.proposers.refactorings.model_names import name_for_now
         from coderefine.proposers.refactorings.sequence import shortened
 
-        if self._client is not None and self._names is None:
-            self._names = ModelNames(self._client, self._listen)
         if self._names is not None and self._names.ready:
-            draft = shortened(unit, self._limit, self._ends, unnamed=True)
+            draft = shortened(unit, self._limit, self._ends, name_for_now)
             named = self._names(draft) if draft is not None and draft.added else draft
             if named is not None:
                 return named

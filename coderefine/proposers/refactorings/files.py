@@ -15,7 +15,7 @@ import libcst as cst
 from coderefine.proposers.refactorings.declared import Elsewhere, declared
 from coderefine.proposers.refactorings.sequence import Draft
 from coderefine.proposers.refactorings.trees import Unit
-from coderefine.source import Function
+from coderefine.source import Function, first_line
 
 WIDEST = 120
 MOST_FILES = 3_000
@@ -125,8 +125,7 @@ def _is_overload(node: ast.stmt) -> bool:
 
 def _first_row(node: ast.stmt) -> int:
     """Return the row where `node` begins, with its decorators (0-based)."""
-    marks: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(one.lineno for one in marks)]) - 1
+    return first_line(node) - 1
 
 
 def belongs(function: Function, classes: Sequence[ast.ClassDef]) -> tuple[str, str, str]:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from coderefine.core import Event, Listen
@@ -15,9 +16,10 @@ from coderefine.llm.model_request import Message, ModelRequest
 from coderefine.llm.normalize import fenced, mark
 from coderefine.llm.prompts import render
 from coderefine.llm.structured import ask_json, record
+from coderefine.proposers.refactorings.blocks import Extraction
 from coderefine.proposers.refactorings.extraction import NewFunction, summary_of
-from coderefine.proposers.refactorings.names import is_possible
-from coderefine.proposers.refactorings.sequence import Draft, is_placeholder
+from coderefine.proposers.refactorings.names import Named, is_possible, name_for
+from coderefine.proposers.refactorings.sequence import Draft
 from coderefine.proposers.refactorings.trees import Unit
 
 TEXT = {"type": "string"}
@@ -38,6 +40,19 @@ REPLY = 1024
 """Maximum number of tokens of an answer."""
 SHARE = 0.5
 """Share of the requests of a run that names may take; the others are for repairs."""
+
+
+PLACEHOLDER, CHEAP = "_part_", 0.2
+"""Beginning of a name that says nothing, and maximum cost of a name that the model may replace."""
+
+
+def name_for_now(found: Extraction) -> Named:
+    """Return a name for a new function until the model names it; it costs little, and may say nothing."""
+    named = name_for(found)
+    if named is not None:
+        return named[0], min(named[1], CHEAP)
+    names = (f"{PLACEHOLDER}{number}" for number in count(1))
+    return next(name for name in names if name not in found.block.unit.reserved), CHEAP
 
 
 class ModelNames:
@@ -73,7 +88,7 @@ class ModelNames:
 def _is_good(name: str, old: str, draft: Draft) -> bool:
     """Return whether the function `old` may have this name, which may be its own if that is no placeholder."""
     if name == old:
-        return not is_placeholder(name)
+        return not name.startswith(PLACEHOLDER)
     return NAME.fullmatch(name) is not None and is_possible(name, draft.unit)
 
 

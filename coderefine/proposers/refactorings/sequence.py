@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import count, takewhile
+from itertools import takewhile
 
 from coderefine.proposers.refactorings.blocks import Extraction, extractions
 from coderefine.proposers.refactorings.decisions import shorter
 from coderefine.proposers.refactorings.extraction import NewFunction, extracted
 from coderefine.proposers.refactorings.flow import own_nodes, uses
-from coderefine.proposers.refactorings.names import name_for
+from coderefine.proposers.refactorings.names import Named, name_for
 from coderefine.proposers.refactorings.signatures import input_types, result_type
 from coderefine.proposers.refactorings.trees import Unit
 from coderefine.proposers.refactorings.types import is_annotated
@@ -24,10 +24,11 @@ MOST_FUNCTIONS, WIDTH, CHOICES = 8, 3, 6
 """Maximum number of new functions; drafts that are kept after each step; steps that are tried on each of them."""
 MOST_FLAWS, MOST_IN_ONE = 1.1, 1.8
 """Maximum flaws of a draft, as the mean over its new functions; and of a single new function."""
-UNNAMED = 0.2
-"""Maximum cost of a name that is replaced later."""
 MOST_GROWTH, FEW_LINES = 0.15, 8
 """Maximum growth: as a share of the lines that are not blank, and in lines for a short function."""
+
+
+Namer = Callable[[Extraction], Named | None]
 
 
 @dataclass(frozen=True)
@@ -53,18 +54,18 @@ class _Step:
         return Draft(unit, (*draft.added, function), draft.flaws + self.flaws)
 
 
-def shortened(unit: Unit, limit: int, ends: float = math.inf, *, unnamed: bool = False) -> Draft | None:
+def shortened(unit: Unit, limit: int, ends: float = math.inf, name: Namer = name_for) -> Draft | None:
     """Return the best draft of `unit` whose complexity is at most `limit`; None if none reads well by `ends`.
 
     Decisions are written in a shorter way first, because that needs no new function. `ends`: a monotonic time.
-    `unnamed`: all new functions are given other names later, so that a name costs little, and may say nothing.
+    `name` returns the name of a new function, and what it costs.
     """
     drafts = [Draft(_with_short_decisions(unit, limit))]
     for _ in range(MOST_FUNCTIONS + 1):
         done = [draft for draft in drafts if draft.unit.complexity <= limit and _is_readable(unit, draft)]
         if done:
             return min(done, key=lambda draft: draft.flaws)
-        drafts = _next([draft for draft in drafts if draft.unit.complexity > limit], limit, ends, unnamed=unnamed)
+        drafts = _next([draft for draft in drafts if draft.unit.complexity > limit], limit, ends, name)
     return None
 
 
@@ -74,12 +75,12 @@ def _with_short_decisions(unit: Unit, limit: int) -> Unit:
     return unit
 
 
-def _next(drafts: list[Draft], limit: int, ends: float, *, unnamed: bool) -> list[Draft]:
+def _next(drafts: list[Draft], limit: int, ends: float, name: Namer) -> list[Draft]:
     """Return the best drafts with one more new function, and all that are within the limit.
 
     One that is within the limit may not read well; several small functions may read better than a large one.
     """
-    steps = ((step, draft) for draft in drafts for step in _steps(draft, limit, unnamed=unnamed))
+    steps = ((step, draft) for draft in drafts for step in _steps(draft, limit, name))
     in_time = takewhile(lambda _: time.monotonic() < ends, steps)
     following = _unlike([step.applied(draft) for step, draft in in_time])
     fitting = [draft for draft in following if draft.unit.complexity <= limit]
@@ -104,32 +105,18 @@ def _unlike(drafts: list[Draft]) -> list[Draft]:
     return list({draft.unit.text: draft for draft in reversed(drafts)}.values())
 
 
-def _steps(draft: Draft, limit: int, *, unnamed: bool) -> list[_Step]:
+def _steps(draft: Draft, limit: int, name: Namer) -> list[_Step]:
     """Return the most useful steps on `draft`."""
     missing = draft.unit.complexity - limit
-    steps = ((one.gain, _step(one, unnamed=unnamed)) for one in extractions(draft.unit, limit))
+    steps = ((one.gain, _step(one, name)) for one in extractions(draft.unit, limit))
     found = [(min(gain, missing), step) for gain, step in steps if step]
     return [step for _, step in sorted(found, key=lambda pair: (pair[1].flaws - pair[0], pair[1].flaws))[:CHOICES]]
 
 
-def _step(found: Extraction, *, unnamed: bool) -> _Step | None:
-    named = name_for(found)
-    if unnamed:
-        named = (named[0] if named else _placeholder(found.block.unit)), min(named[1] if named else UNNAMED, UNNAMED)
+def _step(found: Extraction, name: Namer) -> _Step | None:
+    named = name(found)
     flaws = sum(_flaws(found)) + named[1] if named else 0.0
     return _Step(found, named[0], flaws) if named and flaws <= MOST_IN_ONE else None
-
-
-PLACEHOLDER = "_part_{}"
-
-
-def _placeholder(unit: Unit) -> str:
-    return next(name for name in map(PLACEHOLDER.format, count(1)) if name not in unit.reserved)
-
-
-def is_placeholder(name: str) -> bool:
-    """Return whether a new function has this name because no other one describes it."""
-    return name.startswith(PLACEHOLDER.format(""))
 
 
 def _flaws(found: Extraction) -> Iterator[float]:

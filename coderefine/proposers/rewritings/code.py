@@ -21,6 +21,8 @@ Node = TypeVar("Node", bound=ast.AST)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
 Edits = tuple[TextEdit, ...]
+WIDTH = 88
+"""Ruff's default line length."""
 
 
 class Unsure(Exception):  # noqa: N818 - a refusal, not an error

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 
 from coderefine.lint import Diagnostic
-from coderefine.proposers.rewritings.code import Code, Edits, expect, operand, sure
-
-USUAL_WIDTH = 88
+from coderefine.proposers.rewritings.code import WIDTH, Code, Edits, expect, operand, sure
 
 
 def merge_nested_if(code: Code, at: Diagnostic) -> Edits:
@@ -25,7 +23,7 @@ def merge_nested_if(code: Code, at: Diagnostic) -> Edits:
     header = f"{margin}{word} {one} and {other}:\n"
     if "\n" in one + other:
         header = f"{margin}{word} ({one} and {other}):\n"
-    elif len(header) > max(code.width, USUAL_WIDTH) + 1:
+    elif len(header) > max(code.width, WIDTH) + 1:
         header = f"{margin}{word} (\n{deeper}{one}\n{deeper}and {other}\n{margin}):\n"
     return code.replace_lines(outer.lineno, last, header + body)
 

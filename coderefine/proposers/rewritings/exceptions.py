@@ -37,22 +37,19 @@ def _named(code: Code, handler: ast.ExceptHandler) -> tuple[Edits, str]:
 
 
 def _caught(code: Code, handler: ast.ExceptHandler) -> tuple[int, str]:
-    """Return the end of what `handler` catches, and what must be added there if it catches everything."""
+    """Return the end of what `handler` catches, and what must be added there if it catches everything.
+
+    Raises Unsure if `BaseException` is bound to something else in the file.
+    """
     if handler.type is not None:
         return code.end(handler.type), ""
-    _check_base_exception(code)
-    return code.start(handler) + len("except"), " BaseException"
-
-
-def _check_base_exception(code: Code) -> None:
-    """Raise Unsure if `BaseException` is bound to something else in the file."""
     sure(all(isinstance(one.ctx, ast.Load) for one in uses(code.tree, "BaseException")))
+    return code.start(handler) + len("except"), " BaseException"
 
 
 def catch_all(code: Code, at: Diagnostic) -> Edits:
     """E722: `except:` → `except BaseException:`, which catches the same."""
     handler = code.find(at, ast.ExceptHandler)
     sure(handler.type is None)
-    _check_base_exception(code)
-    place = code.start(handler) + len("except")
-    return (code.edit(place, place, " BaseException"),)
+    end, kind = _caught(code, handler)
+    return (code.edit(end, end, kind),)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 
 from coderefine.lint import Diagnostic
-from coderefine.proposers.rewritings.code import Code, Edits, expect, fresh, names, operand, sure, uses
+from coderefine.proposers.rewritings.code import WIDTH, Code, Edits, expect, fresh, names, operand, sure, uses
 
-WIDTH = 88
 SUSPENDED = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 Target = ast.Name | ast.Tuple | ast.expr_context
 

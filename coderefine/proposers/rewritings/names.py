@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import LOOSE, Code, Edits, Unsure, bindings, expect, fresh, names, sure, uses
 from coderefine.proposers.rewritings.docstrings import VERBS
-from coderefine.source import Comprehension
+from coderefine.source import Comprehension, first_line
 
 SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals"})
 """Functions that show or use local variables by name."""
@@ -85,7 +85,7 @@ def _with_first_name(code: Code, found: ast.Name) -> Edits:
     below = code.line_of(code.start(first)) > code.line_of(code.end(loop.iter))
     sure(below, len(targets) == 1, isinstance(targets[0].ctx, ast.Store), not _sees_names(code.function(loop)))
     new = fresh(f"original_{found.id}", names(code.function(loop)))
-    start = code.begin(min(one.lineno for one in (first, *getattr(first, "decorator_list", ()))))
+    start = code.begin(first_line(first))
     return (*code.replace(targets[0], new), code.edit(start, start, f"{code.indent(first)}{found.id} = {new}\n"))
 
 

@@ -283,7 +283,7 @@ OTHER_TEXTS = (
         pytest.param(
             "far",
             "@classmethod\n    ",
-            "    @staticmethod\n    def _",
+            STATIC,
             "        self._add_rows(",
             id="of-a-class-method",
         ),

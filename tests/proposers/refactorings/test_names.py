@@ -10,6 +10,7 @@ import pytest
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined
 from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import placed
+from coderefine.proposers.refactorings.model_names import name_for_now
 from coderefine.proposers.refactorings.sequence import shortened
 from coderefine.proposers.refactorings.trees import Unit
 
@@ -303,7 +304,7 @@ def test_nothing_is_extracted_that_has_no_honest_name(name: str) -> None:
 def test_what_has_no_honest_name_is_extracted_where_a_model_names_it(name: str) -> None:
     unit = Unit(textwrap.dedent(UNNAMED[name]).lstrip("\n"))
     assert shortened(unit, unit.complexity - 1) is None
-    draft = shortened(unit, unit.complexity - 1, unnamed=True)
+    draft = shortened(unit, unit.complexity - 1, name=name_for_now)
     assert draft is not None
     assert draft.unit.complexity < unit.complexity
 
