@@ -112,6 +112,10 @@ class LintChanges:
         if text is None or (file.clean and self._formatted(view, drafts[0].path, file.source, text) != text):
             return False
         found = self._linter.remarks_of(view, drafts[0].path, file.source.encode(text))
+        # A draft that clears two long lines would hide that another one makes a line too long.
+        old, new = set(file.source.text.splitlines()), text.splitlines()
+        if any(one.rule == TOO_LONG and new[one.first - 1] not in old for one in found):
+            return False
         return Counter(one.rule for one in found) <= file.counts - Counter(draft.rule for draft in drafts)
 
     def _draft(self, view: View, remark: Diagnostic, file: _File) -> CodeChange | None:
