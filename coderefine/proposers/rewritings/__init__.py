@@ -112,11 +112,8 @@ class LintChanges:
         if text is None or (file.clean and self._formatted(view, drafts[0].path, file.source, text) != text):
             return False
         found = self._linter.remarks_of(view, drafts[0].path, file.source.encode(text))
-        # A draft that clears two long lines would hide that another one makes a line too long.
-        old, new = set(file.source.text.splitlines()), text.splitlines()
-        if any(one.rule == TOO_LONG and new[one.first - 1] not in old for one in found):
-            return False
-        return Counter(one.rule for one in found) <= file.counts - Counter(draft.rule for draft in drafts)
+        fewer = Counter(one.rule for one in found) <= file.counts - Counter(draft.rule for draft in drafts)
+        return fewer and not _lengthened(file.source.text, text, found)
 
     def _draft(self, view: View, remark: Diagnostic, file: _File) -> CodeChange | None:
         def made() -> CodeChange | None:
@@ -245,6 +242,12 @@ def _with_text(draft: CodeChange, file: _File, text: str) -> CodeChange:
     if apply(before, draft.edits) == text:
         return draft
     return CodeChange.between(draft.path, draft.rule, draft.line, draft.what, (before, text))
+
+
+def _lengthened(before: str, after: str, remarks: Iterable[Diagnostic]) -> bool:
+    """Return whether a line that is too long is new: one draft that clears two would hide it from the count."""
+    old, new = set(before.splitlines()), after.splitlines()
+    return any(one.rule == TOO_LONG and new[one.first - 1] not in old for one in remarks)
 
 
 def _in_change(source: Source, text: str, remarks: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
