@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from coderefine.config import Config
 from coderefine.core import Attempt, Event, Finding, Finished, Patch, Situation, Verdict, View
 from coderefine.lint import Diagnostic, apply
@@ -67,6 +69,24 @@ def test_384_findings_do_not_become_388_because_a_repair_of_one_finding_causes_a
     refused = "class Table:\n    kinds = [ ]  # those that are not in the second table\n"
     assert drafted(tmp_path / "refused-alone", refused, '"RUF012"')
     assert not drafted(tmp_path / "refused", refused, '"RUF012", "E501"')
+
+
+SHORTENED = "x = dict()  # this comment ends two characters after the limit\n"
+LAID_OUT = """names = [
+    'the first of the names', 'the second of them', 'a third one',
+    'the fourth of the names', 'the fifth of them', 'the sixth',
+]
+"""
+
+
+@pytest.mark.parametrize(("cleared", "rule"), [(SHORTENED, "C408"), (LAID_OUT, "E501")], ids=["shortened", "laid out"])
+def test_a_draft_that_makes_a_long_line_is_not_hidden_by_another_that_clears_one(
+    tmp_path: Path, cleared: str, rule: str
+) -> None:
+    """arrow: checked together by the numbers of findings, both were proposed, and the judge refused all of the file."""
+    lengthened = "\n\nclass Table:\n    kinds = [ ]  # those that are not in the second table\n"
+    changes = drafted(tmp_path, cleared + lengthened, '"RUF012", "E501", "C408"')
+    assert {change.rule for change in changes} == {rule}
 
 
 def test_a_line_that_a_repair_makes_too_long_is_shortened_with_it(tmp_path: Path) -> None:

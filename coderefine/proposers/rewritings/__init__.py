@@ -113,7 +113,8 @@ class LintChanges:
             return False
         found = self._linter.remarks_of(view, drafts[0].path, file.source.encode(text))
         fewer = Counter(one.rule for one in found) <= file.counts - Counter(draft.rule for draft in drafts)
-        return fewer and not _lengthened(file.source.text, text, found)
+        # A draft that clears two long lines would hide from the counts that another makes one.
+        return fewer and not any(one.rule == TOO_LONG for one in _of_new_lines(file.source.text, text, found))
 
     def _draft(self, view: View, remark: Diagnostic, file: _File) -> CodeChange | None:
         def made() -> CodeChange | None:
@@ -141,7 +142,7 @@ class LintChanges:
             after = Counter(one.rule for one in remarks)
             if not (more := after - file.counts):
                 return _with_text(draft, file, text) if after.total() < file.counts.total() else None
-            caused = list(_in_change(source, text, (one for one in remarks if one.rule in more)))
+            caused = list(_in_change(source, text, [one for one in remarks if one.rule in more]))
             text = _fixed(source, text, caused) or self._shortened(view, file, text, caused)
         return None
 
@@ -244,17 +245,22 @@ def _with_text(draft: CodeChange, file: _File, text: str) -> CodeChange:
     return CodeChange.between(draft.path, draft.rule, draft.line, draft.what, (before, text))
 
 
-def _lengthened(before: str, after: str, remarks: Iterable[Diagnostic]) -> bool:
-    """Return whether a line that is too long is new: one draft that clears two would hide it from the count."""
-    old, new = set(before.splitlines()), after.splitlines()
-    return any(one.rule == TOO_LONG and new[one.first - 1] not in old for one in remarks)
+def _in_change(source: Source, text: str, remarks: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield the `remarks` about `text` that a change of `source` can have caused.
 
-
-def _in_change(source: Source, text: str, remarks: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Yield the `remarks` about `text` that begin between the first and the last line that differ from `source`."""
+    They begin between the first and the last line that differ; a line that is too long is a new one.
+    """
     old, new = source.text.splitlines(), text.splitlines()
     head, tail = alike_lines(old, new), alike_lines(old[::-1], new[::-1])
-    yield from (remark for remark in remarks if head < remark.first <= len(new) - tail)
+    for remark in _of_new_lines(source.text, text, remarks):
+        if head < remark.first <= len(new) - tail:
+            yield remark
+
+
+def _of_new_lines(before: str, after: str, remarks: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield the `remarks` about `after` without those of long lines that `before` has, too."""
+    old, new = set(before.splitlines()), after.splitlines()
+    yield from (one for one in remarks if one.rule != TOO_LONG or new[one.first - 1] not in old)
 
 
 def _fixed(source: Source, text: str, remarks: Iterable[Diagnostic]) -> str | None:
