@@ -54,23 +54,41 @@ SIDES: dict[type[ast.cmpop], int] = {ast.GtE: 1, ast.Lt: 1, ast.Gt: -1, ast.LtE:
 
 
 def intent(repair: Repair) -> int:
-    """Compare the comparison that `repair` changes with the text of the function: 1 if they agree, -1 if not.
+    """Compare the comparison that `repair` changes with what its function says: 1 if they agree, -1 if not.
 
-    0 if the text has no such phrase or contradictory ones, or if the repair changes no comparison.
+    The messages of the branch that the comparison leads to come first, then the docstring and the comments. 0 if the
+    text has no such phrase or contradictory ones, or if the repair changes no comparison.
     """
     side = _side(repair)
-    return side * _side_in_text(repair) if side else 0
+    return side * (_side_in(_messages(repair)) or _side_in(_documentation(repair))) if side else 0
 
 
-def _side_in_text(repair: Repair) -> int:
-    """Return 1 if the text of the function has a phrase of UPPER, -1 for LOWER, 0 for none or both."""
+def _messages(repair: Repair) -> str:
+    """Return the strings in the branch of the changed condition: `raise ValueError("must be at least 3")`."""
+    match repair.proposed.scored.site.stmt:
+        case ast.If(body=body):
+            parts: Sequence[ast.AST] = body
+        case ast.Assert(msg=ast.expr() as message):
+            parts = [message]
+        case _:
+            return ""
+    constants = (node for part in parts for node in ast.walk(part) if isinstance(node, ast.Constant))
+    return "\n".join(node.value for node in constants if isinstance(node.value, str))
+
+
+def _documentation(repair: Repair) -> str:
+    """Return the docstring and the comments of the function that is changed."""
     site = repair.proposed.scored.site
     function = site.local.function
     if function is None:
-        return 0
+        return ""
     lines = site.module.text.splitlines()[function.lineno - 1 : function.end_lineno]
     comments = [line.partition("#")[2] for line in lines if "#" in line]
-    text = " ".join([ast.get_docstring(function) or "", *comments])
+    return " ".join([ast.get_docstring(function) or "", *comments])
+
+
+def _side_in(text: str) -> int:
+    """Return 1 if `text` has a phrase of UPPER, -1 for LOWER, 0 for none or both."""
     plain = NEGATED.sub(" ", text)
     upper = bool(UPPER.search(plain)) or "less than" in " ".join(_negations(text))
     lower = bool(LOWER.search(plain)) or "more than" in " ".join(_negations(text))
@@ -190,7 +208,7 @@ class Features:
     failing test that no repair makes pass runs code of the repaired tests; `stuck`: the patched statement may
     explain it. `renames`: parameters have other names or another order than before. `tokens`: number of changed
     tokens. `seen`: whether behaviour could be observed. `named`: the error message contains the missing name, which
-    the repair replaces by a similar one. `intent`: 1 if docstring or comments agree with its comparison, -1 if they
+    the repair replaces by a similar one. `intent`: 1 if messages or documentation agree with its comparison, -1 if they
     contradict it, else 0. `examples`: the same for the examples in docstrings, see `documented`. `former`: it
     restores what its lines were in an earlier commit. `fitted`: see `choice.fitted`. `worth`: the best score of the
     group; `margin`: its distance to the lowest score of a tried candidate. `tests`: number of repaired tests.
@@ -354,7 +372,7 @@ def doubts(group: Group) -> str:
         (known.fitted, "a number or text in it follows from the failing test itself"),
         (known.unmeasured, "there was no time to see whether the tests notice small wrong versions of it"),
         (known.examples < 0, "it contradicts an example in a docstring, or a return annotation"),
-        (known.intent < 0, "its comparison contradicts the docstring"),
+        (known.intent < 0, "its comparison contradicts a message, a comment or the docstring"),
         (
             group.changed is not None and group.changed[0] > 0,
             "it changes {} of {} nearby answers".format(*(group.changed or (0, 0))),

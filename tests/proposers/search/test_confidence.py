@@ -97,6 +97,30 @@ def test_a_docstring_determines_to_which_side_a_limit_belongs(doc: str, new: str
     assert limit(doc, old, new) == wanted
 
 
+@pytest.mark.parametrize(
+    ("statement", "old", "new", "wanted"),
+    [
+        ("if n > 10:\n        raise ValueError('at least ten')", ">", "<", 1),
+        ("if n < 10:\n        raise ValueError('at most ten')", "<", ">", 1),
+        ("if n <= 10:\n        raise ValueError('at most ten')", "<=", "<", -1),
+        ("if n > 10:\n        raise ValueError(f'{n} is not less than 10')", ">", ">=", 1),
+        ("if n > 10:\n        return 'at least ten'\n    else:\n        return 'at most nine'", ">", ">=", 1),
+        ("assert n < 10, 'must be at least ten'", "<", ">=", 0),
+        ("assert n > 10, 'must be at least ten'", ">", ">=", 1),
+        ("if n > 10:\n        raise ValueError('wrong')", ">", "<", -1),
+        ("return 'at least' * (n > 10)", ">", ">=", -1),
+    ],
+)
+def test_the_message_of_a_branch_determines_to_which_side_its_limit_belongs(
+    statement: str, old: str, new: str, wanted: int
+) -> None:
+    """voluptuous: `len(v) <= self.min` was written, with the message "length of value must be at least"."""
+    source = f'def f(n):\n    """More than ten."""\n    {statement}\n'.encode()
+    at = source.index(f" {old} 10".encode()) + 1
+    scored = Scored(0.0, Edit((Replacement(at, at + len(old), new),)), PLAIN, cast(Site, Place(source)))
+    assert intent(Repair(Proposed(scored, ""), frozenset("t"), whole=True, at=0.0)) == wanted
+
+
 def test_a_docstring_is_no_evidence_on_a_comparison_without_a_limit() -> None:
     assert limit("Warn above this line.", "==", ">") == 0
 
