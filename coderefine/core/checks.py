@@ -90,7 +90,7 @@ class Failure:
     """Why a test failed: its innermost frame is the last one, values are short reprs, output is shortened.
 
     `wrong`: an attribute, name, key or keyword that was not found; `nearest`: the most similar existing ones of the
-    same object or scope.
+    same object or scope. `attributes`: the names of all attributes of an object that lacks the one looked up.
     """
 
     message: str
@@ -100,6 +100,7 @@ class Failure:
     output: str = ""
     wrong: str = ""
     nearest: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:

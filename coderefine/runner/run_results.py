@@ -207,6 +207,7 @@ def parse_failure(record: Mapping[str, Any]) -> Failure:
         record["output"],
         str(record.get("wrong", "")),
         tuple(map(str, record.get("nearest", ()))),
+        tuple(map(str, record.get("attributes", ()))),
     )
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 
-from coderefine.runner.agent.failure_details import misspelt
+from coderefine.runner.agent.failure_details import attributes, misspelt
+
+Found = TypeVar("Found")
 
 
 class Basket:
@@ -81,14 +84,28 @@ def test_an_object_whose_methods_raise_gives_no_suggestions() -> None:
         return Odd().thing  # type: ignore[attr-defined]
 
     assert failing(asking) == ("", [])
+    assert raised(asking, attributes) == []
+
+
+def test_the_attributes_of_an_object_are_told_where_none_is_similar() -> None:
+    assert raised(far, attributes) == ["items", "price", "prices"]
+    assert raised(other, attributes) == []
 
 
 def failing(call: Callable[[], object]) -> tuple[str, list[str]]:
-    try:
-        call()
-    except Exception as error:
+    def suggested(error: Exception) -> tuple[str, list[str]]:
         link = error.__traceback__
         while link is not None and link.tb_next is not None:
             link = link.tb_next
         return misspelt(error, link.tb_frame if link else None)
+
+    return raised(call, suggested)
+
+
+def raised(call: Callable[[], object], then: Callable[[Exception], Found]) -> Found:
+    """Return what `then` makes of the error that `call` raises."""
+    try:
+        call()
+    except Exception as error:
+        return then(error)
     raise AssertionError

@@ -354,7 +354,6 @@ class Search(Searcher):
         likely = compared(repairs)
         comparison = self._comparison(likely, pool, failing) if likely else Comparison()
         rest = [repair for repair in repairs if repair not in likely]
-        explained = frozenset[str]().union(*(repair.fixed for repair in repairs))
         sets = rival_sets(
             likely,
             comparison,
@@ -362,7 +361,7 @@ class Search(Searcher):
             spectrum,
             together=self._together,
             aside=lambda site: self._ran(site) & self._aside,
-            explained=explained,
+            every=repairs,
         )
         sets = tuple(self._with_strength(rivals, pool, trial.clock.left) for rivals in sets)
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison)), sets=sets)

@@ -419,38 +419,35 @@ def rival_sets(
     *,
     together: Collection[frozenset[str]] = (),
     aside: Callable[[Site], frozenset[str]] = lambda _: frozenset(),
-    explained: frozenset[str] = frozenset(),
+    every: Sequence[Repair] = (),
 ) -> tuple[Rivals, ...]:
     """Group `repairs` by the tests that they repair, then by their behaviour.
 
     `frontier`, `spectrum`: see `groups`. `together`: sets of tests that fail before any repair and run one statement
-    that few others run. `aside`: failing tests that run the function of a site and are not in `spectrum`. `explained`:
-    the tests that any repair makes pass.
+    that few others run. `aside`: failing tests that run the function of a site and are not in `spectrum`. `every`: all
+    repairs that were found, also those that are not compared.
     """
     found: dict[frozenset[str], list[list[int]]] = {}
     for cluster in clusters(repairs, answers(comparison)):
         found.setdefault(repairs[cluster[0]].fixed, []).append(cluster)
-    return tuple(
-        Rivals(
-            fixed,
-            tuple(
-                groups(
-                    repairs,
-                    members,
-                    comparison,
-                    frontier,
-                    spectrum,
-                    explained=explained | fixed,
-                    unexplained=any(
-                        tests & fixed and tests - fixed - explained
-                        for tests in (*together, *_of_functions(repairs, members, spectrum, fixed, aside))
-                    ),
-                )
-            ),
-            comparison.asked,
-        )
-        for fixed, members in found.items()
-    )
+    made = []
+    for fixed, members in found.items():
+        explained = fixed | _fixed_elsewhere([repairs[place] for places in members for place in places], every)
+        related = (*together, *_of_functions(repairs, members, spectrum, fixed, aside))
+        unexplained = any(tests & fixed and tests - explained for tests in related)
+        sets = groups(repairs, members, comparison, frontier, spectrum, explained=explained, unexplained=unexplained)
+        made.append(Rivals(fixed, tuple(sets), comparison.asked))
+    return tuple(made)
+
+
+def _fixed_elsewhere(given: Iterable[Repair], every: Iterable[Repair]) -> frozenset[str]:
+    """Return the tests that pass with a repair out of `every` of a statement which no repair out of `given` changes.
+
+    If each of two repairs of one statement makes some of its tests pass, most likely neither is right.
+    """
+    own = {repair.proposed.scored.site.stmt for repair in given}
+    others = (repair for repair in every if repair.proposed.scored.site.stmt not in own)
+    return frozenset[str]().union(*(repair.fixed for repair in others))
 
 
 def _of_functions(

@@ -176,17 +176,18 @@ class Hints:
     """Log odds by operator name; 0 for others.
 
     `undefined`: names that are undefined in failing tests. `none`: a test failed because of a None. `lacking`:
-    attributes that were looked up on None. `absent`: attributes that were looked up on other objects. `slips`: names
-    that were not found, each with the most similar existing ones. `class_wanted`: `isinstance` or `issubclass` got
-    another object in place of a class. `operations`: what turns actual values into the expected ones, see
-    `differences.operations`. `literals`: texts in the failing tests. `ratios`: those of expected to actual numbers.
+    attributes that were looked up on None. `absent`: attributes that other objects did not have, each with those that
+    its object has, if they are known. `slips`: names that were not found, each with the most similar existing ones.
+    `class_wanted`: `isinstance` or `issubclass` got another object in place of a class. `operations`: what turns actual
+    values into the expected ones, see `differences.operations`. `literals`: texts in the failing tests. `ratios`: those
+    of expected to actual numbers.
     """
 
     odds: Mapping[str, float] = field(default_factory=dict)
     undefined: tuple[str, ...] = ()
     none: bool = False
     lacking: tuple[str, ...] = ()
-    absent: frozenset[str] = frozenset()
+    absent: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     slips: tuple[tuple[str, tuple[str, ...]], ...] = ()
     class_wanted: bool = False
     operations: Mapping[str, float] = field(default_factory=dict)
@@ -214,7 +215,7 @@ class Hints:
             undefined=_named(UNDEFINED, texts),
             none=none,
             lacking=_named(LACKING, texts),
-            absent=frozenset(_named(ABSENT, texts)) - {*_named(LACKING, texts)},
+            absent=_absent(failures),
             slips=tuple(slips.items()),
             class_wanted=wanted,
             operations=shapes,
@@ -233,6 +234,13 @@ def _literals(name: str, source: str) -> Iterator[str]:
     """Yield the texts in the source of a test, and the values of its parameters that its id shows."""
     yield from (one or two for one, two in LITERAL.findall(source))
     yield from name.partition("[")[2].removesuffix("]").split("-")
+
+
+def _absent(failures: Sequence[Failure]) -> dict[str, tuple[str, ...]]:
+    """Return the attributes that objects other than None did not have, each with those that its object has."""
+    lacking = _named(LACKING, [failure.words for failure in failures])
+    pairs = ((name, failure.attributes) for failure in failures for name in _named(ABSENT, [failure.words]))
+    return {name: known for name, known in pairs if name not in lacking}
 
 
 def _named(pattern: re.Pattern[str], texts: Iterable[str]) -> tuple[str, ...]:

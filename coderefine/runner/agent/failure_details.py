@@ -83,6 +83,7 @@ def failure(paths: ProjectPaths, error: BaseException, sections: List[Tuple[str,
     return {
         "wrong": wrong,
         "nearest": nearest,
+        "attributes": attributes(error),
         "message": headline(paths, error, text, frames, describe),
         "exception": type(error).__name__,
         "assertion": cut(
@@ -270,6 +271,7 @@ MOST = 3
 """Maximum number of similar names."""
 ALIKE = 0.7
 """Minimum similarity (difflib) of a similar name."""
+MOST_ATTRIBUTES = 100
 LONGEST = 60
 KEYWORD = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
@@ -288,11 +290,29 @@ def misspelt(error: BaseException, frame: Any) -> "Tuple[str, List[str]]":
     return (wrong, near) if near else ("", [])
 
 
+def attributes(error: BaseException) -> List[str]:
+    """Return the attributes of the object that lacks the one which was looked up; [] for any other failure.
+
+    At most MOST_ATTRIBUTES names. Runs no code of the project except `__dir__`, and never raises.
+    """
+    try:
+        return _attributes(error)[:MOST_ATTRIBUTES] if isinstance(error, AttributeError) else []
+    except Exception:
+        return []
+
+
+def _attributes(error: AttributeError) -> List[str]:
+    name = getattr(error, "name", None) or ""
+    if getattr(error, "obj", None) is None:
+        return []
+    return [one for one in dir(error.obj) if name.startswith("_") or not one.startswith("_")]
+
+
 def _looked_up(error: BaseException, frame: Any) -> "Tuple[str, Iterable[str]]":
     """Return the name that was looked up, and all existing names."""
     name = getattr(error, "name", None)
-    if isinstance(error, AttributeError) and name and hasattr(error, "obj"):
-        return name, [one for one in dir(error.obj) if name.startswith("_") or not one.startswith("_")]
+    if isinstance(error, AttributeError) and name:
+        return name, _attributes(error)
     if isinstance(error, ImportError):
         found = IMPORT.search(str(error))
         return (found.group(1), dir(sys.modules[found.group(2)])) if found else ("", [])

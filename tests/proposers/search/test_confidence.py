@@ -166,20 +166,24 @@ def test_a_repair_that_contradicts_an_example_in_a_docstring_is_last() -> None:
 
 
 @pytest.mark.parametrize(
-    ("together", "explained", "wanted"),
-    [({"t", "u"}, {"t"}, True), ({"t", "u"}, {"t", "u"}, False), ({"t"}, {"t"}, False)],
-    ids=["shared code", "repaired by another patch", "code of its own"],
+    ("together", "other", "wanted"),
+    [("tu", "", True), ("tu", "elsewhere", False), ("tu", "here", True), ("t", "", False)],
+    ids=["shared code", "repaired by another patch", "repaired by a patch of the same statement", "code of its own"],
 )
 def test_an_unrepaired_failing_test_is_evidence_against_a_repair_of_the_code_it_runs(
-    together: set[str], explained: set[str], wanted: bool
+    together: str, other: str, *, wanted: bool
 ) -> None:
+    """marshmallow: `field.split` for `field.startswith` was written, because another edit of it repaired the rest."""
+    first = repair(-4.0, "2")
+    others = {"elsewhere": repair(-5.0, "3"), "here": first}
+    every = [first, *(replace(others[name], fixed=frozenset("u")) for name in [other] if name)]
     (rivals,) = rival_sets(
-        [repair(-4.0, "2")],
+        [first],
         Comparison({}, ""),
         -9.0,
         Spectrum({}, {}, 2),
         together=[frozenset(together), frozenset("u")],
-        explained=frozenset(explained),
+        every=every,
     )
     assert rivals.groups[0].features.unexplained is wanted
 

@@ -372,9 +372,19 @@ def test_a_call_gets_the_argument_of_all_others_of_its_function(given: str, made
 
 def test_an_attribute_that_does_not_exist_is_replaced_first() -> None:
     text = body("return x.size + y.name").replace("y.name", "y.nome") + "\n\ndef g(y):\n    return y.name\n"
-    boosts = weighted("attribute", text, 2, hints=Hints(absent=frozenset({"nome"})), boost=True)
+    boosts = weighted("attribute", text, 2, hints=Hints(absent={"nome": ()}), boost=True)
     assert boosts[text.replace("y.nome", "y.name")] > 0
     assert all(boost == 0 for changed, boost in boosts.items() if "y.nome" in changed)
+
+
+def test_a_method_that_does_not_exist_is_replaced_by_those_of_the_very_object() -> None:
+    """marshmallow: `field.deserialize(…)` of a string was not replaced by `startswith`, which its file never calls."""
+    text = body("if x.deserialize(y):\n        return 1\n    return x.encode")
+    hints = Hints(absent={"deserialize": ("encode", "split", "startswith")})
+    found = weighted("attribute", text, 2, hints=hints)
+    for name in ("split", "startswith"):
+        assert text.replace("deserialize", name) in found
+    assert found[text.replace("deserialize", "startswith")] > found[text.replace("deserialize", "split")]
 
 
 def test_a_number_is_multiplied_as_the_result_has_to_be() -> None:

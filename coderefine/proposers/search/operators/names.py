@@ -11,7 +11,7 @@ from functools import lru_cache
 from coderefine.proposers.search.ingredients import BUILTINS, parameter_names
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function
-from coderefine.proposers.search.value_kinds import dotted, fits
+from coderefine.proposers.search.value_kinds import METHODS, dotted, fits
 from coderefine.source import Comprehension, last_name
 
 CONFUSED = (
@@ -95,6 +95,8 @@ OPPOSITE = 1.0
 """Boost of the name that means the opposite, or the same from the other side."""
 ABSENT = 2.0
 """Boost of attributes in place of one that the object does not have, as the error message says."""
+CONDITIONS = ast.If | ast.While | ast.IfExp | ast.BoolOp | ast.UnaryOp | ast.comprehension
+"""Nodes of whose parts most calls are conditions."""
 
 
 WRONG_KIND = frozenset({"TypeError", "AttributeError", "NameError", "UnboundLocalError"})
@@ -335,8 +337,17 @@ def attribute_options(site: Site, node: ast.Attribute, *, called: bool) -> dict[
             options.setdefault(name, 0.6 + likeness(node.attr, name))
     for name in _like(site, node.attr):
         options.setdefault(name, 0.5)
+    options = dict(_of_object(site, node, called=called)) | options
     options.pop(node.attr, None)
     return options
+
+
+def _of_object(site: Site, node: ast.Attribute, *, called: bool) -> Iterator[tuple[str, float]]:
+    """Yield the attributes of the object that does not have `node`; in a condition, first what may be a truth value."""
+    test = called and isinstance(site.module.parents.get(site.module.parents[node]), CONDITIONS)
+    for name in site.hints.absent.get(node.attr, ()):
+        unfit = test and METHODS.get(name, "bool") != "bool"
+        yield name, (0.7 + 1.4 * likeness(node.attr, name)) * (0.4 if unfit else 1.0)
 
 
 def _of_own_class(site: Site, node: ast.Attribute, *, called: bool) -> dict[str, float]:
