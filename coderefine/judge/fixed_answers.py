@@ -14,6 +14,7 @@ from coderefine.source import Function
 Inputs = tuple[tuple[str, Key], ...]
 """A conjunction of checks: pairs (dump of an expression, literal that it must equal)."""
 MOST = 64
+LEAVING = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,11 @@ def _block(body: list[ast.stmt], place: _Place) -> Iterator[FixedAnswer]:
         elif isinstance(node, ast.ClassDef):
             yield from _block(node.body, place.within(node.name))
         elif isinstance(node, ast.If):
+            otherwise = place.under(_ways(_negated(node.test)))
             yield from _block(node.body, place.under(_ways(node.test)))
-            yield from _block(node.orelse, place.under(_ways(_negated(node.test))))
+            yield from _block(node.orelse, otherwise)
+            if isinstance(node.body[-1], LEAVING):
+                place = otherwise  # what follows runs in place of an `else`
         elif isinstance(node, ast.Match):
             subject = ast.dump(node.subject)
             for case in node.cases:
@@ -134,6 +138,8 @@ def _patterns(pattern: ast.pattern) -> Iterator[Key]:
 def _ways(test: ast.expr) -> tuple[Inputs, ...]:
     """Return all ways to make `test` true: in each, some inputs must have certain values; () if it checks no input."""
     match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _ways(_negated(operand))
         case ast.BoolOp(op=ast.Or(), values=parts):
             return tuple(way for part in parts for way in _ways(part))
         case ast.BoolOp(values=parts):
@@ -157,12 +163,16 @@ def _all_at_once(conditions: Iterable[tuple[Inputs, ...]]) -> tuple[Inputs, ...]
 
 
 def _negated(test: ast.expr) -> ast.expr:
-    """Return the part of the condition of the `else` branch that may contain checks."""
+    """Return the condition of the `else` branch of `test`, with True for all that checks no input."""
     match test:
         case ast.Compare(left=left, ops=[ast.NotEq() | ast.IsNot()], comparators=comparators):
             return ast.Compare(left, [ast.Eq()], comparators)
+        case ast.Compare(left=left, ops=[ast.NotIn()], comparators=comparators):
+            return ast.Compare(left, [ast.In()], comparators)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return operand
+        case ast.BoolOp(op=operator, values=parts):
+            return ast.BoolOp(ast.And() if isinstance(operator, ast.Or) else ast.Or(), list(map(_negated, parts)))
     return ast.Constant(value=True)
 
 
