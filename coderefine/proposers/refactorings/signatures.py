@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
@@ -57,10 +57,16 @@ def _is_guarded(block: StatementBlock, name: str) -> bool:
 
 def _guards(block: StatementBlock) -> Iterator[ast.If]:
     """Yield the `if` statements beside the block, or beside a statement around it, that leave the function or loop."""
-    for owner in block.suite.parents:
-        for node in getattr(owner, "body", []):
+    for owner, inner in pairwise([*block.suite.parents, block.body[0]]):
+        for node in _beside(owner, inner):
             if isinstance(node, ast.If) and isinstance(node.body[-1], LEAVING):
                 yield node
+
+
+def _beside(owner: ast.AST, inner: ast.AST) -> Sequence[ast.stmt]:
+    """Return the statements of the branch of `owner` that contains `inner`."""
+    branches: Iterator[list[ast.stmt]] = (getattr(owner, name, []) for name in ("body", "orelse", "finalbody"))
+    return next((one for one in branches if any(inner in ast.walk(statement) for statement in one)), ())
 
 
 def _place(node: ast.stmt) -> Place:
