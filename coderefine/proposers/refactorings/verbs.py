@@ -33,7 +33,8 @@ def making(found: Extraction, own: Sequence[str]) -> str:
 
 def _changing(block: StatementBlock, names: Collection[str], made: Sequence[ast.expr]) -> str:
     """Return the verb for results that are parameters, too. `made`: the values assigned to `names`."""
-    return "extend" if not made and all(added_to(node) in names for node in _changes(block, names)) else "adjust"
+    adding = all(isinstance(node.op, ast.Add) and added_to(node) for node in _changes(block, names))
+    return "extend" if adding and not made else "adjust"
 
 
 def _changes(block: StatementBlock, names: Collection[str]) -> Iterator[ast.AugAssign]:

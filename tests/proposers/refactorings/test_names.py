@@ -15,6 +15,26 @@ from coderefine.proposers.refactorings.sequence import shortened
 from coderefine.proposers.refactorings.trees import Unit
 
 NAMED = {
+    "what is taken away from a number does not extend it": (
+        """
+        def price(total, items, member, coupon):
+            if items is None or not items and coupon:
+                return None
+
+            if member:
+                total -= member.bonus
+                if coupon and coupon.valid:
+                    total -= coupon.value
+                elif items[0].cheap or items[0].old:
+                    total -= items[0].rebate
+
+            for item in items:
+                if item.odd:
+                    coupon.log(item)
+            return total
+        """,
+        "_adjust_total(total, items, member, coupon):",
+    ),
     "what yields is an iterator, whatever else it does": (
         """
         def rows(self, table, most):
