@@ -116,8 +116,9 @@ def _settings(place: Place) -> tuple[dict[str, object], frozenset[str]]:
     tables: dict[str, object] = {}
     for name in ("mypy.ini", ".mypy.ini", "setup.cfg"):
         tables |= _ini(place.root / name)
-    tools = toml(place.root / "pyproject.toml").get("tool", {})
-    tables |= tools.get("mypy", {})
+    tools = toml(place.root / "pyproject.toml").get("tool")
+    tools = tools if isinstance(tools, dict) else {}
+    tables |= mypy if isinstance(mypy := tools.get("mypy"), dict) else {}
     named |= {name for name in ("mypy", *PYRIGHTS) if name in tools}
     return tables, frozenset({*named, "mypy"} if tables else named)
 

@@ -73,6 +73,8 @@ def test_types_with_a_real_pyright(tmp_path: Path, checker: str) -> None:
         ({"mypy.ini": "[mypy]\npackages = shop\n"}, ("mypy",)),
         ({"setup.cfg": "[mypy]\nstrict = true\n"}, ("mypy", ".")),
         ({"pyrightconfig.json": "{}"}, ("pyright", "--outputjson")),
+        ({"pyproject.toml": "[tool]\nmypy = true\n"}, ("mypy", ".")),
+        ({"pyproject.toml": "tool = 1\n"}, ("mypy", ".")),
         ({"pyproject.toml": "[tool.pyright]\n"}, ("pyright", "--outputjson")),
         ({"pyproject.toml": "[tool.basedpyright]\n"}, ("basedpyright", "--outputjson")),
         ({"pyproject.toml": "[tool.pyright]\n\n[tool.mypy]\nstrict = true\n"}, ("mypy", ".")),
