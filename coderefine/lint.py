@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from coderefine.config import toml
 from coderefine.core import Finished, View
+from coderefine.core.views import relative_to_top
 from coderefine.errors import ConfigError, CriticError
 
 if TYPE_CHECKING:
@@ -254,9 +255,9 @@ def _remark(entry: dict[str, Any], view: View) -> Diagnostic:
         # An end in column 1 is the line break of the row before.
         last = max(first, end - 1 if end_column == 1 else end)
         rule = SYNTAX if entry["code"] in _OLD_SYNTAX else entry["code"]
-        return Diagnostic(
-            _relative(entry["filename"], view), rule, entry["message"], first, last, column, _fix(entry["fix"])
-        )
+        file = Path(entry["filename"])
+        path = relative_to_top(view, file) or file.as_posix()
+        return Diagnostic(path, rule, entry["message"], first, last, column, _fix(entry["fix"]))
     except (KeyError, TypeError, ValueError) as error:
         raise CriticError(f"ruff's report has an unknown structure ({error!r}): update ruff or coderefine") from error
 
@@ -273,11 +274,3 @@ def _fix(entry: dict[str, Any] | None) -> Fix | None:
 
 def _position(entry: dict[str, int]) -> tuple[int, int]:
     return entry["row"], entry["column"]
-
-
-def _relative(filename: str, view: View) -> str:
-    """Return `filename` relative to the repository's top; ruff may have resolved a symbolic link in it."""
-    for top in (view.top, view.top.resolve()):
-        if filename.startswith(f"{top}{os.sep}"):
-            return Path(filename).relative_to(top).as_posix()
-    return Path(filename).as_posix()

@@ -66,8 +66,16 @@ def nameable(part: str) -> bool:
         return False
 
 
-def decode(data: bytes) -> Source | None:
-    """Return `data` as Source; None if it is not text (NUL bytes, undecodable, unknown coding cookie)."""
+def text_of(data: bytes | None) -> str | None:
+    """Decode `data` to text with LF line ends; None if it is not text."""
+    source = decode(data)
+    return source.text if source else None
+
+
+def decode(data: bytes | None) -> Source | None:
+    """Return `data` as Source; None if it is not text (no file, NUL bytes, undecodable, unknown coding cookie)."""
+    if data is None:
+        return None
     bom = data.startswith(BOM)
     body = data[len(BOM) :] if bom else data
     if b"\0" in body:

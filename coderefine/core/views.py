@@ -92,6 +92,14 @@ class View(Protocol):
         ...
 
 
+def relative_to_top(view: View, file: Path) -> str | None:
+    """Return `file` relative to the top of `view`, whose symbolic links may be resolved in it; None if outside."""
+    for top in (view.top, view.top.resolve()):
+        if top in file.parents:
+            return file.relative_to(top).as_posix()
+    return None
+
+
 class Views(Protocol):
     """A factory of views. Each is new: baseline files restored, patch applied, no traces of earlier views."""
 

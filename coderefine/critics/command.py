@@ -32,7 +32,6 @@ import json
 import os
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from coderefine.core import Ask, Check, Event, Finding, Finished, Listen, Severity, Span, View
+from coderefine.core.views import relative_to_top
 from coderefine.critics.sandboxed import Run, Sandboxed, last_line_of
 from coderefine.critics.source_files import weighed
 from coderefine.critics.symbols import Texts
@@ -89,7 +89,6 @@ class CommandGate:
         Raises CriticError if the program cannot start, times out, ends with an exit code other than 0 and those of
         `findings-exit`, or prints findings that cannot be parsed.
         """
-        began = time.monotonic()
         self._listen(Event("critic", self.name))
         timeout = min(ask.timeout, self._command.timeout)
         found = self._box.fitting(
@@ -97,9 +96,8 @@ class CommandGate:
         )
         texts = Texts(view)
         findings = weighed((self._finding(one, texts) for one in found), ask.scope)
-        seconds = time.monotonic() - began
         tool = Path(self._command.run[0]).name
-        return Check(self.name, findings, seconds=seconds, tool=tool, confined=self._box.words)
+        return Check(self.name, findings, tool=tool, confined=self._box.words)
 
     def _run(self, run: Run, view: View, timeout: float) -> Finished:
         argv = (self._program(), *self._command.run[1:])
@@ -150,11 +148,8 @@ class CommandGate:
 
     def _relative(self, view: View, path: str) -> str | None:
         """Return `path` (absolute, or relative to the project's root) relative to the repository; None if outside."""
-        for top in (view.top, view.top.resolve()):
-            full = os.path.normpath(top / self._place.prefix / path.removeprefix("file://"))
-            if full.startswith(f"{top}{os.sep}"):
-                return Path(full).relative_to(top).as_posix()
-        return None
+        full = os.path.normpath(view.top / self._place.prefix / path.removeprefix("file://"))
+        return relative_to_top(view, Path(full))
 
     def _finding(self, found: CommandDiagnostic, texts: Texts) -> Finding:
         return Finding(

@@ -37,7 +37,7 @@ from coderefine.critics.pytest import evidence
 from coderefine.critics.symbols import Texts
 from coderefine.errors import CriticError, RunnerError
 from coderefine.llm.client import Client
-from coderefine.llm.context import given_files, text_of
+from coderefine.llm.context import given_files
 from coderefine.llm.failing_tests import excerpt
 from coderefine.llm.model_request import Message, ModelRequest
 from coderefine.llm.normalize import fenced, mark
@@ -46,7 +46,7 @@ from coderefine.llm.reply import THOUGHT
 from coderefine.project import Interpreter, Place
 from coderefine.runner.cold import run_tests
 from coderefine.sandbox.permissions import TIGHT
-from coderefine.source import syntax
+from coderefine.source import syntax, text_of
 
 WRITE = (
     "import os, sys; os.makedirs(os.path.dirname(sys.argv[1]) or '.', exist_ok=True); "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING
 from coderefine.core import Ask, Check, Event, Finding, Listen, Severity, Span, View
 from coderefine.critics.complexity import FileComplexity, measure
 from coderefine.critics.source_files import is_excluded, python_files, weighed
-from coderefine.source import decode
+from coderefine.source import text_of
 
 if TYPE_CHECKING:
     from coderefine.config import Config
@@ -44,26 +42,23 @@ class Radon:
         """
         from radon import __version__
 
-        began = time.monotonic()
         self._listen(Event("critic", self.name))
         if ask.changed is None:
             paths = python_files(view, self._place)
         else:
             paths = sorted(path for path in ask.changed if path.endswith(".py") and not is_excluded(path))
         findings = weighed((finding for path in paths for finding in self._findings(view, path)), ask.scope)
-        seconds, tool = time.monotonic() - began, f"radon {__version__}"
-        return Check(self.name, findings, seconds=seconds, complete=ask.changed is None, tool=tool)
+        return Check(self.name, findings, complete=ask.changed is None, tool=f"radon {__version__}")
 
     def _findings(self, view: View, path: str) -> Iterator[Finding]:
         data = view.read(path)
         if data is None:
             return
         severity = Severity.SOFT if self._protection.is_test(path) else Severity.HARD
-        key = hashlib.blake2b(data, digest_size=16).digest()
-        if key not in self._known:
-            source = decode(data)
-            self._known[key] = measure(source.text, self._limit, self._floor) if source else FileComplexity()
-        measured = self._known[key]
+        if data not in self._known:
+            text = text_of(data)
+            self._known[data] = FileComplexity() if text is None else measure(text, self._limit, self._floor)
+        measured = self._known[data]
         for one in measured.functions:
             message = f"{one.symbol} has complexity {one.value} (limit {self._limit})"
             found = Finding(self.name, "CC", path, message, Span(one.first, one.last), one.symbol, instruction=SPLIT)

@@ -15,7 +15,7 @@ from coderefine.core.plurals import counted
 from coderefine.critics.source_files import inside, python_files
 from coderefine.errors import CriticError, ReplyError, TooLongError
 from coderefine.llm.client import Client
-from coderefine.llm.context import given_files, text_of
+from coderefine.llm.context import given_files
 from coderefine.llm.criteria import expanded
 from coderefine.llm.model_request import Message, ModelRequest, Schema
 from coderefine.llm.modules import ProjectModule
@@ -23,7 +23,7 @@ from coderefine.llm.normalize import fenced, mark
 from coderefine.llm.prompts import render, task_text
 from coderefine.llm.structured import ask_json, record
 from coderefine.project import Place, Protection
-from coderefine.source import owners, syntax
+from coderefine.source import owners, syntax, text_of
 
 MOST, LEAST = 30_000, 3_000
 """Characters of code that one review reads; further files are left out, with a note. Fewer if the model cannot read so
@@ -114,7 +114,10 @@ class Review:
     def _request(self, criteria: Sequence[Criterion], texts: Mapping[str, str], read: Read) -> ModelRequest:
         sign = mark(texts.values())
         code = "\n".join(fenced("file", path, text, sign) for path, text in texts.items())
-        asked = "\n".join(_described(criterion) for criterion in criteria)
+        asked = "\n".join(
+            f"- {one.name}: {one.text}" + (f" (only in {', '.join(one.paths)})" if one.paths else "")
+            for one in criteria
+        )
         shown = "\n".join(part for part in (given_files(self._task, read), code) if part)
         subject = "text" if self._task.files else "Python code"
         system = render("reviewer", subject=subject, task=task_text(self._task))
@@ -141,11 +144,6 @@ def _artefacts(view: View, task: Task) -> list[str]:
     """Return the files that the task is about and that are not Python."""
     found = (path for pattern in task.files for path in view.host_path.glob(pattern) if path.is_file())
     return sorted(path.relative_to(view.host_path).as_posix() for path in found)
-
-
-def _described(criterion: Criterion) -> str:
-    only = f" (only in {', '.join(criterion.paths)})" if criterion.paths else ""
-    return f"- {criterion.name}: {criterion.text}{only}"
 
 
 def _findings(found: Opinion, texts: Mapping[str, str]) -> Iterator[Finding]:
@@ -252,17 +250,12 @@ def _name(written: str, known: Mapping[str, Criterion]) -> str | None:
 
 def _line(text: str, quote: str, symbol: str) -> int | None:
     """Return the quoted line, preferably inside `symbol`; None if there is none."""
-    spans, wanted = _spans(text, symbol), _first(quote)
+    spans, wanted = _spans(text, symbol), quote.strip().split("\n")[0].strip()
     if not wanted:
         return spans[0][0] if spans else None
     hits = [number for number, line in enumerate(text.split("\n"), 1) if line.strip() == wanted]
     inside = (hit for hit in hits if any(first <= hit <= last for first, last in spans))
     return next(inside, hits[0]) if hits else None
-
-
-def _first(quote: str) -> str:
-    """Return the first line of `quote` that is not blank."""
-    return next((line.strip() for line in quote.split("\n") if line.strip()), "")
 
 
 def _spans(text: str, symbol: str) -> list[tuple[int, int]]:

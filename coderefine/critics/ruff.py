@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from coderefine.core import Ask, Check, Event, Finding, Listen, Span, View
@@ -29,7 +28,6 @@ class Ruff:
 
     def check(self, view: View, ask: Ask) -> Check:
         """Run ruff. Raises CriticError if it fails: broken configuration, unknown rule, crash, timeout."""
-        began = time.monotonic()
         self._listen(Event("critic", self.name))
         paths = None if ask.changed is None else [path for path in ask.changed if _lintable(view, path)]
         texts = Texts(view)
@@ -39,7 +37,6 @@ class Ruff:
         return Check(
             self.name,
             findings,
-            seconds=time.monotonic() - began,
             complete=ask.changed is None,
             tool=f"ruff {self._linter.version}".strip(),
             notes=(f"notebooks are not judged: {', '.join(skipped[:3])}",) if skipped else (),

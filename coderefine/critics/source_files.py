@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from coderefine.core import Finding, Severity, View
-from coderefine.source import decode
+from coderefine.source import text_of
 
 if TYPE_CHECKING:
     from coderefine.project import Place
@@ -38,9 +38,7 @@ def sources(view: View, place: Place, scope: tuple[str, ...], skip: Callable[[st
     """Yield path and text of each Python file in `scope` for which `skip` is false; "" if it cannot be decoded."""
     for path in python_files(view, place):
         if inside(path, scope) and not skip(path):
-            data = view.read(path)
-            source = decode(data) if data is not None else None
-            yield path, source.text if source else ""
+            yield path, text_of(view.read(path)) or ""
 
 
 def python_files(view: View, place: Place) -> list[str]:

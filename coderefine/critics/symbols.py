@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from coderefine.source import Definition, decode, owners, syntax
+from coderefine.source import Definition, owners, syntax, text_of
 
 if TYPE_CHECKING:
     from coderefine.core import View
@@ -40,9 +40,8 @@ class Texts:
 
     def _of(self, path: str) -> tuple[str, ...]:
         if path not in self._lines:
-            data = self.view.read(path)
-            source = decode(data) if data is not None else None
-            self._lines[path] = tuple(rows(source.text)) if source else ()
+            text = text_of(self.view.read(path))
+            self._lines[path] = () if text is None else tuple(rows(text))
         return self._lines[path]
 
 

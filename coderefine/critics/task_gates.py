@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -14,8 +13,7 @@ from coderefine.core import Ask, Check, Finding, Look, Read, Severity, Span, Tas
 from coderefine.critics.source_files import inside, weighed
 from coderefine.critics.symbols import without_docstrings
 from coderefine.errors import CriticError
-from coderefine.llm.context import text_of
-from coderefine.source import Definition, definitions, last_line, syntax
+from coderefine.source import Definition, definitions, last_line, syntax, text_of
 
 STUB = "write this function: it is only a stub"
 NO_PROOF = "none of your tests checks the new code: it is only proved that the gates pass"
@@ -38,13 +36,12 @@ class RequestedCode:
     def check(self, view: View, ask: Ask) -> Check:
         """Return findings in all wanted files, regardless of the scope, because these were requested."""
         del ask
-        began = time.monotonic()
         texts = {path: text_of(view.read(path)) for path in self._task.wanted}
         self._start = self._start or texts
         findings = tuple(one for path, text in texts.items() for one in self._missing(path, text))
         code = any(path.endswith(".py") for path in texts)
         notes = (NO_PROOF,) if code and not self._task.judged else ()
-        return Check(self.name, findings, seconds=time.monotonic() - began, notes=notes)
+        return Check(self.name, findings, notes=notes)
 
     def _missing(self, path: str, text: str | None) -> Iterator[Finding]:
         """Yield a finding for each stub that is still to be written.
@@ -121,10 +118,9 @@ class FunctionGate:
 
     def check(self, view: View, ask: Ask) -> Check:
         """Call the function. Raises CriticError if it raises, or returns anything but findings in the tree."""
-        began = time.monotonic()
         found = _findings(self.name, _called(self.name, lambda: _all_of(self._look(reader(view)))))
         findings = weighed((replace(one, critic=self.name) for one in found), ask.scope)
-        return Check(self.name, findings, seconds=time.monotonic() - began)
+        return Check(self.name, findings)
 
 
 class Rewarded:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from coderefine.core import Patch
-from coderefine.source import Function, decode, definitions, owners, syntax
+from coderefine.source import Function, definitions, owners, syntax, text_of
 
 PYTHON = (".py", ".pyi")
 TREES = 256
@@ -58,9 +58,7 @@ def changes(patch: Patch, originals: Mapping[str, bytes | None]) -> tuple[Change
         before = originals.get(path)
         if before != after:
             old, new = (parse(data) if path.endswith(PYTHON) else None for data in (before, after))
-            sources = [decode(data) if data is not None else None for data in (before, after)]
-            old_text, new_text = (source.text if source else None for source in sources)
-            found.append(Change(path, before, after, old_text, new_text, old, new))
+            found.append(Change(path, before, after, text_of(before), text_of(after), old, new))
     return tuple(found)
 
 

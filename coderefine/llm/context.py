@@ -16,7 +16,7 @@ from coderefine.llm.missing_symbols import Failed, MissingSymbol, find_missing, 
 from coderefine.llm.modules import Definition, ModuleIndex, Read, dotted_names
 from coderefine.llm.normalize import cut, fenced, fenced_files, mark
 from coderefine.llm.selection import Selection, Trace
-from coderefine.source import decode, syntax
+from coderefine.source import syntax
 
 TESTS = 700
 """Maximum number of characters of failing tests."""
@@ -134,12 +134,6 @@ def given_files(task: Task, read: Read) -> str:
     """Return the read-only files of the task, fenced."""
     texts = {path: text for path in task.given if (text := read(path))}
     return fenced_files("given", {path: cut(text, GIVEN) for path, text in texts.items()}, mark(texts.values()))
-
-
-def text_of(data: bytes | None) -> str | None:
-    """Decode `data` to text with LF line ends; None if it is not text."""
-    source = decode(data) if data is not None else None
-    return source.text if source else None
 
 
 def _notes(symbols: Sequence[MissingSymbol], repository: SourceTree) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
@@ -67,9 +68,16 @@ def _group(views: Views, group: Sequence[Critic], patch: Patch, ask: Ask, look: 
 
 def _in_view(views: Views, group: Sequence[Critic], patch: Patch, ask: Ask, look: Look) -> list[Check]:
     with views.open(patch) as view:
-        checks = [critic.check(view, ask) for critic in group]
+        checks = [_timed(critic, view, ask) for critic in group]
         look(view, checks)
     return checks
+
+
+def _timed(critic: Critic, view: View, ask: Ask) -> Check:
+    """Return the critic's check; measure how long it took, unless the critic does that."""
+    began = time.monotonic()
+    check = critic.check(view, ask)
+    return check if check.seconds else replace(check, seconds=time.monotonic() - began)
 
 
 def _whole(check: Check, before: Check | None, ask: Ask) -> Check:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from coderefine.core import Finished, View
+from coderefine.core.views import relative_to_top
 from coderefine.critics.sandboxed import Sandboxed, last_line_of
 from coderefine.critics.speed.speedup import Reading
 from coderefine.errors import CriticError, ProcessError
@@ -104,7 +105,7 @@ class CommandBenchmark:
         report.unlink(missing_ok=True)
         script = (str(PROGRAM), "profile", str(view.top), str(report), *self._command[1:])
         self._context.run(view, (str(self._context.python), *script), timeout)
-        found = ((_relative(row["file"], view), row) for row in _read(report))
+        found = ((relative_to_top(view, Path(row["file"])), row) for row in _read(report))
         return tuple(Hotspot(path, row["line"], row["share"], row["calls"]) for path, row in found if path)
 
 
@@ -176,13 +177,6 @@ def _object(data: bytes) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _relative(file: str, view: View) -> str | None:
-    for top in (view.top, view.top.resolve()):
-        if Path(file).is_relative_to(top):
-            return Path(file).relative_to(top).as_posix()
-    return None
 
 
 def profiled(rows: Sequence[dict[str, Any]], view: View) -> tuple[Hotspot, ...]:

@@ -13,9 +13,8 @@ from coderefine.critics.source_files import inside
 from coderefine.critics.speed.benchmarks import CommandBenchmark, Hotspot, PytestBenchmarks
 from coderefine.critics.speed.speedup import LOOKS, MeasureOptions, SpeedComparison, caches, measure
 from coderefine.errors import CriticError, SurroundingsError
-from coderefine.llm.context import text_of
 from coderefine.project import Interpreter, Place, Protection
-from coderefine.source import definitions, first_line, last_line, syntax
+from coderefine.source import definitions, first_line, last_line, syntax, text_of
 
 SPOTS, SHARE = 3, 0.05
 """Maximum number of functions that are named, and minimum share of the time of a named function."""

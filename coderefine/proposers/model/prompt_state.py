@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from coderefine.core import Attempt, Case, Finding, Patch, Severity, Situation, Status, Task
-from coderefine.llm.context import text_of
 from coderefine.llm.normalize import cut, normalize_output
 from coderefine.llm.prompts import render
 from coderefine.proposers.model.policies import Base, Move
+from coderefine.source import text_of
 
 ORIGIN = "model"
 """`Patch.origin` of a model's patches."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from coderefine.config import Config
 from coderefine.core import EMPTY, FIX, Attempt, Offer, Patch, Situation, Task
 from coderefine.lint import settings as lint_settings
-from coderefine.llm.context import Context, SourceTree, gather, given_files, text_of
+from coderefine.llm.context import Context, SourceTree, gather, given_files
 from coderefine.llm.model_request import Message, ModelRequest
 from coderefine.llm.normalize import cut
 from coderefine.llm.prompts import render, system_message
@@ -19,6 +19,7 @@ from coderefine.llm.selection import Trace
 from coderefine.project import Place, Protection
 from coderefine.proposers.model.policies import History, Move
 from coderefine.proposers.model.prompt_state import Overlay, PromptState, failed, initial_state, outcome
+from coderefine.source import text_of
 
 HOTTEST = 1.2
 """Maximum temperature; above it answers become incoherent."""

@@ -81,8 +81,7 @@ class ComplexityChanges:
         """Return the change of one function, if there is one. `made`: edits so far of other functions in its file."""
         from coderefine.proposers.refactoring import CodeChange
 
-        data = view.read(path)
-        source = decode(data) if data is not None else None
+        source = decode(view.read(path))
         if source is None or not source.newline:
             return None
         key = source.text, symbol, line

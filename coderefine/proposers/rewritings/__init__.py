@@ -167,7 +167,7 @@ class LintChanges:
         from coderefine.proposers.rewritings.code import Code
 
         data = view.read(path)
-        source = decode(data) if data is not None else None
+        source = decode(data)
         width = settings(view.host_path / self._linter.root).get("line-length", 0)
         code = Code.of(source.text, width if isinstance(width, int) else 0) if source else None
         if data is None or source is None or code is None or GENERATED.search(source.text[:HEAD]):
