@@ -54,6 +54,10 @@ class Ending:
     proof: Proof | None = None
 
 
+SHARED = tuple(item.name for item in fields(Ending) if item.name not in {"best", "baseline"})
+"""Fields of an Ending that an Outcome has, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileChange:
     """A change of one file of the working tree; None: no file. `mode`: of a new file."""

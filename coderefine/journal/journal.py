@@ -17,7 +17,7 @@ from coderefine.core import EMPTY, Attempt, Outcome, Patch
 from coderefine.errors import JournalError
 from coderefine.git import EXECUTABLE, Repository, copy_index, read_files, scratch, snapshot, untracked_files
 from coderefine.journal import storage
-from coderefine.journal.entries import Ending, Json, Meta, Publication, decode, encode
+from coderefine.journal.entries import SHARED, Ending, Json, Meta, Publication, decode, encode
 from coderefine.journal.storage import Blobs
 from coderefine.source import nameable
 
@@ -151,17 +151,8 @@ class Journal:
             if attempt.number not in known:
                 self.attempt(attempt)
                 known.add(attempt.number)
-        ending = Ending(
-            outcome.best.number,
-            outcome.baseline.number,
-            outcome.stop,
-            outcome.why,
-            outcome.evidence,
-            outcome.remaining,
-            outcome.cost,
-            outcome.offers,
-            outcome.proof,
-        )
+        shared = {name: getattr(outcome, name) for name in SHARED}
+        ending = Ending(outcome.best.number, outcome.baseline.number, **shared)
         self._add("outcome", encode(ending, self._blobs.keep))
 
     def ending(self) -> Ending | None:
@@ -185,18 +176,8 @@ class Journal:
             return None
         attempts = self.attempts()
         by_number = {attempt.number: attempt for attempt in attempts}
-        return Outcome(
-            by_number[ending.best],
-            by_number[ending.baseline],
-            ending.stop,
-            ending.why,
-            ending.evidence,
-            ending.remaining,
-            attempts,
-            ending.cost,
-            offers=ending.offers,
-            proof=ending.proof,
-        )
+        shared = {name: getattr(ending, name) for name in SHARED}
+        return Outcome(by_number[ending.best], by_number[ending.baseline], attempts=attempts, **shared)
 
     def publishing(self, publication: Publication) -> None:
         """Announce a publication, with the contents before and after."""
