@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-
 from coderefine.config import masked
 from coderefine.core.plurals import counted
-from coderefine.reports.html import FOLDER
+from coderefine.reports.html import page_environment
 
 FAILED, INTERRUPTED = "failed", "interrupted"
 
@@ -63,14 +59,7 @@ def totals(counts: Counter[str]) -> str:
 
 def page(results: Sequence[FleetResult], linked: Collection[str]) -> str:
     """Return the page about a fleet. `linked`: names of results whose runs have a page in the folder `pages`."""
-    css = (FOLDER / "page.css").read_text("utf-8")
-    loader = FileSystemLoader(FOLDER)
-    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, undefined=StrictUndefined)
+    environment = page_environment()
     environment.filters |= {"masked": masked}
-    return environment.get_template("fleet.html").render(
-        css=Markup(css),
-        digest=base64.b64encode(hashlib.sha256(css.encode()).digest()).decode(),
-        results=results,
-        linked=linked,
-        totals=totals(Counter(one.status for one in results)),
-    )
+    template = environment.get_template("fleet.html")
+    return template.render(results=results, linked=linked, totals=totals(Counter(one.status for one in results)))

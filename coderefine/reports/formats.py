@@ -14,17 +14,7 @@ from typing import Protocol, cast
 
 from coderefine.core import PROVE, Attempt, Check, Finding, Outcome, Severity, unmatched
 
-MODULES = {
-    "json": "coderefine.reports.json",
-    "sarif": "coderefine.reports.sarif",
-    "rdjson": "coderefine.reports.rdjson",
-    "gitlab": "coderefine.reports.gitlab",
-    "junit": "coderefine.reports.junit",
-    "github": "coderefine.reports.github",
-    "patch": "coderefine.reports.patch",
-    "html": "coderefine.reports.html",
-    "markdown": "coderefine.reports.markdown",
-}
+MODULES = ("json", "sarif", "rdjson", "gitlab", "junit", "github", "patch", "html", "markdown")
 NAMES = ("text", *MODULES)
 
 
@@ -38,7 +28,7 @@ class Format(Protocol):
 
 def named(name: str) -> Format:
     """Return the format `name`, one of MODULES."""
-    return cast(Format, importlib.import_module(MODULES[name]))
+    return cast(Format, importlib.import_module(f"coderefine.reports.{name}"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -49,15 +49,25 @@ def outcome(report: RunReport) -> str:
     return _rendered(verdict(report.end), report)
 
 
-def _rendered(sentence: str, report: RunReport) -> str:
-    css = (FOLDER / "page.css").read_text("utf-8")
+def page_environment(*, lstrip_blocks: bool = False, finalize: Callable[[object], object] | None = None) -> Environment:
+    """Return the environment of the templates, with the style sheet and its digest."""
     environment = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,
         trim_blocks=True,
-        lstrip_blocks=True,
+        lstrip_blocks=lstrip_blocks,
         undefined=StrictUndefined,
-        finalize=lambda value: visible(value) if type(value) is str else value,
+        finalize=finalize,
+    )
+    css = (FOLDER / "page.css").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
+    environment.globals |= {"css": Markup(css), "digest": digest}
+    return environment
+
+
+def _rendered(sentence: str, report: RunReport) -> str:
+    environment = page_environment(
+        lstrip_blocks=True, finalize=lambda value: visible(value) if type(value) is str else value
     )
     environment.filters |= {"counted": counted, "changed_answers": changed_answers, "rule": rule}
     end = report.end
@@ -65,8 +75,6 @@ def _rendered(sentence: str, report: RunReport) -> str:
     proved = bool(end.proof.verdict if end.proof else end.best.number)
     return environment.get_template("page.html").render(
         version=__version__,
-        css=Markup(css),
-        digest=base64.b64encode(hashlib.sha256(css.encode()).digest()).decode(),
         sentence=sentence,
         run=visible(report.run),
         wrote=report.wrote,

@@ -47,14 +47,12 @@ class ProgressState:
             return replace(now, stage=event.text, unit="", done=0, total=None, request="")
         if event.kind == "tests":
             return replace(now, unit="tests", done=event.done, total=event.total, request="")
-        if event.kind == "search":
+        if event.kind in ("search", "critic"):
             return replace(now, unit=event.text, done=0, total=None, request="")
         if event.kind == "attempt":
             return replace(_idle(now), attempt=event.text, number=event.done)
         if event.kind == "verdict":
             return replace(_idle(now), stage=CHOOSING)
-        if event.kind == "critic":
-            return replace(now, unit=event.text, done=0, total=None, request="")
         if event.kind == "request":
             return replace(now, request=event.text)
         return now
@@ -95,8 +93,11 @@ def choose(stream: TextIO, environ: Mapping[str, str], *, quiet: bool) -> Iterat
     if quiet:
         yield lambda _event: None
     elif colour(stream, environ):
-        with _live(stream) as listen:
-            yield listen
+        from rich.console import Console
+
+        console = Console(file=stream, highlight=False, markup=False, emoji=False)
+        with console.status("starting") as status:
+            yield Live(console, status).listen
     else:
         plain = Plain(stream)
         with plain.beating():
@@ -171,15 +172,6 @@ def _line(event: Event) -> str:
     if event.kind in ("request", "note"):
         return f"{event.kind}: {event.text}" if event.text else ""
     return ""
-
-
-@contextlib.contextmanager
-def _live(stream: TextIO) -> Iterator[Listen]:
-    from rich.console import Console
-
-    console = Console(file=stream, highlight=False, markup=False, emoji=False)
-    with console.status("starting") as status:
-        yield Live(console, status).listen
 
 
 class Live:

@@ -58,8 +58,11 @@ def outcome(
     content of the patched files at the start.
     """
     rows = proof_rows(end, end.proof, wrote) if end.proof else outcome_rows(end, wrote, decided, before)
-    report = _drawn(list(rows), coloured=coloured, width=width)
-    return _diff(diff, coloured=coloured, width=width) + report
+    if diff and coloured:
+        from coderefine.reports.paint import paint_diff
+
+        diff = paint_diff(diff, width)
+    return diff + _drawn(list(rows), coloured=coloured, width=width)
 
 
 def _findings(gates: Sequence[Check]) -> Iterator[str | Row]:
@@ -90,14 +93,6 @@ def _drawn(lines: Sequence[str | Row], *, coloured: bool, width: int) -> str:
     return "".join(f"{plain(line, width)}\n" for line in lines)
 
 
-def _diff(diff: str, *, coloured: bool, width: int) -> str:
-    if not diff or not coloured:
-        return diff
-    from coderefine.reports.paint import paint_diff
-
-    return paint_diff(diff, width)
-
-
 def columns(environ: Mapping[str, str]) -> int:
     """Return the width of the text: COLUMNS, else that of the terminal, at most 120."""
     given = environ.get("COLUMNS", "")
@@ -117,15 +112,12 @@ def plain(line: str | Row, width: int, *, cut: bool = False) -> str:
     if isinstance(line, str):
         return line.rstrip()
     start = f"{line.label:<10}{line.text}" if line.label else line.text
-    end = " ".join(part for part in (line.verdict, seconds(line)) if part)
+    seconds = "" if line.seconds is None else f"{line.seconds:5.1f} s"
+    end = " ".join(part for part in (line.verdict, seconds) if part)
     if cut and end and len(start) + 1 + len(end) > width > 40:
         start = start[: width - len(end) - 2] + "…"
     room = max(1, width - len(start) - len(end)) if end else 0
     return f"{start}{' ' * room}{end}".rstrip()
-
-
-def seconds(row: Row) -> str:
-    return "" if row.seconds is None else f"{row.seconds:5.1f} s"
 
 
 def run_details(
