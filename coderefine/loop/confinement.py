@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from coderefine.core import Ask, Attempt, Critic, Patch, without_parameters
+from coderefine.core import Ask, Attempt, Patch, without_parameters
 from coderefine.errors import CriticError
-from coderefine.loop.critique import critique
-from coderefine.loop.flaky import functions_kept, ladder
+from coderefine.loop.flaky import functions_kept, ladder, run_quietly
 from coderefine.loop.state import State
 
 MOST = 20
@@ -69,16 +68,8 @@ def _loosened(state: State, names: Sequence[str], ask: Ask) -> bool:
     ask = Ask(ask.scope, tests=asked, rich=False, seed=ask.seed, timeout=ask.timeout)
     critic = state.test_runner()
     for freedom in ladder(state.parts.views, critic, ask, state.freedom):
-        if _pass(state, critic, replace(ask, freedom=freedom)):
+        check = run_quietly(state.parts.views, critic, Patch(), replace(ask, freedom=freedom))
+        if not check.failing and all(name in check.cases for name in asked):
             before, state.freedom = state.freedom, freedom
             return freedom != before
     return False
-
-
-def _pass(state: State, critic: Critic, ask: Ask) -> bool:
-    """Return whether all tests of `ask` pass on the unchanged tree."""
-    try:
-        (check,) = critique(state.parts.views, (critic,), Patch(), ask)
-    except CriticError:
-        return False
-    return not check.failing and all(name in check.cases for name in ask.tests or ())

@@ -17,10 +17,6 @@ RUNS_THE_PROJECT = "pytest"
 Look = Callable[[View, list[Check]], None]
 
 
-def _ignore(_view: View, _checks: list[Check]) -> None:
-    """Do nothing: most callers need only the checks."""
-
-
 def critique(
     views: Views,
     critics: Sequence[Critic],
@@ -28,7 +24,7 @@ def critique(
     ask: Ask,
     *,
     before: Sequence[Check] = (),
-    look: Look = _ignore,
+    look: Look = lambda *_: None,
 ) -> tuple[Check, ...]:
     """Return one Check per critic on baseline + `patch`, in the order of `critics`.
 

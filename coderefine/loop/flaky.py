@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from coderefine import proc
-from coderefine.core import Ask, Attempt, Check, Coverage, Critic, Freedom, Needs, Patch, Views, without_parameters
+from coderefine.core import Ask, Attempt, Check, Coverage, Critic, Freedom, Patch, Views, without_parameters
 from coderefine.errors import CriticError
 from coderefine.loop.critique import critique
 from coderefine.runner.cold import is_hung
@@ -115,20 +115,12 @@ def ladder(views: Views, critic: Critic, ask: Ask, first: Freedom) -> Iterator[F
     After the first, the tests run on the unchanged tree without a sandbox; the next step grants the accesses recorded.
     """
     yield first
-    needs = first.needs | _needed(views, critic, ask)
+    recorded = replace(ask, freedom=None, record=True, coverage=False)
+    needs = first.needs | run_quietly(views, critic, Patch(), recorded).needs
     start = max(first.step, TOUCHED) if needs != first.needs else first.step + 1
     for step in range(start, LOOSEST + 1):
         if step != TOUCHED or needs:
             yield Freedom(step, needs)
-
-
-def _needed(views: Views, critic: Critic, ask: Ask) -> Needs:
-    """Record the accesses of the tests of `ask` outside the tree, on the unchanged tree."""
-    try:
-        (check,) = critique(views, (critic,), Patch(), replace(ask, freedom=None, record=True, coverage=False))
-    except CriticError:
-        return Needs()
-    return check.needs
 
 
 def _odd(baseline: Check, check: Check, names: Sequence[str]) -> bool:
@@ -151,7 +143,7 @@ def renamed(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, kept: fr
     The names of such tests change from run to run, for instance because a parameter is the time, or in a set. `kept`:
     functions that have as many tests as at the baseline; with one such name, all names of their tests may change.
     """
-    full = _run(views, critic, Patch(), replace(ask, freedom=None, changed=None, tests=None))
+    full = run_quietly(views, critic, Patch(), replace(ask, freedom=None, changed=None, tests=None))
     if not full.cases or not full.complete:
         return frozenset()
     found = frozenset(ids) - full.cases.keys()
@@ -175,9 +167,10 @@ def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask,
     flaky = _mixed(seen, ids)
     if ask.coverage:
         green = tuple(id_ for id_ in ids if not seen[id_, False])
-        flaky |= frozenset(_run(views, critic, Patch(), replace(own, tests=green, coverage=True, watched=None)).failing)
+        traced = replace(own, tests=green, coverage=True, watched=None)
+        flaky |= frozenset(run_quietly(views, critic, Patch(), traced).failing)
     red = tuple(id_ for id_ in ids if seen[id_, False] and id_ not in flaky)
-    passed = tuple(_passing(red, _run(views, critic, Patch(), replace(own, tests=red))))
+    passed = tuple(_passing(red, run_quietly(views, critic, Patch(), replace(own, tests=red))))
     open_ = frozenset(ids) - flaky - frozenset(passed)
     flaky |= frozenset(passed) - _passing_side_by_side(views, critic, passed, own)
     if not open_:
@@ -229,7 +222,7 @@ def _outcomes(
                 break
             wanted = max(_missing(seen, id_) for id_ in open_)
             asks = [replace(ask, tests=tuple(open_)) for _ in range(min(SIDE_BY_SIDE, wanted))]
-            for check in pool.map(lambda one: _run(views, critic, patch, one), asks):
+            for check in pool.map(lambda one: run_quietly(views, critic, patch, one), asks):
                 _count(seen, open_, check)
     return seen
 
@@ -238,11 +231,11 @@ def _passing_side_by_side(views: Views, critic: Critic, ids: Sequence[str], ask:
     """Return those of `ids` that pass in every one of several runs at once on the unchanged baseline."""
     asks = [replace(ask, tests=tuple(ids))] * (FAILED_AGAIN if ids else 0)
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        checks = pool.map(lambda one: _run(views, critic, Patch(), one), asks)
+        checks = pool.map(lambda one: run_quietly(views, critic, Patch(), one), asks)
         return frozenset(ids).intersection(*(_passing(ids, check) for check in checks))
 
 
-def _run(views: Views, critic: Critic, patch: Patch, ask: Ask) -> Check:
+def run_quietly(views: Views, critic: Critic, patch: Patch, ask: Ask) -> Check:
     """Run the critic; return an empty Check if it gives no verdict, or if `ask` has an empty list of tests."""
     if ask.tests == ():
         return Check(critic.name)
