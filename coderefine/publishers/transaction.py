@@ -88,7 +88,11 @@ def publish(
             hold()
         except BaseException:
             hold()
-            abandon(journal, plan, undoing, acting=acting)
+            # If this cannot be recorded, `recover` later detects that the files are restored. Files that git hooks
+            # changed are saved in the journal.
+            take_back(top, plan, journal.keep if acting else None)
+            clean(top, plan)
+            give_up(journal, plan, undoing)
             raise
         settle(journal, done, undoing)
         clean(top, plan)
@@ -173,18 +177,6 @@ def claim(handle: int, patience: float = ORPHANS) -> None:
         if time.monotonic() > until:
             raise PublishError("another coderefine, or a hook it started, is writing here: try again when it has ended")
         time.sleep(0.05)
-
-
-def abandon(journal: Journal, plan: Publication, undoing: Publication | None, *, acting: bool) -> None:
-    """Undo `plan` and record this in the journal.
-
-    If the record cannot be written, `recover` later detects that the files are restored. `acting`: git hooks have run;
-    files of the plan that they changed are saved in the journal and restored as well.
-    """
-    top = journal.repository.top
-    take_back(top, plan, journal.keep if acting else None)
-    clean(top, plan)
-    give_up(journal, plan, undoing)
 
 
 def take_back(top: Path, plan: Publication, keep: Callable[[bytes], str] | None = None) -> tuple[str, ...]:
