@@ -18,11 +18,11 @@ from coderefine.app.project import Project
 from coderefine.app.request import Destination, Request
 from coderefine.config import masked
 from coderefine.core import EMPTY, Event, Outcome, Proposer, Stop, Views
+from coderefine.core.plurals import listed
 from coderefine.critics.drafted import Drafted
 from coderefine.errors import CoderefineError, PublishError, SurroundingsError
 from coderefine.git import Repository
 from coderefine.journal import Journal, Meta, lock, prune
-from coderefine.judge import listed
 from coderefine.loop.refine import refine
 from coderefine.loop.state import Parts
 from coderefine.project import Place, locate

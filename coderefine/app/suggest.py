@@ -15,7 +15,7 @@ from coderefine.app.prove import prove as prove_patch
 from coderefine.app.request import Destination, Request
 from coderefine.app.run import Proved, Published, RunResult, run
 from coderefine.core import Attempt, Listen, Outcome, Patch
-from coderefine.core.plurals import counted
+from coderefine.core.plurals import counted, listed
 from coderefine.errors import UsageError
 from coderefine.git import Repository
 from coderefine.git.changes import hidden
@@ -130,8 +130,7 @@ def _bundle(proved: Proved, empty: Bundle, *, style: bool) -> Bundle:
     if not found:
         large = tuple(piece for piece in judge.pieces(best.patch, before) if piece not in small)
         found = tuple(_suggestions(proved, large, before, style=style))
-    steps = [step for step in outcome.attempts if step.verdict and 0 < step.number <= best.number]
-    summary = "; ".join(dict.fromkeys(step.patch.summary for step in steps)) or best.patch.summary
+    summary = "; ".join(dict.fromkeys(step.patch.summary for step in outcome.accepted)) or best.patch.summary
     return replace(
         empty,
         summary=_line(summary),
@@ -200,7 +199,7 @@ def _why(before: Attempt, after: Attempt) -> str:
     cleared = gone(before, after)
     tests = [finding.symbol for finding in cleared if finding.critic == "pytest"]
     if tests:
-        return f"mends {judge.listed(tuple(dict.fromkeys(tests)))}"
+        return f"mends {listed(tuple(dict.fromkeys(tests)))}"
     return "; ".join(dict.fromkeys(f"{rule(finding)}: {words(finding)}" for finding in cleared))
 
 

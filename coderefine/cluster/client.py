@@ -30,7 +30,7 @@ from coderefine.cluster.worker import Job
 from coderefine.cluster.workers import Batch, Workers
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Event, Finding, Listen, Patch, Severity, View, Views
-from coderefine.core.plurals import counted
+from coderefine.core.plurals import counted, listed
 from coderefine.errors import GitError, SurroundingsError, UsageError
 from coderefine.project import Interpreter, Place, Protection
 from coderefine.project.protection import protected_name
@@ -158,8 +158,7 @@ class Cluster:
         if environment.fault:
             return environment.fault
         if found := self.home.differences(environment):
-            more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-            return f"differs: {', '.join(found[:SHOWN])}{more}"
+            return f"differs: {listed(found, SHOWN)}"
         lacking = environment.lacking if self.strict else ()
         return f'lacks {", ".join(lacking)} for sandbox = "strict"' if lacking else ""
 

@@ -111,9 +111,14 @@ class Attempt:
         return next((check.coverage for check in self.checks if check.coverage is not None), None)
 
     @property
+    def suite(self) -> Check | None:
+        """Return the check with test results, or None."""
+        return next((check for check in self.checks if check.cases), None)
+
+    @property
     def cases(self) -> Mapping[str, Case]:
-        check = next((check for check in self.checks if check.cases), None)
-        return check.cases if check else {}
+        suite = self.suite
+        return suite.cases if suite else {}
 
     @property
     def carried(self) -> frozenset[str]:
@@ -261,6 +266,11 @@ class Outcome:
     first_candidate: float | None = None
     offers: tuple[Offer, ...] = ()
     proof: Proof | None = None
+
+    @property
+    def accepted(self) -> tuple[Attempt, ...]:
+        """Return the accepted attempts on which the best one is based, and the best one."""
+        return tuple(step for step in self.attempts if step.verdict and 0 < step.number <= self.best.number)
 
     @property
     def clean(self) -> bool:

@@ -8,7 +8,7 @@ from coderefine.judge.evidence import changed_statements, evidence, running, unr
 from coderefine.judge.mutants import Mutant, mutants
 from coderefine.judge.new_constants import new_constants
 from coderefine.judge.publishable import publishable, worse
-from coderefine.judge.score import collected, gone, incomplete, listed, lost, remarks, score, weigh
+from coderefine.judge.score import collected, gone, incomplete, lost, remarks, score, weigh
 
 __all__ = [
     "Hunk",
@@ -27,7 +27,6 @@ __all__ = [
     "hunks",
     "incomplete",
     "line_after",
-    "listed",
     "lost",
     "mutants",
     "new_constants",

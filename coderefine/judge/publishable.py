@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from coderefine.core import Attempt, Finding, Identity, Severity, Status, Verdict, identities
-from coderefine.core.plurals import counted
+from coderefine.core.plurals import counted, listed
 from coderefine.judge.change import within
-from coderefine.judge.score import COMPLEXITY, TESTS, collected, flipped, gone, incomplete, listed, lost, remarks
+from coderefine.judge.score import COMPLEXITY, TESTS, collected, flipped, gone, incomplete, lost, remarks
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 

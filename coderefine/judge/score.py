@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from itertools import filterfalse
 
 from coderefine.core import EMPTY, Attempt, Case, Finding, Severity, Status, Verdict, unmatched
+from coderefine.core.plurals import listed
 from coderefine.judge.change import within
 from coderefine.judge.diff import diff_size
 
@@ -186,12 +187,6 @@ def _totals(candidate: Attempt, best: Attempt) -> str:
             shown = ["no score" if total is None else f"{total:g}" for total in totals]
             found.append(f"{check.critic} {' → '.join(shown)}")
     return ", ".join(found) or "fewer remarks of the advisers"
-
-
-def listed(ids: tuple[str, ...], most: int = 3) -> str:
-    """Join the first `most` of `ids`, and append the number of the others."""
-    more = len(ids) - most
-    return ", ".join(ids[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def silent(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 from coderefine.config import Config, masked
@@ -213,9 +212,7 @@ class Client:
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _recalled(self, asked: _Prepared) -> Answer | None:

@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import PurePosixPath
 
 from coderefine.core import without_parameters
+from coderefine.core.plurals import listed
 from coderefine.llm.modules import Function, names_and_attributes, span
 from coderefine.source import first_line, syntax
 
@@ -56,8 +57,7 @@ def excerpt(
     used = _fitting((*_set_up(tree, kept), *_support(tree, kept)), rows, lines, max(most, SHARED))
     shown = joined(text, {*kept, *used}, lines)
     names = [node.name for node in left_out]
-    more = f" and {len(names) - NAMES} more" * (len(names) > NAMES)
-    return f"{shown}\n\n# further tests of the kind: {', '.join(names[:NAMES])}{more}" if names else shown
+    return f"{shown}\n\n# further tests of the kind: {listed(names, NAMES)}" if names else shown
 
 
 def _fitting(nodes: Iterable[ast.stmt], rows: Sequence[str], lines: Collection[int], most: int) -> Iterator[ast.stmt]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coderefine.core import Case, Failure, Finding, Frame, Status
+from coderefine.core.plurals import listed
 from coderefine.llm.normalize import cut, normalize, normalize_output
 from coderefine.llm.selection import Trace
 from coderefine.sensitive import shortened
@@ -188,10 +189,7 @@ def _also_failed(findings: Sequence[Finding], witness: Witness) -> list[str]:
         failure = witness.failure(finding)
         message = _short(failure.message if failure else finding.message, 100)
         by_message.setdefault(message, []).append(_short(finding.symbol.rpartition("::")[2] or finding.where))
-    lines = [
-        f"also FAILED {', '.join(names[:NAMED])}{f' and {len(names) - NAMED} more' * (len(names) > NAMED)}: {message}"
-        for message, names in list(by_message.items())[:LINES]
-    ]
+    lines = [f"also FAILED {listed(names, NAMED)}: {message}" for message, names in list(by_message.items())[:LINES]]
     left = sum(map(len, list(by_message.values())[LINES:]))
     return [*(normalize(line, witness.top) for line in lines), *([f"… and {left} more"] if left else [])]
 

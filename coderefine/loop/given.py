@@ -35,7 +35,7 @@ from coderefine.core import (
     WrappedTests,
     unmatched,
 )
-from coderefine.core.plurals import counted
+from coderefine.core.plurals import counted, listed
 from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
@@ -43,7 +43,7 @@ from coderefine.loop.fast_proof import ChosenTests
 from coderefine.loop.minimal import smallest
 from coderefine.loop.proof import examined, measured_evidence
 from coderefine.loop.refine import begin, judge_start, run_loop
-from coderefine.loop.state import SEED, Parts, State, failing, forget, tests
+from coderefine.loop.state import SEED, Parts, State, failing, forget
 from coderefine.runner.suspect import KILLED
 from coderefine.runner.test_selection import files_of
 from coderefine.workspace.private_views import SnapshotViews
@@ -152,7 +152,7 @@ class _Bound(WrappedTests):
 
 def _with_tests(start: State, given: GivenParts) -> State:
     """Return the state of a run that begins with the patch's tests, but without its code."""
-    parts, suite = start.parts, tests(start.baseline)
+    parts, suite = start.parts, start.baseline.suite
     ask = Ask(parts.scope, files=given.files or None, seed=SEED, timeout=start.patience, computing=KILLED)
 
     def run(ask: Ask) -> Attempt:
@@ -247,7 +247,7 @@ class _Conclusion:
 
     def _reasons(self, tried: Attempt, weakened: tuple[str, ...]) -> Iterator[str]:
         """Yield reasons against the patch ("" where a check found none); the checks that run tests come last."""
-        yield f"weakens tests: {judge.listed(weakened)}" if weakened else ""
+        yield f"weakens tests: {listed(weakened)}" if weakened else ""
         yield "; ".join(self.given.against)
         yield self._refusal(tried) if self.given.code and not self.end.best.number else ""
         if tried.checks:
@@ -315,8 +315,8 @@ class _Conclusion:
             yield from judge.changed_tests(path, self.before[path], tests[path])
         gone = unmatched(judge.remarks(was), judge.remarks(alone)) if self.given.settings else ()
         if hidden := tuple(f"{one.rule} in {one.path}" for one in gone if one.path not in tests):
-            names = judge.listed(tuple(sorted(self.given.settings)))
-            yield f"{names} hides {counted(len(hidden), 'finding')}: {judge.listed(hidden)}"
+            names = listed(tuple(sorted(self.given.settings)))
+            yield f"{names} hides {counted(len(hidden), 'finding')}: {listed(hidden)}"
 
     def _by_old_tests(self, tried: Attempt) -> str:
         """Return why the old tests, without the patch's changes, refuse its code; "" if they do not."""
@@ -335,7 +335,7 @@ class _Conclusion:
         if why := judge.worse(old, was, state.flaky):
             return f"with the tests as they were: {why}"
         still = tuple(sorted(failing(old).intersection(repaired)))
-        return f"passes only with the patch's tests: {judge.listed(still)}" if still else ""
+        return f"passes only with the patch's tests: {listed(still)}" if still else ""
 
     def _old_files(self, repaired: Sequence[str]) -> _Only | None:
         """Return the test files that the patch changes, and those of repaired tests; None: all tests have to run."""

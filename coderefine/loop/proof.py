@@ -8,13 +8,14 @@ from dataclasses import replace
 
 from coderefine import judge
 from coderefine.core import Ask, Attempt, Check, Evidence, Mutation, Patch, View
+from coderefine.core.plurals import listed
 from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.fast_proof import WHOLE, ChosenTests, carry
 from coderefine.loop.flaky import broken_by_chance, functions_kept, renamed
 from coderefine.loop.offered import offer_despite_findings, offer_whole, weak
-from coderefine.loop.state import SEED, State, advice_on, tests
+from coderefine.loop.state import SEED, State, advice_on
 from coderefine.loop.strength import Measured
 from coderefine.runner.suspect import KILLED
 from coderefine.runner.test_selection import nearest, to_watch
@@ -74,7 +75,7 @@ def _unasked(state: State, attempt: Attempt) -> tuple[str, ...]:
     """Return a note on changes of the patch that no finding and no repaired test required, if there are any."""
     findings = [item for one in state.attempts[: attempt.number] if one.verdict for item in one.findings]
     found = judge.unrequested_changes(attempt, state.baseline, findings, state.originals(attempt.patch))
-    return (f"changed besides what was asked, look at it: {judge.listed(found)}",) if found else ()
+    return (f"changed besides what was asked, look at it: {listed(found)}",) if found else ()
 
 
 def _proved_anew(state: State, attempt: Attempt, edited: tuple[str, ...]) -> Attempt:
@@ -82,7 +83,7 @@ def _proved_anew(state: State, attempt: Attempt, edited: tuple[str, ...]) -> Att
 
     The effect of these edits must not count for the patch.
     """
-    state.notify("note", f"{judge.listed(edited)} changed meanwhile: start and patch are checked once more")
+    state.notify("note", f"{listed(edited)} changed meanwhile: start and patch are checked once more")
     state.looked = time.time_ns()
     try:
         ask = Ask(state.parts.scope, seed=SEED, timeout=state.patience)
@@ -93,7 +94,7 @@ def _proved_anew(state: State, attempt: Attempt, edited: tuple[str, ...]) -> Att
     state.parts.record(state.baseline)
     proved = proved_once(state, attempt)
     if proved.verdict and (more := state.parts.edited(state.looked)):
-        return proved.refused(f"{judge.listed(more)} keeps changing: run again")
+        return proved.refused(f"{listed(more)} keeps changing: run again")
     return proved
 
 
@@ -121,7 +122,7 @@ def examined(state: State, attempt: Attempt) -> Attempt:
     after the run are stored in `state.examined`.
     """
     state.notify("stage", "proof")
-    suite = tests(state.baseline)
+    suite = state.baseline.suite
     selection = _selection(state, attempt.patch)
     state.selected[attempt.number] = selection
     ask = Ask(
@@ -159,7 +160,7 @@ def examined(state: State, attempt: Attempt) -> Attempt:
 
 def _selection(state: State, patch: Patch) -> ChosenTests:
     """Select the tests that prove `patch`: all of them without --fast-proof."""
-    suite, fast = tests(state.baseline), state.parts.fast
+    suite, fast = state.baseline.suite, state.parts.fast
     if suite is None or fast is None:
         return WHOLE
     return fast.select(patch, suite.cases, state.parts.task.judged)
@@ -167,7 +168,7 @@ def _selection(state: State, patch: Patch) -> ChosenTests:
 
 def _begin_confirming(state: State, ask: Ask) -> None:
     """Start to confirm, in parallel with the first proof, that the failing tests always fail at the baseline."""
-    suite = tests(state.baseline)
+    suite = state.baseline.suite
     if suite and state.steady:
         critic = state.test_runner()
         alone = Ask(ask.scope, rich=False, timeout=ask.timeout, freedom=state.freedom, computing=KILLED)
@@ -178,7 +179,7 @@ def _begin_confirming(state: State, ask: Ask) -> None:
 
 def _near(state: State) -> frozenset[str]:
     """Return the failing tests of the baseline and the nearest others by name, as many as can be traced cheaply."""
-    suite = tests(state.baseline)
+    suite = state.baseline.suite
     if suite is None:
         return frozenset()
     failing = suite.failing
@@ -238,7 +239,7 @@ def excuse(state: State, attempt: Attempt, ask: Ask) -> None:
 
     Tests that another run of the baseline does not collect either have names that change from run to run.
     """
-    suite = tests(state.baseline)
+    suite = state.baseline.suite
     if suite is None or not (lost := judge.lost(attempt, state.baseline, state.flaky)):
         return
     critic = state.test_runner()

@@ -17,7 +17,7 @@ from coderefine.loop.flaky import rerun_failing
 from coderefine.loop.ladder import Ladder
 from coderefine.loop.offered import held_back, standing
 from coderefine.loop.proof import prove
-from coderefine.loop.state import SEED, Parts, State, tests
+from coderefine.loop.state import SEED, Parts, State
 from coderefine.loop.trial import begin_ahead, tried
 from coderefine.runner.suspect import SUSPECTED
 
@@ -68,7 +68,7 @@ def judge_start(parts: Parts) -> State:
 def begin(state: State, checks: tuple[Check, ...], ask: Ask) -> None:
     """Make `checks` the baseline of `state`, and rerun its failing tests."""
     state.best = Attempt(0, Patch(), checks, cost=Cost(test_runs=1))
-    suite = tests(state.best)
+    suite = state.best.suite
     if suite and suite.failing and (state.parts.proposers or state.parts.given):
         state.notify("stage", f"running the failing tests again, traced ({len(suite.failing)})")
         critic = next(critic for critic in state.parts.critics if critic.name == suite.critic)
@@ -170,7 +170,7 @@ def _left_aside(state: State) -> str:
     if not aside:
         return ""
     left = " and ".join(f"{counts[name]} of {name}" for name in aside)
-    suite = tests(state.best)
+    suite = state.best.suite
     gates = " ".join(f"--gate {name}" for name in (*([suite.critic] if suite else []), *aside))
     return (
         f"left because tests failed and these are many: {left}; `fix` tries them once no test fails, `fix {gates}` now"
@@ -253,7 +253,7 @@ def hindrance(state: State) -> str:
 
 def _counts(state: State) -> Mapping[str, int]:
     """Count the remaining findings per protected file; failing tests do not count, since other files repair them."""
-    suite = tests(state.best)
+    suite = state.best.suite
     found = (item for item in state.left(state.best) if suite is None or item.critic != suite.critic)
     return Counter(finding.path for finding in found if state.parts.reason(finding.path))
 

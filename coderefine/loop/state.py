@@ -42,6 +42,7 @@ from coderefine.core import (
     Views,
     unmatched,
 )
+from coderefine.core.plurals import listed
 from coderefine.judge.weakened_tests import Helpers, no_helpers
 from coderefine.loop.behaviour import Behaviour
 from coderefine.loop.fast_proof import WHOLE, ChosenTests, Selector
@@ -59,27 +60,13 @@ MANY, MANY_FUNCTIONS = 20, 3
 """Number of findings, and of functions over radon's limit, above which a gate waits until no test fails. To judge that
 many patches takes many runs of the tests."""
 LINTERS = frozenset({"autofix", "rewrite"})
+"""Origins of patches that only fix lint and repair no test."""
 STYLE = frozenset({"ruff", "radon"})
 """Gates whose new findings do not mean that a patch does something wrong."""
-"""Origins of patches that only fix lint and repair no test."""
-
-
-def _quiet(_event: Event) -> None:
-    """Ignore the event; the default listener."""
 
 
 def forget(_attempt: Attempt) -> None:
     """Do not record the attempt: there is no journal, or it must stay as it is."""
-
-
-def _untouched(_since: int) -> tuple[str, ...]:
-    """Return no edited files: the default if only coderefine changes the tree."""
-    return ()
-
-
-def _nowhere(_path: str) -> bool:
-    """Return False: the default for a repository without symbolic links that point outside."""
-    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +107,10 @@ class Parts:
     behaviour: Behaviour | None = None
     special: Guard | None = None
     equivalence: Equivalence | None = None
-    listen: Listen = _quiet
+    listen: Listen = lambda _: None
     record: Callable[[Attempt], None] = forget
-    outside: Callable[[str], bool] = _nowhere
-    edited: Callable[[int], tuple[str, ...]] = _untouched
+    outside: Callable[[str], bool] = lambda _: False
+    edited: Callable[[int], tuple[str, ...]] = lambda _: ()
     advice: Sequence[Critic] = ()
     task: Task = FIX
     accept_plausible: bool = False
@@ -249,7 +236,7 @@ class State:
 
     def test_runner(self) -> Critic:
         """Return the critic that ran the tests of the baseline, if any ran."""
-        suite = tests(self.baseline)
+        suite = self.baseline.suite
         return next(critic for critic in self.parts.critics if suite and critic.name == suite.critic)
 
     def name_view(self, view: View, checks: Sequence[Check]) -> None:
@@ -312,9 +299,9 @@ class State:
 
     def judges_pass(self, attempt: Attempt) -> Verdict:
         """Refuse `attempt` if a test fails that the task names as its acceptance test."""
-        suite = tests(attempt) if self.parts.task.judged else None
+        suite = attempt.suite if self.parts.task.judged else None
         failing = [item.symbol or item.path for item in self.left(attempt) if suite and item.critic == suite.critic]
-        reason = f"the tests that judge it still fail: {judge.listed(tuple(failing))}" if failing else ""
+        reason = f"the tests that judge it still fail: {listed(tuple(failing))}" if failing else ""
         return Verdict(ok=not failing, reason=reason)
 
     def publishable(self) -> list[Attempt]:
@@ -390,7 +377,7 @@ class State:
 
     def _suite_runs(self) -> float | None:
         """Return the time of all cold test runs, in units of the baseline's run; None without tests."""
-        suite = tests(self.baseline)
+        suite = self.baseline.suite
         spent = sum(critic.spent for critic in self.parts.critics if isinstance(critic, TestRunner))
         return spent / suite.seconds if suite and suite.seconds and spent else None
 
@@ -403,14 +390,9 @@ class State:
         self.parts.listen(Event(kind, text, done, limits.iterations, seconds, cost, limits.seconds))
 
 
-def tests(attempt: Attempt) -> Check | None:
-    """Return the check with test results, or None."""
-    return next((check for check in attempt.checks if check.cases), None)
-
-
 def failing(attempt: Attempt) -> frozenset[str]:
     """Return the ids of the tests that fail in `attempt`."""
-    suite = tests(attempt)
+    suite = attempt.suite
     return frozenset(suite.failing) if suite else frozenset()
 
 

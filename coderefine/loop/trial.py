@@ -16,7 +16,7 @@ from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.proof import examined, excuse
 from coderefine.loop.special_cases import KNOWS
-from coderefine.loop.state import LINTERS, SEED, Ahead, State, advice_on, failing, tests
+from coderefine.loop.state import LINTERS, SEED, Ahead, State, advice_on, failing
 from coderefine.runner.suspect import KILLED
 
 STATIC = ("ruff", "radon")
@@ -201,7 +201,7 @@ def _likely_failing(state: State) -> tuple[str, ...]:
 
     A module that cannot be collected hides the names of its tests.
     """
-    suite = tests(state.best)
+    suite = state.best.suite
     if suite is None or not suite.slow or any("::" not in name for name in suite.failing):
         return ()
     broken = (judge.lost(attempt, state.baseline, state.flaky) for attempt in state.attempts[1:])

@@ -18,10 +18,10 @@ import os
 from dataclasses import dataclass, replace
 
 from coderefine.core import Outcome
+from coderefine.core.plurals import listed
 from coderefine.errors import PublishError
 from coderefine.git import Repository, commit_with_hooks
 from coderefine.journal import FileChange, IndexChange, Journal, Publication
-from coderefine.judge import listed
 from coderefine.publishers import file_io
 from coderefine.publishers.message import PLAIN, Wording, author_env, changed_lines
 from coderefine.publishers.snapshot import Item, PatchedHead, Snapshot, merged
@@ -96,13 +96,10 @@ class Commit:
             return finish_index(self.snapshot.journal, index, done)
         except BaseException:
             hold()
-            self._uncommit(plan, lock, made=made)
+            # HEAD goes back after an interrupt, so that the files can be restored.
+            if commit := our_commit(self.snapshot.journal, plan, made=made):
+                repository.move_ref("HEAD", plan.head, commit, "coderefine: commit taken back", (lock,))
             raise
-
-    def _uncommit(self, plan: Publication, lock: int, *, made: bool) -> None:
-        """Move HEAD back after an interrupt, so that the files can be restored."""
-        if commit := our_commit(self.snapshot.journal, plan, made=made):
-            self.snapshot.repository.move_ref("HEAD", plan.head, commit, "coderefine: commit taken back", (lock,))
 
 
 def finish_index(journal: Journal, index: UserIndex, done: Publication) -> Publication:

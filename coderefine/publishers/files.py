@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coderefine.core import Outcome
+from coderefine.core.plurals import listed
 from coderefine.errors import JournalError, PublishError
 from coderefine.git import diff, diff_files, mail, scratch, stat
 from coderefine.journal import Publication, storage
-from coderefine.judge import listed
 from coderefine.publishers.message import AUTHOR, PLAIN, Wording, changed_lines
 from coderefine.publishers.snapshot import Snapshot, programs
 from coderefine.publishers.transaction import publish

@@ -33,7 +33,7 @@ class Wording:
 
     def full(self, outcome: Outcome, run: str) -> str:
         """Return the whole message: subject, steps (if several) and trailers, with blank lines between them."""
-        taken = _taken(outcome)
+        taken = outcome.accepted
         steps = [f"- {step.patch.origin}: {_one_line(step)}" for step in taken] if len(taken) > 1 else []
         parts = (self.subject(outcome), "\n".join(steps), "\n".join(trailers(outcome, run)))
         return "\n\n".join(part for part in parts if part) + "\n"
@@ -79,18 +79,13 @@ def trailers(outcome: Outcome, run: str = "") -> tuple[str, ...]:
     return tuple(f"{key}: {value}" for key, value in values if value)
 
 
-def _taken(outcome: Outcome) -> list[Attempt]:
-    """Return the accepted attempts on which the best one is based, and the best one."""
-    return [step for step in outcome.attempts if step.verdict and 0 < step.number <= outcome.best.number]
-
-
 def _one_line(attempt: Attempt) -> str:
     return " ".join(attempt.patch.summary.split())
 
 
 def _summary(outcome: Outcome) -> str:
     """Return the summary of the only step; for several steps, a text on their repairs and the files."""
-    if len(_taken(outcome)) < 2 and (summary := _one_line(outcome.best)):
+    if len(outcome.accepted) < 2 and (summary := _one_line(outcome.best)):
         return summary
     before, left = (
         sum(finding.severity is Severity.HARD for finding in findings)

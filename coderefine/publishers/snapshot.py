@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from coderefine.core import EMPTY, Patch
+from coderefine.core.plurals import listed
 from coderefine.errors import PublishError
 from coderefine.git import EXECUTABLE, Head, Repository, Scratch, merge, merge_bytes, scratch
 from coderefine.git.changes import EMPTY_TREE, hidden
 from coderefine.journal import FileChange, Journal
-from coderefine.judge import listed
 from coderefine.publishers.file_io import current, mode_of, place_of
 
 Item = tuple[int, str] | None

@@ -23,7 +23,7 @@ from coderefine.core import (
     Status,
     Stop,
 )
-from coderefine.core.plurals import counted
+from coderefine.core.plurals import counted, listed
 from coderefine.source import syntax
 
 LEFT = 5
@@ -153,28 +153,29 @@ def _refused(outcome: Outcome) -> Iterator[Row]:
 
 
 def _left(remaining: Sequence[Finding]) -> Iterator[Row]:
-    hard = [finding for finding in remaining if finding.severity is Severity.HARD]
-    yield from (Row("left", headline(finding)) for finding in hard[:LEFT])
-    if len(hard) > LEFT:
-        yield Row("left", f"… and {len(hard) - LEFT} more (coderefine check lists them)")
+    hard = [headline(finding) for finding in remaining if finding.severity is Severity.HARD]
+    return several("left", hard, "more (coderefine check lists them)")
 
 
 def advice(remaining: Sequence[Finding]) -> Iterator[Row]:
     """Yield the advisers' remaining findings, which block nothing."""
-    soft = [finding for finding in remaining if finding.severity is Severity.SOFT]
-    for finding in soft[:LEFT]:
-        yield Row("advice", f"{headline(finding)}: {first_line(finding.instruction)}".rstrip(": "))
-    if len(soft) > LEFT:
-        yield Row("advice", f"… and {len(soft) - LEFT} more (--format json lists them)")
+    soft = (finding for finding in remaining if finding.severity is Severity.SOFT)
+    return several("advice", [f"{headline(one)}: {first_line(one.instruction)}".rstrip(": ") for one in soft])
+
+
+def several(
+    label: str, texts: Sequence[str], others: str = "more (--format json lists them)", most: int = LEFT
+) -> Iterator[Row]:
+    """Yield a row for each of the first `most` texts, and one with the number of the `others`."""
+    yield from (Row(label, text) for text in texts[:most])
+    if len(texts) > most:
+        yield Row(label, f"… and {len(texts) - most} {others}")
 
 
 def _flaky(ids: Sequence[str]) -> Iterator[Row]:
     """Yield the names of tests that both failed and passed on the same tree; they prove nothing."""
     if ids:
-        more = f" and {len(ids) - LEFT} more" if len(ids) > LEFT else ""
-        yield Row(
-            "flaky", f"{', '.join(ids[:LEFT])}{more}: another outcome or name in another run of the same tree; left out"
-        )
+        yield Row("flaky", f"{listed(ids, LEFT)}: another outcome or name in another run of the same tree; left out")
 
 
 def headline(finding: Finding) -> str:
@@ -216,10 +217,9 @@ def evidence(proof: Evidence) -> str:
 
 def _other_patches(outcome: Outcome) -> Iterator[Row]:
     """Yield other patches that pass the tests, because a plausible patch need not be correct."""
-    others = outcome.evidence.alternatives
-    yield from (Row("also", f"{patch.summary} (passes too: plausible, not proven unique)") for patch in others[:3])
-    if len(others) > 3:
-        yield Row("also", f"… and {len(others) - 3} more plausible patches")
+    patches = outcome.evidence.alternatives
+    texts = [f"{patch.summary} (passes too: plausible, not proven unique)" for patch in patches]
+    return several("also", texts, "more plausible patches", 3)
 
 
 def cost(spent: Cost) -> str:

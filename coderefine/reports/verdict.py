@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from coderefine.core import Outcome, Patch, Proof
-from coderefine.core.plurals import counted
+from coderefine.core.plurals import counted, listed
 from coderefine.reports.formats import blocking, cleared
-from coderefine.reports.rows import LEFT, Row, checks_row, ending, evidence, headline, notes
+from coderefine.reports.rows import Row, checks_row, ending, evidence, headline, notes, several
 
 
 def verdict(end: Outcome) -> str:
@@ -44,21 +44,21 @@ def _rest(end: Outcome) -> str:
 def proof_rows(outcome: Outcome, proof: Proof, wrote: Sequence[str] = ()) -> Iterator[Row]:
     """Yield the rows on a given patch."""
     yield Row("patch", patch_headline(proof.patch))
-    yield from _several("weakened", proof.weakened)
+    yield from several("weakened", proof.weakened)
     yield checks_row(outcome.baseline.checks)
     yield from notes((outcome.best if outcome.best.number else outcome.attempts[-1]).checks)
-    yield from _several("flipped", proof.evidence.flipped)
-    yield from _several("rests on", [f"{name}, which the patch adds or changes" for name in proof.rests])
-    yield from _several("lost", proof.evidence.lost)
-    yield from _several("flaky", proof.evidence.flaky)
-    yield from _several("new", [headline(finding) for finding in proof.findings])
-    yield from _several("added", [f"{name}, which passes without the patch's code, too" for name in proof.added])
+    yield from several("flipped", proof.evidence.flipped)
+    yield from several("rests on", [f"{name}, which the patch adds or changes" for name in proof.rests])
+    yield from several("lost", proof.evidence.lost)
+    yield from several("flaky", proof.evidence.flaky)
+    yield from several("new", [headline(finding) for finding in proof.findings])
+    yield from several("added", [f"{name}, which passes without the patch's code, too" for name in proof.added])
     if any((proof.evidence.flipped, proof.evidence.kept, proof.evidence.lost)):
         yield Row("evidence", evidence(proof.evidence))
-    yield from _several("survived", [f"{one}: no test notices" for one in proof.evidence.survived])
+    yield from several("survived", [f"{one}: no test notices" for one in proof.evidence.survived])
     yield from (Row("note", note) for note in proof.evidence.notes)
-    yield from _several("unjudged", proof.unjudged)
-    yield from _several("spare", proof.spare)
+    yield from several("unjudged", proof.unjudged)
+    yield from several("spare", proof.spare)
     yield from (Row("wrote", line.removeprefix("wrote ")) for line in wrote)
     yield Row("", decision(proof))
 
@@ -70,12 +70,5 @@ def decision(proof: Proof) -> str:
 
 def patch_headline(patch: Patch) -> str:
     """Return the patch's own description, and the files that it changes."""
-    files = sorted(patch.files)
-    named = ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    named = listed(sorted(patch.files))
     return f"{patch.summary} · {named}" if patch.summary else named
-
-
-def _several(label: str, texts: Sequence[str]) -> Iterator[Row]:
-    yield from (Row(label, text) for text in texts[:LEFT])
-    if len(texts) > LEFT:
-        yield Row(label, f"… and {len(texts) - LEFT} more (--format json lists them)")

@@ -27,9 +27,8 @@ from coderefine.core import (
     Situation,
     Views,
 )
-from coderefine.core.plurals import counted
+from coderefine.core.plurals import counted, listed
 from coderefine.errors import CriticError, RunnerError
-from coderefine.judge import listed
 from coderefine.project import Interpreter, Place, Protection
 from coderefine.proposers.search.choice import Chosen, choose
 from coderefine.proposers.search.confidence import Rivals, answers, bonuses, compared, rival_sets, with_strength
