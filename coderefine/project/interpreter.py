@@ -7,12 +7,15 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from coderefine import proc
 from coderefine.errors import ProcessError, SurroundingsError
 from coderefine.project.environments import PythonCandidate, candidates, python_of
 from coderefine.project.place import Place
+
+if TYPE_CHECKING:
+    from coderefine.config import Config
 
 PROBE = """
 import os, sys
@@ -85,15 +88,6 @@ def _answer(lines: list[str]) -> ProbeResult:
     return ProbeResult(version, None if pytest == "-" else pytest, Path(prefix), importable=importable)
 
 
-class Choices(Protocol):
-    """The configuration keys for choosing an interpreter; a `Config` has them."""
-
-    @property
-    def python(self) -> str | None: ...
-    @property
-    def gates(self) -> tuple[str, ...]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Interpreter:
     """The chosen interpreter.
@@ -126,7 +120,7 @@ class Interpreter:
         return found
 
 
-def interpreter(place: Place, config: Choices, environ: Mapping[str, str]) -> Interpreter:
+def interpreter(place: Place, config: Config, environ: Mapping[str, str]) -> Interpreter:
     """Return the interpreter for running the project's tests (usually at the cost of one process of 20 ms).
 
     Order: `config.python`, VIRTUAL_ENV (unless coderefine itself runs in it), .venv/venv, uv, poetry, pdm, hatch,

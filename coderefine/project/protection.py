@@ -9,12 +9,15 @@ import unicodedata
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from coderefine.project.assertion_helpers import AssertionHelpers
 from coderefine.project.place import Place
 from coderefine.project.pytest_settings import USUAL, PytestSettings, plugin_modules, read_settings
 from coderefine.source import nameable
+
+if TYPE_CHECKING:
+    from coderefine.config import Config
 
 TEST_FOLDER = re.compile(
     r"tests?|__tests__|__snapshots__|testdata|.+[-_]tests?|test[-_](data|files|cases|suites?|resources|assets|fixtures)"
@@ -98,13 +101,6 @@ RUNNERS = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "coverage", "xd
 """Packages on which the verdict depends."""
 
 
-class Globs(Protocol):
-    """The configuration keys about protection; a `Config` has them."""
-
-    @property
-    def protect(self) -> tuple[str, ...]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Protection:
     """The rules for files that may not be written; paths are repo-relative. Created once per run by `Protection.of`.
@@ -125,7 +121,7 @@ class Protection:
         object.__setattr__(self, "_helpers", AssertionHelpers(self.top, self.is_test))
 
     @classmethod
-    def of(cls, place: Place, config: Globs) -> Protection:
+    def of(cls, place: Place, config: Config) -> Protection:
         """Read pytest's settings and git's `core.hooksPath`; starts no process."""
         settings = read_settings(place.root)
         plugins = _plugin_files(place, settings)
