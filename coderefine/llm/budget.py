@@ -110,18 +110,13 @@ class Budget:
         for number in range(samples, 0, -1):
             cap = reply_tokens if room is None else min(reply_tokens, room // number)
             usd = price(prompt_tokens, cap * number)
-            if number == 1:
-                if self._too_dear(usd):
-                    spent = self._used.usd or 0.0
-                    raise BudgetError(
-                        "cost",
-                        f"${spent:.4f} of ${self.limits.usd:.2f} is used and the next request may cost ${usd:.4f} "
-                        "(--max-cost)",
-                    )
-            elif self._too_dear(usd):
-                continue
-            return Grant(prompt_tokens, cap, number, usd)
-        raise AssertionError("a request for one sample either returns or raises")
+            if not self._too_dear(usd):
+                return Grant(prompt_tokens, cap, number, usd)
+        spent = self._used.usd or 0.0
+        raise BudgetError(
+            "cost",
+            f"${spent:.4f} of ${self.limits.usd:.2f} is used and the next request may cost ${usd:.4f} (--max-cost)",
+        )
 
     @property
     def _used(self) -> Cost:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 
-from coderefine.core import Case, Finding, Task
+from coderefine.core import Case, Finding, Read, Task
 from coderefine.llm.failing_tests import conftest_excerpts, excerpt, joined
 from coderefine.llm.findings_text import MOST, Witness, describe, leading, passing_nearby
 from coderefine.llm.folding import MARKED, RAN
 from coderefine.llm.missing_symbols import Failed, MissingSymbol, find_missing, users
-from coderefine.llm.modules import Definition, ModuleIndex, Read, dotted_names
+from coderefine.llm.modules import Definition, ModuleIndex, dotted_names
 from coderefine.llm.normalize import cut, fenced, fenced_files, mark
 from coderefine.llm.selection import Selection, Trace
 from coderefine.source import syntax

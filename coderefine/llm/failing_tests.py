@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 
 from coderefine.core import without_parameters
 from coderefine.core.plurals import listed
-from coderefine.llm.modules import Function, names_and_attributes, span
-from coderefine.source import first_line, syntax
+from coderefine.llm.modules import names_and_attributes, span
+from coderefine.source import Function, first_line, syntax
 
 LONGEST = 800
 """Number of characters above which only the head of a test and the surroundings of failing lines are shown."""

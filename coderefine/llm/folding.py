@@ -6,7 +6,8 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from coderefine.llm.modules import Definition, Function, ProjectModule, span
+from coderefine.llm.modules import Definition, ProjectModule, span
+from coderefine.source import Function
 
 RAN = "  #>"
 """Mark after lines that the failing tests executed; it is not part of the file."""

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from coderefine.llm.modules import Definition, Function, ModuleIndex, ProjectModule, join_dotted
-from coderefine.source import first_line, syntax
+from coderefine.llm.modules import Definition, ModuleIndex, ProjectModule, join_dotted
+from coderefine.source import Function, first_line, syntax
 
 NAME = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'")
 MODULE = re.compile(r"No module named '([\w.]+)'")

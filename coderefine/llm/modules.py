@@ -9,11 +9,8 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import PurePosixPath
 
-from coderefine.source import first_line, syntax
-
-Read = Callable[[str], "str | None"]
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+from coderefine.core import Read
+from coderefine.source import Function, first_line, syntax
 
 DEPTH = 4
 """Maximum number of re-exports that are followed from an import to the definition."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from coderefine.sensitive import TOKENS
@@ -63,14 +63,9 @@ class Redactor:
             from detect_secrets.plugins.keyword import KeywordDetector
 
             known: Mapping[str, Any] = get_mapping_from_secret_type_to_class()
-            kinds = [kind for kind in known.values() if kind.__name__ not in NOISY]
-            self._patterns = tuple(_patterns(kind() for kind in kinds))
+            plugins = [kind() for kind in known.values() if kind.__name__ not in NOISY]
+            self._patterns = tuple(pattern for plugin in plugins for pattern in getattr(plugin, "denylist", ()))
             self._keyword = KeywordDetector()
-
-
-def _patterns(plugins: Iterable[Any]) -> Iterator[re.Pattern[str]]:
-    for plugin in plugins:
-        yield from getattr(plugin, "denylist", ())
 
 
 def _essence(match: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ from functools import cache
 from itertools import chain
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from coderefine.llm.folding import (
     RAN,
@@ -26,6 +26,9 @@ from coderefine.llm.folding import (
 from coderefine.llm.missing_symbols import MissingSymbol
 from coderefine.llm.modules import Definition, ModuleIndex, ProjectModule, dotted_names, names_and_attributes, span
 from coderefine.llm.normalize import cut
+
+if TYPE_CHECKING:
+    from coderefine.llm.context import SourceTree
 
 WHOLE = 1_200
 """Characters up to which a file is shown completely if any part of it is shown."""
@@ -96,20 +99,10 @@ class Trace:
     near: tuple[str, ...] = ()
 
 
-class Tree(Protocol):
-    """The part of context.SourceTree that a Selection uses."""
-
-    @property
-    def always(self) -> tuple[str, ...]: ...
-    @property
-    def needed(self) -> tuple[tuple[str, str], ...]: ...
-    def is_code(self, path: str) -> bool: ...
-
-
 class Selection:
     """Selects lines by path. `trace`: trace of the failing tests, recorded at first use; None if unknown."""
 
-    def __init__(self, project: ModuleIndex, tree: Tree, ask: Callable[[], Trace | None], most: int) -> None:
+    def __init__(self, project: ModuleIndex, tree: SourceTree, ask: Callable[[], Trace | None], most: int) -> None:
         """Create a selection of `most` characters. `ask` traces the failing tests (None: no result)."""
         self._project = project
         self._tree = tree

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -55,18 +56,11 @@ def read(text: str, schema: Schema | None) -> Mapping[str, Any]:
 def _object(text: str) -> dict[str, Any]:
     decoder = json.JSONDecoder()
     for match in re.finditer(r"\{", text):
-        value = _decoded(decoder, text, match.start())
-        if value is not None:
-            return value
+        with suppress(ValueError, RecursionError):
+            value, _ = decoder.raw_decode(text, match.start())
+            if isinstance(value, dict):
+                return value
     raise ReplyError("The reply holds no JSON object.")
-
-
-def _decoded(decoder: json.JSONDecoder, text: str, start: int) -> dict[str, Any] | None:
-    try:
-        value, _ = decoder.raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _faults(value: object, schema: Mapping[str, Any], where: str) -> Iterator[str]:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from coderefine.core import FIX
-from coderefine.llm.prompts import fields, names, render, system_message
+from coderefine.llm import prompts
+from coderefine.llm.prompts import fields, render, system_message
 
 EXPECTED = {
     "again": {"problem"},
@@ -35,7 +38,8 @@ EXPECTED = {
 
 
 def test_every_prompt_is_known_here() -> None:
-    assert {name: set(fields(name)) for name in names()} == EXPECTED
+    names = (path.stem for path in Path(prompts.__file__).parent.glob("*.md"))
+    assert {name: set(fields(name)) for name in names} == EXPECTED
 
 
 @pytest.mark.parametrize("name", EXPECTED)

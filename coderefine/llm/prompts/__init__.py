@@ -21,11 +21,6 @@ def fields(name: str) -> frozenset[str]:
     return frozenset(FIELD.findall(_text(name)))
 
 
-def names() -> tuple[str, ...]:
-    """Return the names of all prompts."""
-    return tuple(sorted(path.name[:-3] for path in files(__package__).iterdir() if path.name.endswith(".md")))
-
-
 def render(name: str, **values: str) -> str:
     """Return prompt `name` with its fields replaced by `values`, whose texts are not searched for fields.
 

@@ -173,7 +173,6 @@ ANNOTATIONS = {
 }
 
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 DISPLAYS: dict[type, str] = {
