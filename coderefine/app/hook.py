@@ -219,23 +219,17 @@ def _publish(state: Staged, proved: Proved) -> Published:
     repository = journal.repository
     file = repository.git_dir / "coderefine" / f"hook-{journal.run}.patch"
     shown = os.path.relpath(file, repository.top)
+    why, how = "", "git apply"
     if state.commit and repository.resolve(state.commit) != proved.snapshot.head.sha:
+        why = f"{state.commit[:10]} is not checked out; the patch for it is kept"
+    elif overlapping := sorted(set(proved.outcome.best.patch.files) & set(state.hidden)):
+        why = f"{', '.join(overlapping)} has unstaged edits; the patch for what is staged is kept"
+        how = "git apply --cached"
+    elif undone := _only_in_the_tree(repository, proved):
+        why = f"it undoes your change of {', '.join(undone)}, which is not staged; the patch is kept"
+    if why:
         file.write_bytes(proved.diff)
-        return Published(
-            f"nothing: {state.commit[:10]} is not checked out; the patch for it is kept: git apply {shown}"
-        )
-    if overlapping := sorted(set(proved.outcome.best.patch.files) & set(state.hidden)):
-        file.write_bytes(proved.diff)
-        return Published(
-            f"nothing: {', '.join(overlapping)} has unstaged edits; the patch for what is staged is kept: "
-            f"git apply --cached {shown}"
-        )
-    if undone := _only_in_the_tree(repository, proved):
-        file.write_bytes(proved.diff)
-        return Published(
-            f"nothing: it undoes your change of {', '.join(undone)}, which is not staged; the patch is kept: "
-            f"git apply {shown}"
-        )
+        return Published(f"nothing: {why}: {how} {shown}")
     try:
         return Published(f"{Files(proved.snapshot).publish(proved.outcome)}; look at it, then `git add` it")
     except PublishError as error:

@@ -36,7 +36,7 @@ from coderefine.publishers.hosts.bundle import (
     Note,
     Suggestion,
 )
-from coderefine.reports.formats import blocking, gone, rule, words
+from coderefine.reports.formats import blocking, gone, last, line, rule, words
 from coderefine.reports.rows import evidence
 from coderefine.reports.verdict import decision, proof_rows
 
@@ -204,12 +204,10 @@ def _why(before: Attempt, after: Attempt) -> str:
 
 
 def _notes(outcome: Outcome) -> tuple[Note, ...]:
-    notes = []
-    for finding in blocking(outcome.remaining)[:NOTES]:
-        first, last = (finding.span.first, finding.span.last) if finding.span else (1, 1)
-        lines = (max(1, first), max(1, first, last))
-        notes.append(Note(finding.path, *lines, _line(rule(finding)), _line(words(finding))))
-    return tuple(notes)
+    return tuple(
+        Note(one.path, max(1, line(one)), max(1, last(one)), _line(rule(one)), _line(words(one)))
+        for one in blocking(outcome.remaining)[:NOTES]
+    )
 
 
 def _line(text: str) -> str:
