@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coderefine.git.objects import TreeFile, merge, merge_bytes, read_blobs, read_files
+from coderefine.git.objects import merge, merge_bytes, read_blobs, read_files
 from coderefine.git.patch_format import diff, diff_files, mail, stat
 from coderefine.git.repository import Head, Repository, commit_with_hooks
 from coderefine.git.scratch import EXECUTABLE, Scratch, copy_index, entries_of, scratch, snapshot, untracked_files
@@ -12,7 +12,6 @@ __all__ = [
     "Head",
     "Repository",
     "Scratch",
-    "TreeFile",
     "commit_with_hooks",
     "copy_index",
     "diff",

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from coderefine.journal.entries import Ending, FileChange, IndexChange, Meta, Publication
+from coderefine.journal.entries import FileChange, IndexChange, Meta, Publication
 from coderefine.journal.journal import Journal
 from coderefine.journal.run_list import Summary, flock, lock, prune, runs
-from coderefine.journal.storage import Record
 
 __all__ = [
-    "Ending",
     "FileChange",
     "IndexChange",
     "Journal",
     "Meta",
     "Publication",
-    "Record",
     "Summary",
     "flock",
     "lock",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from coderefine.publishers.branch import Branch, PullRequest
 from coderefine.publishers.commit import Commit
 from coderefine.publishers.files import Diff, Files, PatchFile
-from coderefine.publishers.message import Wording, trailers
+from coderefine.publishers.message import Wording
 from coderefine.publishers.recover import recover
 from coderefine.publishers.snapshot import Snapshot
 from coderefine.publishers.undo import undo
@@ -24,6 +24,5 @@ __all__ = [
     "Snapshot",
     "Wording",
     "recover",
-    "trailers",
     "undo",
 ]

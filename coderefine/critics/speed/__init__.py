@@ -1,6 +1,6 @@
 """The speed adviser: it measures a patched tree against the tree that it has to beat."""
 
 from coderefine.critics.speed.critic import Speed
-from coderefine.critics.speed.speedup import MeasureOptions, SpeedComparison, measure
+from coderefine.critics.speed.speedup import MeasureOptions, measure
 
-__all__ = ["MeasureOptions", "Speed", "SpeedComparison", "measure"]
+__all__ = ["MeasureOptions", "Speed", "measure"]
