@@ -103,7 +103,7 @@ def relative_to_top(view: View, file: Path) -> str | None:
 class Views(Protocol):
     """A factory of views. Each is new: baseline files restored, patch applied, no traces of earlier views."""
 
-    def open(self, patch: Patch = ..., *, network: bool = False) -> AbstractContextManager[View]: ...
+    def open(self, patch: Patch = ...) -> AbstractContextManager[View]: ...
 
     def instead(self, why: str) -> bool:
         """Use the next kind of view (a copy, say) from now on, because of `why`; return False if there is no other."""

@@ -74,7 +74,7 @@ def describe(place: Place) -> Isolation:
         )
         with contextlib.ExitStack() as stack:
             views = stack.enter_context(copy_views(place))
-            confined = views.confine(stack, views.folder, network=False) is not None
+            confined = views.confine(stack, views.folder) is not None
         missing = (advice, COPIED, *(() if confined else UNCONFINED))
         return Isolation("copy", network_off=confined, pid_namespace=confined, missing=missing)
     return Isolation("overlay", network_off=True, pid_namespace=True)
@@ -98,13 +98,13 @@ class _FirstDecides:
     turn: threading.Lock = field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
-    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[View]:
+    def open(self, patch: Patch = Patch()) -> Iterator[View]:
         with contextlib.ExitStack() as opened:
             with self.turn:
-                view = self._first(opened, patch, network=network) if self.chosen is None else None
+                view = self._first(opened, patch) if self.chosen is None else None
             if view is None:
                 assert self.chosen is not None, "the first view has decided"
-                view = opened.enter_context(self.chosen.open(patch, network=network))
+                view = opened.enter_context(self.chosen.open(patch))
             yield view
 
     def instead(self, why: str) -> bool:
@@ -121,19 +121,19 @@ class _FirstDecides:
                 return True
             try:
                 with contextlib.ExitStack() as trial:
-                    self._overlay(trial, network=False)
+                    self._overlay(trial)
             except WorkspaceError:
                 return False
             self.chosen = OverlayViews(self.place, self.grants)
             self.note(f"private views are overlays from now on: {why}")
             return True
 
-    def _first(self, opened: contextlib.ExitStack, patch: Patch, *, network: bool) -> View | None:
+    def _first(self, opened: contextlib.ExitStack, patch: Patch) -> View | None:
         """Open the first view; return None if it is no overlay."""
         for left in reversed(range(TRIES)):
             try:
                 with contextlib.ExitStack() as trial:
-                    view = self._overlay(trial, network=network)
+                    view = self._overlay(trial)
                     opened.push(trial.pop_all())
             except WorkspaceError as error:  # noqa: PERF203
                 if left:
@@ -147,9 +147,9 @@ class _FirstDecides:
                 return view.patched(patch)
         return None
 
-    def _overlay(self, stack: contextlib.ExitStack, *, network: bool) -> PrivateView:
+    def _overlay(self, stack: contextlib.ExitStack) -> PrivateView:
         """Open an overlay that can be entered. Raises WorkspaceError."""
-        view = stack.enter_context(OverlayViews(self.place, self.grants).open(network=network))
+        view = stack.enter_context(OverlayViews(self.place, self.grants).open())
         view.enter()
         return view
 
@@ -182,9 +182,9 @@ class BytecodeViews:
     """When the sources of `kept` were written, in nanoseconds."""
 
     @contextlib.contextmanager
-    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[View]:
+    def open(self, patch: Patch = Patch()) -> Iterator[View]:
         began = time.time_ns()
-        with self.views.open(patch, network=network) as view:
+        with self.views.open(patch) as view:
             if view.top == self.top:
                 add(view.host_path, self._usable(view.host_path, patch))
             yield view

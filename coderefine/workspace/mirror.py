@@ -116,9 +116,7 @@ def walk(top: Path, below: str, *, every: bool = False) -> Iterator[tuple[str, o
 
 
 def _skipped(entry: os.DirEntry[str], *, folder: bool) -> bool:
-    if not folder:
-        return False
-    return entry.name in SKIPPED or os.path.lexists(os.path.join(entry.path, "pyvenv.cfg"))  # noqa: PTH118
+    return folder and (entry.name in SKIPPED or os.path.lexists(os.path.join(entry.path, "pyvenv.cfg")))  # noqa: PTH118
 
 
 def _copyable(facts: os.stat_result) -> bool:

@@ -112,10 +112,10 @@ class OverlayViews:
     grants: Grants = NOTHING
 
     @contextlib.contextmanager
-    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[PrivateView]:
+    def open(self, patch: Patch = Patch()) -> Iterator[PrivateView]:
         with scratch() as folder:
             _make_folders(folder)
-            spec = NamespaceSpec(folder, covered(self.place), network=network or self.grants.network)
+            spec = NamespaceSpec(folder, covered(self.place), network=self.grants.network)
             with namespaces(spec) as inside:
                 yield PrivateView(self.place.top, inside, folder, self.grants).patched(patch)
 
@@ -140,14 +140,13 @@ class CopyViews:
     turn: threading.Lock = field(default_factory=threading.Lock)
 
     @contextlib.contextmanager
-    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[PrivateView]:
+    def open(self, patch: Patch = Patch()) -> Iterator[PrivateView]:
         mirror = self._restored()
         temp = Path(tempfile.mkdtemp(prefix="tmp-", dir=self.folder))
-        online = network or self.grants.network
         try:
             lay(mirror.copy, patch)
             with contextlib.ExitStack() as stack:
-                inside = self.confine(stack, temp, network=online)
+                inside = self.confine(stack, temp)
                 yield PrivateView(mirror.copy, inside, temp, self.grants, patch, self.place, self.why)
         finally:
             kill_strays(str(temp))
@@ -157,14 +156,14 @@ class CopyViews:
     def instead(self, why: str) -> bool:  # noqa: ARG002 - copies were requested
         return False
 
-    def confine(self, stack: contextlib.ExitStack, temp: Path, *, network: bool) -> Namespaces | None:
+    def confine(self, stack: contextlib.ExitStack, temp: Path) -> Namespaces | None:
         """Create namespaces in which the original tree is read-only; return None if they are, or were, refused."""
         _make_folders(temp)
         if not self.confined:
             return None
         try:
             with contextlib.ExitStack() as trial:
-                spec = NamespaceSpec(temp, covered(self.place), "readonly", network)
+                spec = NamespaceSpec(temp, covered(self.place), "readonly", self.grants.network)
                 inside = trial.enter_context(namespaces(spec))
                 inside.enter()
                 stack.push(trial.pop_all())
@@ -214,10 +213,10 @@ class SnapshotViews:
     programs: frozenset[str] = frozenset()
 
     @contextlib.contextmanager
-    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[View]:
+    def open(self, patch: Patch = Patch()) -> Iterator[View]:
         files = {**self.then, **patch.files}
         whole = replace(patch, files=files, programs=patch.programs | self.programs)
-        with self.views.open(whole, network=network) as view:
+        with self.views.open(whole) as view:
             prune(view.host_path, [path for path, content in files.items() if content is None])
             yield view
 

@@ -23,7 +23,7 @@ SECCOMP: Guard = (
     "filtered = True",
 )
 LIMITS: Guard = ("sandbox/inside.py", "    limits(job)\n    filtered", "    filtered")
-VIEW_OFFLINE: Guard = ("workspace/private_views.py", "network=network or self.grants.network)", "network=True)")
+VIEW_OFFLINE: Guard = ("workspace/private_views.py", "network=self.grants.network)", "network=True)")
 OFFLINE: Guard = ("sandbox/kernel.py", "cut = 0 if network or offline() else CLONE_NEWNET", "cut = 0")
 PROCESSES: Guard = ("workspace/namespaces.py", '"-m", *net, "-p", *(', '"-m", *net, *(')
 SHARED_MEMORY: Guard = (

@@ -26,7 +26,7 @@ class Nowhere:
     """Views of nothing: the critic of these tests looks at none."""
 
     @contextlib.contextmanager
-    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[View]:
+    def open(self, patch: Patch = Patch()) -> Iterator[View]:
         yield cast("View", None)
 
     def instead(self, why: str) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.project import locate
-from coderefine.workspace import open_views
+from coderefine.workspace import Grants, open_views
 from coderefine.workspace.environment import scratch, sweep
 from tests.support.trees import photograph
 
@@ -106,12 +106,12 @@ def test_the_network_is_off_but_loopback_works(top: Path, confined: str) -> None
     server = socket.create_server(("127.0.0.1", 0))
     call = f"import socket; socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 2)"
     inside = "import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname(), 2)"
-    with server, open_views(locate([], top), kind=confined) as views:
-        with views.open() as view:
+    with server:
+        with open_views(locate([], top), kind=confined) as views, views.open() as view:
             assert view.run((sys.executable, "-c", call)).returncode != 0
             assert view.run((sys.executable, "-c", inside)).returncode == 0
             assert view.isolation == f"{confined}, network off"
-        with views.open(network=True) as view:
+        with open_views(locate([], top), kind=confined, grants=Grants(network=True)) as views, views.open() as view:
             assert view.run((sys.executable, "-c", call)).returncode == 0
             assert view.isolation == confined
 
@@ -153,7 +153,7 @@ import sys, time
 from pathlib import Path
 from coderefine.core import Patch
 from coderefine.project import locate
-from coderefine.workspace import open_views
+from coderefine.workspace import Grants, open_views
 with open_views(locate([], Path(sys.argv[1])), kind=sys.argv[2]) as views, views.open(Patch({"new.py": b"n"})) as view:
     daemon = "(setsid sleep %s > /dev/null 2>&1 &)" % sys.argv[3]
     view.run(("sh", "-c", daemon + "; echo x > untracked.py; echo t > $TMPDIR/t"))

@@ -99,7 +99,7 @@ class Trees:
     files: Mapping[str, bytes]
 
     @contextlib.contextmanager
-    def open(self, patch: Patch = Patch(), *, network: bool = False) -> Iterator[Tree]:
+    def open(self, patch: Patch = Patch()) -> Iterator[Tree]:
         yield Tree({**self.files, **patch.files})
 
 
