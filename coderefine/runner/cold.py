@@ -13,12 +13,12 @@ from coderefine.config import Config
 from coderefine.core import Ask, Case, Check, Event, Failure, Listen, Needs, View
 from coderefine.errors import CriticError, VoidError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.needs import recorded, recording
 from coderefine.runner.process_run import Ended, ProcessLimits, ProcessRun, Start, frames_of
 from coderefine.runner.run_results import RunResults
 from coderefine.runner.suspect import Suspect
 from coderefine.runner.trust import check_canary, check_loaded, patched
 from coderefine.sandbox import Bounds, bounds
+from coderefine.sandbox.permissions import recorded, recording
 
 RESTARTS = 8
 """Number of crashed processes after which a check does not run the remaining tests."""

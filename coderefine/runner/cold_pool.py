@@ -31,7 +31,8 @@ MOST_NEAR = 100
 class ColdPool:
     """Judge candidates like `Pool`, but each in a cold pytest process.
 
-    `expected`: statuses of the cold baseline (None: it is run once). `why`: the reason why nothing can be forked.
+    `expected`: statuses of the cold baseline. `usual`: seconds that it took. `why`: the reason why nothing can be
+    forked.
     """
 
     views: Views
@@ -40,8 +41,8 @@ class ColdPool:
     config: Config
     patch: Patch
     workers: int
-    expected: Mapping[str, Status] | None = None
-    usual: float | None = None
+    expected: Mapping[str, Status]
+    usual: float
     unfit: frozenset[str] = frozenset()
     broken: Mapping[str, str] = field(default_factory=dict)
     confined: tuple[str, ...] = ()
@@ -62,10 +63,6 @@ class ColdPool:
 
     def baseline(self) -> Mapping[str, Status]:
         """Return the statuses on the unchanged tree."""
-        if self.expected is None:
-            check = self._run(Candidate(0, {}), Ask(rich=False))
-            self.expected = {name: case.status for name, case in check.cases.items()}
-            self.usual = check.seconds
         return self.expected
 
     def observe(
@@ -130,7 +127,7 @@ class ColdPool:
         return Judged(candidate, statuses, "cold", not reason, 0.0, seconds, reason, self.why, hung)
 
     def _asks(self, candidate: Candidate, plan: Plan) -> Iterator[Ask]:
-        patience = max(LEAST, ROOM * (self.usual or 0.0))
+        patience = max(LEAST, ROOM * self.usual)
         every = Ask(known=plan.known, rich=False, seed=0, timeout=patience, freedom=self.freedom)
         first = tuple(name for name in candidate.first or plan.first if "::" in name)
         if not first:  # tests that could not be collected have no ids: collect all

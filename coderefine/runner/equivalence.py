@@ -267,7 +267,7 @@ class Equivalence:
         self, views: Views, pool: Pool, before: Patch, cases: Mapping[str, Case], edits: Mapping[str, FileEdit]
     ) -> _Chosen:
         """Choose the tests to watch: those that enter the edited functions, or all if they are SHORT."""
-        seconds = _durations(pool.tests, cases)
+        seconds = {name: cases[name].seconds for name in pool.tests if name in cases and not cases[name].status.bad}
         if sum(seconds.values()) <= SHORT:
             return _Chosen(tuple(sorted(seconds, key=seconds.__getitem__)), whole=True)
         self._record_entered(pool, before, [name for name in seconds if seconds[name] <= PATIENCE], list(edits))
@@ -335,11 +335,6 @@ class _Chosen:
     @property
     def remark(self) -> str:
         return "" if self.whole else " (not all tests were watched)"
-
-
-def _durations(tests: Iterable[str], cases: Mapping[str, Case]) -> dict[str, float]:
-    """Return the seconds of those of `tests` that passed."""
-    return {name: cases[name].seconds for name in tests if name in cases and not cases[name].status.bad}
 
 
 def _in_turn(rows: Iterable[Sequence[str]], seconds: Mapping[str, float], limit: float) -> Iterator[str]:

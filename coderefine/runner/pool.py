@@ -119,8 +119,6 @@ class Pool:
         """Number of times that the servers were started."""
         self.cpu = 0.0
         """CPU seconds that observing tests, and comparing results, have taken."""
-        self.loosened = ""
-        """Name of the permissions that the project's tests need beyond the tightest sandbox; "" for none."""
         self.elsewhere: Callable[[Iterable[Candidate], Plan], Iterator[Judged]] | None = None
         """Judges the candidates of plans with `many` in place of this pool's own workers; set by the cluster's."""
         self._begin()
@@ -160,7 +158,6 @@ class Pool:
         self._state.unfit = frozenset()
         self.confined: tuple[str, ...] = (*self._workers[0].server.confined, "rlimits")
         """Names of the mechanisms that confine the children."""
-        self.loosened = bounds.name if bounds else "not confined"
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -201,11 +198,6 @@ class Pool:
     @least.setter
     def least(self, seconds: float) -> None:
         self._state.least = seconds
-
-    @property
-    def retracted(self) -> frozenset[str]:
-        """Return the tests whose direct call differed from pytest's protocol on a candidate; the latter was used."""
-        return frozenset(self._state.retracted)
 
     def baseline(self) -> Mapping[str, Status]:
         """Return the statuses of all collected tests on the unchanged tree; run those not observed yet."""

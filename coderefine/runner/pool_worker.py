@@ -110,12 +110,6 @@ class Worker:
         task.sent = time.monotonic()
         line.send(message)
 
-    def revive(self) -> None:
-        """Send a new server the data that the old one had received."""
-        self._preloaded = False
-        if self._reach is not None:
-            self.learn(self._reach)
-
     @property
     def down(self) -> bool:
         return self._server is None
@@ -132,7 +126,10 @@ class Worker:
         self.close()
         self.launch()
         self.ready(within)
-        self.revive()
+        # The new server needs the data that the old one had received.
+        self._preloaded = False
+        if self._reach is not None:
+            self.learn(self._reach)
 
     def close(self) -> None:
         self.task = None

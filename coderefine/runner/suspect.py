@@ -31,15 +31,12 @@ class Suspect:
 
     def __enter__(self) -> Suspect:
         self._run.end_after_running_test(self._results)
-        self._end = self._threads.submit(self._wait)
+        self._end = self._threads.submit(lambda: self._run.end(self._run.watch(self._limits, until=self.name)))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._run.kill()
         self._threads.shutdown()
-
-    def _wait(self) -> Ended:
-        return self._run.end(self._run.watch(self._limits, until=self.name))
 
     def repeats(self, dump: str) -> bool:
         """Return whether the stacks in `dump`, of another test, are in the same function as this test."""

@@ -15,6 +15,7 @@ MOST_LIMITS, MOST_BETWEEN, LONGEST = 4, 2, 40
 """Maximum number of values at limits, of numbers below them, and of items of a sequence that is as long as a limit."""
 NUMBERS, ROWS = (int, float), (str, list, tuple)
 CONTAINERS = (list, dict, set)
+DAY = datetime.timedelta(days=1)
 PLAIN = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType)
 
 
@@ -79,14 +80,6 @@ def objects(value: Any, dice: random.Random) -> List[Any]:
     return found if len(found) <= MOST else dice.sample(found, MOST)
 
 
-def _of_int(value: int, dice: random.Random) -> List[Any]:
-    return [value + 1, value - 1, 0, 1, -value, value * 2, dice.randrange(2, 50)]
-
-
-def _of_float(value: float, dice: random.Random) -> List[Any]:
-    return [value + 1, value - 0.5, 0.0, -value, value * 2, round(dice.uniform(0, 20), 2)]
-
-
 def _of_text(value: Any, dice: random.Random) -> List[Any]:
     cut = dice.randrange(len(value) + 1)
     return [value[:0], value[:-1], value[1:], value + value, value[::-1], value.upper(), value[:cut] + value[cut + 1 :]]
@@ -118,15 +111,10 @@ def _of_date(value: Any, dice: random.Random) -> List[Any]:
     return [value + datetime.timedelta(days=step) for step in steps]
 
 
-def _of_span(value: Any, _: random.Random) -> List[Any]:
-    day = datetime.timedelta(days=1)
-    return [value + day, value - day, value * 0, -value, value * 2]
-
-
 MAKERS: Dict[type, Callable[[Any, random.Random], List[Any]]] = {
     bool: lambda value, _: [not value],
-    int: _of_int,
-    float: _of_float,
+    int: lambda value, dice: [value + 1, value - 1, 0, 1, -value, value * 2, dice.randrange(2, 50)],
+    float: lambda value, dice: [value + 1, value - 0.5, 0.0, -value, value * 2, round(dice.uniform(0, 20), 2)],
     str: _of_text,
     bytes: _of_text,
     list: _of_row,
@@ -137,5 +125,5 @@ MAKERS: Dict[type, Callable[[Any, random.Random], List[Any]]] = {
     decimal.Decimal: lambda value, _: [value + 1, value - 1, value * 0, -value, value * 2],
     datetime.date: _of_date,
     datetime.datetime: _of_date,
-    datetime.timedelta: _of_span,
+    datetime.timedelta: lambda value, _: [value + DAY, value - DAY, value * 0, -value, value * 2],
 }
