@@ -34,7 +34,7 @@ from coderefine.core.plurals import counted, listed
 from coderefine.errors import GitError, SurroundingsError, UsageError
 from coderefine.project import Interpreter, Place, Protection
 from coderefine.project.protection import protected_name
-from coderefine.runner.cold import run_tests
+from coderefine.runner.cold import RunOptions, run_tests
 from coderefine.runner.cold_pool import AnyPool, open_any_pool
 from coderefine.runner.pool import Pool
 
@@ -170,26 +170,19 @@ class Cluster:
         config: Config,
         ask: Ask,
         listen: Listen = lambda _: None,
-        *,
-        limit: float | None = None,
-        slowest: float = 0.0,
-        doubted: tuple[str, ...] = (),
-        canary: bool = True,
+        options: RunOptions = RunOptions(),
     ) -> Check:
         """Run the project's tests on the workers; see `runner.cold.run_tests`. Raises LostError."""
 
         def at_home(asked: Ask) -> Check:
-            return run_tests(
-                view, place, interpreter, config, asked, listen,
-                limit=limit, slowest=slowest, doubted=doubted, canary=canary,
-            )  # fmt: skip
+            return run_tests(view, place, interpreter, config, asked, listen, options)
 
         proof = ask.proof and config.proof == "local"
         if proof or ask.tests is not None or ask.record:  # `record` is about the permissions of this machine
             return at_home(ask)
         began = time.monotonic()
         own = self._own(interpreter, config)
-        job = Job("", view.patch, place.prefix, *own, ask, limit, slowest, doubted, canary)
+        job = Job("", view.patch, place.prefix, *own, ask, options)
         deadly = self.workers.deadly
         check, why = (None, deadly) if deadly else self._sent(job, place, config, at_home)
         if check is None:

@@ -10,7 +10,7 @@ from coderefine.config import Config
 from coderefine.core import Ask, Check, Listen, Patch, Views
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.cold import run_tests
+from coderefine.runner.cold import RunOptions, run_tests
 from coderefine.workspace import Grants, open_views
 from coderefine.workspace.patched_tree import read
 from coderefine.workspace.private_views import SnapshotViews
@@ -48,10 +48,7 @@ class Job(TreeJob):
     """
 
     ask: Ask
-    limit: float | None
-    slowest: float
-    doubted: tuple[str, ...]
-    canary: bool
+    options: RunOptions
     topic: str = ""
 
 
@@ -82,18 +79,7 @@ def run(job: Job) -> Check | str:
     place, interpreter = job.here()
     try:
         with job.views(place) as views, SnapshotViews(views, {}).open(job.patch) as view:
-            check = run_tests(
-                view,
-                place,
-                interpreter,
-                job.config,
-                job.ask,
-                reporter(job.topic),
-                limit=job.limit,
-                slowest=job.slowest,
-                doubted=job.doubted,
-                canary=job.canary,
-            )
+            check = run_tests(view, place, interpreter, job.config, job.ask, reporter(job.topic), job.options)
             paths = {case.path for case in check.cases.values() if case.path}
             given = {path: job.patch.files.get(path, read(place.top, place.top, path)) for path in paths}
             changed = [path for path in paths if view.read(path) != given[path]]

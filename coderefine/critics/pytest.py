@@ -13,7 +13,7 @@ from coderefine.core import Ask, Case, Check, Event, Failure, Finding, Frame, Li
 from coderefine.critics.source_files import inside
 from coderefine.critics.symbols import Texts
 from coderefine.errors import CriticError, RunnerError, VoidError
-from coderefine.runner.cold import is_hung, run_tests
+from coderefine.runner.cold import RunOptions, is_hung, run_tests
 from coderefine.sensitive import ends
 
 if TYPE_CHECKING:
@@ -89,19 +89,9 @@ class Pytest:
     def _run(self, view: View, ask: Ask) -> Check:
         # Wall seconds of one test: much more than its CPU seconds, because it may have to wait for a processor.
         limit = max(self._limit, WAITING * (ask.computing or 0.0))
+        options = RunOptions(limit, self._slowest, self._doubted, canary=not self._canary)
         try:
-            return self.runner(
-                view,
-                self._place,
-                self._interpreter,
-                self._config,
-                ask,
-                self._listen,
-                limit=limit,
-                slowest=self._slowest,
-                doubted=self._doubted,
-                canary=not self._canary,
-            )
+            return self.runner(view, self._place, self._interpreter, self._config, ask, self._listen, options)
         except RunnerError as error:
             raise CriticError(f"no verdict from pytest: {error}") from error
 

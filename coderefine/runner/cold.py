@@ -42,6 +42,20 @@ INSIDE = "INTERNALERROR> "
 """Prefix of the lines of such an error's traceback."""
 
 
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How the tests run, besides `Ask`.
+
+    `limit`: wall seconds for one test (None: `test_limit`). `slowest`: known duration of the slowest test in seconds.
+    `doubted`: tests whose names the canary tests use, see agent/canary.py. `canary`: whether canary tests run.
+    """
+
+    limit: float | None = None
+    slowest: float = 0.0
+    doubted: tuple[str, ...] = ()
+    canary: bool = True
+
+
 def run_tests(  # noqa: PLR0917
     view: View,
     place: Place,
@@ -49,23 +63,16 @@ def run_tests(  # noqa: PLR0917
     config: Config,
     ask: Ask,
     listen: Listen = lambda _: None,
-    *,
-    limit: float | None = None,
-    slowest: float = 0.0,
-    doubted: tuple[str, ...] = (),
-    canary: bool = True,
+    options: RunOptions = RunOptions(),
 ) -> Check:
     """Run the project's tests inside `view`; return a Check with cases, coverage and notes, but without findings.
 
-    A test that crashes the process or hangs is an ERROR case, and the others run in a new process. `limit`: wall
-    seconds for one test (None: `test_limit`). `slowest`: known duration of the slowest test in seconds. `doubted`:
-    tests whose names the canary tests use, see agent/canary.py; `canary`: whether canary tests run. Raises VoidError if
+    A test that crashes the process or hangs is an ERROR case, and the others run in a new process. Raises VoidError if
     the code that was tested is not the patched code, or if its tests could not fail; CriticError if pytest itself
     failed.
     """
-    secret = os.urandom(16).hex() if canary else ""
-    limit = limit or test_limit(ask.timeout)
-    return _Cold(view, place, interpreter, config, ask, listen, limit, slowest, doubted, secret).check()
+    secret = os.urandom(16).hex() if options.canary else ""
+    return _Cold(view, place, interpreter, config, ask, listen, options, secret).check()
 
 
 def is_hung(case: Case) -> bool:
@@ -93,9 +100,7 @@ class _Cold:
     config: Config
     ask: Ask
     listen: Listen
-    limit: float
-    slowest: float
-    doubted: tuple[str, ...] = ()
+    options: RunOptions
     secret: str = ""
     gave_up: str = ""
     suspect: Suspect | None = None
@@ -109,9 +114,10 @@ class _Cold:
         Tests that were killed because of a suspect run again if the suspect ended by itself after all.
         """
         began = time.monotonic()
-        results = RunResults(slowest=self.slowest)
+        results = RunResults(slowest=self.options.slowest)
         deadline = began + self.ask.timeout
-        limits = ProcessLimits(self.limit, max(60.0, 2 * self.limit), deadline, self.ask.computing)
+        limit = self.options.limit or test_limit(self.ask.timeout)
+        limits = ProcessLimits(limit, max(60.0, 2 * limit), deadline, self.ask.computing)
         while again := self._run_left(results, limits):
             for name in again:
                 del results.cases[name]
@@ -181,7 +187,7 @@ class _Cold:
             "cwd": self.place.prefix,
             "root": str(root),
             "secret": self.secret,
-            "doubted": self.doubted,
+            "doubted": self.options.doubted,
             "origin": str(self.place.top),
             "patched": list(self.view.patch.files),
             "compile": not self.view.patch.files,
@@ -373,4 +379,4 @@ def _reporter(results: RunResults, listen: Listen) -> Callable[[], None]:
     return received
 
 
-__all__ = ["HANG", "is_deadly", "is_hung", "run_tests", "test_limit"]
+__all__ = ["HANG", "RunOptions", "is_deadly", "is_hung", "run_tests", "test_limit"]

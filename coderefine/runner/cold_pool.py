@@ -17,7 +17,7 @@ from coderefine.core import Ask, Check, Coverage, Freedom, Patch, Status, Steps,
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Codes, Comparison, Judged, Plan
-from coderefine.runner.cold import is_hung, run_tests
+from coderefine.runner.cold import RunOptions, is_hung, run_tests
 from coderefine.runner.pool import Pool, open_pool
 from coderefine.runner.test_selection import nearest
 
@@ -149,7 +149,8 @@ class ColdPool:
     def _run(self, candidate: Candidate, ask: Ask) -> Check:
         patch = replace(self.patch, files={**self.patch.files, **candidate.files}) if candidate.files else self.patch
         with self.views.open(patch) as view:
-            return run_tests(view, self.place, self.interpreter, self.config, ask, limit=max(2.0, ask.timeout / 4))
+            options = RunOptions(limit=max(2.0, ask.timeout / 4))
+            return run_tests(view, self.place, self.interpreter, self.config, ask, options=options)
 
 
 AnyPool = Pool | ColdPool

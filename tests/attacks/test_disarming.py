@@ -11,7 +11,7 @@ from coderefine.core import Ask, Check, Patch
 from coderefine.errors import CriticError, VoidError
 from coderefine.project import Interpreter, locate
 from coderefine.runner.candidates import Candidate, Plan
-from coderefine.runner.cold import run_tests
+from coderefine.runner.cold import RunOptions, run_tests
 from coderefine.runner.pool import open_pool
 from coderefine.workspace import open_views
 from tests.attacks.disarming import DISARMING, FORGERIES, Disarming
@@ -31,7 +31,8 @@ def checked(attack: Disarming, folder: Path, python: Interpreter, *, canary: boo
     place, patch = locate([], top), Patch({"mod.py": attack.files["mod.py"].encode()})
     with open_views(place) as views, views.open(patch) as view:
         doubted = (FAILING, "test_mod.py::Test::test_f")
-        return run_tests(view, place, python, Config(), Ask(timeout=60), doubted=doubted, canary=canary)
+        options = RunOptions(doubted=doubted, canary=canary)
+        return run_tests(view, place, python, Config(), Ask(timeout=60), options=options)
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,7 @@ from coderefine.cluster.workers import LATE, Batch, Running, Workers
 from coderefine.config import Config
 from coderefine.core import Ask, Case, Check, Patch, Status
 from coderefine.project import Interpreter
+from coderefine.runner.cold import RunOptions
 from tests.support.repo import make_repo
 
 OWN_FILE = "def test_one():\n    open(__file__, 'a').write('# more')\n"
@@ -35,7 +36,7 @@ def test_a_run_whose_tests_change_their_files_gives_no_answer(
     tree = TreeStore().add(make_repo(tmp_path / "project", {"test_own.py": text}), "project")
     python = Interpreter(Path(sys.executable), platform.python_version(), "ours", pytest.__version__, Path(sys.prefix))
     ask = Ask(rich=False, timeout=200.0)
-    job = Job(tree, Patch(), ".", python, Config(), ask, None, 0.0, (), canary=False)
+    job = Job(tree, Patch(), ".", python, Config(), ask, RunOptions(canary=False))
     answer = worker.run(job)
     assert answer == "the tests changed test_own.py" if changed else isinstance(answer, Check)
 

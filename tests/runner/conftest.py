@@ -13,7 +13,7 @@ import pytest
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Listen
 from coderefine.project import Interpreter, Place
-from coderefine.runner.cold import run_tests
+from coderefine.runner.cold import RunOptions, run_tests
 from tests.support.repo import write
 from tests.support.view import DirectView
 
@@ -54,6 +54,6 @@ def cold(tmp_path: Path, this_python: Interpreter, monkeypatch: pytest.MonkeyPat
         write(tmp_path, files)
         view = DirectView(tmp_path)
         place = Place(view.top, (view.top / root).resolve())
-        return run_tests(view, place, this_python, config, ask, listen, limit=limit)
+        return run_tests(view, place, this_python, config, ask, listen, RunOptions(limit))
 
     return run

@@ -10,7 +10,7 @@ import pytest
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Patch, Status
 from coderefine.project import Interpreter, Place, locate
-from coderefine.runner.cold import run_tests
+from coderefine.runner.cold import RunOptions, run_tests
 from coderefine.workspace import open_views
 from tests.support.cases import every
 from tests.support.repo import git, make_repo
@@ -40,7 +40,7 @@ def test_crashes_and_hangs_in_a_real_view(
     with open_views(place, kind=kind) as views:
         for patch, first in ((Patch(), Status.FAILED), (fixed, Status.PASSED)):
             with views.open(patch) as view:
-                check = run_tests(view, place, this_python, Config(), Ask(timeout=60), limit=1.0)
+                check = run_tests(view, place, this_python, Config(), Ask(timeout=60), options=RunOptions(1.0))
             _as_expected(check, first)
     assert git(top, "status", "--porcelain") == ""
 

@@ -13,7 +13,7 @@ from coderefine.llm.selection import Trace
 from coderefine.project import Interpreter, Place
 from coderefine.proposers.search.localise import Suspects, suspects, test_sources
 from coderefine.proposers.search.syntax import Function, Module
-from coderefine.runner.cold import is_deadly, run_tests
+from coderefine.runner.cold import RunOptions, is_deadly, run_tests
 from coderefine.source import first_line
 
 Tracer = Callable[[Patch, Sequence[Case], Sequence[str]], Check]
@@ -77,7 +77,7 @@ def cold_tracer(views: Views, place: Place, interpreter: Interpreter, config: Co
         )
         try:
             with views.open(patch) as view:
-                return run_tests(view, place, interpreter, config, ask, limit=seconds / 3)
+                return run_tests(view, place, interpreter, config, ask, options=RunOptions(seconds / 3))
         except (CriticError, RunnerError):
             return Check("pytest")
 
