@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from coderefine.core import Case, Check, Finding, Status
+from coderefine.core import Case, Check, Status
 from coderefine.reports.formats import RunReport, blocking, judged, rule, words
 
 ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -25,7 +25,9 @@ def checks(gates: Sequence[Check]) -> str:
             _test(suite, case)
         loose = [finding for finding in blocking(check.findings) if finding.symbol not in check.cases]
         for finding in loose:
-            _remark(suite, finding)
+            name = _legal(f"{finding.where} {finding.rule}")
+            element = ElementTree.SubElement(suite, "testcase", classname=_legal(finding.path), name=name, time="0")
+            _problem(element, "failure", words(finding), finding.evidence, rule(finding))
         if not check.cases and not loose:
             ElementTree.SubElement(suite, "testcase", classname=check.critic, name="clean", time=f"{check.seconds:.3f}")
         for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
@@ -52,13 +54,6 @@ def _test(suite: ElementTree.Element, case: Case) -> None:
         message = case.failure.message if case.failure else case.status.value
         body = case.failure.assertion if case.failure else ""
         _problem(element, "error" if case.status is Status.ERROR else "failure", message, body, case.status.value)
-
-
-def _remark(suite: ElementTree.Element, finding: Finding) -> None:
-    element = ElementTree.SubElement(
-        suite, "testcase", classname=_legal(finding.path), name=_legal(f"{finding.where} {finding.rule}"), time="0"
-    )
-    _problem(element, "failure", words(finding), finding.evidence, rule(finding))
 
 
 def _problem(element: ElementTree.Element, tag: str, message: str, body: str, kind: str) -> None:
