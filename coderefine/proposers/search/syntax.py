@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from coderefine.proposers.search.index import Index
-from coderefine.proposers.search.value_kinds import DEFINITIONS
-from coderefine.source import Function, Source, decode, first_line
+from coderefine.proposers.search.value_kinds import DEFINITIONS, Function
+from coderefine.source import Source, decode, first_line
 
 __all__ = [
     "DEFINITIONS",
@@ -149,6 +149,15 @@ class Module:
     def _first(self, stmt: ast.stmt) -> int:
         decorators = getattr(stmt, "decorator_list", None)
         return self.start(decorators[0]) - 1 if decorators else self.start(stmt)
+
+    def name_of(self, node: ast.AST | None) -> str:
+        """Return the qualified name of a function or class; "" for the module."""
+        parts = []
+        while node is not None:
+            if isinstance(node, DEFINITIONS):
+                parts.append(node.name)
+            node = self.parents.get(node)
+        return ".".join(reversed(parts))
 
 
 def own_nodes(stmt: ast.stmt) -> Iterator[ast.AST]:

@@ -173,6 +173,7 @@ ANNOTATIONS = {
 }
 
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 DISPLAYS: dict[type, str] = {
