@@ -281,7 +281,7 @@ def _name(remark: Diagnostic) -> tuple[str, str, str]:
 
 def _edited(data: bytes | None, remarks: Sequence[Diagnostic]) -> bytes | None:
     """Apply the edits of `remarks` to their file, except those that touch earlier ones; None if nothing changes."""
-    source = decode(data)
+    source = decode(data) if data is not None else None
     if source is None:
         return None
     edits: list[TextEdit] = []

@@ -6,7 +6,7 @@ The accesses are those in the log of runner/agent/outside_access.py.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -149,7 +149,6 @@ def _narrow(path: str) -> str:
     return "" if f"{home}/".startswith(str(existing).rstrip("/") + "/") else str(existing)
 
 
-def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
+def _outermost(paths: Sequence[str]) -> tuple[str, ...]:
     """Return `paths` without those below another one."""
-    every = list(paths)
-    return tuple(path for path in every if not any(path.startswith(f"{other}/") for other in every))
+    return tuple(path for path in paths if not any(path.startswith(f"{other}/") for other in paths))

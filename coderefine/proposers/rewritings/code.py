@@ -15,9 +15,10 @@ from functools import cached_property
 from typing import TypeVar
 
 from coderefine.lint import Diagnostic, TextEdit
-from coderefine.source import Function, syntax
+from coderefine.source import syntax
 
 Node = TypeVar("Node", bound=ast.AST)
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
 Edits = tuple[TextEdit, ...]
 WIDTH = 88
