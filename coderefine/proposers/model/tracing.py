@@ -12,6 +12,7 @@ from coderefine.errors import CriticError, RunnerError
 from coderefine.llm.selection import Trace
 from coderefine.project import Interpreter, Place
 from coderefine.proposers.search.localise import Suspects, suspects, test_sources
+from coderefine.proposers.search.observation import parsed, run_through
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.runner.cold import RunOptions, is_deadly, run_tests
 from coderefine.source import first_line
@@ -100,7 +101,7 @@ def traced(
         return None
     check = tracer(patch, failing, _passing(failing, cases))
     coverage = check.coverage or {}
-    modules = {path: module for path, module in _modules(_paths(coverage, failing), read).items() if usable(path)}
+    modules = {path: module for path, module in _modules(run_through(coverage, failing), read).items() if usable(path)}
     tests = _modules({case.path for case in failing}, read)
     inside = {path: _lines_in_functions(module) for path, module in modules.items()}
     coverage = {test: _in_functions(inside, lines) for test, lines in coverage.items()}
@@ -129,12 +130,6 @@ def _lines_in_functions(module: Module) -> frozenset[int]:
     return frozenset(line for one in functions for line in range(first_line(one.body[0]), (one.end_lineno or 0) + 1))
 
 
-def _paths(coverage: Coverage, failing: Sequence[Case]) -> set[str]:
-    """Return the files that were executed or that are in a traceback."""
-    paths = {path for lines in coverage.values() for path in lines}
-    return paths | {frame.path for case in failing if case.failure for frame in case.failure.frames}
-
-
 def _weights(modules: Mapping[str, Module], found: Suspects) -> dict[str, dict[int, float]]:
     """Return by file the weight of each suspicious line; files without such lines are left out."""
     weights: dict[str, dict[int, float]] = {}
@@ -147,8 +142,12 @@ def _weights(modules: Mapping[str, Module], found: Suspects) -> dict[str, dict[i
 
 def _ran(coverage: Coverage, failing: Sequence[Case], modules: Mapping[str, Module]) -> dict[str, frozenset[int]]:
     """Return by file the lines that any of the failing tests executed."""
-    ran = _together(coverage[case.id] for case in failing if case.id in coverage)
-    return {path: ran[path] for path in ran if path in modules}
+    ran: dict[str, frozenset[int]] = {}
+    for case in failing:
+        for path, lines in coverage.get(case.id, {}).items():
+            if path in modules:
+                ran[path] = ran.get(path, frozenset()) | lines
+    return ran
 
 
 def _passing(failing: Sequence[Case], cases: Mapping[str, Case]) -> list[str]:
@@ -199,23 +198,12 @@ def _apart(cases: Iterable[Case]) -> list[Case]:
     first: dict[str, Case] = {}
     for case in listed:
         first.setdefault(without_parameters(case.id), case)
-    front = list(first.values())
-    chosen = {case.id for case in front}
-    return [*front, *(case for case in listed if case.id not in chosen)]
+    return sorted(listed, key=lambda case: case is not first[without_parameters(case.id)])
 
 
 def _modules(paths: Iterable[str], read: Callable[[str], bytes | None]) -> dict[str, Module]:
-    texts = {path: read(path) for path in sorted(paths) if path.endswith(".py")}
-    parsed = {path: Module.of(path, data) for path, data in texts.items() if data is not None}
-    return {path: module for path, module in parsed.items() if module is not None}
-
-
-def _together(traces: Iterable[Mapping[str, frozenset[int]]]) -> dict[str, frozenset[int]]:
-    found: dict[str, frozenset[int]] = {}
-    for trace in traces:
-        for path, lines in trace.items():
-            found[path] = found.get(path, frozenset()) | lines
-    return found
+    texts = ((path, read(path)) for path in sorted(paths) if path.endswith(".py"))
+    return parsed({path: data for path, data in texts if data is not None})
 
 
 def _near(coverage: Coverage, failing: Sequence[Case], weights: Mapping[str, Mapping[int, float]]) -> tuple[str, ...]:

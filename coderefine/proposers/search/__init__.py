@@ -44,7 +44,7 @@ from coderefine.proposers.search.failures import (
     to_repeat,
 )
 from coderefine.proposers.search.localise import Spectrum
-from coderefine.proposers.search.observation import Observation, function_of, ranked
+from coderefine.proposers.search.observation import Observation, function_of, ranked, run_through
 from coderefine.proposers.search.offering import offer, summary
 from coderefine.proposers.search.past import MOST_FILES, PastChange, changes, former
 from coderefine.proposers.search.site import Site
@@ -411,7 +411,7 @@ class Search(Searcher):
         self._listen(Event("stage", f"search: watching {counted(len(failing), 'failing test')} and those near"))
         coverage = self._observed(situation, views, pool, failing, clock)
         imported = self._imported(situation, views, pool, failing, coverage)
-        entered = _run_through({**coverage, **imported}, failing)
+        entered = run_through({**coverage, **imported}, failing)
         files = self._without_protected(entered, self._files(situation, entered | self._neighbours(entered)))
         editable = frozenset(entered & files.keys())
         return Observation(
@@ -501,12 +501,6 @@ class Search(Searcher):
 
     def _patch(self, situation: Situation, repair: Repair) -> Patch:
         return situation.best.patch.then(dict(repair.files), origin="search", summary=summary(repair))
-
-
-def _run_through(coverage: Coverage, failing: list[Case]) -> set[str]:
-    """Return the files that failing tests execute, or that are in their tracebacks."""
-    paths = {path for by_path in coverage.values() for path in by_path}
-    return paths | {frame.path for case in failing if case.failure for frame in case.failure.frames}
 
 
 def _unparsed(failing: Iterable[Case]) -> str:

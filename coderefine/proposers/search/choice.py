@@ -48,14 +48,11 @@ Behaviour = Mapping[int, Codes]
 class Chosen:
     """The repairs found, best first. `doubtful`: there is evidence against the first.
 
-    `sets`: the repairs whose behaviour was compared, by the tests that they repair. `compared`: how many of these
-    repair all tests; `ways`: in how many different ways these behave.
+    `sets`: the repairs whose behaviour was compared, by the tests that they repair.
     """
 
     repairs: list[Repair]
     doubtful: bool = False
-    ways: int = 0
-    compared: int = 0
     sets: tuple[Rivals, ...] = ()
 
     @property
@@ -95,9 +92,8 @@ def choose(
     worths = {place: shared(group, repairs) for group in groups for place in group}
     places = sorted(doubts, key=lambda at: (doubts[at] - worths[at] - bonus.get(at, 0.0), *plainness(repairs[at])))
     places.sort(key=lambda place: (not repairs[place].whole, -len(repairs[place].fixed)))
-    whole = [group for group in groups if repairs[group[0]].whole]
     doubtful = bool(places) and doubts[places[0]] > 0
-    return Chosen([repairs[place] for place in places], doubtful, len(whole), sum(map(len, whole)))
+    return Chosen([repairs[place] for place in places], doubtful)
 
 
 def shared(group: Sequence[int], repairs: Sequence[Repair]) -> float:

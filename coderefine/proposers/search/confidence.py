@@ -201,10 +201,10 @@ class Features:
 
     `share`: the group's part of the weight of all plausible repairs. `ways`: number of different behaviours,
     without those that contradict the documentation while another agrees with it. `voices`: number of repairs in
-    this group. `passing`: share of changed results among calls of passing tests and variants of these; `near`:
-    among variants of calls of failing tests. `least`: the smallest `passing` of any rival. `crashes`: share of
-    calls that fail with the repair and did not before, minus the smallest such share of any rival, which the tests
-    require. `removes`: the first repair removes behaviour; `removed`: see `choice.removing`. `unexplained`: a
+    this group. `passing`: share of changed results among calls of passing tests and variants of these. `least`: the
+    smallest `passing` of any rival. `crashes`: share of calls that fail with the repair and did not before, minus
+    the smallest such share of any rival, which the tests require. `removes`: the first repair removes behaviour;
+    `removed`: see `choice.removing`. `unexplained`: a
     failing test that no repair makes pass runs code of the repaired tests; `stuck`: the patched statement may
     explain it. `renames`: parameters have other names or another order than before. `tokens`: number of changed
     tokens. `seen`: whether behaviour could be observed. `named`: the error message contains the missing name, which
@@ -220,7 +220,6 @@ class Features:
     ways: int = 1
     voices: int = 1
     passing: float = 0.0
-    near: float = 0.0
     least: float = 0.0
     crashes: float = 0.0
     removes: bool = False
@@ -585,10 +584,10 @@ def _features(
 ) -> Features:
     first, behaviour = repairs[order[0]], answers(comparison)
     stmts = [repairs[place].proposed.scored.site.stmt for place in order]
+    changed, total = comparison.changed(order[0] + 1, "pP")
     removes, tokens = plainness(first)[:2]
     return Features(
-        passing=_share(comparison, order[0], "pP"),
-        near=_share(comparison, order[0], "F"),
+        passing=changed / total if total else 0.0,
         crashes=crashes(order[0], behaviour),
         removes=removes,
         removed=removing(order, repairs),
@@ -622,8 +621,3 @@ def _beside(group: Group, every: Sequence[Group]) -> Group:
     least = min((one.passing for one in rivals), default=known.passing)
     crashes = known.crashes - min(one.crashes for one in (known, *rivals)) if rivals else known.crashes
     return replace(group, features=replace(known, least=least, crashes=crashes))
-
-
-def _share(comparison: Comparison, place: int, kinds: str) -> float:
-    changed, total = comparison.changed(place + 1, kinds)
-    return changed / total if total else 0.0

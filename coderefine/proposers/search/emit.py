@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from coderefine.proposers.search.syntax import Edit, Function, Module, Replacement
@@ -70,10 +71,10 @@ def _bracketed(text: str) -> bool:
     if not (text.startswith("(") and text.endswith(")")):
         return False
     try:
-        inner = ast.parse(text[1:-1].strip() or "0", mode="eval")
+        ast.parse(text[1:-1].strip() or "0", mode="eval")
     except SyntaxError:
         return False
-    return isinstance(inner, ast.Expression)
+    return True
 
 
 def _required_rank(module: Module, old: ast.AST) -> int:
@@ -136,16 +137,23 @@ def exchanged(module: Module, one: ast.AST, two: ast.AST, weight: float) -> Edit
     return Edit(parts, weight)
 
 
+def exchanges(module: Module, pairs: Iterable[tuple[ast.expr, ast.expr]]) -> Iterator[Edit]:
+    """Yield edits that swap the expressions of a pair, unless one is starred or both are the same."""
+    for one, two in pairs:
+        starred = isinstance(one, ast.Starred) or isinstance(two, ast.Starred)
+        if not starred and module.code(one) != module.code(two):
+            yield exchanged(module, one, two, 1.0)
+
+
 def between(  # noqa: PLR0917 (read as: between left and right, old becomes new)
-    module: Module, left: ast.AST, right: ast.AST, old: str, new: str, weight: float
-) -> Edit | None:
-    """Return an edit that replaces the operator `old` between two sibling expressions; None if it is not there."""
+    module: Module, left: ast.AST, right: ast.AST, old: str, new: str, weight: float, *, boost: float = 0.0
+) -> Iterator[Edit]:
+    """Yield an edit that replaces the operator `old` between two sibling expressions; none if it is not there."""
     start, end = module.end(left), module.start(right)
     gap = module.text[start:end]
     at = _find(gap, old)
-    if at < 0:
-        return None
-    return Edit((Replacement(start + at, start + at + len(_spelled(gap[at:], old)), new),), weight)
+    if at >= 0:
+        yield Edit((Replacement(start + at, start + at + len(_spelled(gap[at:], old)), new),), weight, boost)
 
 
 def _find(gap: str, old: str) -> int:
@@ -186,27 +194,28 @@ def block_text(module: Module, stmt: ast.stmt) -> str:
     return text if text.endswith("\n") else text + "\n"
 
 
-def insertion(module: Module, stmt: ast.stmt, code: str, *, after: bool = False, weight: float = 1.0) -> Edit | None:
-    """Return an edit that inserts `code` (lines) before or after a statement, with its indentation."""
-    if not module.alone(stmt):
-        return None
-    start, end = lines_of(module, stmt)
-    text = textwrap.indent(code.rstrip("\n"), module.indent(stmt)) + "\n"
-    if not after:
-        return Edit((Replacement(start, start, text),), weight)
-    if not module.text[start:end].endswith(("\n", "\r")):
-        text = "\n" + text.rstrip("\n")
-    return Edit((Replacement(end, end, text),), weight)
+def insertion(
+    module: Module, stmt: ast.stmt, code: str, *, after: bool = False, weight: float = 1.0, boost: float = 0.0
+) -> Iterator[Edit]:
+    """Yield an edit that inserts `code` (lines) before or after a statement that is alone on its lines.
+
+    It gets the indentation of the statement.
+    """
+    if module.alone(stmt):
+        start, end = lines_of(module, stmt)
+        text = textwrap.indent(code.rstrip("\n"), module.indent(stmt)) + "\n"
+        if after and not module.text[start:end].endswith(("\n", "\r")):
+            text = "\n" + text.rstrip("\n")
+        at = end if after else start
+        yield Edit((Replacement(at, at, text),), weight, boost)
 
 
-def removal(module: Module, stmt: ast.stmt, weight: float = 1.0) -> Edit | None:
-    """Return an edit that removes a statement; a block that would be empty gets `pass`."""
-    if not module.alone(stmt):
-        return None
-    if len(module.block(stmt)) == 1:
-        return Edit((Replacement(module.start(stmt), module.end(stmt), "pass"),), weight)
-    start, end = lines_of(module, stmt)
-    return Edit((Replacement(start, end, ""),), weight)
+def removal(module: Module, stmt: ast.stmt, weight: float = 1.0) -> Iterator[Edit]:
+    """Yield an edit that removes a statement that is alone on its lines; an empty block gets `pass`."""
+    if module.alone(stmt):
+        only = len(module.block(stmt)) == 1
+        start, end = (module.start(stmt), module.end(stmt)) if only else lines_of(module, stmt)
+        yield Edit((Replacement(start, end, "pass" if only else ""),), weight)
 
 
 def statement(module: Module, stmt: ast.stmt, code: str, weight: float = 1.0) -> Edit:

@@ -9,7 +9,7 @@ import math
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType
 
@@ -94,8 +94,8 @@ def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored
             + math.log(edit.weight / total)
             + min(CEILING, NATURAL * model.trust * gain(model, site.module, edit))
             + _use(site, edit)
-            + _keyed(site, edit)
-            + _running(site, edit),
+            + KEYED * _within(edit, site.asked)
+            + RUNNING * _within(edit, site.running),
             edit,
             operator,
             site,
@@ -112,15 +112,10 @@ def _use(site: Site, edit: Edit) -> float:
     return UNUSED if unused and any(name in unused for part in edit.parts for name in WORD.findall(part.text)) else 0.0
 
 
-def _keyed(site: Site, edit: Edit) -> float:
-    """Return the bonus of an edit of a table's entry, if of all keys only this one is in a failing test."""
+def _within(edit: Edit, spans: Iterable[tuple[int, int]]) -> bool:
+    """Return whether all parts of the edit are in one of `spans`."""
     first, last = min(part.start for part in edit.parts), max(part.end for part in edit.parts)
-    return KEYED if any(start <= first and last <= end for start, end in site.asked) else 0.0
-
-
-def _running(site: Site, edit: Edit) -> float:
-    first, last = min(part.start for part in edit.parts), max(part.end for part in edit.parts)
-    return RUNNING if any(start <= first and last <= end for start, end in site.running) else 0.0
+    return any(start <= first and last <= end for start, end in spans)
 
 
 def gain(model: Trigrams, module: Module, edit: Edit) -> float:
@@ -182,7 +177,7 @@ class Proposed:
 
 
 class Enumeration:
-    """An iterator over proposals, best first. `made`: number of edits generated so far."""
+    """An iterator over proposals, best first."""
 
     def __init__(self, sites: Sequence[Site]) -> None:
         self._order = itertools.count()
@@ -192,7 +187,6 @@ class Enumeration:
         self._begun: set[tuple[Compiler, ast.stmt]] = set()
         self._best: dict[str, float] = {}
         self._near: Site | None = None
-        self.made = 0
         for site in sites:
             for operator in TABLE:
                 self._push(base(site, operator) + FIRST_GUESS, (site, operator), None)
@@ -244,7 +238,6 @@ class Enumeration:
             self._push(head.score, rest, head)
 
     def _checked(self, item: Scored) -> Proposed | None:
-        self.made += 1
         key = self._key(item)
         if key is None or key in self._seen:
             return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from coderefine.proposers.search.value_kinds import dotted
+from coderefine.proposers.search.value_kinds import dotted, names_of
 
 if TYPE_CHECKING:
     from coderefine.proposers.search.syntax import Function, Module
@@ -104,7 +104,7 @@ class Index:
             self._small_if(node, names, function, owner)
         if isinstance(node, ast.If | ast.While | ast.IfExp):
             for test in node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]:
-                self._piece(self.tests, test, _names_in(test), function, owner)
+                self._piece(self.tests, test, frozenset(names_of(test)), function, owner)
         self._access(node, function)
         self._word(node)
 
@@ -233,7 +233,3 @@ def _assigned(body: list[ast.stmt]) -> Iterator[str]:
 
 def _private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
-
-
-def _names_in(node: ast.AST) -> frozenset[str]:
-    return frozenset(name.id for name in ast.walk(node) if isinstance(name, ast.Name))

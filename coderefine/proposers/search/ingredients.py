@@ -11,10 +11,10 @@ from functools import cached_property
 from types import MappingProxyType
 
 from coderefine.proposers.search.class_members import ClassMembers, declared, own_attributes, properties, targets
-from coderefine.proposers.search.naturalness import Trigrams
+from coderefine.proposers.search.naturalness import Trigrams, tokens
 from coderefine.proposers.search.past import PastChange
 from coderefine.proposers.search.syntax import DEFINITIONS, Function, Module
-from coderefine.proposers.search.value_kinds import Kinds, dotted
+from coderefine.proposers.search.value_kinds import Kinds, annotated, dotted, names_of
 from coderefine.source import first_line
 
 BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
@@ -90,8 +90,6 @@ class ProjectContext:
 
 def own_words(module: Module, stmt: ast.stmt) -> Sequence[str]:
     """Return the tokens of a statement, of a compound one only those of its header; none of a docstring."""
-    from coderefine.proposers.search.naturalness import tokens
-
     body = getattr(stmt, "body", None)
     if isinstance(body, list) and body:
         end = min(module.line_start(first_line(body[0])), module.start(body[0]))
@@ -101,9 +99,7 @@ def own_words(module: Module, stmt: ast.stmt) -> Sequence[str]:
 
 def _result(node: Function) -> str:
     if node.returns is not None:
-        from coderefine.proposers.search.value_kinds import _annotated
-
-        return _annotated(node.returns)
+        return annotated(node.returns)
     kinds = Kinds([node])
     found = {kinds.of(inner.value) for inner in ast.walk(node) if isinstance(inner, ast.Return) and inner.value}
     return found.pop() if len(found) == 1 else ""
@@ -154,20 +150,14 @@ class FunctionContext:
     @cached_property
     def comprehended(self) -> frozenset[str]:
         """Return the names bound only inside comprehensions, which are not visible outside of them."""
-        inside = {
-            name.id
-            for node in ast.walk(self._outer)
-            if isinstance(node, ast.comprehension)
-            for name in ast.walk(node.target)
-            if isinstance(name, ast.Name)
-        }
+        nodes = list(ast.walk(self._outer))
+        inside = {name for node in nodes if isinstance(node, ast.comprehension) for name in names_of(node.target)}
         outside = {
-            name.id
-            for node in ast.walk(self._outer)
+            name
+            for node in nodes
             if isinstance(node, ast.Assign | ast.For | ast.AugAssign | ast.AnnAssign | ast.With | ast.NamedExpr)
             for target in targets(node)
-            for name in ast.walk(target)
-            if isinstance(name, ast.Name)
+            for name in names_of(target)
         }
         return frozenset(inside - outside - set(self.parameters))
 
@@ -190,9 +180,7 @@ class FunctionContext:
         """Return the names that are bound but never read: local ones of the function, and private ones of the file."""
         if self.function is None:
             return self.module.index.idle
-        read = {
-            node.id for node in ast.walk(self._outer) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        }
+        read = set(names_of(self._outer, ast.Load))
         own = (name for name in self.bound if name not in read and name not in ("self", "cls"))
         return self.module.index.idle | frozenset(name for name in own if not name.startswith("_"))
 
@@ -205,7 +193,11 @@ class FunctionContext:
     @cached_property
     def globals(self) -> tuple[str, ...]:
         """Return the names bound at the module's top level, imports included."""
-        return tuple(global_names(self.module))
+        found: dict[str, None] = {}
+        for node in self.module.tree.body:
+            for stmt in (node, *(node.body if isinstance(node, ast.If | ast.Try) else ())):
+                found.update(dict.fromkeys(_bound_by(stmt)))
+        return tuple(found)
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -253,16 +245,6 @@ def all_arguments(arguments: ast.arguments) -> Iterable[ast.arg]:
         yield arguments.kwarg
 
 
-def global_names(module: Module) -> list[str]:
-    found: dict[str, None] = {}
-    for node in module.tree.body:
-        inner = [node, *(getattr(node, "body", []) if isinstance(node, ast.If | ast.Try) else [])]
-        for stmt in inner:
-            for name in _bound_by(stmt):
-                found[name] = None
-    return list(found)
-
-
 def _bound_by(stmt: ast.stmt) -> Iterable[str]:
     if isinstance(stmt, DEFINITIONS):
         yield stmt.name
@@ -270,4 +252,4 @@ def _bound_by(stmt: ast.stmt) -> Iterable[str]:
         yield from (alias.asname or alias.name.split(".")[0] for alias in stmt.names if alias.name != "*")
     elif isinstance(stmt, ast.Assign | ast.AnnAssign):
         for target in targets(stmt):
-            yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
+            yield from names_of(target)

@@ -14,6 +14,7 @@ from coderefine.core import Case, Coverage, Frame, Steps, function_name
 from coderefine.proposers.search.spectrum import Spectrum, spectrum_of
 from coderefine.proposers.search.suspiciousness_features import FeatureInput, odds, unreached
 from coderefine.proposers.search.syntax import JUMPS, Function, Module, has_docstring, own_nodes
+from coderefine.proposers.search.value_kinds import names_of
 from coderefine.source import first_line
 
 __all__ = ["Spectrum", "Suspects", "suspects", "test_sources"]
@@ -78,7 +79,8 @@ def suspects(
     top = max(weights.values(), default=1.0)
     shares = {stmt: (weight / top) ** (1 / TRUST) for stmt, weight in weights.items()}
     kept = {stmt: share for stmt, share in shares.items() if share >= LEAST}
-    return Suspects(kept, _locals(modules, _frames(evidence)), _raised(failing), spectrum)
+    frames = [frame for case in failing for frame in evidence.ours(case)]
+    return Suspects(kept, _locals(modules, frames), _raised(failing), spectrum)
 
 
 def _add_unseen(weights: dict[ast.stmt, float], evidence: FeatureInput) -> None:
@@ -126,11 +128,6 @@ def _within(function: Function) -> list[ast.stmt]:
     return [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
 
 
-def _frames(evidence: FeatureInput) -> list[tuple[float, Frame]]:
-    """Return the frames in the program with weights that decrease from the innermost of each traceback."""
-    return [(0.5**depth, frame) for case in evidence.failing for depth, frame in enumerate(evidence.ours(case))]
-
-
 def refusing(failing: Iterable[Case], sources: Mapping[str, str]) -> set[str]:
     """Return the names of functions that the failure mentions although no line of them ran.
 
@@ -153,9 +150,9 @@ def _add_named(weights: dict[ast.stmt, float], modules: Mapping[str, Module], na
                 weights[function] = max(weights.values(), default=1.0)
 
 
-def _locals(modules: Mapping[str, Module], frames: list[tuple[float, Frame]]) -> dict[ast.AST, dict[str, str]]:
+def _locals(modules: Mapping[str, Module], frames: list[Frame]) -> dict[ast.AST, dict[str, str]]:
     found: dict[ast.AST, dict[str, str]] = {}
-    for _, frame in frames:
+    for frame in frames:
         stmt = modules[frame.path].by_line.get(frame.line)
         function = modules[frame.path].function(stmt) if stmt is not None else None
         if function is not None:
@@ -208,14 +205,10 @@ def add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module], 
         for stmt in module.statements:
             function = module.function(stmt)
             share = AT_IMPORT if function is None else called.get(function, 0.0)
-            _raise_to(weights, stmt, share * _read_most(readers, stmt, inside=function is not None))
+            most = max((readers.get(name, 0.0) for name in _made(stmt, inside=function is not None)), default=0.0)
+            _raise_to(weights, stmt, share * most)
         for function in called:
             _lift(weights, function)
-
-
-def _read_most(readers: Mapping[str, float], stmt: ast.stmt, *, inside: bool) -> float:
-    """Return the maximum weight of the readers of the names that a statement binds or changes."""
-    return max((readers.get(name, 0.0) for name in _made(stmt, inside=inside)), default=0.0)
 
 
 def _raise_to(weights: dict[ast.stmt, float], stmt: ast.stmt, weight: float) -> None:
@@ -225,7 +218,7 @@ def _raise_to(weights: dict[ast.stmt, float], stmt: ast.stmt, weight: float) -> 
 
 def _lift(weights: dict[ast.stmt, float], function: Function) -> None:
     """Raise the weight of the other statements of a function that ran at import."""
-    inside = [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
+    inside = _within(function)
     best = max((weights.get(stmt, 0.0) for stmt in inside), default=0.0)
     for stmt in inside:
         documents = stmt is function.body[0] and has_docstring(function)
@@ -266,7 +259,7 @@ def _made(stmt: ast.stmt, *, inside: bool) -> Iterator[str]:
             yield name
     for target in targets:
         if not inside or isinstance(target, ast.Subscript | ast.Attribute):
-            yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
+            yield from names_of(target)
 
 
 def _readers(weights: Mapping[ast.stmt, float], modules: Mapping[str, Module]) -> dict[str, float]:

@@ -141,6 +141,12 @@ def _contexts(
     return found
 
 
+def run_through(coverage: Coverage, failing: Iterable[Case]) -> set[str]:
+    """Return the files that failing tests execute, or that are in their tracebacks."""
+    paths = {path for by_path in coverage.values() for path in by_path}
+    return paths | {frame.path for case in failing if case.failure for frame in case.failure.frames}
+
+
 def parsed(files: Mapping[str, bytes]) -> dict[str, Module]:
     """Return the files that are valid Python, parsed, in the order of their paths."""
     found = ((path, Module.of(path, data)) for path, data in sorted(files.items()) if path.endswith(".py"))

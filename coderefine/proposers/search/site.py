@@ -13,7 +13,7 @@ from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import BUILTINS, FunctionContext, ProjectContext, all_arguments, own_words
 from coderefine.proposers.search.naturalness import Trigrams
 from coderefine.proposers.search.syntax import DEFINITIONS, LOOPS, Edit, Function, Module, has_docstring, own_nodes
-from coderefine.proposers.search.value_kinds import Kinds
+from coderefine.proposers.search.value_kinds import Kinds, names_of
 
 NEUTRAL: dict[type[ast.operator], str] = {
     ast.Add: "0", ast.Sub: "0", ast.Mult: "1", ast.Div: "1", ast.FloorDiv: "1", ast.Pow: "1",
@@ -139,14 +139,13 @@ class Site:
     def loop_names(self) -> frozenset[str]:
         """Return the names bound by comprehensions and lambdas of the statement, and by the innermost `for` around."""
         loop = self.loop if isinstance(self.loop, ast.For | ast.AsyncFor) else None
-        found = {name.id for name in ast.walk(loop.target) if isinstance(name, ast.Name)} if loop else set()
-        return frozenset({*self._bound_inside, *found})
+        return frozenset({*self._bound_inside, *(names_of(loop.target) if loop else ())})
 
     @cached_property
     def _bound_inside(self) -> list[str]:
         """Return the targets of the statement's comprehensions, and the parameters of its lambdas."""
         targets = (node.target for node in self.nodes if isinstance(node, ast.comprehension))
-        names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+        names = (name for target in targets for name in names_of(target))
         return [*names, *(one.arg for node in self._lambdas for one in all_arguments(node.args))]
 
     @cached_property
@@ -158,23 +157,17 @@ class Site:
         """Return names that are bound but never read: of the function, and parameters of the statement's lambdas."""
         found = set(self.local.unused)
         for node in self._lambdas:
-            read = {inner.id for inner in ast.walk(node.body) if isinstance(inner, ast.Name)}
+            read = set(names_of(node.body))
             found.update(one.arg for one in all_arguments(node.args) if one.arg not in read and one.arg[0] != "_")
         return frozenset(found)
 
     @cached_property
     def names(self) -> list[str]:
         """Return local names that may be read at this statement, nearest first."""
-        loops = [
-            name.id
-            for up in self.module.ancestors(self.stmt)
-            if isinstance(up, ast.For)
-            for name in ast.walk(up.target)
-            if isinstance(name, ast.Name)
-        ]
-        return list(
-            dict.fromkeys([*self._bound_inside, *loops, *self.local.names(self.stmt.end_lineno or self.stmt.lineno)])
-        )
+        loops = (up.target for up in self.module.ancestors(self.stmt) if isinstance(up, ast.For))
+        outer = (name for target in loops for name in names_of(target))
+        local = self.local.names(self.stmt.end_lineno or self.stmt.lineno)
+        return list(dict.fromkeys([*self._bound_inside, *outer, *local]))
 
     @cached_property
     def paths(self) -> list[str]:

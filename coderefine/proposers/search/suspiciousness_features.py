@@ -16,6 +16,7 @@ from coderefine.core import Case, Frame, function_name
 from coderefine.proposers.search.differences import compared
 from coderefine.proposers.search.spectrum import names_in
 from coderefine.proposers.search.syntax import JUMPS, Function, Module, own_nodes
+from coderefine.proposers.search.value_kinds import is_none
 from coderefine.runner.cold import is_hung
 from coderefine.source import last_name
 
@@ -318,7 +319,7 @@ def _by_statement(evidence: FeatureInput) -> Callable[[FeatureInput, Iterable[as
             value = SIZE * math.log2(1 + min(MOST_PLACES, _places(stmt)))
             value += NONE * none * any(_writes_none(node) for node in own_nodes(stmt))
             value += TEXT * any(_occurs_in(node, whole) for node in own_nodes(stmt))
-            value += KIND * any(_does(node, kinds) for node in own_nodes(stmt))
+            value += KIND * any(last_name(node) in kinds for node in own_nodes(stmt))
             yield stmt, value
 
     return yield_weights
@@ -374,25 +375,17 @@ def _places(stmt: ast.stmt) -> int:
 def _writes_none(node: ast.AST) -> bool:
     match node:
         case ast.Return(value=value) | ast.Assign(value=value):
-            return value is None or _is_none(value)
+            return value is None or is_none(value)
         case ast.Call(args=args, keywords=keywords):
-            return any(_is_none(value) for value in (*args, *(keyword.value for keyword in keywords)))
+            return any(is_none(value) for value in (*args, *(keyword.value for keyword in keywords)))
         case ast.arguments(defaults=defaults):
-            return any(_is_none(value) for value in defaults)
+            return any(is_none(value) for value in defaults)
     return False
-
-
-def _is_none(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _occurs_in(node: ast.AST, messages: str) -> bool:
     text = node.value if isinstance(node, ast.Constant) else None
     return isinstance(text, str) and len(text) > 2 and text in messages
-
-
-def _does(node: ast.AST, kinds: frozenset[str]) -> bool:
-    return last_name(node) in kinds
 
 
 def hanging(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:

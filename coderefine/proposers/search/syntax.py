@@ -10,7 +10,7 @@ from functools import cached_property
 
 from coderefine.proposers.search.index import Index
 from coderefine.proposers.search.value_kinds import DEFINITIONS, Function
-from coderefine.source import Source, decode, first_line
+from coderefine.source import Source, decode, first_line, syntax
 
 __all__ = [
     "DEFINITIONS",
@@ -44,12 +44,8 @@ class Module:
     def of(cls, path: str, data: bytes) -> Module | None:
         """Parse the file; return None if it is not text or not valid Python."""
         source = decode(data)
-        if source is None:
-            return None
-        try:
-            return cls(path, source, ast.parse(source.text))
-        except (SyntaxError, ValueError, RecursionError):
-            return None
+        tree = syntax(source.text) if source else None
+        return cls(path, source, tree) if source and tree else None
 
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
@@ -150,15 +146,6 @@ class Module:
         decorators = getattr(stmt, "decorator_list", None)
         return self.start(decorators[0]) - 1 if decorators else self.start(stmt)
 
-    def name_of(self, node: ast.AST | None) -> str:
-        """Return the qualified name of a function or class; "" for the module."""
-        parts = []
-        while node is not None:
-            if isinstance(node, DEFINITIONS):
-                parts.append(node.name)
-            node = self.parents.get(node)
-        return ".".join(reversed(parts))
-
 
 def own_nodes(stmt: ast.stmt) -> Iterator[ast.AST]:
     """Yield the nodes of a statement without its nested statements, outermost first."""
@@ -169,10 +156,8 @@ def own_nodes(stmt: ast.stmt) -> Iterator[ast.AST]:
         todo.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt))
 
 
-def has_docstring(node: ast.AST) -> bool:
-    body = getattr(node, "body", None)
-    first = body[0] if isinstance(body, list) and body else None
-    return isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+def has_docstring(node: Function | ast.ClassDef | ast.Module) -> bool:
+    return ast.get_docstring(node, clean=False) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from coderefine.proposers.search.failures import MOST_FIRST
 from coderefine.proposers.search.normal_form import normalised
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function
+from coderefine.proposers.search.value_kinds import names_of
 from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.cold_pool import AnyPool
 from coderefine.source import first_line
@@ -67,7 +68,6 @@ class Repair:
     proposed: Proposed
     fixed: frozenset[str]
     whole: bool
-    at: float
     files: Mapping[str, bytes] = field(default_factory=dict)
     second: Proposed | None = None
     parts: tuple[frozenset[str], ...] = ()
@@ -309,7 +309,7 @@ class Trial:
                 continue
             proposed, files = self._given.pop(candidate.number)
             whole = len(fixed) == len(self._failing)
-            repair = Repair(proposed, fixed, whole, at=self.clock.spent, files=files)
+            repair = Repair(proposed, fixed, whole, files=files)
             complete = reached or candidate.first == self._every == tuple(self.pool.tests)
             if complete and whole:
                 self._add(repair)
@@ -411,7 +411,6 @@ class Trial:
                         one.proposed,
                         frozenset(self._failing),
                         whole=True,
-                        at=self.clock.spent,
                         files=files,
                         second=two.proposed,
                         parts=(one.fixed, two.fixed),
@@ -506,7 +505,7 @@ def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:
     function = site.local.function
     if function is None or after is None:
         return False
-    lost = _reads(function) - _reads(after)
+    lost = {*names_of(function, ast.Load)} - {*names_of(after, ast.Load)}
     line = site.stmt.lineno - first_line(function) + 1
     new = next((node for node in ast.walk(after) if isinstance(node, ast.Return) and node.lineno == line), None)
     constant = new is not None and isinstance(new.value, ast.Constant)
@@ -532,10 +531,6 @@ def _computes(stmt: ast.stmt) -> bool:
     """Return whether a statement returns a value computed from names or by calls."""
     value = stmt.value if isinstance(stmt, ast.Return) else None
     return value is not None and any(isinstance(node, ast.Name | ast.Call) for node in ast.walk(value))
-
-
-def _reads(tree: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 class _Feed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 
@@ -212,9 +212,9 @@ class Kinds:
             case ast.Call(func=ast.Name(id=name)):
                 self._learn(name, "call")
             case ast.arg(arg=name, annotation=ast.expr() as annotation):
-                self._learn(name, _annotated(annotation))
+                self._learn(name, annotated(annotation))
             case ast.AnnAssign(target=target, annotation=annotation):
-                self._put(target, _annotated(annotation))
+                self._put(target, annotated(annotation))
             case ast.FunctionDef(args=parameters) | ast.AsyncFunctionDef(args=parameters):
                 self._from_defaults(parameters)
 
@@ -315,12 +315,21 @@ def _makes_text(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in pieces
 
 
-def _annotated(node: ast.AST) -> str:
+def annotated(node: ast.AST) -> str:
     if isinstance(node, ast.Subscript):
-        return _annotated(node.value)
+        return annotated(node.value)
     if isinstance(node, ast.Constant):
         return "" if node.value is None else ANNOTATIONS.get(str(node.value), "")
     return ANNOTATIONS.get(dotted(node).rsplit(".", 1)[-1], "")
+
+
+def names_of(node: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> Iterator[str]:
+    """Yield the names in a tree in the order of `ast.walk`: all, those that are read (Load), or bound (Store)."""
+    return (one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, context))
+
+
+def is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def dotted(node: ast.AST | None) -> str:

@@ -52,7 +52,7 @@ class Given:
         start = LINE.index(self.old)
         edit = Edit((Replacement(start, start + len(self.old), self.new),))
         scored = Scored(self.score, edit, EMPTYING if self.emptying else PLAIN, cast(Site, Place()))
-        return Repair(Proposed(scored, ""), frozenset(self.fixed), whole=self.whole, at=0.0)
+        return Repair(Proposed(scored, ""), frozenset(self.fixed), whole=self.whole)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_of_repairs_that_behave_alike_the_plainest_is_first(plain: tuple[str, st
 def exchanging(score: float, one: str, two: str) -> Repair:
     parts = (Replacement(at := LINE.index(old), at + len(old), new) for old, new in ((one, two), (two, one)))
     scored = Scored(score, Edit(tuple(parts)), PLAIN, cast(Site, Place()))
-    return Repair(Proposed(scored, ""), frozenset("t"), whole=True, at=0.0)
+    return Repair(Proposed(scored, ""), frozenset("t"), whole=True)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_factor_that_was_there_before_does_not_follow_from_the_failure(new: st
     site = SimpleNamespace(module=module)
     operator = next(row for row in TABLE if row.name == "difference")
     scored = Scored(-4.0, Edit((Replacement(0, 5, new),)), operator, cast(Site, site))
-    assert fitted(Repair(Proposed(scored, ""), frozenset("t"), whole=True, at=0.0)) is wanted
+    assert fitted(Repair(Proposed(scored, ""), frozenset("t"), whole=True)) is wanted
 
 
 def test_calls_that_crashed_before_may_crash() -> None:
@@ -191,10 +191,3 @@ def test_doubt_is_reported() -> None:
     assert choose([Given(-4.0).repair], crash).doubtful
     assert not choose([Given(-4.0).repair], {}).doubtful
     assert not choose([], {}).doubtful
-
-
-def test_ways_are_counted() -> None:
-    found = choose(
-        [Given(-4.0).repair, Given(-5.0).repair, Given(-6.0).repair], {-1: BEFORE, 0: SAME, 1: OTHER, 2: SAME}
-    )
-    assert (found.ways, found.compared) == (2, 3)

@@ -42,7 +42,7 @@ from tests.support.repo import make_repo
 
 SOURCE = b"def f(n):\n    return n + 1 - 7\n"
 PLAIN = next(operator for operator in TABLE if not operator.shortcut)
-SURE = Features(seen=True, near=0.3, noticed=3, wrong=3, tests=2, reached=2)
+SURE = Features(seen=True, noticed=3, wrong=3, tests=2, reached=2)
 
 
 class Place:
@@ -64,9 +64,7 @@ class Place:
 def repair(score: float, new: str) -> Repair:
     at = SOURCE.index(b"1")
     scored = Scored(score, Edit((Replacement(at, at + 1, new),)), PLAIN, cast(Site, Place()))
-    return Repair(
-        Proposed(scored, ""), frozenset("t"), whole=True, at=0.0, files={"f.py": SOURCE.replace(b"1", new.encode())}
-    )
+    return Repair(Proposed(scored, ""), frozenset("t"), whole=True, files={"f.py": SOURCE.replace(b"1", new.encode())})
 
 
 def limit(doc: str, old: str, new: str) -> int:
@@ -74,7 +72,7 @@ def limit(doc: str, old: str, new: str) -> int:
     source = f'def f(n):\n    """{doc}"""\n    return n {old} 10\n'.encode()
     at = source.index(f"{old} 10".encode())
     scored = Scored(0.0, Edit((Replacement(at, at + len(old), new),)), PLAIN, cast(Site, Place(source)))
-    return intent(Repair(Proposed(scored, ""), frozenset("t"), whole=True, at=0.0))
+    return intent(Repair(Proposed(scored, ""), frozenset("t"), whole=True))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +127,7 @@ def test_an_old_limit_is_no_evidence_on_the_repair() -> None:
     source = b'def f(n, m):\n    """At most ten."""\n    return m < 10\n'
     at = source.index(b"m < 10")
     scored = Scored(0.0, Edit((Replacement(at, at + 1, "n"),)), PLAIN, cast(Site, Place(source)))
-    assert intent(Repair(Proposed(scored, ""), frozenset("t"), whole=True, at=0.0)) == 0
+    assert intent(Repair(Proposed(scored, ""), frozenset("t"), whole=True)) == 0
 
 
 def made(behaviour: Behaviour, kinds: str, *given: Repair) -> list[Group]:
@@ -141,7 +139,7 @@ def test_answers_that_change_are_counted_besides_those_that_were_wrong() -> None
     behaviour: Behaviour = {-1: ("a", "b", "c", "d"), 0: ("x", "b", "y", "d")}
     (found,) = made(behaviour, "fpFP", repair(-4.0, "2"))
     assert found.changed == (1, 3)
-    assert (found.features.passing, found.features.near) == (0.0, 1.0)
+    assert found.features.passing == 0.0
 
 
 def test_a_factor_that_follows_from_the_failure_is_not_taken_for_a_removal() -> None:
@@ -268,7 +266,7 @@ def test_a_repair_that_renames_parameters_is_never_sure() -> None:
     place.stmt = place.module.tree.body[0]
     parts = (Replacement(6, 9, "high"), Replacement(11, 15, "low"))
     scored = Scored(0.0, Edit(parts), PLAIN, cast(Site, place))
-    (found,) = made({-1: ("a",), 0: ("b",)}, "F", Repair(Proposed(scored, ""), frozenset("t"), whole=True, at=0.0))
+    (found,) = made({-1: ("a",), 0: ("b",)}, "F", Repair(Proposed(scored, ""), frozenset("t"), whole=True))
     assert "renames parameters" in Rivals(frozenset("t"), (replace(found, features=replace(SURE, renames=True)),)).doubt
     assert found.features.renames
 

@@ -45,8 +45,7 @@ def test_parentheses_only_where_needed(text: str, new: str, wanted: str) -> None
 def test_operator_between_operands_skips_comments() -> None:
     text = "z = (a  # a < b\n     < b)\n"
     module = parsed(text)
-    edit = emit.between(module, name(module, "a"), name(module, "b"), "<", "<=", 1.0)
-    assert edit
+    (edit,) = emit.between(module, name(module, "a"), name(module, "b"), "<", "<=", 1.0)
     assert emit.apply(text, edit) == "z = (a  # a < b\n     <= b)\n"
 
 
@@ -61,16 +60,14 @@ def test_file_form_survives() -> None:
 def test_last_statement_goes_leaving_pass() -> None:
     text = "def f():\n    g()\n"
     module = parsed(text)
-    edit = emit.removal(module, module.by_line[2])
-    assert edit
+    (edit,) = emit.removal(module, module.by_line[2])
     assert emit.apply(text, edit) == "def f():\n    pass\n"
 
 
 def test_insertion_at_the_end_of_a_file_without_line_end() -> None:
     text = "def f(x):\n    x()"
     module = parsed(text)
-    edit = emit.insertion(module, module.by_line[2], "return x", after=True)
-    assert edit
+    (edit,) = emit.insertion(module, module.by_line[2], "return x", after=True)
     assert emit.apply(text, edit) == "def f(x):\n    x()\n    return x"
 
 

@@ -130,4 +130,4 @@ def test_an_edit_that_drops_a_parameter_or_a_computed_result_removes_behaviour(
     at = text.rindex(old)
     edit = Edit((Replacement(at, at + len(old), new),))
     proposed = Proposed(Scored(0.0, edit, TABLE[0], site), apply(text, edit))
-    assert described(Repair(proposed, frozenset(), whole=True, at=0.0)).ignores is ignoring
+    assert described(Repair(proposed, frozenset(), whole=True)).ignores is ignoring

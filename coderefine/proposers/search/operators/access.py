@@ -116,7 +116,6 @@ def _by_call(base: str, key: str) -> Iterator[tuple[str, float]]:
         (", []", 0.6),
         (', ""', 0.5),
         (", {}", 0.3),
-        (", None", 0.0),
         (", False", 0.2),
         (", set()", 0.2),
         (f", {key}", 0.3),

@@ -11,8 +11,6 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.value_kinds import SIZED
 
 MOST = 240
-TYPES = {"str": "str", "list": "list", "dict": "dict", "int": "int", "tuple": "tuple", "set": "set", "float": "float"}
-
 NUMERIC = ("int", "float", "")
 HOLDING = ("list", "tuple", "dict", "set", "iter", "")
 NUMBER = (

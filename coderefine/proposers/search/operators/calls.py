@@ -30,8 +30,6 @@ KEYWORDS = {
     "next": ("None",),
     "getattr": ("None",),
     "product": ("repeat=2",),
-    "strftime": (),
-    "wraps": (),
     "popitem": ("last=False",),
     "replace": ("1",),
     "setdefault": ("[]", "{}", "0"),
@@ -40,17 +38,13 @@ KEYWORDS = {
     "encode": ('"utf-8"',),
     "timedelta": ("days=1",),
     "deque": ("maxlen=1",),
-    "join": (),
     "range": ("1",),
     "field": ("default_factory=list",),
     "findall": ("re.IGNORECASE",),
     "compile": ("re.IGNORECASE", "re.MULTILINE", "re.DOTALL"),
     "mkdir": ("parents=True", "exist_ok=True"),
-    "from_iterable": (),
     "splitlines": ("True",),
     "defaultdict": ("int", "list"),
-    "dict": (),
-    "pow": (),
 }
 """Common arguments of well-known callables."""
 
@@ -64,10 +58,7 @@ def argument_order(site: Site) -> Iterator[Edit]:
     """Swap two arguments of a call."""
     for node in site.exprs:
         if isinstance(node, ast.Call):
-            for one, two in itertools.combinations(node.args, 2):
-                starred = isinstance(one, ast.Starred) or isinstance(two, ast.Starred)
-                if not starred and site.code(one) != site.code(two):
-                    yield emit.exchanged(site.module, one, two, 1.0)
+            yield from emit.exchanges(site.module, itertools.combinations(node.args, 2))
 
 
 def argument_removed(site: Site) -> Iterator[Edit]:

@@ -10,7 +10,7 @@ from coderefine.proposers.search import emit
 from coderefine.proposers.search.operators.atoms import atoms
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
-from coderefine.proposers.search.value_kinds import dotted
+from coderefine.proposers.search.value_kinds import dotted, names_of
 from coderefine.source import Comprehension, first_line
 
 ANALOGOUS = 2.0
@@ -20,14 +20,25 @@ ANALOGOUS = 2.0
 def narrow(site: Site) -> Iterator[Edit]:
     """Restrict a condition by another one: `c and atom`, in either order."""
     for node in _tests(site):
-        text = site.code(node)
-        left = text if emit.rank(node) >= emit.RANKS[ast.And] else f"({text})"
-        for atom in (*_analogies(site, node), *_without_texts(site, node)):
-            yield from site.swap(node, f"{left} and {atom}", 2.0, ANALOGOUS)
-        for atom, weight in atoms(site).items():
-            if atom not in text:
-                yield from site.swap(node, f"{left} and {atom}", weight)
-                yield from site.swap(node, f"{atom} and {left}", weight * 0.8)
+        yield from _joined(site, node, "and", [*_analogies(site, node), *_without_texts(site, node)], 0.8)
+
+
+def widen(site: Site) -> Iterator[Edit]:
+    """Extend a condition by an alternative: `c or atom`, in either order."""
+    for node in _tests(site):
+        yield from _joined(site, node, "or", _analogies(site, node), 0.5)
+
+
+def _joined(site: Site, node: ast.expr, word: str, likely: list[str], reverse: float) -> Iterator[Edit]:
+    """Join a condition with each of the `likely` ones, then with atomic ones; `reverse`: factor of the other order."""
+    text = site.code(node)
+    left = text if emit.rank(node) >= emit.RANKS[ast.And if word == "and" else ast.Or] else f"({text})"
+    for atom in likely:
+        yield from site.swap(node, f"{left} {word} {atom}", 2.0, ANALOGOUS)
+    for atom, weight in atoms(site).items():
+        if atom not in text:
+            yield from site.swap(node, f"{left} {word} {atom}", weight)
+            yield from site.swap(node, f"{atom} {word} {left}", weight * reverse)
 
 
 def _analogies(site: Site, node: ast.expr) -> list[str]:
@@ -47,23 +58,10 @@ def _without_texts(site: Site, node: ast.expr) -> Iterator[str]:
                 yield f"not isinstance({value}, (str, bytes))"
 
 
-def widen(site: Site) -> Iterator[Edit]:
-    """Extend a condition by an alternative: `c or atom`, in either order."""
-    for node in _tests(site):
-        text = site.code(node)
-        left = text if emit.rank(node) >= emit.RANKS[ast.Or] else f"({text})"
-        for atom in _analogies(site, node):
-            yield from site.swap(node, f"{left} or {atom}", 2.0, ANALOGOUS)
-        for atom, weight in atoms(site).items():
-            if atom not in text:
-                yield from site.swap(node, f"{left} or {atom}", weight)
-                yield from site.swap(node, f"{atom} or {left}", weight * 0.5)
-
-
 def replaced(site: Site) -> Iterator[Edit]:
     """Replace a condition, or a part of it, by an atomic one on names in scope."""
     for node in site.conditions:
-        old = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+        old = set(names_of(node))
         for atom, weight in atoms(site).items():
             shared = any(name in atom for name in old)
             odd = 4.0 if isinstance(node, ast.Constant) else 0.0
@@ -88,12 +86,13 @@ def none_check(site: Site) -> Iterator[Edit]:
 
 
 def _tests(site: Site) -> list[ast.expr]:
-    whole = []
-    for node in site.conditions:
-        parent = site.module.parents.get(node)
-        if not (isinstance(parent, ast.BoolOp) and parent in site.conditions):
-            whole.append(node)
-    return whole
+    """Return the conditions that are no operands of other ones."""
+    parents = site.module.parents
+    return [
+        node
+        for node in site.conditions
+        if not (isinstance(parent := parents.get(node), ast.BoolOp) and parent in site.conditions)
+    ]
 
 
 def branches(site: Site) -> Iterator[Edit]:
@@ -177,14 +176,9 @@ def made_conditional(site: Site) -> Iterator[Edit]:
         return
     lead = module.indent(node)
     start, end = emit.lines_of(module, node)
-    body = emit.reindented(module, node, lead + unit(site))
+    body = emit.reindented(module, node, lead + site.module.step)
     for atom, weight in atoms(site).items():
         yield Edit((Replacement(start, end, f"{lead}if {atom}:\n{body}"),), weight)
-
-
-def unit(site: Site) -> str:
-    """Return one level of indentation in the style of this file."""
-    return site.module.step
 
 
 def filters(site: Site) -> Iterator[Edit]:
@@ -197,7 +191,7 @@ def filters(site: Site) -> Iterator[Edit]:
 
 def _filter_added(site: Site, last: ast.comprehension) -> Iterator[Edit]:
     at = site.module.end(last.ifs[-1] if last.ifs else last.iter)
-    inner = {name.id for name in ast.walk(last.target) if isinstance(name, ast.Name)}
+    inner = set(names_of(last.target))
     for atom, weight in atoms(site).items():
         if any(name in atom for name in inner):
             yield Edit((Replacement(at, at, f" if {atom}"),), weight)

@@ -30,7 +30,7 @@ OFTEN, UNLIKE, UNLIKE_BOOST = 3, 10.0, 2.0
 
 def numbers(site: Site) -> Iterator[Edit]:
     """Change a number by one, its sign or its magnitude, or replace it by a number used nearby."""
-    constants = (node for node in site.exprs if isinstance(node, ast.Constant) and _is_number(node.value))
+    constants = (node for node in site.exprs if isinstance(node, ast.Constant) and is_number(node.value))
     found = [_with_sign(site, node) for node in constants]
     used = Counter(value for _, value in found)
     proportions = _proportions(site, used)
@@ -45,17 +45,14 @@ def numbers(site: Site) -> Iterator[Edit]:
 def _with_sign(site: Site, node: ast.Constant) -> tuple[ast.expr, float]:
     """Return a number, with its sign if it has one, as a node and as a value."""
     parent, value = site.module.parents.get(node), node.value
-    assert _is_number(value)
-    return (parent, -value) if _minus(parent) else (node, value)
+    assert is_number(value)
+    if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.USub):
+        return parent, -value
+    return node, value
 
 
-def _is_number(value: object) -> TypeGuard[float]:
+def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _minus(node: ast.AST | None) -> TypeGuard[ast.UnaryOp]:
-    """Return whether `node` is a negation: `-1` is one number."""
-    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
 
 
 def _other_numbers(site: Site, node: ast.AST, value: float, proportional: set[int]) -> Iterator[tuple[float, float]]:
@@ -147,7 +144,7 @@ def truths(site: Site) -> Iterator[Edit]:
         if isinstance(node.value, bool):
             yield from site.swap(node, str(not node.value), 6.0)
             yield from site.swap(node, "None", 0.5)
-        elif node.value is None and not _compared(site, node):
+        elif node.value is None and not isinstance(site.module.parents.get(node), ast.Compare):
             for text, weight in (
                 ("[]", 1.0),
                 ("{}", 0.7),
@@ -163,10 +160,6 @@ def truths(site: Site) -> Iterator[Edit]:
                 yield from site.swap(node, text, weight)
         elif node.value in (0, "", 1):
             yield from site.swap(node, "None", 0.3)
-
-
-def _compared(site: Site, node: ast.AST) -> bool:
-    return isinstance(site.module.parents.get(node), ast.Compare)
 
 
 def texts(site: Site) -> Iterator[Edit]:
@@ -221,7 +214,7 @@ def _changed(value: str) -> Iterator[tuple[str, float]]:
 
 def _found(site: Site, value: str) -> Iterator[tuple[str, float]]:
     """Yield strings and names of the project with weights, the most similar to `value` first."""
-    pool = strings_of(site)
+    pool = {**site.world.texts, **site.module.index.texts}
     scored = sorted(((_likeness(value, text) * boost, text) for text, boost in pool.items()), reverse=True)
     for likeness, text in scored[:MOST_STRINGS]:
         yield text, 0.1 + 6 * likeness * likeness
@@ -241,13 +234,6 @@ def _likeness(one: str, other: str) -> float:
 def _pairs(text: str) -> frozenset[str]:
     low = text.lower()
     return frozenset(low[at : at + 2] for at in range(max(len(low) - 1, 1)))
-
-
-def strings_of(site: Site) -> dict[str, float]:
-    """Return short strings and identifiers of the file and of other files, with weights."""
-    found = dict(site.world.texts)
-    found |= site.module.index.texts
-    return found
 
 
 def text_to_name(site: Site) -> Iterator[Edit]:

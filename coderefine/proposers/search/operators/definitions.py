@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.ingredients import EXCEPTIONS, all_arguments
-from coderefine.proposers.search.operators.conditions import unit
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import DEFINITIONS, Edit, Function, Replacement, has_docstring
+from coderefine.proposers.search.value_kinds import names_of
 from coderefine.source import first_line
 
 TELLING = 3.0
@@ -58,22 +58,12 @@ def mutable_default(site: Site) -> Iterator[Edit]:
     for argument, default in pairs:
         if isinstance(default, ast.List | ast.Dict | ast.Set | ast.Call):
             name = argument.arg
-            fresh = f"if {name} is None:\n{unit(site)}{name} = {site.code(default)}"
-            into = emit.insertion(site.module, body[0], fresh)
-            if into:
+            fresh = f"if {name} is None:\n{site.module.step}{name} = {site.code(default)}"
+            for into in emit.insertion(site.module, body[0], fresh):
                 parts = (*emit.expression(site.module, default, "None").parts, *into.parts)
-                yield Edit(parts, 3.0, _shared(default))
-                copied = emit.insertion(
-                    site.module,
-                    body[0],
-                    f"{name} = {COPIERS.get(type(default), 'list')}({name})",
-                )
-                if copied:
-                    yield Edit(copied.parts, 0.7)
-
-
-def _shared(default: ast.expr) -> float:
-    return 0.0 if isinstance(default, ast.Call) else SHARED
+                yield Edit(parts, 3.0, 0.0 if isinstance(default, ast.Call) else SHARED)
+                copied = f"{name} = {COPIERS.get(type(default), 'list')}({name})"
+                yield from emit.insertion(site.module, body[0], copied, weight=0.7)
 
 
 def defaults(site: Site) -> Iterator[Edit]:
@@ -182,7 +172,7 @@ def _caught(site: Site, handler: ast.ExceptHandler) -> Iterator[Edit]:
             for name, weight in _errors(site, target.id).items():
                 yield from site.swap(target, name, UNCAUGHT if name in site.raised else weight)
     inner = site.code(handler.type).removeprefix("(").removesuffix(")")
-    first = next((node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)), "")
+    first = next(names_of(handler.type), "")
     for name, weight in _errors(site, first).items():
         yield Edit(
             (Replacement(site.module.start(handler.type), site.module.end(handler.type), f"({inner}, {name})"),), weight
@@ -194,7 +184,7 @@ def protected_by_try(site: Site) -> Iterator[Edit]:
     node, module = site.stmt, site.module
     if not site.raised or site.local.function is None or not module.alone(node) or isinstance(node, DEFINITIONS):
         return
-    lead, step = module.indent(node), unit(site)
+    lead, step = module.indent(node), site.module.step
     start, end = emit.lines_of(module, node)
     ways = (
         ["pass", "return None", "return False", "return", "raise ValueError"]
@@ -231,13 +221,6 @@ def comprehension_kind(site: Site) -> Iterator[Edit]:
                 for text in (f"[{inner}]", f"{{{inner}}}", f"({inner})"):
                     yield from site.swap(node, text, 1.0)
             case ast.List() | ast.Tuple() | ast.Set():
-                yield from _neighbours_exchanged(site, node.elts)
+                yield from emit.exchanges(site.module, itertools.pairwise(node.elts))
             case ast.DictComp():
                 yield emit.exchanged(site.module, node.key, node.value, 1.0)
-
-
-def _neighbours_exchanged(site: Site, elements: list[ast.expr]) -> Iterator[Edit]:
-    for one, two in itertools.pairwise(elements):
-        starred = isinstance(one, ast.Starred) or isinstance(two, ast.Starred)
-        if not starred and site.code(one) != site.code(two):
-            yield emit.exchanged(site.module, one, two, 1.0)

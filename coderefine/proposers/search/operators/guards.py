@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.ingredients import EXCEPTIONS
 from coderefine.proposers.search.operators.atoms import atoms
-from coderefine.proposers.search.operators.conditions import unit
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
+from coderefine.proposers.search.value_kinds import names_of
 
 MOST_VALUES, MOST_ERRORS, ELSEWHERE = 6, 3, 60
 PLAIN = (
@@ -46,9 +46,8 @@ def early_return(site: Site) -> Iterator[Edit]:
     values = sorted(_values(site).items(), key=lambda item: -item[1])[:MOST_VALUES]
     for atom, weight in _some(site):
         for value, share in values:
-            code = f"if {atom}:\n{unit(site)}return {value}".rstrip()
-            if edit := emit.insertion(site.module, site.stmt, code, weight=weight * share * _place(site)):
-                yield edit
+            code = f"if {atom}:\n{site.module.step}return {value}".rstrip()
+            yield from emit.insertion(site.module, site.stmt, code, weight=weight * share * _place(site))
 
 
 def _some(site: Site) -> list[tuple[str, float]]:
@@ -83,8 +82,7 @@ def _returned(site: Site, values: list[ast.expr]) -> dict[str, float]:
     kinds: set[str] = set()
     for value in values:
         kinds.add(site.kinds.of(value))
-        names = {name.id for name in ast.walk(value) if isinstance(name, ast.Name)}
-        if names <= readable and len(site.code(value)) < 60:
+        if readable.issuperset(names_of(value)) and len(site.code(value)) < 60:
             found[site.code(value)] = 0.8
     return found | {EMPTY[kind]: 1.5 for kind in kinds if kind in EMPTY}
 
@@ -96,9 +94,8 @@ def early_raise(site: Site) -> Iterator[Edit]:
     errors = sorted(_errors(site).items(), key=lambda item: -item[1])[:MOST_ERRORS]
     for atom, weight in _some(site):
         for error, share in errors:
-            code = f"if {atom}:\n{unit(site)}raise {error}"
-            if edit := emit.insertion(site.module, site.stmt, code, weight=weight * share * _place(site)):
-                yield edit
+            code = f"if {atom}:\n{site.module.step}raise {error}"
+            yield from emit.insertion(site.module, site.stmt, code, weight=weight * share * _place(site))
 
 
 def _errors(site: Site) -> dict[str, float]:
@@ -121,9 +118,8 @@ def early_jump(site: Site) -> Iterator[Edit]:
     first = site.siblings and site.siblings[0] is site.stmt
     for atom, weight in atoms(site).items():
         for word in ("continue", "break"):
-            code = f"if {atom}:\n{unit(site)}{word}"
-            if edit := emit.insertion(site.module, site.stmt, code, weight=weight * (1.0 if first else 0.5)):
-                yield edit
+            code = f"if {atom}:\n{site.module.step}{word}"
+            yield from emit.insertion(site.module, site.stmt, code, weight=weight * (1.0 if first else 0.5))
 
 
 def default_value(site: Site) -> Iterator[Edit]:
@@ -134,6 +130,5 @@ def default_value(site: Site) -> Iterator[Edit]:
         if name in ("self", "cls"):
             continue
         for value in ("[]", "{}", "0", '""', "set()", "1"):
-            code = f"if {name} is None:\n{unit(site)}{name} = {value}"
-            if edit := emit.insertion(site.module, site.stmt, code):
-                yield edit
+            code = f"if {name} is None:\n{site.module.step}{name} = {value}"
+            yield from emit.insertion(site.module, site.stmt, code)

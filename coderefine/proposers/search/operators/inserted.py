@@ -50,7 +50,7 @@ def flushed(site: Site) -> Iterator[Edit]:
     loop = site.stmt
     if not isinstance(loop, LOOPS):
         return
-    begun = {target.id for node in ast.walk(loop) if isinstance(node, ast.Assign) for target in _names(node.targets)}
+    begun = {dotted(target) for node in ast.walk(loop) if isinstance(node, ast.Assign) for target in node.targets}
     for node in ast.walk(loop):
         match node.value if isinstance(node, ast.Expr) else None:
             case (
@@ -58,12 +58,7 @@ def flushed(site: Site) -> Iterator[Edit]:
                 | ast.Yield(value=ast.Name(id=name))
             ) if name in begun:
                 for text in (f"if {name}:\n{site.module.step}{site.code(node)}", site.code(node)):
-                    if edit := emit.insertion(site.module, loop, text, after=True):
-                        yield edit
-
-
-def _names(nodes: list[ast.expr]) -> list[ast.Name]:
-    return [node for node in nodes if isinstance(node, ast.Name)]
+                    yield from emit.insertion(site.module, loop, text, after=True)
 
 
 def defined(site: Site) -> Iterator[Edit]:
@@ -79,8 +74,8 @@ def _around(site: Site, text: str, weight: float) -> Iterator[Edit]:
     if isinstance(site.stmt, ast.Pass) and site.module.alone(site.stmt):
         yield replace(emit.statement(site.module, site.stmt, text, weight), boost=HOLE)
         return
-    if not text.startswith(LEAVING) and (edit := emit.insertion(site.module, site.stmt, text, weight=weight)):
-        yield edit
+    if not text.startswith(LEAVING):
+        yield from emit.insertion(site.module, site.stmt, text, weight=weight)
     yield from _after(site, text, weight)
 
 
@@ -89,8 +84,7 @@ def _after(site: Site, text: str, weight: float) -> Iterator[Edit]:
     if isinstance(site.stmt, JUMPS):
         return
     if last or not text.startswith(LEAVING):
-        edit = emit.insertion(site.module, site.stmt, text, after=True, weight=weight * (1.0 if last else 0.5))
-        yield from [edit] if edit else []
+        yield from emit.insertion(site.module, site.stmt, text, after=True, weight=weight * (1.0 if last else 0.5))
 
 
 def _there_already(site: Site, text: str) -> bool:
@@ -253,7 +247,8 @@ def _grown(site: Site, path: str, kind: str, names: list[str]) -> Iterator[tuple
 
 
 def _dict_grown(path: str, others: list[str], names: list[str]) -> Iterator[tuple[str, float]]:
-    yield from ((f"{path}[{key}] = {value}", 0.5) for key, value in _pairs(path, names))
+    keys = [name for name in names if name != path]
+    yield from ((f"{path}[{key}] = {value}", 0.5) for key, value in itertools.permutations(keys, 2))
     yield from ((f"{path}.pop({key}, None)", 0.3) for key in others)
     yield from ((f"del {path}[{key}]", 0.3) for key in others)
 
@@ -267,11 +262,3 @@ def _list_grown(path: str, others: list[str], lists: list[str]) -> Iterator[tupl
 def _set_grown(path: str, others: list[str]) -> Iterator[tuple[str, float]]:
     yield from ((f"{path}.add({other})", 1.5) for other in others)
     yield from ((f"{path}.{call}({other})", 0.4) for call in ("discard", "remove") for other in others)
-
-
-def _pairs(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield all ordered pairs of different `names`, without `path`."""
-    for key in names:
-        for value in names:
-            if key != value and path not in (key, value):
-                yield key, value

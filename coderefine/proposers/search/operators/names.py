@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from coderefine.proposers.search import emit
 from coderefine.proposers.search.ingredients import BUILTINS, parameter_names
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function
-from coderefine.proposers.search.value_kinds import METHODS, dotted, fits
+from coderefine.proposers.search.value_kinds import METHODS, dotted, fits, names_of
 from coderefine.source import Comprehension, last_name
 
 CONFUSED = tuple(tuple(group.split()) for group in (
@@ -162,8 +163,7 @@ def unlike_others(site: Site) -> Iterator[Edit]:
 
 
 def _called(site: Site, node: ast.AST) -> bool:
-    parent = site.module.parents.get(node)
-    return isinstance(parent, ast.Call) and parent.func is node
+    return site.module.fields.get(node) == "func"
 
 
 def _instead(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float]]:
@@ -201,7 +201,7 @@ def _guarded(site: Site, node: ast.expr) -> frozenset[str]:
     if not isinstance(parent, ast.If | ast.IfExp | ast.While) or parent.test is not test:
         return frozenset()
     body = [parent.body] if isinstance(parent, ast.IfExp) else parent.body
-    names = {inner.id for part in body for inner in ast.walk(part) if isinstance(inner, ast.Name)}
+    names = {name for part in body for name in names_of(part)}
     return frozenset(name for name in names if site.kinds.name(name) != "call")
 
 
@@ -215,7 +215,7 @@ def _bound_by_loop(site: Site, node: ast.expr) -> frozenset[str]:
         loop = site.module.parents.get(loop)
     if not isinstance(loop, ast.For | Comprehension):
         return frozenset()
-    bound = frozenset(one.id for one in ast.walk(loop) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+    bound = frozenset(names_of(loop, ast.Store))
     read = [one for one in ast.walk(test) if isinstance(one, ast.Name) and one.id in bound]
     return bound if read == [node] else frozenset()
 
@@ -313,11 +313,7 @@ def _of_own_class(site: Site, node: ast.Attribute, *, called: bool) -> dict[str,
 
 
 def _used_on(site: Site, base: str, *, called: bool) -> set[str]:
-    return (
-        site.module.index.attributes[base]["called" if called else "read"]
-        if base in site.module.index.attributes
-        else set()
-    )
+    return site.module.index.attributes.get(base, {}).get("called" if called else "read", set())
 
 
 def _of_like_objects(site: Site, node: ast.Attribute, *, called: bool) -> Iterator[str]:
@@ -438,15 +434,12 @@ def targets(site: Site) -> Iterator[Edit]:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store) and dotted(node):
             yield from _other_targets(site, node, dotted(node))
         elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store) and len(node.elts) == 2:
-            yield _exchanged(site, *node.elts)
+            one, two = node.elts
+            if site.code(one) != site.code(two):
+                yield emit.exchanged(site.module, one, two, 2.0)
 
 
 def _other_targets(site: Site, node: ast.expr, name: str) -> Iterator[Edit]:
     for path in site.paths:
         if path != name:
             yield from site.swap(node, path, 0.5 + 2.0 * likeness(_last(name), _last(path)))
-
-
-def _exchanged(site: Site, one: ast.expr, two: ast.expr) -> Edit:
-    swaps = (*site.swap(one, site.code(two)), *site.swap(two, site.code(one)))
-    return Edit(tuple(part for edit in swaps for part in edit.parts), 2.0)

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
-from coderefine.proposers.search.operators.conditions import unit
+from coderefine.proposers.search.operators.constants import is_number
 from coderefine.proposers.search.operators.inserted import IDLE, idle
 from coderefine.proposers.search.operators.operands import moved_by
 from coderefine.proposers.search.operators.values import NUMERIC
@@ -54,7 +54,7 @@ def element(site: Site) -> Iterator[Edit]:
 
 def _is_number(site: Site, node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, int | float) and not isinstance(node.value, bool)
+        return is_number(node.value)
     return isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.BinOp) and site.kinds.of(node) in NUMERIC
 
 
@@ -140,8 +140,7 @@ def _notes(site: Site, value: str, holder: str, operator: ast.cmpop) -> Iterator
 def _behind(site: Site, stmt: ast.If, text: str) -> Iterator[Edit]:
     """Insert `text` in one of 3 places: at the end of the block of `stmt`, behind `stmt`, at the end of its body."""
     for place in dict.fromkeys((site.siblings[-1], stmt, stmt.body[-1])):
-        if edit := emit.insertion(site.module, place, text, after=True):
-            yield Edit(edit.parts, edit.weight, IDLE)
+        yield from emit.insertion(site.module, place, text, after=True, boost=IDLE)
 
 
 def reset(site: Site) -> Iterator[Edit]:
@@ -152,9 +151,8 @@ def reset(site: Site) -> Iterator[Edit]:
     counts = [node.target for node in stmt.body if isinstance(node, ast.AugAssign)]
     for target in counts:
         for value in _initial(site, site.code(target), site.loop):
-            text = f"else:\n{unit(site)}{site.code(target)} = {value}"
-            if edit := emit.insertion(site.module, stmt, text, after=True):
-                yield Edit(edit.parts, edit.weight, IDLE)
+            text = f"else:\n{site.module.step}{site.code(target)} = {value}"
+            yield from emit.insertion(site.module, stmt, text, after=True, boost=IDLE)
 
 
 def _initial(site: Site, name: str, loop: ast.stmt) -> Iterator[str]:

@@ -84,8 +84,7 @@ def comparisons(site: Site) -> Iterator[Edit]:
                 for new, weight in COMPARE_FOR[old].items():
                     if denied and f"{old} {new}" in OPPOSITES:  # the same bytecode as without `not`, which is plainer
                         continue
-                    if edit := emit.between(site.module, left, right, old, new, weight / (4 if denied else 1)):
-                        yield edit
+                    yield from emit.between(site.module, left, right, old, new, weight / (4 if denied else 1))
                 left = right
 
 
@@ -96,13 +95,11 @@ def arithmetic(site: Site) -> Iterator[Edit]:
             old = ARITH[type(node.op)]
             textual = "str" in (site.kinds.of(node.left), site.kinds.of(node.right))
             for new, weight in _operations(site, old, node.right):
-                if edit := emit.between(site.module, node.left, node.right, old, new, weight / (4 if textual else 1)):
-                    yield edit
+                yield from emit.between(site.module, node.left, node.right, old, new, weight / (4 if textual else 1))
         elif isinstance(node, ast.AugAssign):
             old = ARITH[type(node.op)]
             for new, weight in _operations(site, old, node.value):
-                if edit := emit.between(site.module, node.target, node.value, old + "=", new + "=", weight):
-                    yield edit
+                yield from emit.between(site.module, node.target, node.value, old + "=", new + "=", weight)
 
 
 def _operations(site: Site, old: str, right: ast.expr) -> Iterator[tuple[str, float]]:
@@ -117,7 +114,7 @@ def boolean(site: Site) -> Iterator[Edit]:
         if isinstance(node, ast.BoolOp):
             old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
             pairs = list(itertools.pairwise(node.values))
-            edits = [edit for one, two in pairs if (edit := emit.between(site.module, one, two, old, new, 1.0))]
+            edits = [edit for one, two in pairs for edit in emit.between(site.module, one, two, old, new, 1.0)]
             yield Edit(tuple(part for edit in edits for part in edit.parts), 2.0)
             if len(pairs) > 1:
                 yield from edits
@@ -279,12 +276,12 @@ def by_one(site: Site) -> Iterator[Edit]:
             continue
         if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add | ast.Sub):
             continue
-        text = site.code(node)
-        tail = _one_after(node)
-        if tail is None:
-            text = text if emit.rank(node) >= emit.RANKS[ast.Sub] else f"({text})"
-            yield from site.swap(node, f"{text} + 1", bonus)
-            yield from site.swap(node, f"{text} - 1", bonus)
+        match node:
+            case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant()):
+                continue
+        text = site.code(node) if emit.rank(node) >= emit.RANKS[ast.Sub] else f"({site.code(node)})"
+        yield from site.swap(node, f"{text} + 1", bonus)
+        yield from site.swap(node, f"{text} - 1", bonus)
 
 
 def shifted(site: Site) -> Iterator[Edit]:
@@ -310,12 +307,6 @@ def moved_by(site: Site, index: ast.expr, step: int) -> str:
         case _:
             total, text = step, site.code(index)
     return f"{text} {'+' if total > 0 else '-'} {abs(total)}" if total else text
-
-
-def _one_after(node: ast.AST) -> int | None:
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub) and isinstance(node.right, ast.Constant):
-        return 1
-    return None
 
 
 def _countable(site: Site, node: ast.expr, parent: ast.AST | None) -> float:

@@ -10,7 +10,7 @@ from coderefine.proposers.search.operators.names import likeness
 from coderefine.proposers.search.operators.wrapping import own_functions, own_methods
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
-from coderefine.proposers.search.value_kinds import METHODS, RESULTS, dotted
+from coderefine.proposers.search.value_kinds import METHODS, RESULTS, dotted, is_none, names_of
 
 HOLES = (ast.Call, ast.Assign, ast.AnnAssign, ast.Return, ast.keyword, ast.Tuple, ast.List, ast.BinOp, ast.IfExp)
 """Parents of a None that may stand for a missing call."""
@@ -43,9 +43,10 @@ CUTTING = ("split", "rsplit", "partition")
 def produced(site: Site) -> Iterator[Edit]:
     """Replace None by the result of a call on a name in scope: `f(x)`, `f(g(x))`, `x.split(",")`."""
     for node in site.exprs:
-        if isinstance(node, ast.Constant) and node.value is None and isinstance(_parent(site, node), HOLES):
-            boost = _none_bonus(site, _parent(site, node))
-            for text, weight in products(site, _wanted(site, node)).items():
+        parent = site.module.parents.get(node)
+        if is_none(node) and isinstance(parent, HOLES):
+            boost = _none_bonus(site, parent)
+            for text, weight in products(site, _wanted_by(site, parent)).items():
                 yield from site.swap(node, text, weight, boost)
 
 
@@ -53,21 +54,13 @@ def _none_bonus(site: Site, parent: ast.AST | None) -> float:
     """Return a bonus if, in the failing tests, some value or the name bound here was None."""
     if not site.hints.none or not isinstance(parent, ast.Assign | ast.Return):
         return 0.0
-    known = site.module.index.attributes.get(_wanted_of(site, parent), {})
+    known = site.module.index.attributes.get(_wanted_by(site, parent), {})
     asked = {name for names in known.values() for name in names}
     return THIS_NONE if asked & set(site.hints.lacking) else ANY_NONE
 
 
-def _parent(site: Site, node: ast.AST) -> ast.AST | None:
-    return site.module.parents.get(node)
-
-
-def _wanted(site: Site, node: ast.AST) -> str:
-    """Return the name of the value at `node`: assignment target, keyword, or function that returns it."""
-    return _wanted_of(site, _parent(site, node))
-
-
-def _wanted_of(site: Site, parent: ast.AST | None) -> str:
+def _wanted_by(site: Site, parent: ast.AST | None) -> str:
+    """Return the name of the value in `parent`: assignment target, keyword, or function that returns it."""
     if isinstance(parent, ast.Assign):
         return dotted(parent.targets[0])
     if isinstance(parent, ast.keyword):
@@ -109,17 +102,13 @@ def _of_functions(site: Site) -> Iterator[tuple[str, float, str]]:
     functions, me = _functions(site), site.local.receiver
     for path, near in _given(site):
         yield from ((f"{name}({path})", near, name) for name in functions if name != path)
-        yield from ((text, 0.12 * near, name) for text, name in _nested(functions[:MOST_NESTED], path))
+        pairs = itertools.permutations(functions[:MOST_NESTED], 2)
+        yield from ((f"{outer}({inner}({path}))", 0.12 * near, outer) for outer, inner in pairs)
         yield from (
             (f"{name}({path})", 1.5 * near, name) for name in site.local.callables if name not in ("self", path)
         )
         if me and not path.startswith(f"{me}."):
             yield from ((f"{me}.{name}({path})", 0.5 * near, name) for name in own_methods(site))
-
-
-def _nested(functions: list[str], path: str) -> Iterator[tuple[str, str]]:
-    """Yield nested calls of two functions, and the name of the outer one."""
-    yield from ((f"{last}({first}({path}))", last) for last, first in itertools.permutations(functions, 2))
 
 
 def _of_methods(site: Site) -> Iterator[tuple[str, float, str]]:
@@ -153,8 +142,7 @@ def _tails(site: Site) -> list[tuple[str, str]]:
 def _readable(site: Site, node: ast.Call) -> bool:
     """Return whether all names in the arguments are in scope."""
     given = (*node.args, *(keyword.value for keyword in node.keywords))
-    names = {inner.id for item in given for inner in ast.walk(item) if isinstance(inner, ast.Name)}
-    return names <= site.known
+    return site.known.issuperset(name for item in given for name in names_of(item))
 
 
 def _of_patterns(site: Site) -> Iterator[tuple[str, float, str]]:

@@ -31,8 +31,7 @@ def deletion(site: Site) -> Iterator[Edit]:
     if isinstance(site.stmt, (*DEFINITIONS, ast.Import, ast.ImportFrom, ast.Pass)):
         return
     weight = 1.0 if isinstance(site.stmt, SIMPLE) else 0.3
-    if edit := emit.removal(site.module, site.stmt, weight):
-        yield edit
+    yield from emit.removal(site.module, site.stmt, weight)
 
 
 def exchange(site: Site) -> Iterator[Edit]:
@@ -133,8 +132,7 @@ def _plain(site: Site, node: ast.AugAssign) -> Edit:
 def _augmented(site: Site, target: ast.expr, value: ast.expr) -> Iterator[Edit]:
     odd = 1.5 if site.loop is not None and isinstance(value, ast.Constant | ast.Name) else 0.0
     for sign, weight in SIGNS:
-        if edit := emit.between(site.module, target, value, "=", sign, weight):
-            yield Edit(edit.parts, weight, odd)
+        yield from emit.between(site.module, target, value, "=", sign, weight, boost=odd)
 
 
 def _bound_before(site: Site, target: ast.AST) -> bool:

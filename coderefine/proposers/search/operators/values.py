@@ -9,7 +9,7 @@ from coderefine.proposers.search import emit
 from coderefine.proposers.search.operators.inserted import nearest
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
-from coderefine.proposers.search.value_kinds import dotted, fits
+from coderefine.proposers.search.value_kinds import dotted, fits, is_none
 
 MAPPERS = ("str", "int", "tuple", "list", "len", "float", "bool", "set")
 """Builtins that are often passed as functions."""
@@ -71,16 +71,12 @@ def returned(site: Site) -> Iterator[Edit]:
 
 def none_value(site: Site) -> Iterator[Edit]:
     """Replace None as an argument, value or result by a variable in scope, or by a builtin function."""
-    paths = _nearer_first(site.readable)
-    for node in filter(_is_none, site.exprs):
+    paths = [(path, 1.0 / (1 + 0.1 * at)) for at, path in enumerate(site.readable)]
+    for node in filter(is_none, site.exprs):
         if isinstance(site.module.parents.get(node), TAKES_VALUE):
             called = [(name, 0.5) for name in MAPPERS] if _to_be_called(site, node) else []
             for text, weight in (*called, *paths):
                 yield from site.swap(node, text, weight)
-
-
-def _nearer_first(paths: list[str]) -> list[tuple[str, float]]:
-    return [(path, 1.0 / (1 + 0.1 * at)) for at, path in enumerate(paths)]
 
 
 def _to_be_called(site: Site, node: ast.expr) -> bool:
@@ -91,17 +87,13 @@ def _to_be_called(site: Site, node: ast.expr) -> bool:
     return isinstance(parent, ast.Call) and dotted(parent.func) in MAPPING and parent.args[0] is node
 
 
-def _is_none(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
 def ingredient(site: Site) -> Iterator[Edit]:
     """Replace an expression by another one of this function or file, of suitable kind and with names in scope."""
     pool = _pool(site)
     for node in site.values:
         if _part_of_name(site, node):
             continue
-        kind, plain = site.kinds.of(node), _is_none(node)
+        kind, plain = site.kinds.of(node), is_none(node)
         for text, other, weight in pool:
             if plain or fits(kind, other):
                 near = 1.0 if plain else _alike_in_size(site.code(node), text)
@@ -113,10 +105,9 @@ def _alike_in_size(one: str, other: str) -> float:
 
 
 def _part_of_name(site: Site, node: ast.AST) -> bool:
-    parent = site.module.parents.get(node)
-    return (isinstance(parent, ast.Call) and parent.func is node) or (
-        isinstance(parent, ast.Attribute) and isinstance(node, ast.Name)
-    )
+    """Return whether `node` is what is called, or a name before a dot."""
+    dot = isinstance(site.module.parents.get(node), ast.Attribute)
+    return site.module.fields.get(node) == "func" or (dot and isinstance(node, ast.Name))
 
 
 def _pool(site: Site) -> list[tuple[str, str, float]]:
@@ -133,8 +124,8 @@ def _pool(site: Site) -> list[tuple[str, str, float]]:
 def composed(site: Site) -> Iterator[Edit]:
     """Replace a variable or None by a small expression of two names: `a + b`, `f(a)`, `a.b`, `a[b]`."""
     for node in site.values:
-        if not _part_of_name(site, node) and (_is_none(node) or isinstance(node, GROWS)):
-            yield from _grown(site, node, empty=_is_none(node))
+        if not _part_of_name(site, node) and (is_none(node) or isinstance(node, GROWS)):
+            yield from _grown(site, node, empty=is_none(node))
 
 
 def _grown(site: Site, node: ast.expr, *, empty: bool) -> Iterator[Edit]:
@@ -207,7 +198,6 @@ def assigned(site: Site) -> Iterator[Edit]:
         'float("-inf")': 0.7,
         "-1": 0.4,
         "0.0": 0.2,
-        "dict()": 0.0,
     }
     for name in site.names:
         if site.kinds.name(name) in ("list", "tuple", "str"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
-from coderefine.proposers.search.value_kinds import dotted
+from coderefine.proposers.search.value_kinds import dotted, is_none
 
 WRAPS: dict[str, tuple[tuple[str, float], ...]] = {
     "int": (
@@ -190,7 +190,7 @@ def wrap(site: Site) -> Iterator[Edit]:
     for node in site.values:
         if isinstance(node, ast.Compare | ast.BoolOp | ast.Lambda | ast.Starred) or _no_value(site, node):
             continue
-        if isinstance(node, ast.Constant) and node.value is None:
+        if is_none(node):
             continue
         plain = not isinstance(node, ast.Constant)
         for shape, weight in WRAPS.get(site.kinds.of(node), WRAPS[""]):
@@ -217,18 +217,9 @@ def _shaped(site: Site, node: ast.expr, shape: str, weight: float) -> Iterator[E
 
 
 def _no_value(site: Site, node: ast.AST) -> bool:
-    return _callee(site, node) or _inside_chain(site, node)
-
-
-def _callee(site: Site, node: ast.AST) -> bool:
-    parent = site.module.parents.get(node)
-    return isinstance(parent, ast.Call) and parent.func is node
-
-
-def _inside_chain(site: Site, node: ast.AST) -> bool:
-    """Return whether `node` is a global name or `self` before a dot, which is not wrapped."""
-    parent = site.module.parents.get(node)
-    return isinstance(parent, ast.Attribute) and (dotted(node) in site.local.globals or dotted(node) in ("self", "cls"))
+    """Return whether `node` is what is called, or a global name or `self` before a dot, which are not wrapped."""
+    dot = isinstance(site.module.parents.get(node), ast.Attribute)
+    return site.module.fields.get(node) == "func" or (dot and dotted(node) in (*site.local.globals, "self", "cls"))
 
 
 def own_wrap(site: Site) -> Iterator[Edit]:
@@ -249,15 +240,12 @@ def own_functions(site: Site) -> list[str]:
     The function that contains the statement is left out.
     """
     reachable, index = site.local.globals, site.module.index
-    here = [name for name in site.world.signatures if name in reachable and _of_one(site, name)]
+    known = site.world.signatures
+    here = [name for name in known if name in reachable and any(_takes(one, 1) for one in known[name])]
     used = sorted(name for name in index.one_argument if name.split(".")[0] in reachable)
     idle = filter(str.islower, index.idle & set(reachable))
     me = site.local.function.name if site.local.function else None
     return [name for name in dict.fromkeys((*here, *used, *sorted(idle))) if name != me]
-
-
-def _of_one(site: Site, name: str) -> bool:
-    return any(_takes(arguments, 1) for arguments in site.world.signatures[name])
 
 
 def own_methods(site: Site) -> list[str]:
