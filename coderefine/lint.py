@@ -22,6 +22,7 @@ from coderefine.errors import ConfigError, CriticError
 if TYPE_CHECKING:
     from coderefine.config import Config
     from coderefine.project import Interpreter, Place
+    from coderefine.source import Source
 
 BATCH = 400
 """Maximum number of paths per command line, far below the system's limit."""
@@ -173,6 +174,18 @@ def apply(text: str, edits: Sequence[TextEdit]) -> str | None:
 def apart(some: Sequence[TextEdit], others: Sequence[TextEdit]) -> bool:
     """Return whether no edit of `some` touches one of `others`."""
     return not any(one.start <= other.end and other.start <= one.end for one in some for other in others)
+
+
+def safe_edits(remarks: Iterable[Diagnostic], source: Source) -> list[TextEdit]:
+    """Return the edits of ruff's safe fixes of `remarks` for the text of a file, without fixes that touch earlier ones.
+
+    ruff writes the file's own line ends into its edits; `source.encode` will put them back.
+    """
+    edits: list[TextEdit] = []
+    for fix in (remark.fix for remark in remarks if remark.fix and remark.fix.safe):
+        new = fix.plain.edits if source.newline else fix.edits
+        edits += new if apart(new, edits) else ()
+    return edits
 
 
 def take(edits: Sequence[TextEdit], taken: dict[TextEdit, None]) -> bool:

@@ -92,17 +92,10 @@ def decode(data: bytes | None) -> Source | None:
 
 def _newline(text: str) -> str:
     """Return the only line end in `text`; "" if it has several kinds."""
-    crlf = text.count("\r\n")
-    kinds = [
-        end
-        for end, count in (
-            ("\r\n", crlf),
-            ("\n", text.count("\n") - crlf),
-            ("\r", text.count("\r") - crlf),
-        )
-        if count
-    ]
-    return kinds[0] if len(kinds) == 1 else "\n" if not kinds else ""
+    decoder = io.IncrementalNewlineDecoder(None, translate=False)
+    decoder.decode(text, final=True)
+    kinds = decoder.newlines  # None, one kind, or a tuple of several
+    return kinds if isinstance(kinds, str) else "" if kinds else "\n"
 
 
 def first_line(node: ast.stmt) -> int:
@@ -114,6 +107,17 @@ def first_line(node: ast.stmt) -> int:
 def last_name(node: ast.AST | None) -> str:
     """Return the last part of a name as written: `c` of `a.b.c`; "" if `node` is not a name."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def bindings(node: ast.AST) -> Iterator[str]:
+    """Yield the names in `node` itself, without those in the nodes below it."""
+    if isinstance(node, ast.alias):
+        yield (node.asname or node.name).partition(".")[0]
+    elif isinstance(node, ast.Global | ast.Nonlocal):
+        yield from node.names
+    else:
+        found = (getattr(node, field, None) for field in ("id", "arg", "name", "rest"))
+        yield from (name for name in found if isinstance(name, str))
 
 
 def definitions(tree: ast.AST | None, prefix: str = "") -> Iterator[tuple[str, Definition]]:

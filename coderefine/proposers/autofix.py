@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from coderefine import judge
 from coderefine.core import Cost, Patch, Proposals, Situation, Views
-from coderefine.lint import Diagnostic, Fix, Linter, TextEdit, among, apart, apply
+from coderefine.lint import Diagnostic, Fix, Linter, among, apply, safe_edits
 from coderefine.source import decode
 
 if TYPE_CHECKING:
@@ -280,17 +280,11 @@ def _name(remark: Diagnostic) -> tuple[str, str, str]:
 
 
 def _edited(data: bytes | None, remarks: Sequence[Diagnostic]) -> bytes | None:
-    """Apply the edits of `remarks` to their file, except those that touch earlier ones; None if nothing changes."""
+    """Apply safe fixes to their file, except those that touch earlier ones; None if nothing changes."""
     source = decode(data) if data is not None else None
     if source is None:
         return None
-    edits: list[TextEdit] = []
-    for fix in filter(None, (remark.fix for remark in remarks)):
-        # ruff writes the file's own line ends into its edits; `encode` will put them back.
-        new = fix.plain.edits if source.newline else fix.edits
-        if apart(new, edits):
-            edits += new
-    text = apply(source.text, edits)
+    text = apply(source.text, safe_edits(remarks, source))
     return None if text is None or text == source.text else _tidied(data, source.encode(text))
 
 

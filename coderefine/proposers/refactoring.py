@@ -48,7 +48,6 @@ DRAFTING = 0.5
 """Share of the seconds left for finding changes; the rest is for their comparison and proof."""
 EQUAL, DIFFERENT, UNKNOWN = "equal", "different", "unknown"
 HEADER = re.compile(r"\s*(async\s+def|def|class)\b")
-Files = Mapping[str, bytes | None]
 Key = tuple[str, str, tuple[str, ...]]
 Made = TypeVar("Made")
 
@@ -298,7 +297,7 @@ def _separated(
     changes: Sequence[CodeChange], *, fails: Callable[[Sequence[CodeChange]], bool], late: Callable[[], bool]
 ) -> tuple[list[CodeChange], list[CodeChange], list[Sequence[CodeChange]]]:
     """Return the `changes` that do not fail, those that fail alone, and the groups that were not halved in time."""
-    good, bad, waiting = list[CodeChange](), list[CodeChange](), list(_halves(changes))
+    good, bad, waiting = list[CodeChange](), list[CodeChange](), list[Sequence[CodeChange]](_halves(changes))
     for _ in range(MOST_BLAMING):
         if not waiting or late():
             break
@@ -312,9 +311,9 @@ def _separated(
     return good, bad, waiting
 
 
-def _halves(changes: Sequence[CodeChange]) -> tuple[Sequence[CodeChange], Sequence[CodeChange]]:
+def _halves(changes: Sequence[CodeChange]) -> tuple[list[CodeChange], list[CodeChange]]:
     middle = len(changes) // 2
-    return changes[:middle], changes[middle:]
+    return list(changes[:middle]), list(changes[middle:])
 
 
 class _Tree:
@@ -357,9 +356,9 @@ class _Tree:
     def _refused_of(self, changes: list[CodeChange], findings: Sequence[Finding]) -> list[CodeChange]:
         if admit(Patch(self._files(changes)), self.texts, lambda _: None, findings=findings):
             return []
-        middle = len(changes) // 2
-        halves = (changes[:middle], changes[middle:])
-        return changes if not middle else [one for half in halves for one in self._refused_of(half, findings)]
+        if len(changes) < 2:
+            return changes
+        return [one for half in _halves(changes) for one in self._refused_of(half, findings)]
 
     def note_units(self) -> None:
         """Note the units of changes that can be told apart by their lines: compiling 6,600 lines takes 0.2 s."""
@@ -370,7 +369,7 @@ class _Tree:
                 keyed = zip(group, found, strict=True)
                 self._units.update((id(one), frozenset((one.path, name) for name in own)) for one, own in keyed)
             elif len(group) > 1:
-                waiting += (group[: len(group) // 2], group[len(group) // 2 :])
+                waiting += _halves(group)
 
     def _units_of(self, group: Sequence[CodeChange]) -> list[frozenset[str]] | None:
         """Return the names of the units of each change of one file; None if only fewer of them can be told apart."""
@@ -415,8 +414,7 @@ class _Tree:
             near = [one for one in groups if any(self.units(change) & self.units(other) for other in one)]
             groups = [*(one for one in groups if one not in near), [*chain(*near), change]]
         for group in groups:
-            middle = len(group) // 2
-            yield from filter(None, (group[:middle], group[middle:]))
+            yield from filter(None, _halves(group))
 
     def alone_in_unit(self, changes: Sequence[CodeChange]) -> list[CodeChange]:
         """Return those of `changes` that share no unit with another one."""

@@ -14,8 +14,6 @@ from coderefine.lint import TextEdit, apply
 from coderefine.source import decode
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from coderefine.config import Config
     from coderefine.core import Situation, View
     from coderefine.llm.client import Client
@@ -147,7 +145,8 @@ class ComplexityChanges:
 
         if self._private is None:
             names = python_files(view.host_path / self._place.prefix) or ()
-            self._private = frozenset(name for file in names for name in _private_names(file))
+            texts = (file.read_bytes().decode("utf-8", "replace") for file in names)
+            self._private = frozenset(name for text in texts for name in PRIVATE.findall(text))
         return self._private
 
     def _types(self, view: View) -> ProjectTypes:
@@ -177,7 +176,3 @@ def _index(text: str) -> float:
         return float(mi_visit(text, multi=True))
     except SyntaxError:
         return math.inf
-
-
-def _private_names(file: Path) -> list[str]:
-    return PRIVATE.findall(file.read_bytes().decode("utf-8", "replace"))

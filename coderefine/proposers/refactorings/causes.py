@@ -12,7 +12,7 @@ import builtins
 import re
 from collections.abc import Iterator
 
-from coderefine.source import last_name, syntax
+from coderefine.source import bindings, last_name, syntax
 
 READS_CAUSES = re.compile(r"__cause__|__context__|__suppress_context__")
 """Code through which causes would make a difference; tests may contain it, the rest of the project not."""
@@ -77,13 +77,7 @@ def _may_wrap_stop(raised: ast.expr | None, handler: ast.ExceptHandler) -> bool:
 
 def _bound(node: ast.AST) -> list[str]:
     """Return the names that a node binds, or declares."""
-    if isinstance(node, ast.Name):
-        return [] if isinstance(node.ctx, ast.Load) else [node.id]
-    if isinstance(node, ast.Global | ast.Nonlocal):
-        return node.names
-    if isinstance(node, ast.alias):
-        return [(node.asname or node.name).partition(".")[0]]
-    return [name for field in ("name", "arg", "rest") if isinstance(name := getattr(node, field, None), str)]
+    return [] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) else list(bindings(node))
 
 
 def _remove_unused_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:

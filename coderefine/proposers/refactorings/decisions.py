@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from coderefine.proposers.refactorings.flow import called, own_nodes, uses
 from coderefine.proposers.refactorings.trees import Suite, Unit
@@ -32,13 +32,10 @@ class DecisionEdit:
 
     def applied(self, unit: Unit) -> str | None:
         """Return the new text of the unit; None where a comment would be lost, or a line would be too long."""
-        lines = unit.text.encode().splitlines(keepends=True)
-        starts = [0]
-        for line in lines:
-            starts.append(starts[-1] + len(line))
+        data = unit.text.encode()
+        starts = [0, *accumulate(map(len, data.splitlines(keepends=True)))]
         begin = starts[self.first.lineno - 1] + self.first.col_offset
         end = starts[(self.last.end_lineno or 1) - 1] + (self.last.end_col_offset or 0)
-        data = unit.text.encode()
         if b"#" in data[begin:end]:
             return None
         text = (data[:begin] + self.text.encode() + data[end:]).decode()

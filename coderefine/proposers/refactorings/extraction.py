@@ -38,7 +38,7 @@ def extracted(found: Extraction, name: str) -> tuple[str, NewFunction]:
     body = [head.with_changes(leading_lines=remarks), *rest]
     if "\\" in block.unit.text:  # checking every blank would take a quarter of an extraction
         columns = block.body[0].col_offset + len(block.unit.indent) * (bool(block.unit.owner and not found.method) - 1)
-        body = [_moved(line, columns) for line in body]
+        body = [_visited(line, _Continuation(columns)) for line in body]
     call = [
         line.with_changes(leading_lines=blank) if not place else line for place, line in enumerate(_call(found, name))
     ]
@@ -162,19 +162,18 @@ def _with_exits(line: cst.BaseStatement, found: Extraction) -> cst.BaseStatement
     going_on = {"flag": "return True", "value": "return None"}.get(found.manner, "return")
     if found.manner == "continue" and found.outputs:
         going_on = f"return {', '.join(found.outputs)}"
-    changed = line.visit(_Exit(going_on, returns=found.manner == "flag"))
-    assert isinstance(changed, cst.BaseStatement), "one statement stays one"
-    return changed
+    return _visited(line, _Exit(going_on, returns=found.manner == "flag"))
 
 
-def _moved(line: cst.BaseStatement, columns: int) -> cst.BaseStatement:
-    """Return `line` with rows after a backslash moved left by `columns`; LibCST moves all other rows."""
-    changed = line.visit(_Continuation(columns))
+def _visited(line: cst.BaseStatement, transformer: cst.CSTTransformer) -> cst.BaseStatement:
+    changed = line.visit(transformer)
     assert isinstance(changed, cst.BaseStatement), "one statement stays one"
     return changed
 
 
 class _Continuation(cst.CSTTransformer):
+    """Moves rows after a backslash left by `columns`; LibCST moves all other rows."""
+
     def __init__(self, columns: int) -> None:
         self._columns = columns
 
@@ -190,32 +189,26 @@ class _Exit(cst.CSTTransformer):
     def __init__(self, text: str, *, returns: bool) -> None:
         self._text, self._returns, self._loops = text, returns, 0
 
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+    def visit_FunctionDef(self, node: cst.CSTNode) -> bool:
         return False
 
-    def visit_Lambda(self, node: cst.Lambda) -> bool:
-        return False
+    visit_Lambda = visit_FunctionDef
+    visit_ClassDef = visit_FunctionDef
 
-    def visit_ClassDef(self, node: cst.ClassDef) -> bool:
-        return False
-
-    def visit_For_body(self, node: cst.For) -> None:
+    def visit_For_body(self, node: cst.CSTNode) -> None:
         self._loops += 1
 
-    def leave_For_body(self, node: cst.For) -> None:
+    def leave_For_body(self, node: cst.CSTNode) -> None:
         self._loops -= 1
 
-    def visit_While_body(self, node: cst.While) -> None:
-        self._loops += 1
+    visit_While_body, leave_While_body = visit_For_body, leave_For_body
 
-    def leave_While_body(self, node: cst.While) -> None:
-        self._loops -= 1
-
-    def leave_Continue(self, original_node: cst.Continue, updated_node: cst.Continue) -> cst.BaseSmallStatement:
+    def leave_Continue(
+        self, original_node: cst.CSTNode, updated_node: cst.BaseSmallStatement
+    ) -> cst.BaseSmallStatement:
         return updated_node if self._loops else self._exit()
 
-    def leave_Break(self, original_node: cst.Break, updated_node: cst.Break) -> cst.BaseSmallStatement:
-        return updated_node if self._loops else self._exit()
+    leave_Break = leave_Continue
 
     def leave_Return(self, original_node: cst.Return, updated_node: cst.Return) -> cst.BaseSmallStatement:
         return self._exit() if self._returns else updated_node

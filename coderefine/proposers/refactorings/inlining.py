@@ -297,11 +297,10 @@ class _Leaver(ast.NodeTransformer):
     def __init__(self, value: ast.expr | None, leave: ast.stmt) -> None:
         self._value, self._leave = _shown(value), leave
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+    def visit_FunctionDef(self, node: ast.AST) -> ast.AST:
         return node
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return node
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Return(self, node: ast.Return) -> ast.AST:
         return copy.deepcopy(self._leave) if _shown(node.value) == self._value else node

@@ -82,7 +82,8 @@ def _next(drafts: list[Draft], limit: int, ends: float, name: Namer) -> list[Dra
     """
     steps = ((step, draft) for draft in drafts for step in _steps(draft, limit, name))
     in_time = takewhile(lambda _: time.monotonic() < ends, steps)
-    following = _unlike([step.applied(draft) for step, draft in in_time])
+    applied = [step.applied(draft) for step, draft in in_time]
+    following = {draft.unit.text: draft for draft in reversed(applied)}.values()  # without those of the same text
     fitting = [draft for draft in following if draft.unit.complexity <= limit]
     others = [draft for draft in following if draft.unit.complexity > limit]
     return fitting + sorted(others, key=lambda draft: draft.unit.complexity + draft.flaws)[:WIDTH]
@@ -99,10 +100,6 @@ def _is_readable(unit: Unit, draft: Draft) -> bool:
 
 def _written(text: str) -> int:
     return sum(bool(line.strip()) for line in text.split("\n"))
-
-
-def _unlike(drafts: list[Draft]) -> list[Draft]:
-    return list({draft.unit.text: draft for draft in reversed(drafts)}.values())
 
 
 def _steps(draft: Draft, limit: int, name: Namer) -> list[_Step]:

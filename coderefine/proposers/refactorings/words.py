@@ -35,7 +35,6 @@ STOPPED = frozenset(
     """and or for of in on to with from by as is are so because when where but
     which into at not were was had have has be been it before after make sure only""".split()
 )
-PASSING = frozenset("enumerate len list reversed set sorted zip".split())
 
 
 def split(name: str) -> list[str]:

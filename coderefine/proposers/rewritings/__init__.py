@@ -16,7 +16,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from coderefine.core import Listen, Situation, View
-from coderefine.lint import Diagnostic, Linter, TextEdit, among, apart, apply, settings, take
+from coderefine.lint import Diagnostic, Linter, TextEdit, among, apply, safe_edits, settings, take
 from coderefine.proposers.refactoring import CodeChange, Guard
 from coderefine.proposers.rewritings import long_lines
 from coderefine.runner.file_edits import alike_lines
@@ -265,13 +265,7 @@ def _of_new_lines(before: str, after: str, remarks: Iterable[Diagnostic]) -> Ite
 
 def _fixed(source: Source, text: str, remarks: Iterable[Diagnostic]) -> str | None:
     """Return `text`, the new text of the file `source`, with ruff's safe fixes of `remarks`; None if there are none."""
-    edits: list[TextEdit] = []
-    for remark in remarks:
-        if remark.fix is None or not remark.fix.safe:
-            continue
-        fix = remark.fix.plain if source.newline else remark.fix
-        if apart(fix.edits, edits):
-            edits += fix.edits
+    edits = safe_edits(remarks, source)
     return apply(text, edits) if edits else None
 
 

@@ -15,9 +15,10 @@ from functools import cached_property
 from typing import TypeVar
 
 from coderefine.lint import Diagnostic, TextEdit
-from coderefine.source import syntax
+from coderefine.source import bindings, syntax
 
 Node = TypeVar("Node", bound=ast.AST)
+Expected = TypeVar("Expected")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
 Edits = tuple[TextEdit, ...]
@@ -35,8 +36,8 @@ def sure(*conditions: object) -> None:
         raise Unsure
 
 
-def expect(value: object, kind: type[Node]) -> Node:
-    """Return `value` as a node of `kind`. Raises Unsure if it is of another kind."""
+def expect(value: object, kind: type[Expected]) -> Expected:
+    """Return `value`, a node or a match, as one of `kind`. Raises Unsure if it is of another kind."""
     if not isinstance(value, kind):
         raise Unsure
     return value
@@ -256,17 +257,6 @@ def _lines_of(node: ast.stmt) -> tuple[int, int]:
 def names(node: ast.AST) -> set[str]:
     """Return all names in `node`, of whatever scope, also those of parameters, imports, handlers and patterns."""
     return {name for one in ast.walk(node) for name in bindings(one)}
-
-
-def bindings(node: ast.AST) -> Iterator[str]:
-    """Yield the names in `node` itself, without those in the nodes below it."""
-    if isinstance(node, ast.alias):
-        yield (node.asname or node.name).partition(".")[0]
-    elif isinstance(node, ast.Global | ast.Nonlocal):
-        yield from node.names
-    else:
-        found = (getattr(node, field, None) for field in ("id", "arg", "name", "rest"))
-        yield from (name for name in found if isinstance(name, str))
 
 
 def uses(node: ast.AST, name: str) -> list[ast.Name]:

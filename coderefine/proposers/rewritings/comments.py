@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from coderefine.lint import Diagnostic
-from coderefine.proposers.rewritings.code import Code, Edits, Unsure
+from coderefine.proposers.rewritings.code import Code, Edits, expect
 
 TODO = re.compile(r"(#\s*(?:TODO|FIXME|XXX|HACK)(?:\s*\([^)]*\)|\s*@\S+)?)(\s+(?=\S)|$)", re.IGNORECASE)
 COLON = re.compile(r"(#\s*(?:TODO|FIXME|XXX|HACK)(?:\s*\([^)]*\)|\s*@\S+)?:)(?=\S)", re.IGNORECASE)
@@ -23,6 +23,5 @@ def add_space(code: Code, at: Diagnostic) -> Edits:
 
 def _inserted(code: Code, at: Diagnostic, pattern: re.Pattern[str], text: str) -> Edits:
     place, comment = code.comments.get(at.first, (0, ""))
-    if (found := pattern.match(comment)) is None:
-        raise Unsure
+    found = expect(pattern.match(comment), re.Match)
     return (code.edit(place + found.end(1), place + found.end(1), text),)

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from coderefine.lint import Diagnostic
-from coderefine.proposers.rewritings.code import Code, Edits, Unsure, sure
+from coderefine.proposers.rewritings.code import Code, Edits, Unsure, expect, sure
 
 FIRST_WORD = re.compile(r"""[rRuU]?("{3}|'{3}|"|')\s*(?P<word>[A-Za-z][a-z]+)\b""")
 KIND = re.compile(
@@ -37,13 +37,10 @@ THING = re.compile(
 RETURNED = {word: f"Return {word.lower()}" for word in ("The", "A", "An")}
 RETURNED |= {"Number": "Return the number", "True": "Return True", "False": "Return False"}
 OF_CODE = frozenset(
-    re.findall(
-        r"\w+",
-        """alias callback class command constructor context convenience coroutine decorator entry equivalent example
+    """alias callback class command constructor context convenience coroutine decorator entry equivalent example
         extension factory fixture function generator handler helper hook implementation interface iterator loop main
         manager method placeholder procedure property replacement routine rule script shortcut shorthand step task test
-        utility variant version view way wrapper""",
-    )
+        utility variant version view way wrapper""".split()
 )
 """Nouns for code: a docstring that begins with one does not describe a returned value."""
 STATES = re.compile(r"\b(is|are|was|were|must|should|shall|will|would|can|could|may|might|has|have|does|do)\b")
@@ -58,35 +55,27 @@ BLOCK = re.compile(r"\s*(:\w[^:`]*:(\s|$)|@\w|>>>|\.\. |[-*+] |\d+[.)] |[A-Z]\w*
 SENTENCE_END = re.compile(r"[.!?](?=\s+[A-Z`]|$)")
 BEGINS_SMALL = re.compile(r"(\S*\w)[.!?] [a-z]")
 """The last word before a full stop and a small letter: either an abbreviation, or the end of a sentence."""
-ABBREVIATIONS = frozenset(re.findall(r"\w+", "eg ie etc vs cf approx resp incl dr mr ms no fig al"))
+ABBREVIATIONS = frozenset("eg ie etc vs cf approx resp incl dr mr ms no fig al".split())
 BEFORE_NAMES = frozenset(
-    re.findall(
-        r"\w+",
-        """a an the of to by in on for with from as at and or is are be that like into using this these those its
+    """a an the of to by in on for with from as at and or is are be that like into using this these those its
         their our your his each every any some no not when while where which whose whether if than then but because
         until unless without through via per between against over under within about after before during called
-        named return returns yield yields""",
-    )
+        named return returns yield yields""".split()
 )
 """Words that cannot end a sentence, so that a capital letter after them begins no new one."""
 USUAL_WIDTH, WIDEST = 72, 120
 VERBS = frozenset(
-    re.findall(
-        r"\w+",
-        """add allow apply attach build calculate call change check clear close collect compare compute
+    """add allow apply attach build calculate call change check clear close collect compare compute
         construct convert copy create decode define delete determine disable display download emit
         enable encode ensure evaluate execute extract fetch fill find flush format generate get
         handle implement indicate initialize insert iterate join list load look make match merge
         modify move normalize open parse perform pop prepare print process produce provide push put
         raise read receive record register release remove rename render replace represent reset
         resolve return run save search select send set show sort specify split start stop store take
-        tell test transform translate try update use validate verify wait walk wrap write yield""",
-    )
+        tell test transform translate try update use validate verify wait walk wrap write yield""".split()
 )
 OTHERS = frozenset(
-    re.findall(
-        r"\w+",
-        """abort accept acquire activate adapt adjust advance aggregate align analyze append ask assemble assert
+    """abort accept acquire activate adapt adjust advance aggregate align analyze append ask assemble assert
         assign assume authenticate authorize bind block bound break broadcast bump bypass cache cancel capture
         cast catch choose chunk clean clone combine commit compile complete compress concatenate configure
         confirm connect consume contain continue control count cut deactivate debug decide declare decorate
@@ -116,8 +105,7 @@ OTHERS = frozenset(
         rectify reformat regenerate reject relate relax remember repair resample resume revise satisfy scrape segment
         serialise shrink slugify smooth solve specialize squash squeeze stringify supply swallow tear terminate
         tighten traverse twist typecast uncompress undo unescape uninstall unify unlock unquote unset utilize
-        vectorize yank""",
-    )
+        vectorize yank""".split()
 )
 """Words that count as verbs only before an OBJECT, because their third person may be the plural of a noun."""
 BEFORE_NOUNS = re.compile(r"\s+(the|an?|all|any|each|every|its|this|that|these|whether|if|given|one|new)\b")
@@ -139,9 +127,7 @@ def imperative(code: Code, at: Diagnostic) -> Edits:
     if noun := NOUN.match(text):
         sure(not INSIDE.search(text[noun.end() :].partition("\n")[0]))
         return (code.edit(start + noun.start("noun"), start + noun.end("noun"), _verb_of(noun["noun"])),)
-    first = FIRST_WORD.match(text)
-    if first is None:
-        raise Unsure
+    first = expect(FIRST_WORD.match(text), re.Match)
     known = VERBS | OTHERS if OBJECT.match(text, first.end()) else VERBS
     base = _base(first["word"], known)
     sure(base, not first["word"].endswith("ing"))
@@ -230,9 +216,7 @@ def _base(word: str, known: AbstractSet[str]) -> str:
 def separate_summary(code: Code, at: Diagnostic) -> Edits:
     """D205: a blank line after the summary, which is the first sentence, on one line."""
     found = code.find(at, ast.Constant)
-    opening = OPENING.match(code.source(found))
-    if opening is None:
-        raise Unsure
+    opening = expect(OPENING.match(code.source(found)), re.Match)
     start, end = code.start(found) + opening.end(), code.end(found) - len(opening[1])
     sure("\\\n" not in code.text[start:end])
     rows = code.text[start:end].split("\n")
@@ -287,7 +271,7 @@ PARTICIPLE = re.compile(r"\s+(?!(and|or|to)\b)[\w`*:](?!.* (and|or) \w+ing\b)")
 FEWEST = 20
 """Minimum number of characters of a clause that may be a summary."""
 VAGUE = frozenset(
-    re.findall(r"\w+", "containing including excluding representing indicating providing following describing giving")
+    "containing including excluding representing indicating providing following describing giving".split()
 )
 """Participles that belong to the noun before them."""
 DESCRIBING = ("describing", "indicating", "providing", "representing")

@@ -52,9 +52,7 @@ def shorten(code: Code, at: Diagnostic) -> Edits:
 
 def _wrap_comment(code: Code, at: Diagnostic) -> Edits:
     """Wrap a comment on a line of its own."""
-    found = COMMENT.match(code.lines[at.first - 1])
-    if found is None:
-        raise Unsure
+    found = expect(COMMENT.match(code.lines[at.first - 1]), re.Match)
     sure(at.first in code.comments, not PRAGMA.match(found["begin"] + found["text"]))
     return _wrapped(
         code,
@@ -126,9 +124,7 @@ def _padding(row: str) -> str:
 def _part_summary(code: Code, at: Diagnostic) -> Edits:
     """Divide the first row of a docstring after its first sentence or a clause, and insert a blank line there."""
     string = _docstring_near(code, at.first)
-    opening = OPENING.match(code.source(string))
-    if opening is None:
-        raise Unsure
+    opening = expect(OPENING.match(code.source(string)), re.Match)
     margin, ends = code.indent(string), string.end_lineno == at.first
     begin = max(code.start(string) + opening.end(), code.begin(at.first))
     end = code.end(string) - len(opening[1]) if ends else code.begin(at.first + 1) - 1
@@ -149,9 +145,7 @@ def _docstring_near(code: Code, line: int) -> ast.Expr:
 def _break_string(code: Code, at: Diagnostic) -> Edits:
     """Divide a string that is too long into several ones, each in a row of its own, in parentheses."""
     found = _longest_string(code, at.first)
-    written = STRING.fullmatch(code.source(found))
-    if written is None:
-        raise Unsure
+    written = expect(STRING.fullmatch(code.source(found)), re.Match)
     parent, line = code.parents[found], code.lines[at.first - 1]
     sure(not isinstance(parent, ast.Expr | ast.FormattedValue | ast.JoinedStr))
     begin, after = code.begin(at.first), code.text[code.end(found) :][:1]
@@ -170,11 +164,9 @@ def _break_row(code: Code, at: Diagnostic) -> Edits:
     """Divide a row of a string that is written as several ones, in rows of their own."""
     row = code.lines[at.first - 1].rstrip("\n")
     margin, rest = _padding(row), "," if row.endswith(",") else ""
-    written = STRING.fullmatch(row.strip().removesuffix(","))
+    written = expect(STRING.fullmatch(row.strip().removesuffix(",")), re.Match)
     strings = (one for one in code.nodes if isinstance(one, ast.Constant | ast.JoinedStr))
     around = [one for one in strings if one.lineno <= at.first <= (one.end_lineno or 0) != one.lineno]
-    if written is None:
-        raise Unsure
     sure(around, not any(mark in code.source(one) for one in around for mark in ('"""', "'''", "\\\n")))
     rows = f"\n{margin}".join(_parts(written, limit(at) - len(margin) - len(rest)))
     return code.replace_lines(at.first, at.first, f"{margin}{rows}{rest}\n")

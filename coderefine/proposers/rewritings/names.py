@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from coderefine.lint import Diagnostic
-from coderefine.proposers.rewritings.code import LOOSE, Code, Edits, Unsure, bindings, expect, fresh, names, sure, uses
+from coderefine.proposers.rewritings.code import LOOSE, Code, Edits, Unsure, expect, fresh, names, sure, uses
 from coderefine.proposers.rewritings.docstrings import VERBS
-from coderefine.source import Comprehension, first_line
+from coderefine.source import Comprehension, bindings, first_line
 
 SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals"})
 """Functions that show or use local variables by name."""
@@ -33,7 +33,7 @@ PARTICIPLES = {
 """Names for the result of a call, by function."""
 LINES = {"splitlines": "lines", "readlines": "lines", "readline": "line", "split": "parts", "partition": "parts"}
 """Names for the result of a call, by method."""
-IRREGULAR = frozenset(re.findall(r"\w+", "build find get make put read run send set show split stop take tell write"))
+IRREGULAR = frozenset("build find get make put read run send set show split stop take tell write".split())
 """Verbs without a participle in -ed."""
 USUAL_WIDTH = 79
 METHOD = re.compile(r"[^()]*\.(\w+)\(")

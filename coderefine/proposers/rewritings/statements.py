@@ -1,11 +1,27 @@
-"""Rewritings about the layout of statements: one on each line, `try` and `with` blocks."""
+"""Rewritings of statements: one on each line, `try`, `with` and `if`, comparisons of types, exceptions."""
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 
 from coderefine.lint import Diagnostic
-from coderefine.proposers.rewritings.code import Code, Edits, Unsure, expect, plain, sure
+from coderefine.proposers.rewritings.code import (
+    WIDTH,
+    Code,
+    Edits,
+    Unsure,
+    expect,
+    fresh,
+    names,
+    operand,
+    plain,
+    sure,
+    uses,
+)
+
+USUAL = ("error", "err", "exc")
+"""Names for a caught exception."""
 
 
 def split_header(code: Code, at: Diagnostic) -> Edits:
@@ -81,3 +97,77 @@ def merge_with(code: Code, at: Diagnostic) -> Edits:
 def _item(code: Code, item: ast.withitem) -> str:
     target = f" as {code.source(item.optional_vars)}" if item.optional_vars else ""
     return f"{code.source(item.context_expr)}{target}"
+
+
+def merge_nested_if(code: Code, at: Diagnostic) -> Edits:
+    """SIM102: `if a:` with only `if b:` in it → `if a and b:`, with the comments between the two in its body."""
+    outer = code.find(at, ast.If)
+    inner = expect(outer.body[0], ast.If)
+    sure(len(outer.body) == 1, not outer.orelse, not inner.orelse)
+    margin, deeper, last = code.indent(outer), code.indent(inner), inner.end_lineno or inner.lineno
+    between = code.body_line(code.start(outer), code.end(outer.test))
+    first = code.body_line(code.start(inner), code.end(inner.test))
+    remarks = filter(None, map(str.strip, code.lines[between - 1 : inner.lineno - 1]))
+    body = "".join(f"{deeper}{remark}\n" for remark in remarks) + code.shifted(first, last, deeper, margin)
+    one, other = (operand(code, node.test, inside=ast.And) for node in (outer, inner))
+    word = "elif" if code.text.startswith("elif", code.start(outer)) else "if"
+    header = f"{margin}{word} {one} and {other}:\n"
+    if "\n" in one + other:
+        header = f"{margin}{word} ({one} and {other}):\n"
+    elif len(header) > max(code.width, WIDTH) + 1:
+        header = f"{margin}{word} (\n{deeper}{one}\n{deeper}and {other}\n{margin}):\n"
+    return code.replace_lines(outer.lineno, last, header + body)
+
+
+def compare_types(code: Code, at: Diagnostic) -> Edits:
+    """E721: `type(a) == type(b)` → `type(a) is type(b)`."""
+    found = code.find(at, ast.Compare)
+    sure(len(found.ops) == 1, isinstance(found.ops[0], ast.Eq | ast.NotEq))
+    sign, word = ("==", "is") if isinstance(found.ops[0], ast.Eq) else ("!=", "is not")
+    start, end = code.end(found.left), code.start(found.comparators[0])
+    place = code.text.find(sign, start, end)
+    sure(place >= 0, not code.commented(start, end))
+    return (code.edit(place, place + len(sign), word),)
+
+
+def chain(code: Code, at: Diagnostic) -> Edits:
+    """B904: `raise A()` in `except B:` → `except B as error:` … `raise A() from error`."""
+    found = code.find(at, ast.Raise)
+    handler = code.around(found, ast.ExceptHandler)
+    sure(found.exc, code.scope(found) is code.scope(handler))
+    end = code.end(found)
+    if handler.name is None:
+        named, name = _named(code, handler)
+        return (*named, code.edit(end, end, f" from {name}"))
+    sure(all(isinstance(one.ctx, ast.Load) for one in uses(handler, handler.name)))  # else it may be another value
+    return (code.edit(end, end, f" from {handler.name}"),)
+
+
+def _named(code: Code, handler: ast.ExceptHandler) -> tuple[Edits, str]:
+    """Give the exception of `handler` the name that handlers of the file usually use."""
+    end, kind = _caught(code, handler)
+    colon = code.text.find(":", end)
+    sure(not code.text[end:colon].strip(" )"))
+    usual = Counter(one.name for one in code.nodes if isinstance(one, ast.ExceptHandler) and one.name)
+    taken, first = names(code.scope(handler)), next((name for name, _ in usual.most_common(1)), "error")
+    name = next((one for one in (first, *USUAL) if one not in taken), "") or fresh(first, taken)
+    return (code.edit(colon, colon, f"{kind} as {name}"),), name
+
+
+def _caught(code: Code, handler: ast.ExceptHandler) -> tuple[int, str]:
+    """Return the end of what `handler` catches, and what must be added there if it catches everything.
+
+    Raises Unsure if `BaseException` is bound to something else in the file.
+    """
+    if handler.type is not None:
+        return code.end(handler.type), ""
+    sure(all(isinstance(one.ctx, ast.Load) for one in uses(code.tree, "BaseException")))
+    return code.start(handler) + len("except"), " BaseException"
+
+
+def catch_all(code: Code, at: Diagnostic) -> Edits:
+    """E722: `except:` → `except BaseException:`, which catches the same."""
+    handler = code.find(at, ast.ExceptHandler)
+    sure(handler.type is None)
+    end, kind = _caught(code, handler)
+    return (code.edit(end, end, kind),)
