@@ -106,30 +106,20 @@ def start(
     with _LIVE:
         if _LIVE.stopped:
             raise ProcessError(f"cannot start {argv[0]}: the run is being stopped")
-        return _LIVE.add(_started(argv, cwd, env, pass_fds, (stdin, stdout, stderr)))
-
-
-def _started(
-    argv: Sequence[str],
-    cwd: Path | str | None,
-    env: Mapping[str, str] | None,
-    pass_fds: Iterable[int],
-    streams: tuple[int, int, int],
-) -> subprocess.Popen[bytes]:
-    stdin, stdout, stderr = streams
-    try:
-        return subprocess.Popen(
-            tuple(argv),
-            cwd=cwd,
-            env=dict(env) if env is not None else clean_env(),
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            pass_fds=tuple(pass_fds),
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        raise ProcessError(f"cannot start {argv[0]}: {error}") from error
+        try:
+            child = subprocess.Popen(
+                tuple(argv),
+                cwd=cwd,
+                env=dict(env) if env is not None else clean_env(),
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                pass_fds=tuple(pass_fds),
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise ProcessError(f"cannot start {argv[0]}: {error}") from error
+        return _LIVE.add(child)
 
 
 def run(
@@ -257,11 +247,16 @@ def _killed_at_exit(child: subprocess.Popen[bytes]) -> Iterator[None]:
     try:
         yield
     finally:
-        if child.returncode is None:
-            kill(child)
-        for stream in (child.stdout, child.stderr):
-            if stream:
-                stream.close()
+        reap(child)
+
+
+def reap(child: subprocess.Popen[bytes]) -> None:
+    """Kill the child's group if it is still running, and close its output."""
+    if child.returncode is None:
+        kill(child)
+    for stream in (child.stdout, child.stderr):
+        if stream:
+            stream.close()
 
 
 def _feed(child: subprocess.Popen[bytes], data: bytes) -> list[threading.Thread]:

@@ -158,15 +158,19 @@ def test_a_ref_moves_only_from_where_it_was(repo: Path) -> None:
     assert repository.refs("refs/coderefine/") == {}
 
 
+def stored(repository: Repository, data: bytes) -> str:
+    """Store `data` without any filter; return its id."""
+    return repository.git("hash-object", "-w", "--stdin", "--no-filters", stdin=data).decode().strip()
+
+
 def test_a_merge_of_one_file_or_none(repo: Path) -> None:
     repository = Repository.open(repo)
     lines = [f"line{n}\n" for n in range(9)]
-    with scratch(repository) as made:
-        base = made.blob("".join(lines).encode())
-        ours = made.blob("".join([*lines, "mine\r\n"]).encode())
-        theirs = made.blob("".join(["fixed\n", *lines[1:]]).encode())
-        clash = made.blob("".join(["other\n", *lines[1:]]).encode())
-        binary = made.blob(b"\0\1\2")
+    base = stored(repository, "".join(lines).encode())
+    ours = stored(repository, "".join([*lines, "mine\r\n"]).encode())
+    theirs = stored(repository, "".join(["fixed\n", *lines[1:]]).encode())
+    clash = stored(repository, "".join(["other\n", *lines[1:]]).encode())
+    binary = stored(repository, b"\0\1\2")
     merged = merge(repository, ours, base, theirs)
     assert merged
     assert read_blobs(repository, [merged]) == ("".join(["fixed\n", *lines[1:], "mine\r\n"]).encode(),)

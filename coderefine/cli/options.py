@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from coderefine.config import ACCEPTS, CRITERIA, POLICIES, PROOFS, SANDBOXES
+from coderefine.config import ACCEPTS, CRITERIA, POLICIES, PROOFS, SANDBOXES, VIEWS
 from coderefine.reports.formats import NAMES
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ GATES = (
         "--view",
         None,
         "Work in an overlay mount or in a copy of the tree; auto (the default) takes the overlay where it works.",
-        click.Choice(["auto", "overlay", "copy"]),
+        click.Choice(VIEWS),
     ),
     click.option("--network/--no-network", default=None, help="Let the project's tests use the network (default: no)."),
 )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from pathlib import PurePosixPath
 from typing import Any
 
-from coderefine.config.tables import Range, hint, number
+from coderefine.config.tables import Range, check_keys, number
 from coderefine.errors import ConfigError
 
 CLOCKS = ("wall", "cpu")
@@ -59,10 +59,7 @@ def performance(value: object, where: str) -> Performance:
     table = {"run": value} if isinstance(value, str) else value
     if not isinstance(table, dict):
         raise ConfigError(f"{where}: performance must be a table or a command, not {value!r}")
-    known = {item.name for item in fields(Performance)}
-    for key in table:
-        if key not in known:
-            raise ConfigError(f"{where}: performance has no key {key!r}{hint(key, known)}")
+    check_keys(table, {item.name for item in fields(Performance)}, f"{where}: performance")
     given: dict[str, Any] = {key: _command(item, where) if key == "run" else item for key, item in table.items()}
     for key in given.keys() & SPANS.keys():
         given[key] = number(f"performance.{key}", given[key], float, where, SPANS[key])

@@ -114,6 +114,13 @@ def hint(word: str, known: set[str], *, quoted: bool = True) -> str:
     return f" (known: {', '.join(sorted(known))})"
 
 
+def check_keys(table: Mapping[str, Any], known: set[str], where: str) -> None:
+    """Raise ConfigError if `table` has a key that is not `known`."""
+    for key in table:
+        if key not in known:
+            raise ConfigError(f"{where} has no key {key!r}{hint(key, known)}")
+
+
 def commands(value: object, where: str) -> tuple[Command, ...]:
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise ConfigError(f"{where}: commands must be written as [[tool.coderefine.commands]] tables")
@@ -148,10 +155,7 @@ KEYS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
 
 
 def _command(table: Mapping[str, Any], where: str) -> Command:
-    known = {item.name.replace("_", "-") for item in fields(Command)}
-    for name in table:
-        if name not in known:
-            raise ConfigError(f"{where}: commands has no key {name!r}{hint(name, known)}")
+    check_keys(table, {item.name.replace("_", "-") for item in fields(Command)}, f"{where}: commands")
     if "name" not in table or "run" not in table:
         raise ConfigError(f"{where}: a command needs name (a string) and run (a list of strings)")
     for name, value in table.items():
@@ -197,7 +201,5 @@ def criterion(name: str, value: object, where: str) -> Criterion:
 def _criterion_table(name: str, value: object, where: str) -> dict[str, Any]:
     """Return the entry as a table. Raises ConfigError for an unknown key."""
     table: dict[str, Any] = value if isinstance(value, dict) else {"text": "" if value is True else value}
-    for key in table:
-        if key not in ("text", "paths", "weight"):
-            raise ConfigError(f"{where}: criteria.{name} has no key {key!r}{hint(key, {'text', 'paths', 'weight'})}")
+    check_keys(table, {"text", "paths", "weight"}, f"{where}: criteria.{name}")
     return table

@@ -23,7 +23,6 @@ from coderefine.core.checks import (
     without_parameters,
 )
 from coderefine.core.outcomes import (
-    EVENTS,
     PROVE,
     Attempt,
     Cost,
@@ -50,12 +49,11 @@ from coderefine.core.plugins import (
     TestRunner,
     WrappedTests,
 )
-from coderefine.core.tasks import FIX, Look, Read, Reward, Task
+from coderefine.core.tasks import FIX, Look, Read, Task
 from coderefine.core.views import Entry, Finished, View, Views
 
 __all__ = [
     "EMPTY",
-    "EVENTS",
     "FIX",
     "KEEPING",
     "PICKED",
@@ -95,7 +93,6 @@ __all__ = [
     "Publisher",
     "Question",
     "Read",
-    "Reward",
     "Searcher",
     "Severity",
     "Situation",

@@ -12,9 +12,10 @@ from coderefine.core.patches import Offer, Patch
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Progress of a run. `kind` is one of EVENTS; `done` and `total` are in units of the stage (tests, candidates …).
+    """Progress of a run. `done` and `total` are in units of the stage (tests, candidates …).
 
-    `most`: seconds that the run may take, if known.
+    `kind`: stage, critic, tests, search, attempt, verdict, request, spent or note. `most`: seconds that the run may
+    take, if known.
     """
 
     kind: str
@@ -26,7 +27,6 @@ class Event:
     most: float | None = None
 
 
-EVENTS = ("stage", "critic", "tests", "search", "attempt", "verdict", "request", "spent", "note")
 Listen = Callable[[Event], None]
 
 

@@ -108,10 +108,7 @@ def contents(top: Path, tree: str, paths: Iterable[str]) -> dict[str, bytes]:
 
 def known(top: Path, name: str) -> str:
     """Return `name` if it is a commit, else the empty tree, with which a first commit is compared."""
-    try:
-        return name if _git(top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") else EMPTY_TREE
-    except GitError:
-        return EMPTY_TREE
+    return name if _commit(top, name) else EMPTY_TREE
 
 
 def _changed(top: Path, *what: str) -> tuple[str, ...]:

@@ -13,10 +13,9 @@ from coderefine.git.repository import Repository
 
 @dataclass(frozen=True, slots=True)
 class TreeFile:
-    """One file of a tree: its mode (0o100644, 0o100755, 0o120000 link), blob id and content as committed."""
+    """One file of a tree: its mode (0o100644, 0o100755, 0o120000 link) and content as committed."""
 
     mode: int
-    blob: str
     data: bytes
 
 
@@ -34,7 +33,7 @@ def read_files(repository: Repository, commit: str, paths: Iterable[str]) -> dic
         if kind == "blob":
             found[os.fsdecode(path)] = (int(mode, 8), blob)
     data = dict(zip(found, read_blobs(repository, (blob for _, blob in found.values())), strict=True))
-    return {path: TreeFile(*found[path], data[path]) if path in found else None for path in wanted}
+    return {path: TreeFile(found[path][0], data[path]) if path in found else None for path in wanted}
 
 
 def read_blobs(repository: Repository, blobs: Iterable[str]) -> tuple[bytes, ...]:

@@ -67,10 +67,6 @@ class Scratch:
         )
         self._git("update-index", "-z", "--index-info", stdin="".join(lines).encode("utf-8", "surrogateescape"))
 
-    def blob(self, data: bytes) -> str:
-        """Store `data` without any filter; return its id."""
-        return self._git("hash-object", "-w", "--stdin", "--no-filters", stdin=data).decode().strip()
-
     def entries(self, paths: Iterable[str]) -> dict[str, tuple[int, str]]:
         """Return the entries of `paths`: (mode, blob id). A conflicted path has none."""
         names = tuple(paths)

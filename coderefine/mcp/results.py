@@ -5,6 +5,7 @@ An agent pays for every character, so a result contains as many of its pieces as
 
 from __future__ import annotations
 
+import bisect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar
@@ -76,14 +77,9 @@ class ToolResult(Typed, ABC):
 
 def short(result: ToolResult, limit: int) -> CallToolResult:
     """Return `result` with as many pieces as fit into `limit` characters."""
-    least, most = 0, result.pieces
-    while least < most:
-        middle = (least + most + 1) // 2
-        if _size(_answer(result.first(middle, limit))) <= limit:
-            least = middle
-        else:
-            most = middle - 1
-    return _answer(result.first(least, limit))
+    counts = range(1, result.pieces + 1)
+    most = bisect.bisect_right(counts, limit, key=lambda count: _size(_answer(result.first(count, limit))))
+    return _answer(result.first(most, limit))
 
 
 def _answer(result: ToolResult) -> CallToolResult:

@@ -156,11 +156,7 @@ def _framework(tree: ast.Module, defined: Mapping[str, Function]) -> Iterator[st
 
 
 def _fixture(function: Function) -> bool:
-    return any("fixture" in last_name(_bare(item)) for item in function.decorator_list)
-
-
-def _bare(decorator: ast.expr) -> ast.expr:
-    return decorator.func if isinstance(decorator, ast.Call) else decorator
+    return any("fixture" in last_name(getattr(item, "func", item)) for item in function.decorator_list)
 
 
 def _asserting(function: Function) -> bool:

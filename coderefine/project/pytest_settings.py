@@ -5,15 +5,12 @@ from __future__ import annotations
 import configparser
 import re
 import shlex
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from coderefine.config import toml
+from coderefine.errors import ConfigError
 
 INI = (("pytest.ini", "pytest"), (".pytest.ini", "pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest"))
 TOML = (("pytest.toml", ("pytest",)), (".pytest.toml", ("pytest",)), ("pyproject.toml", ("tool", "pytest")))
@@ -53,19 +50,26 @@ def read_settings(root: Path) -> PytestSettings:
 def _table(path: Path) -> Mapping[str, object]:
     try:
         return _toml(path) if path.suffix == ".toml" else _ini(path)
-    except (OSError, ValueError, RecursionError, configparser.Error):
+    except (OSError, ValueError, configparser.Error):
         return {}
 
 
 def _toml(path: Path) -> Mapping[str, object]:
     """Return pytest's settings in a TOML file: `[tool.pytest]` (pytest 9) or `[tool.pytest.ini_options]`."""
-    table: object = tomllib.loads(path.read_text("utf-8"))
-    for key in dict(TOML)[path.name]:
-        table = table.get(key, {}) if isinstance(table, dict) else {}
-    if not isinstance(table, dict):
-        return {}
+    table = _inner(path, *dict(TOML)[path.name])
     older = table.get("ini_options")
     return older if isinstance(older, dict) else table
+
+
+def _inner(path: Path, *keys: str) -> Mapping[str, object]:
+    """Return a nested table of a TOML file; empty if there is none, or if the file cannot be read."""
+    try:
+        table: object = toml(path)
+    except ConfigError:
+        return {}
+    for key in keys:
+        table = table.get(key) if isinstance(table, dict) else None
+    return table if isinstance(table, dict) else {}
 
 
 def _ini(path: Path) -> Mapping[str, object]:
@@ -106,24 +110,13 @@ def plugin_modules(root: Path, settings: PytestSettings) -> tuple[str, ...]:
 
 def _entry_points(root: Path) -> Iterator[str]:
     """Yield the entry points `pytest11` in the project's metadata; setup.py is read, not executed."""
-    table = _table_of(root / "pyproject.toml")
     for keys in (("project", "entry-points"), ("tool", "poetry", "plugins")):
-        inner: object = table
-        for key in (*keys, "pytest11"):
-            inner = inner.get(key, {}) if isinstance(inner, dict) else {}
-        yield from (str(value).partition(":")[0] for value in (inner.values() if isinstance(inner, dict) else ()))
+        points = _inner(root / "pyproject.toml", *keys, "pytest11")
+        yield from (str(value).partition(":")[0] for value in points.values())
     for name in ("setup.cfg", "setup.py"):
         _, mark, rest = _text(root / name).partition("pytest11")
         if mark:
             yield from MODULE.findall(re.split(r"[\]})]|\n\S|\n\s*\n", rest.lstrip(" '\"=:[({\n"), maxsplit=1)[0])
-
-
-def _table_of(path: Path) -> Mapping[str, object]:
-    try:
-        table: dict[str, object] = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return table
 
 
 def _text(path: Path) -> str:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +62,7 @@ class Confined:
 
     def close(self) -> None:
         """Kill the process if it is still running."""
-        if self.child.returncode is None:
-            proc.kill(self.child)
-        for stream in (self.child.stdout, self.child.stderr):
-            if stream:
-                stream.close()
+        proc.reap(self.child)
         if self._report is None:
             os.close(self._pipe)
             self._report = Report()
@@ -140,7 +136,7 @@ def command(
 ) -> tuple[str, ...]:
     """Return the command line of our launcher, which reports on `pipe` and becomes `argv` in the folder `cwd`."""
     job = {
-        "bounds": bounds and dict(bounds.job()),
+        "bounds": bounds and asdict(bounds),
         "own": entry.own,
         "capabilities": entry.capabilities,
         "cwd": cwd,
@@ -149,7 +145,7 @@ def command(
         "report": pipe,
         "strict": strict,
     }
-    return (*entry.argv, sys.executable, "-I", "-S", "-c", BOOT, FOLDER, marshal.dumps(dict(job), 2).hex(), *argv)
+    return (*entry.argv, sys.executable, "-I", "-S", "-c", BOOT, FOLDER, marshal.dumps(job, 2).hex(), *argv)
 
 
 def _limits(bounds: Bounds | None, *, contained: bool) -> Mapping[str, int]:

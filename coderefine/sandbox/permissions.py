@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -49,9 +49,6 @@ class Bounds:
     sockets: bool = False
     reach: tuple[str, ...] = ()
     memory: int = 0
-
-    def job(self) -> Mapping[str, object]:
-        return asdict(self)
 
     @property
     def limits(self) -> Mapping[str, int]:

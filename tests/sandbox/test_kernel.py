@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def inside(bounds: Bounds, home: Path, attempt: Callable[[], object], own: tuple
         os.environ["HOME"] = str(home)
         sys.path.append(FOLDER)
         launcher = importlib.import_module("inside")
-        job = {"bounds": dict(bounds.job()), "own": own, "capabilities": None, "hidden": (), "limits": {}}
+        job = {"bounds": asdict(bounds), "own": own, "capabilities": None, "hidden": (), "limits": {}}
         launcher.confined(job)
 
     return outcome(prepare, attempt)

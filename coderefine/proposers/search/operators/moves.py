@@ -127,11 +127,7 @@ def loop_else(site: Site) -> Iterator[Edit]:
         return
     index = block.index(site.stmt)
     before = block[index - 1] if index else None
-    if isinstance(before, LOOPS) and not before.orelse and _left_early(before):
+    if isinstance(before, LOOPS) and not before.orelse and any(isinstance(one, ast.Break) for one in ast.walk(before)):
         start, end = emit.lines_of(site.module, site.stmt)
         body = emit.reindented(site.module, site.stmt, site.module.indent(before.body[0]))
         yield Edit((Replacement(start, end, f"{site.module.indent(site.stmt)}else:\n{body}"),), 1.0)
-
-
-def _left_early(loop: ast.stmt) -> bool:
-    return any(isinstance(inner, ast.Break) for inner in ast.walk(loop))
