@@ -1,7 +1,7 @@
 """coderefine as a library: the functions of the command line, synchronous and asynchronous.
 
 Settings are the keys of `[tool.coderefine]` with underscores (`max_requests=3`, `model="gpt-5-mini"`, `gates=[]`).
-Others are taken from the project's configuration and the environment, as on the command line.
+Other settings are taken from the project's configuration and the environment, as on the command line.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def check(
 ) -> tuple[Check, ...]:
     """Run the gates on `paths` (default: `cwd`) and return one Check for each. Nothing is changed.
 
-    `task`: a Task, the name of one, or a TOML file. `listen` is called with each Event, possibly in other threads.
+    `task`: a Task, a task's name, or a TOML file. `listen` is called with each Event, possibly in other threads.
     Raises CoderefineError: ConfigError, UsageError, SurroundingsError, or CriticError if a tool gave no result.
     """
     return engine.check(_project(paths, task, listen, cwd, settings))
@@ -119,7 +119,7 @@ def refine(
     """Refine `paths` (default: `cwd`) until the task is done or a limit is reached; return the best proved patch.
 
     `outcome.best.patch.files` contains the new bytes by path. They are written only with `write`; `coderefine undo`
-    restores the old ones. In a git repository every run is recorded and shown by `coderefine show`. Raises the errors
+    restores the old bytes. In a git repository every run is recorded and shown by `coderefine show`. Raises the errors
     of `check`, and with `write` PublishError if the tree changed meanwhile.
     """
     project = _project(paths, task, listen, cwd, settings)
@@ -146,11 +146,12 @@ def prove(
     """Judge a given patch by every rule for coderefine's own patches, and return the proof.
 
     `patch`: a diff or mails of `git format-patch`, as bytes or as text of several lines; or the path of a file with
-    one, a commit, a range `A..B`, a branch (its commits that HEAD lacks). Without it: the `staged` changes, or else all
-    uncommitted ones. The patch is written only with `write`, if `proof.verdict` is positive; `coderefine undo` takes it
-    back. Every run is recorded. `minimise`: find the smallest part that is still proved, and take only that. `repair`:
-    if it is not proved, go on from it as `refine` does. Raises UsageError if there is no patch or it cannot be applied,
-    and the errors of `refine`; KeyboardInterrupt if the run was interrupted.
+    such a text, a commit, a range `A..B`, a branch (its commits that HEAD lacks). None: with `staged` the staged
+    changes, else all uncommitted changes. The patch is written only with `write`, if `proof.verdict` is positive;
+    `coderefine undo` takes it back. Every run is recorded. `minimise`: find the smallest part of the patch that is
+    still proved, and take only that. `repair`: if the patch is not proved, continue from it as `refine` does. Raises
+    UsageError if there is no patch or it cannot be applied, and the errors of `refine`; KeyboardInterrupt if the run
+    was interrupted.
     """
     text = patch if patch is None or isinstance(patch, bytes) else str(patch)
     request = Request(("prove()",), _recorded(settings), Destination(diff=not write), model=repair, again="prove()")
@@ -213,7 +214,7 @@ def _project(
 
 
 def _typed(settings: Settings) -> dict[str, object]:
-    """Return the settings as fields of Config. Raises ConfigError for an unknown one or a wrong type."""
+    """Return the settings as fields of Config. Raises ConfigError for an unknown key or a wrong type."""
     for name in settings:
         if "-" in name:
             raise ConfigError(f"{name!r} is written {name.replace('-', '_')!r} in Python")
@@ -228,7 +229,7 @@ def _recorded(settings: Settings) -> dict[str, object]:
 async def _in_thread(work: Callable[[Listen], Value], listen: Listen) -> Value:
     """Run `work` in a thread; call `listen` with its events in this loop.
 
-    If this is cancelled, `work` is interrupted at its next event, and awaited.
+    If this coroutine is cancelled, `work` is interrupted at its next event, and its end is awaited.
     """
     loop = asyncio.get_running_loop()
     leave = threading.Event()

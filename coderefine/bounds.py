@@ -43,7 +43,7 @@ def surely_simple(text: str, limit: int) -> bool:
 
 
 def surely_maintainable(text: str, floor: float) -> bool:
-    """Return whether it follows from the text that its maintainability index is at least `floor`, with any comments."""
+    """Return whether the text shows that its maintainability index is at least `floor`, whatever its comments are."""
     return bound(text, -1.0) >= floor
 
 

@@ -24,7 +24,7 @@ class SurroundingsError(CoderefineError):
 
 
 class SandboxError(SurroundingsError):
-    """A process that must be confined cannot be; it was not run."""
+    """A process could not be confined as required, and therefore was not run."""
 
 
 class ProcessError(CoderefineError):
@@ -36,7 +36,7 @@ class CriticError(CoderefineError):
 
 
 class VoidError(CriticError):
-    """Tests ran, but their results are void: not the patched code was tested, or pytest could not report failures.
+    """Tests ran, but their results do not count: other code was tested, or pytest could not report failures.
 
     `elsewhere`: another kind of private view may help.
     """

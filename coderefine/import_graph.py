@@ -1,4 +1,4 @@
-"""The import graph of a project's own modules: from their text, stored between runs."""
+"""The import graph of a project's own modules, which is found in their text and stored between runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def walk(top: str) -> dict[str, Mark]:
-    """Return the Python files below `top`, each with a mark that changes with the file (size and times).
+    """Return the Python files below `top`, each with its mark, which changes with the file.
 
     Environments, hidden folders and other repositories are left out.
     """
@@ -83,9 +83,9 @@ def reached(users: Users, changed: Iterable[str]) -> set[str]:
 
 
 def users_of(files: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """Return by file the files that import it. `files`: path -> imported modules.
+    """Return, for each file, the files that import it. `files`: path -> imported modules.
 
-    A module name may belong to several files; then all of these are meant.
+    A module name may belong to several files; then an import of it counts for all of these files.
     """
     names: dict[str, list[str]] = {}
     for path in files:

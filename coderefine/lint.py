@@ -106,12 +106,12 @@ class Linter:
             _check_exit(view, view.run(argv, cwd=self.root, timeout=timeout))
 
     def remarks_of(self, view: View, path: str, data: bytes) -> list[Diagnostic]:
-        """Return ruff's diagnostics for the file `path` if it were `data`. Raises CriticError if ruff fails."""
+        """Return ruff's diagnostics for the file `path` with the content `data`. Raises CriticError if ruff fails."""
         name = os.path.relpath(path, self.root)
         return list(self._reported(view, ("--stdin-filename", name, "-"), 60.0, stdin=data))
 
     def formatted(self, view: View, path: str, data: bytes, options: Iterable[str] = ()) -> bytes | None:
-        """Return `data` as ruff formats the file `path` with further `options`; None if it cannot."""
+        """Return `data` as ruff formats the file `path` with further `options`; None if ruff cannot format it."""
         name = os.path.relpath(path, self.root)
         argv = (str(self.binary), "format", "--no-cache", "--quiet", "--stdin-filename", name)
         done = view.run((*argv, *options, "-"), cwd=self.root, stdin=data)
@@ -144,7 +144,7 @@ class Linter:
 
 
 def settings(root: Path) -> dict[str, Any]:
-    """Return ruff's settings in the folder `root`; its own file has priority over pyproject.toml."""
+    """Return ruff's settings in the folder `root`; ruff's own file has priority over pyproject.toml."""
     try:
         for name in (".ruff.toml", "ruff.toml"):
             if (root / name).exists():
@@ -189,10 +189,11 @@ def safe_edits(remarks: Iterable[Diagnostic], source: Source) -> list[TextEdit]:
 
 
 def take(edits: Sequence[TextEdit], taken: dict[TextEdit, None]) -> bool:
-    """Add the `edits` of a change to `taken`, those of earlier changes, if they do not touch; return whether they fit.
+    """Add the `edits` of a change to `taken`, the edits of earlier changes, if they fit; return whether they do.
 
-    Insertions, such as a new import, may be in both. Replacements may be in both only if all edits are: changes that
-    agree about one place are not made for each other at the others.
+    They fit if no new edit touches an edit in `taken`. The same insertion, such as a new import, may be in both. The
+    same replacement may be in both only if all `edits` are in `taken`: two changes that agree in one place may not
+    agree in other places.
     """
     new = [edit for edit in edits if edit not in taken]
     shared = [edit for edit in edits if edit in taken]
@@ -261,7 +262,7 @@ def _entries(report: Path) -> list[dict[str, Any]]:
 
 
 def _remark(entry: dict[str, Any], view: View) -> Diagnostic:
-    """Convert an entry of ruff's JSON output. Raises CriticError if its structure is unknown (known: 0.1 to 0.17)."""
+    """Convert an entry of ruff's JSON output (known: of ruff 0.1 to 0.17). Raises CriticError for another structure."""
     try:
         first, column = _position(entry["location"])
         end, end_column = _position(entry["end_location"])

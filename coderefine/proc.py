@@ -57,7 +57,7 @@ _LIVE = _Live()
 
 
 def processors() -> int:
-    """Return how many processors this process may use: PYTHON_CPU_COUNT as in Python 3.13, or those of its affinity."""
+    """Return how many processors this process may use: PYTHON_CPU_COUNT as in Python 3.13, else by its affinity."""
     given = os.environ.get("PYTHON_CPU_COUNT", "")
     if given.isdecimal() and int(given):
         return int(given)
@@ -76,9 +76,10 @@ def clean_env(
     base: Mapping[str, str] | None = None,
     passed: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Return our environment without `GIT_*`, which a hook sets, and, unless `secrets`, without variables with secrets.
+    """Return our environment (or `base`) with `extra`, but without `GIT_*` variables, which a hook sets.
 
-    `passed`: names or globs of variables that are kept although they look like secrets, except those given to `hide`.
+    Unless `secrets`, variables with secrets are left out, too. `passed`: names or globs of variables that are kept
+    although they look like secrets; it has no effect on a variable that was given to `hide`.
     """
     source = os.environ if base is None else base
     held = frozenset() if secrets else withheld(source, passed)
@@ -134,8 +135,8 @@ def run(
 ) -> Finished:
     """Run `argv` to its end, or kill its process group after `timeout` seconds. Raises ProcessError.
 
-    Output streams are cut to `keep` bytes each; None keeps everything (for content, not for logs). If the process has
-    ended but its children still hold the pipes, the group is killed after `GRACE` seconds.
+    Output streams are cut to `keep` bytes each; None keeps everything (for content, not for logs). When the process
+    has ended, the rest of its process group is killed.
     """
     began = time.monotonic()
     child = start(argv, cwd=cwd, env=env, pass_fds=pass_fds, stdin=subprocess.PIPE if stdin else subprocess.DEVNULL)
@@ -151,13 +152,13 @@ def run(
 
 
 def is_stopped() -> bool:
-    """Return whether the run is being stopped, so that waits for anything else end, too."""
+    """Return whether the run is being stopped, so that waits for other things than processes can end, too."""
     return bool(_LIVE.stopped)
 
 
 @contextlib.contextmanager
 def stopped() -> Iterator[None]:
-    """Kill every running process and let no new one start, so that threads that wait for them end."""
+    """Kill every running process and let no new one start, so that threads that wait for processes end."""
     with _LIVE:
         _LIVE.stopped += 1
         running = _LIVE.running()

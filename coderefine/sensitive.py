@@ -13,9 +13,9 @@ WORDS = (
     "API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE_KEY",
     "PRIVATEKEY", "ACCESS_KEY", "ACCESSKEY", "CONNECTION_STRING", "CONN_STR", "WEBHOOK", "SESSION_COOKIE",
 )  # fmt: skip
-"""A variable whose upper-cased name contains one of these holds a secret."""
+"""A variable whose upper-cased name contains one of these words is a secret."""
 ENDS = ("_KEY", "_PAT", "_PWD", "_PW", "_PASS", "_AUTH", "_DSN", "_CREDS")
-"""... and one whose name ends like this."""
+"""A variable whose upper-cased name ends with one of these texts is a secret, too."""
 DATABASE = "DATABASE_URL"
 
 AGENTS = frozenset((
@@ -80,7 +80,7 @@ def _has(value: str, patterns: tuple[str, ...]) -> bool:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return at most the first `most` characters of `text`, with an ellipsis, without a part of a possible secret."""
+    """Return `text`, cut to at most `most` characters with an ellipsis; a possible secret at the cut is left out."""
     if len(text) <= most:
         return text
     return f"{text[: most - 1 - len(broken(text[: most - 1], text[most - 1 :]))]}…"
@@ -94,7 +94,10 @@ def ends(text: str, head: int, tail: int) -> tuple[str, str]:
 
 
 def broken(head: str, rest: str) -> str:
-    """Return the end of `head` if it continues in `rest` and may be part of a secret, which patterns would miss."""
+    """Return the last word of `head` if it continues in `rest` and may be part of a secret; "" otherwise.
+
+    Patterns that recognise secrets would miss such a part.
+    """
     piece = _last_word(head)
     whole = piece + _last_word(rest[::-1])[::-1] if piece else ""
     mixed = any(one.isdigit() for one in whole) and any(one.isalpha() for one in whole)

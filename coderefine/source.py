@@ -42,7 +42,7 @@ class Source:
 
 
 _QUIET = threading.Lock()
-"""Gates run side by side, and the warning filters are one per process."""
+"""Lock for the warning filters, which the whole process shares: gates run in several threads."""
 
 
 def syntax(source: str | bytes) -> ast.Module | None:

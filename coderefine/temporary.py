@@ -15,7 +15,7 @@ from pathlib import Path
 PREFIX = "coderefine-"
 DAY = 86_400.0
 AGES: Mapping[str, float] = {"view": 30.0, "git": DAY, "merge": DAY, "message": DAY, "mail": DAY, "replay": DAY}
-"""Age in seconds from which on a folder of this kind counts as abandoned if its lock is free.
+"""Age in seconds above which a folder of this kind counts as abandoned if its lock is free.
 
 A new view may not have its lock yet; a commit with its hooks may outlive the run that started it and held the lock.
 """
@@ -35,7 +35,7 @@ def folder(kind: str) -> Iterator[Path]:
 
 
 def sweep(first: Callable[[Path], object] = bool) -> int:
-    """Remove the folders that killed runs of this user left, and return their number. Live runs hold a lock on theirs.
+    """Remove the folders that killed runs of this user left, and return their number; a live run locks its folders.
 
     `first` is called with each folder before it is removed.
     """
@@ -47,7 +47,7 @@ def sweep(first: Callable[[Path], object] = bool) -> int:
 
 
 def _stale(path: Path) -> bool:
-    """Return whether it is a folder of this user, made by coderefine and so old that it may be removed."""
+    """Return whether `path` is a folder of this user, made by coderefine and so old that it may be removed."""
     facts = path.lstat()
     mine = stat.S_ISDIR(facts.st_mode) and (not hasattr(os, "getuid") or facts.st_uid == os.getuid())
     kind = path.name.removeprefix(PREFIX).partition("-")[0]

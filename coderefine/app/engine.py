@@ -133,11 +133,11 @@ def open_loop(
     views: Views | None = None,
     proposers: Sequence[Proposer] | None = None,
 ) -> Iterator[Parts]:
-    """Open the private views and the model's client, if `model` allows one and one is configured.
+    """Yield the components of the loop, with open private views and, if allowed and configured, a model's client.
 
-    Yield the components of the loop. `under`: files whose content in the tree to check differs from the working tree.
-    `views`: views of that tree, if they are already open. `proposers`: replace the usual ones. Without a `journal`
-    nothing is recorded.
+    `under`: files whose content in the tree to check differs from the working tree. `model`: whether a model may be
+    used. `views`: views of the tree to check, if they are already open. `proposers`: replace the usual ones. Without a
+    `journal` nothing is recorded.
     """
     from coderefine.llm.availability import check_price, configured
     from coderefine.workspace.private_views import SnapshotViews
@@ -249,7 +249,7 @@ def _pools(cluster: Cluster | None) -> Callable[..., AbstractContextManager[AnyP
 
 
 def _earlier_attempts(journal: Journal, under: Contents) -> tuple[Attempt, ...]:
-    """Return the attempts of a run that is resumed or replayed; () if the tree is not the one with which it began."""
+    """Return the attempts of a run that is resumed or replayed; () if the tree has changed since that run began."""
     from coderefine.journal.run_list import files_at_start
 
     found = journal.attempts()
@@ -261,8 +261,8 @@ def _advisers(
 ) -> tuple[Critic, ...]:
     """Return the advisers, which run once the gates are clean.
 
-    They are those of the task, and a review if criteria and a model are configured. `original` returns the content of a
-    path when the run began. `earlier`: attempts of a recorded run, whose advice is used again.
+    The advisers are those of the task, and a review if criteria and a model are configured. `original` returns the
+    content that a file had when the run began. `earlier`: attempts of a recorded run, whose advice is used again.
     """
     from coderefine.critics.recorded_advice import with_records
 
@@ -286,9 +286,10 @@ def _advisers(
 def _proposers(
     project: Project, client: Client | None, under: Contents, equivalence: Equivalence, cluster: Cluster | None
 ) -> tuple[Proposer, ...]:
-    """Return the proposers: search, ruff's safe fixes, changes that must keep behaviour, and the model, which costs.
+    """Return the proposers in order: search, ruff's safe fixes, changes that must keep behaviour, and the model.
 
-    The search is first because it costs nothing if no test fails, while judging hundreds of ruff's fixes takes minutes.
+    The search is first because it ends at once if no test fails, while judging hundreds of ruff's fixes takes minutes.
+    The model is last because its requests cost money.
     """
     from coderefine.proposers import refactorings, rewritings
     from coderefine.proposers.autofix import Autofix

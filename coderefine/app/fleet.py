@@ -36,20 +36,21 @@ from coderefine.reports.fleet import FAILED, INTERRUPTED, FleetResult
 
 COMMANDS = ("check", "fix", "write", "prove")
 PROGRAM = "import sys; sys.path[:] = filter(None, sys.path); from coderefine.cli import main; main()"
-"""`-m coderefine` would import modules of the repository, the working folder, in place of ours."""
+"""`-m coderefine` would import modules of the repository, because it is the working folder, in place of ours."""
 REMOTE = re.compile(r"[\w+.-]+://|[\w.-]+@[\w.-]+:")
 QUERY = re.compile(rf"({hosted.GITHUB}|{hosted.GITLAB}):(?!//)")
 BACK_OFF = (1.0, 4.0, 16.0)
-"""Seconds between two attempts to reach a host."""
+"""Seconds to wait after each failure to reach a host."""
 CLONE_MAY_TAKE = 1800.0
 END = 20.0
-"""Seconds for a run to end after it was interrupted."""
+"""Maximum number of seconds that an interrupted run may take to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class FleetRequest:
-    """The command to run everywhere. `command`: its name and arguments; `max_cost`: dollars, for all runs together.
+    """The command to run in every repository.
 
+    `command`: its name and arguments. `jobs`: number of runs at a time. `max_cost`: dollars for all runs together.
     `timeout`: seconds after which a run is killed.
     """
 
@@ -100,7 +101,10 @@ class FleetRecord:
         return self.folder / "record.jsonl"
 
     def open(self, command: Sequence[str], *, resume: bool, only_failed: bool) -> None:
-        """Begin a new record, renaming an earlier one; or continue that. Raises UsageError for another command."""
+        """Begin a new record, and rename an earlier one; with `resume` or `only_failed`, continue the earlier record.
+
+        Raises UsageError if there is no record to continue, or if `resume` is given with another command.
+        """
         words = [masked(word) for word in command]
         if not (resume or only_failed):
             storage.make_folder(self.folder)
@@ -117,11 +121,11 @@ class FleetRecord:
         self._add(asdict(result))
 
     def results(self) -> Iterator[FleetResult]:
-        """Yield the recorded results; the last one of a location counts."""
+        """Yield the recorded results, oldest first; if a location has several, its last one counts."""
         return (FleetResult(**line) for line in self._lines() if "location" in line)
 
     def to_run(self, locations: Iterable[str], *, resume: bool, only_failed: bool) -> Iterator[FleetResult]:
-        """Yield a result for each repository to run: an empty one, or that of an interrupted run, to be resumed."""
+        """Yield a result for each repository to run: an empty one, or that of the interrupted run to resume."""
         past = {result.location: result for result in self.results()}
         for location in locations:
             last = past.get(location, FleetResult(location, INTERRUPTED))
@@ -252,7 +256,7 @@ class Fleet:
             argv = (sys.executable, "-c", PROGRAM, *self._words(result))
             code, killed = self._ended(argv, top, out.fileno(), err.fileno())
         complaint, last = _complaint(errors.read_text("utf-8", "replace"))
-        # A run that was interrupted early, or killed, has no report, or one that does not name it, and is resumed.
+        # If a run was interrupted early, or killed, no report names it; its name is needed to resume it.
         run = [result.run, *sorted(set(names()) - set(earlier))][-1]
         if killed:
             return replace(result, status=FAILED, detail=masked(killed), code=code, run=run)
@@ -314,7 +318,7 @@ class Fleet:
 
 
 def _complaint(stderr: str) -> tuple[str, str]:
-    """Return the error that a run printed, and its last line."""
+    """Return the error that a run printed, and the last line that it printed."""
     lines = ["", *stderr.strip().splitlines()]
     found = [line.removeprefix("coderefine: ") for line in lines if line.startswith("coderefine: ")]
     return ["", *found][-1], lines[-1]
@@ -323,7 +327,7 @@ def _complaint(stderr: str) -> tuple[str, str]:
 def _runs_of(top: Path) -> Callable[[], list[str]]:
     """Return a function that returns the names of the runs recorded in `top`; none without a repository.
 
-    The function starts no git, which would be killed while the fleet is being stopped.
+    The returned function does not start git, which would be killed while the fleet is being stopped.
     """
     try:
         repository = Repository.open(top)
@@ -368,6 +372,6 @@ def _read_patch(found: Mapping[str, Any], code: int, remain: str) -> tuple[str, 
 
 
 def exit_code(results: Iterable[FleetResult]) -> int:
-    """Return 0 if every run ended with 0, 2 if one failed, else 1."""
+    """Return 2 if a run failed, else 1 if the exit code of a run is not 0, else 0."""
     found = tuple(results)
     return 2 if any(one.status == FAILED for one in found) else int(any(one.code for one in found))

@@ -1,4 +1,4 @@
-"""Recorded runs: show one, or find it and its original request, to resume, replay or undo it."""
+"""Recorded runs: show a run, or find it and its original request, to resume, replay or undo the run."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def details(journal: Journal) -> list[str]:
 
 
 def recorded_report(journal: Journal) -> RunReport:
-    """Return the outcome of a recorded run; if it did not end, its results so far.
+    """Return the outcome of a recorded run; if the run did not end, its results so far.
 
-    Raises JournalError when it recorded no attempt.
+    Raises JournalError if the run recorded no attempt.
     """
     attempts = journal.attempts()
     if not attempts:
@@ -115,7 +115,7 @@ def best_diff(journal: Journal) -> str:
 
 
 def newest_offering(listen: Listen) -> str:
-    """Return the newest run that offered patches. Raises JournalError if none did."""
+    """Return the name of the newest run that offered patches. Raises JournalError if there is none."""
     repository = open_repository(listen)
     for item in runs(repository):
         outcome = None if item.trouble else Journal.load(repository, item.run).outcome()
@@ -162,10 +162,7 @@ def unfinished(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Requ
 
 
 def _stop(journal: Journal) -> str:
-    """Return how the run ended; "" if there is something left to do.
-
-    That is so if it was interrupted, or if its patch is not written yet.
-    """
+    """Return how the run ended; "" if it was interrupted, or if its patch must still be written."""
     ending = journal.ending()
     if ending is None or ending.stop is Stop.INTERRUPTED:
         return ""
@@ -200,6 +197,6 @@ def _table(record: object) -> dict[str, object]:
 
 
 def _existing(top: Path, scope: Sequence[str]) -> tuple[str, ...]:
-    """Return the paths of a run; for a file that is not written yet, its folder."""
+    """Return the paths of a run; for a file that does not exist yet, the nearest folder that exists."""
     wanted = (top / path for path in scope)
     return tuple(str(next(place for place in (path, *path.parents) if place.exists())) for path in wanted)

@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 SHOWN = 3
 FEW = 10
-"""Number of test files up to which recording coverage is cheap before Python 3.12, where it slows all code down."""
+"""Maximum number of test files for which coverage is recorded by Python 3.11 or older: this slows all code down."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateCheck:
     """The results of the gates for one of the `states`.
 
-    `broken`: tests that fail because of the state, in code that it does not change. `repaired`: whether the loop ran
-    and reported.
+    `broken`: tests that fail because of the state, in code that the state does not change. `repaired`: whether the loop
+    ran, and reported its result.
     """
 
     checks: tuple[Check, ...] = ()
@@ -59,9 +59,10 @@ class RepairRequest:
 
 
 def states(top: Path, names: Sequence[str], push: str | None) -> list[tuple[Staged, list[str]]]:
-    """Return the states to check, each with the Python files among `names`, else all that the state adds or changes.
+    """Return the states to check, each with its Python files to check.
 
-    A state is the staged tree; with `push` (git's input to its pre-push hook), each pushed commit.
+    The only state is the staged tree; with `push` (git's input to its pre-push hook), each pushed commit is one. The
+    files are those among `names`; without `names`, all that the state adds or changes.
     """
     if push is None:
         found = [staged(top)]
@@ -96,7 +97,7 @@ def check_state(
 ) -> StateCheck:
     """Run the gates on `state`, and the loop only if they find something that `repair` allows to repair.
 
-    If the working tree is what is checked, the coverage map is updated.
+    If the state is equal to the working tree, the coverage map is updated.
     """
     project = _find_project(top, python, settings, listen)
     keep_project(project)
@@ -109,7 +110,7 @@ def check_state(
         finished = all(check.complete for check in checks if check.cases)
         if not (repair and python and finished) or all(check.clean for check in checks):
             return StateCheck(checks, broken)
-        # A clean commit needs nothing of these.
+        # Imported here, because the check of a clean commit needs none of these modules.
         from coderefine.app.request import Request
         from coderefine.app.run import run
 
@@ -128,7 +129,7 @@ def _find_project(top: Path, python: Sequence[str], settings: Mapping[str, objec
 def _judge(
     project: Project, opened: Views, state: Staged, tests: Sequence[str]
 ) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-    """Return the checks of the gates on the state and, if these are clean, the tests that it breaks elsewhere."""
+    """Return the checks of the gates on the state and, if they are clean, the tests that the state breaks elsewhere."""
     scope, timeout = project.place.scope, project.config.timeout
     mapped = bool(tests) and not state.hidden and _is_coverage_cheap(project, tests)
     ask = Ask(scope, changed=frozenset(scope), seed=0, timeout=timeout, coverage=mapped)
@@ -176,7 +177,10 @@ def _importing(project: Project, python: Sequence[str], state: Staged) -> list[s
 
 
 def _with_needed_gates(project: Project, tests: Sequence[str], *, linted: bool) -> Project:
-    """Keep only the gates that have something to check: pytest if there are `tests`, the linters if `linted`."""
+    """Keep only the gates that have something to check: pytest if there are `tests`, the linters if `linted`.
+
+    Pytest gets `tests` as arguments, so that it runs only these.
+    """
     config = project.config
     inside = tuple(os.path.relpath(project.place.top / path, project.place.root) for path in tests)
     needed = tuple(gate for gate in config.gates if (tests if gate == "pytest" else linted))
@@ -186,9 +190,9 @@ def _with_needed_gates(project: Project, tests: Sequence[str], *, linted: bool) 
 def _broken_tests(
     project: Project, opened: Views, checks: Sequence[Check], ask: Ask, *, tests: Sequence[str], since: str
 ) -> tuple[str, ...]:
-    """Return ids of tests that fail in `checks` and did not fail in the commit `since`; `tests`: their files.
+    """Return ids of tests that fail in `checks` and did not fail in the commit `since`. `tests`: the files of tests.
 
-    They fail in code that the commit does not change, for example because it deletes what they import. A failure
+    These tests fail in code that the state does not change, for example because it deletes what they import. A failure
     outside the scope is no finding, because it may be an old one; therefore the tests also run on `since`.
     """
     failing = _failing(checks)
@@ -209,8 +213,8 @@ def _failing(checks: Sequence[Check]) -> set[str]:
 def _publish(state: Staged, proved: Proved) -> Published:
     """Write the patch into the working tree.
 
-    If it would overlap unstaged edits, is for a commit that is not checked out, or would leave no trace of the user's
-    change, store it in a file instead.
+    Store the patch in a file instead if it overlaps unstaged edits, is for a commit that is not checked out, or undoes
+    a change of the user that is saved nowhere else.
     """
     from coderefine.app.run import Published
     from coderefine.publishers import Files
@@ -239,7 +243,7 @@ def _publish(state: Staged, proved: Proved) -> Published:
 def _only_in_the_tree(repository: Repository, proved: Proved) -> list[str]:
     """Return the files that the patch makes equal to HEAD, if the content to commit is in a temporary index only.
 
-    That is so for `git commit -a`: when the hook refuses the commit, git deletes the index that it made for it.
+    `git commit -a` makes such an index, and deletes it when the hook refuses the commit.
     """
     index = os.environ.get("GIT_INDEX_FILE", "")
     if not index or (repository.top / index).resolve() == (repository.git_dir / "index").resolve():
@@ -255,7 +259,7 @@ MARK = "coderefine hook run"
 
 
 def install(name: str) -> Path:
-    """Write the git hook `name` and return its path. Raises UsageError if another one exists already."""
+    """Write the git hook `name` and return its path. Raises UsageError if another hook exists at this path."""
     path = _hooks_folder() / name
     if path.exists() and not _is_ours(path):
         raise UsageError(f"{path} exists already: add the line `{_line(name)}` to it yourself")

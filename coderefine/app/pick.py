@@ -1,4 +1,4 @@
-"""Choose one of the plausible patches that a run offered: by its number, or by an expression that is true with it."""
+"""Choose a plausible patch that a run offered: by its number, or by an expression that is true with the patch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNKNOWN = frozenset({"NameError", "ImportError", "ModuleNotFoundError", "SyntaxE
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An alternative, applied to the tree as it is now. `number`: the number for picking it."""
+    """An alternative, applied to the tree as it is now. `number`: the number by which users pick it."""
 
     number: int
     offer: Offer
@@ -37,7 +37,7 @@ class Choice:
 
     @property
     def index(self) -> int:
-        """Return its index among the alternatives of its offer."""
+        """Return the index of `alternative` among the alternatives of `offer`."""
         summaries = [one.patch.summary for one in self.offer.alternatives]
         return summaries.index(self.alternative.patch.summary)
 
@@ -114,7 +114,8 @@ def _merged(
 def agreeing(project: Project, choices: Sequence[Choice], expression: str) -> list[Choice]:
     """Return those of `choices` whose patch makes `expression` true.
 
-    Raises UsageError if it is not an expression, or cannot be evaluated with any patch (an undefined name, say).
+    Raises UsageError if `expression` is not a Python expression, or cannot be evaluated with one of the patches (an
+    undefined name, say).
     """
     try:
         ast.parse(expression, mode="eval")
@@ -124,7 +125,10 @@ def agreeing(project: Project, choices: Sequence[Choice], expression: str) -> li
 
 
 def _holds(project: Project, choice: Choice, expression: str) -> bool:
-    """Run a test that asserts `expression`, with the names of the patched modules, in a private view."""
+    """Return whether a test that asserts `expression` passes in a private view with the patch.
+
+    The test can use the names of the patched modules.
+    """
     folder = PurePosixPath(next(iter(sorted(choice.offer.tests)), "").split("::")[0]).parent
     path = posixpath.normpath(posixpath.join(project.place.prefix, folder.as_posix(), TEST))
     name = f"{posixpath.normpath((folder / TEST).as_posix())}::test_that"

@@ -1,4 +1,4 @@
-"""Find the pull request, and post results on it, push to its branch, or open a pull request against that branch."""
+"""Find a pull request; post results on it, push to its branch, or open a second pull request for its branch."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Pull:
 
 @dataclass(frozen=True, slots=True)
 class PostingTarget:
-    """The destination of the posts.
+    """The destination of the results.
 
     `out`: the artifact's folder. `distrust`: the bundle was made by a run that others control.
     """
@@ -68,7 +68,7 @@ def find(
             raise UsageError(f"GITHUB_EVENT_PATH ({file}) cannot be read: {error}") from error
 
     def from_event(path: str) -> object:
-        """Return the value in the event at `path` (keys joined by dots), None if it has none."""
+        """Return the value in the event at `path` (keys joined by dots); None if there is no such value."""
         value = event
         for key in path.split("."):
             value = value.get(key) if isinstance(value, dict) else None
@@ -105,7 +105,7 @@ def post_artifact(target: PostingTarget, folder: Path) -> str:
 def deliver(target: PostingTarget, bundle: Bundle, result: RunResult | None) -> str:
     """Write the artifact, then push and post as requested; return lines that describe this.
 
-    `result`: of the run that proved the bundle's patch. Raises PublishError, UsageError.
+    `result`: the result of the run that proved the bundle's patch. Raises PublishError, UsageError.
     """
     proved = _proved(result) if result else None
     if target.out:
@@ -159,7 +159,7 @@ def _fetch(target: PostingTarget, bundle: Bundle) -> str:
 
 
 def _pushed(target: PostingTarget, bundle: Bundle, outcome: Outcome, snapshot: Snapshot) -> tuple[str, Bundle]:
-    """Push; return a line about it, and what remains to be posted: after a push only the annotations."""
+    """Push the patch; return a line about it, and the bundle to post: after `--push` with the annotations only."""
     pull = target.pull
     branch = pull.branch or snapshot.head.branch or ""
     if not branch or pull.fork:

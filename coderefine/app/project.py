@@ -37,7 +37,7 @@ def find_project(
 ) -> Project:
     """Find the project of `paths`, its task (unless given) and its interpreter.
 
-    `settings` override file and environment. Raises UsageError, ConfigError, SurroundingsError.
+    `settings` override the configuration file and the environment. Raises UsageError, ConfigError, SurroundingsError.
     """
     place = locate([Path(path) for path in paths], cwd or Path.cwd())
     if task is None:

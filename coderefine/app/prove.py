@@ -1,4 +1,4 @@
-"""Judge a given patch, made outside coderefine, by the rules for its own patches; write it only on request."""
+"""Judge a patch made outside coderefine by the rules for coderefine's own patches; write it only on request."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ else:
 TEST, CONFIGURATION = "is a test or test data", "is lint or test configuration"
 TEST_MODULE = re.compile(r"(test_.*|.*_test)\.py")
 UNREAD = ("is a hook", "is CI configuration", "is a lock file", "is git's own")
-"""Reasons of protection of files that no gate reads: they are not judged, and are no reason to refuse a patch."""
+"""Reasons for the protection of files that no gate reads: a patch may change these files; they are not judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatchSource:
     """Where the given patch comes from.
 
-    `patch`: a diff or mails as bytes or as text of several lines, the path of a file with one, a commit, a range
-    `A..B`, or a branch. Without it: the `staged` changes, or else all uncommitted ones.
+    `patch`: a diff or mails, as bytes or as text of several lines; the path of a file with a diff or mails; a commit, a
+    range `A..B`, or a branch. If `patch` is None: the `staged` changes, or else all uncommitted changes.
     """
 
     patch: str | bytes | None = None
@@ -66,9 +66,9 @@ def prove(
 ) -> RunResult:
     """Judge the patch of `source` and report the result, whose `outcome.proof` contains the verdict.
 
-    A proved patch is written to the destination of `request`, if there is one. `minimise`: find its smallest part that
-    is still proved. `repair`: if it is not proved, go on from it with the search, ruff's fixes and, if `request` allows
-    one, a model. Raises UsageError if there is no patch, or it does not apply.
+    A proved patch is written to the destination of `request`, if there is one. `minimise`: find the smallest part of
+    the patch that is still proved. `repair`: if the patch is not proved, repair it with the usual proposers, and with a
+    model if `request` allows one. Raises UsageError if there is no patch, or it does not apply.
     """
     cwd = cwd or Path.cwd()
     place = locate([], cwd)
@@ -114,7 +114,7 @@ def _read(source: PatchSource, repository: Repository, request: Request, cwd: Pa
 
 
 def _diff(patch: str | bytes, cwd: Path) -> tuple[str, bytes | None]:
-    """Return the name of the patch, and its text if it is a diff; None for commits."""
+    """Return the name of the patch, and its text; None in place of the text if `patch` names commits."""
     if isinstance(patch, bytes):
         return "the patch", patch
     if "\n" in patch:

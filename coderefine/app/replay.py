@@ -1,4 +1,4 @@
-"""Compute the result of a recorded run again, from its record alone."""
+"""Compute the result of a recorded run again, with the recorded answers of the model only."""
 
 from __future__ import annotations
 

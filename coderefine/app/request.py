@@ -19,9 +19,10 @@ from coderefine.publishers.message import author_env
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a proved patch is written: only one of the fields; by default into the working tree.
+    """The destination of a proved patch: by default the working tree, else the only field that is set.
 
-    `branch`: of a commit here; `pull_request`: of a pull request.
+    `diff`: return the patch as text. `patch`: the file for a mail. `commit`: commit on the current branch. `branch`:
+    the new branch for a commit. `pull_request`: the branch for a pull request.
     """
 
     diff: bool = False
@@ -64,7 +65,7 @@ class Destination:
             self._check_in_head(repository, paths)
 
     def _check_in_head(self, repository: Repository, paths: Iterable[str]) -> None:
-        """Raise UsageError if one of `paths` is not in HEAD: a commit of its repair would add the whole file."""
+        """Raise UsageError if one of `paths` is not in HEAD: to commit a repair of that file would add all of it."""
         head = repository.resolve("HEAD")
         for path in paths:
             known = head and repository.git("ls-tree", head, "--", path, env={"GIT_LITERAL_PATHSPECS": "1"})
@@ -82,7 +83,7 @@ class Destination:
             self._check_origin(repository)
 
     def _check_origin(self, repository: Repository) -> None:
-        """Raise UsageError unless a pull request can be opened, from another branch and with the patch alone."""
+        """Raise UsageError unless a pull request with only the patch can be opened from another branch."""
         HostedRepository.of(repository).token()
         head = repository.head()
         if head.branch in (None, self.pull_request):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from coderefine.publishers.hosts.bundle import Bundle
 
 UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria", "performance", "cost_alone", "asked"})
-"""Settings that may hold secrets, are tables of their own, or are derived from others."""
+"""Settings that are not recorded: they may contain secrets, are separate tables, or are derived from others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,10 @@ def run(
 ) -> RunResult:
     """Run the loop on `project`; publish its result, report it and return it.
 
-    `publish` and `under` (files whose content in the tree to prove differs from the working tree) are those of the
-    request's destination, unless given. For `views`, `proposers` and `show` see `open_loop`. `earlier`: the run to
-    resume. `loop`: the function that makes the outcome. Raises PublishError, after the report, if the tree changed
-    meanwhile.
+    `publish` publishes a proved patch. `under`: files whose content in the tree to prove differs from the working tree.
+    Both are by default those of the request's destination. For `views`, `proposers` and `show` see `open_loop`.
+    `earlier`: the run to resume. `loop`: the function that returns the outcome. Raises PublishError, after the report,
+    if the tree changed meanwhile.
     """
     place, destination = project.place, request.destination
     if place.git_dir is None:
@@ -140,7 +140,7 @@ def run_unrecorded(project: Project) -> Outcome:
 
 
 def _new_journal(repository: Repository, project: Project, request: Request) -> Journal:
-    """Begin a record, with the settings that determine the run, so that a replay needs neither file nor environment.
+    """Begin a record with the settings of the run, so that a replay needs no configuration file and no variables.
 
     Settings that may contain secrets are left out.
     """
@@ -206,7 +206,7 @@ def _note_protected_benchmarks(project: Project) -> None:
 
 
 def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publish, next_step: str) -> RunResult:
-    """Publish the patch and return the end of the run; `next_step`: what to do after an interrupt, for a message.
+    """Publish the patch and return the end of the run. `next_step`: a text on what to do after an interrupt.
 
     Nothing is published if no attempt is better than the start, or after an interrupt. Drafted tests are published with
     the patch, but not recorded as part of it, because they are not proved.

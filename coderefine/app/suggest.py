@@ -47,7 +47,7 @@ STRICT = {"accept": "proved", "fast_proof": False, "proof": "local"}
 
 
 def commits(repository: Repository, pull: Pull) -> tuple[str, str]:
-    """Return the head and the merge base.
+    """Return the head of the pull request, and its merge base with the base branch.
 
     Raises UsageError unless the head is checked out without uncommitted changes.
     """
@@ -86,7 +86,7 @@ def prove(
     style: bool,
     show: Show | None,
 ) -> tuple[RunResult, Bundle]:
-    """Run the loop on the committed `paths`; return its result, and a copy of the bundle `empty` with its suggestions.
+    """Run the loop on the committed `paths`; return the result, and a copy of the bundle `empty` with suggestions.
 
     Untracked files, left by earlier steps of the CI job, are not used. `style`: suggest repairs of style findings too.
     """
@@ -120,8 +120,8 @@ def judged(
 def _bundle(proved: Proved, empty: Bundle, *, style: bool) -> Bundle:
     """Make the bundle of a patch.
 
-    Every hunk is proved alone, which takes one run of all tests each. If none passes alone, there is one suggestion per
-    file, provided that its hunks are close together.
+    Every hunk is proved alone, each by a run of all tests. If no hunk passes alone, hunks that are close together are
+    tried as one suggestion.
     """
     outcome, best = proved.outcome, proved.outcome.best
     before = {path: proved.parts.original(path) for path in best.patch.files}
@@ -174,9 +174,9 @@ def _replacing_a_line(hunk: judge.Hunk, before: bytes) -> judge.Hunk:
 
 
 def _is_plain(hunk: judge.Hunk, before: bytes) -> bool:
-    """Return whether the hunk can be an inline suggestion: plain text with LF line ends.
+    """Return whether the hunk can be an inline suggestion: plain text with LF line ends, and not too long.
 
-    Anything else is only in the whole patch.
+    Other hunks are only in the whole patch.
     """
     put = _replacing_a_line(hunk, before)
     if not put.textual:
@@ -195,7 +195,7 @@ def _changes_behaviour(rules: Sequence[str]) -> bool:
 
 
 def _why(before: Attempt, after: Attempt) -> str:
-    """Return the repairs of the hunk as text: tests by name, else findings."""
+    """Describe what a patch repairs: the tests by name, or if there are none, the findings."""
     cleared = gone(before, after)
     tests = [finding.symbol for finding in cleared if finding.critic == "pytest"]
     if tests:
@@ -216,10 +216,7 @@ def _line(text: str) -> str:
 
 
 def _text(diff: bytes) -> str:
-    """Return the patch as text; if it is not UTF-8, with a mark at its end that prevents it from being shown.
-
-    See patch_text.
-    """
+    """Return the patch as text; if it is not UTF-8, with the mark LOSSY of patch_text, so that it is never shown."""
     try:
         return diff.decode("utf-8")
     except UnicodeDecodeError:

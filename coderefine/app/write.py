@@ -33,9 +33,9 @@ def write_task(
 ) -> tuple[Place, Path]:
     """Write the task to a file in the git directory, so that a resumed or replayed run finds it.
 
-    Return the project that the files are in, or will be, and the path of the task's file. `into`: files to write;
-    `tests`: the acceptance tests, by default those that import the files. `draft`: let the model draft tests if there
-    are none; `keep_draft`: a file for these. Raises UsageError.
+    Return the place of the project that contains, or will contain, the files, and the path of the task's file. `into`:
+    the files to write. `tests`: the acceptance tests, by default those that import the files. `draft`: let the model
+    draft tests if there are none. `keep_draft`: a file for the drafted tests. Raises UsageError.
     """
     place = _locate(into)
     protection = Protection.of(place, Config())
@@ -66,14 +66,14 @@ def write_task(
 
 
 def check_model(project: Project, *, allowed: bool) -> None:
-    """Raise UsageError without a model: ruff and the search cannot write new code."""
+    """Raise UsageError if no model can be used: ruff and the search cannot write new code."""
     able = configured(project.config, os.environ) if allowed else Verdict(ok=False, reason="leave out --no-model")
     if not able:
         raise UsageError(f"write needs a model: {able.reason}")
 
 
 def _locate(into: Sequence[str]) -> Place:
-    """Return the project that the files are in, or will be in."""
+    """Return the place of the project that contains, or will contain, the files."""
     paths = [Path(path).absolute() for path in into]
     here = locate([], Path.cwd())
     for path, name in zip(paths, into, strict=True):
@@ -120,7 +120,7 @@ def _importing(place: Place, wanted: Sequence[str], protection: Protection) -> t
 def _drafts(
     place: Place, judged: Sequence[str], keep: str | None, protection: Protection, *, wanted: bool
 ) -> Mapping[str, object]:
-    """Return the settings about drafted tests: whether the model drafts some, and the file for them."""
+    """Return the settings for drafted tests: whether the model drafts tests, and the file for them."""
     if keep is None:
         return {"drafts": wanted and not judged}
     path = _relative(keep, place)

@@ -1,4 +1,4 @@
-"""The last line of a report if it must not be "all checks pass" (the tree is not patched); and the exit code."""
+"""The last line of a report for a tree that is not patched, where "all checks pass" is wrong; and the exit code."""
 
 from __future__ import annotations
 
@@ -75,5 +75,5 @@ def proof_exit_code(outcome: Outcome) -> int:
 
 
 def exit_code(outcome: Outcome) -> int:
-    """Return 0 if no finding is left, in the tree or with the published patch."""
+    """Return 0 if no finding is left in the tree or with the published patch, else 1; if it ended early, 2 or 130."""
     return {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}.get(outcome.stop, 0 if outcome.clean else 1)

@@ -169,11 +169,11 @@ def options(*groups: tuple[Decorator[Callable[..., object]], ...]) -> Decorator[
 
 
 SENTENCES = frozenset({"criteria"})
-"""Options whose values may hold commas."""
+"""Options whose values may contain commas."""
 
 
 def settings(given: Mapping[str, object]) -> dict[str, object]:
-    """Convert command-line values to configuration keys: leave out those not given, split `A,B` to a tuple."""
+    """Convert command-line values to configuration keys: leave out values not given, and split `A,B` into a tuple."""
     found = {name: value for name, value in given.items() if value not in (None, ())}
     for name, value in found.items():
         if isinstance(value, tuple) and name not in SENTENCES:

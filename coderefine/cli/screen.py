@@ -44,7 +44,7 @@ class Screen:
     def result(self, result: RunResult, decided: str = "", *, pipe: bool = False) -> None:
         """Print the report of a run; with `pipe` print the patch to stdout and the report to stderr.
 
-        `decided`: a last line for the text report, where "all checks pass" is not true of the user's own tree.
+        `decided`: the last line of a text report if "all checks pass" would not be true of the user's own tree.
         """
         from coderefine.reports import terminal
         from coderefine.reports.formats import RunReport, named

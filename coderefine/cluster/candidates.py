@@ -1,9 +1,9 @@
 """Candidates of the search on the workers of a cluster, in batches.
 
-Each worker opens a pool like this machine's own and keeps it for the search. Until the first one is ready, and whenever
-none is left, candidates are judged here. A candidate with which a test passes on a worker is judged here once more,
-and this verdict is used: a faulty worker can cost time or refuse candidates, but cannot cause a wrong repair. If a
-candidate hangs there, it may run longer on a worker, by the rules of `runner.scheduler`.
+Each worker opens a pool like the pool of this machine, and keeps it for the search. While no worker's pool is open,
+candidates are judged on this machine. If a test passes with a candidate on a worker, this machine judges the candidate
+once more, and its verdict is used: a faulty worker can cost time or refuse candidates, but cannot cause a wrong repair.
+A candidate that hangs on a worker may get a longer run, by the rules of `runner.scheduler`.
 """
 
 from __future__ import annotations
@@ -37,19 +37,20 @@ FIRST, MOST = 8, 200
 AHEAD = 2
 """Batches that a worker has at a time, so that it need not wait for the next one."""
 DEAR = 5.0
-"""CPU seconds above which a longer run takes place here, because only here it can be ended with the search."""
+"""CPU seconds above which a longer run takes place on this machine: only here it can be ended with the search."""
 LATE = 10.0
 """Seconds without an answer after which a worker is left out, and its candidates are judged elsewhere.
 
-The same number of durations of the longest test is added.
+LATE times the seconds of the longest test are added.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerBatch:
-    """Candidates that were sent to a worker, by number. `least`: CPU seconds that each may use at least.
+    """Candidates that were sent to a worker, by number. `least`: lower bound of the CPU limits, in seconds.
 
-    `longer`: its only candidate hung, and has LONGER times the limit now. `patience`: seconds for the answer.
+    `patience`: seconds within which the worker must answer. `longer`: whether this is the longer run of one candidate
+    that hung; its limit is then multiplied by LONGER.
     """
 
     candidates: dict[int, Candidate]
@@ -60,21 +61,22 @@ class WorkerBatch:
 
 @dataclass(slots=True)
 class PoolWorker:
-    """A worker. `opening`: future of its pool, None once that is open. `size`: of its next batch; `batches`: sent ones.
+    """A worker that judges candidates. `opening`: the future of its pool; None once the pool is open.
 
-    `patience`: seconds within which it must answer a batch.
+    `size`: maximum number of candidates in its next batch. `patience`: seconds within which it must answer a batch.
+    `batches`: the batches that it has not answered yet, by future.
     """
 
     opening: Any
     size: int
     patience: float
     since: float = 0.0
-    """Time of its last answer, or of the last batch sent while it had none (monotonic)."""
+    """When the worker last answered, or got a batch while it had no other batch (monotonic)."""
     batches: dict[Any, WorkerBatch] = field(default_factory=dict)
 
     @property
     def has_room(self) -> bool:
-        """Return whether it can get another batch; not during a longer run, for whose end the batch would wait."""
+        """Return whether the worker can get another batch; during a longer run it cannot: the batch would wait."""
         return len(self.batches) < AHEAD and not any(batch.longer for batch in self.batches.values())
 
     @property
@@ -86,7 +88,7 @@ class PoolWorker:
 
 @dataclass(slots=True)
 class CandidateSource:
-    """The candidates to judge, lazily: those that came `back` from workers, then those `given`."""
+    """Iterator over the candidates to judge: first `back`, which workers did not judge, then `given`, read lazily."""
 
     given: Iterator[Candidate]
     back: deque[Candidate] = field(default_factory=deque)
@@ -110,7 +112,10 @@ class CandidateSource:
 
 @dataclass(slots=True)
 class SpreadPool:
-    """Judges the candidates of `pool` on `workers`. `bring`: sends the tree; returns its id and the workers with it."""
+    """Judges the candidates of `pool`, the pool of this machine, on `workers`, too.
+
+    `bring`: sends the tree; returns its id and the workers that have it.
+    """
 
     pool: Pool
     workers: Workers
@@ -122,11 +127,11 @@ class SpreadPool:
     here: deque[Candidate] = field(default_factory=deque)
     """Candidates to judge on this machine."""
     stuck: deque[Candidate] = field(default_factory=deque)
-    """Candidates to judge on this machine that hung on the workers; they get no longer run here."""
+    """Candidates that hung on a worker and are judged on this machine, but without a longer run."""
     longer: deque[Judged] = field(default_factory=deque)
-    """Candidates that hung on a worker, for a longer run on a worker."""
+    """Candidates that hung on a worker and will get a longer run on a worker."""
     hung: deque[Judged] = field(default_factory=deque)
-    """Candidates that hung and get no longer run; they wait, because the limit may turn out to be too low."""
+    """Candidates that hung and will not get a longer run; they wait, because the limit may still be raised."""
     refused: deque[Judged] = field(default_factory=deque)
     """Verdicts of workers that are not yielded yet."""
     source: CandidateSource = field(default_factory=lambda: CandidateSource(iter(())))
@@ -135,11 +140,11 @@ class SpreadPool:
     began: float = 0.0
     """When judging the candidates of the present plan began (monotonic)."""
     judging: float = 0.0
-    """Seconds of judging, over all earlier plans, because a search has many short ones."""
+    """Seconds of judging in all earlier plans; they are added up because a search has many short plans."""
     retried: float = 0.0
-    """CPU seconds that were allowed for longer runs, over all plans, too."""
+    """CPU seconds that were allowed for longer runs in all plans."""
     least: float = 0.0
-    """Minimum CPU seconds of every candidate at the time when those in `hung` hung."""
+    """The value of `pool.least`, the lower bound of the CPU limits, when the candidates in `hung` hung."""
 
     def judge(self, candidates: Iterable[Candidate], plan: Plan) -> Iterator[Judged]:
         """Judge `candidates`, lazily and unordered, like `Pool.judge`. Raises LostError."""
@@ -169,7 +174,7 @@ class SpreadPool:
         yield from _taken_from(self.refused)
 
     def _judged_here(self, plan: Plan) -> Iterator[Judged]:
-        """Judge this machine's candidates and serve the workers meanwhile, as a hanging one may take half a minute."""
+        """Judge the candidates in `here` and `stuck`; serve the workers meanwhile, as one that hangs takes long."""
         yield from self.pool.judge(self._own(), plan, lambda: self._exchange(plan))
         yield from self.pool.judge(_taken_from(self.stuck), replace(plan, retry=0.0), lambda: self._exchange(plan))
 
@@ -180,7 +185,7 @@ class SpreadPool:
         return not self.source.empty or bool(self.longer) or any(worker.batches for worker in self.team.values())
 
     def close(self) -> None:
-        """Close the pools, and report how many candidates the workers judged."""
+        """Let the workers close their pools, and report how many candidates they refused."""
         from distributed import fire_and_forget
 
         for address in self.team:
@@ -217,7 +222,7 @@ class SpreadPool:
             yield candidate
 
     def _ready(self) -> dict[str, PoolWorker]:
-        """Return the workers that judge candidates; leave out those that do not answer."""
+        """Return the workers whose pools are open; leave out workers that do not answer."""
         self.workers.check_connection()
         if not self.team and self.opening and self.opening.done():
             self.team, self.opening = self._opened(self.opening), Future()

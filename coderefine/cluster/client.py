@@ -44,16 +44,16 @@ REMOTE = re.compile(r"(tcp|tls)://")
 STARTED_WITHIN = 30.0
 """Seconds within which the scheduler must answer and the first worker must be there."""
 AT_ONCE = 16
-"""Maximum number of runs of all tests at the same time."""
+"""Maximum number of test runs (see `Cluster.submit`) at the same time."""
 SHOWN = 3
-"""Number of differences that a refusal names."""
+"""Maximum number of differences that are named when a worker is refused."""
 
 
 @contextmanager
 def connect(address: str) -> Iterator[Any]:
     """Yield a client of the scheduler at `address`: tcp://…, tls://…, a scheduler file, or local[:N].
 
-    Raises UsageError without Dask, SurroundingsError if no scheduler answers.
+    Raises UsageError if Dask is missing or `address` is invalid, SurroundingsError if no scheduler or worker answers.
     """
     dask, distributed = _dask(address)
     for name in ("distributed", "asyncio"):
@@ -96,9 +96,10 @@ def _dask(address: str) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, slots=True)
 class SpreadRun:
-    """The result of the workers: `check`, or `why` there is none (otherwise `why` is the number of shards).
+    """The result of the workers. `check`: None if they have no result.
 
-    `record`: the updated record of the tests. `divided`: whether the tests ran in several shards.
+    `why`: the reason if `check` is None, otherwise the number of shards as a text. `record`: the updated record of the
+    tests. `divided`: whether the tests ran in several shards.
     """
 
     check: Check | None
@@ -132,14 +133,18 @@ class Cluster:
         return cls(Workers(client), home, base, lock, config.sandbox == "strict", listen)
 
     def check(self) -> None:
-        """Check the workers. Raises SurroundingsError if one differs from home, or if no worker that answers fits."""
+        """Check the workers.
+
+        Raises SurroundingsError if a worker's environment differs from home, or if workers answer, but none can run
+        the tests.
+        """
         self.admit()
         out = self.workers.out.values()
         if grave := [why for why in out if "differs" in why or not (self.fit or "cannot answer" in why)]:
             raise SurroundingsError(f"{grave[0]}; `coderefine doctor --cluster` shows all workers")
 
     def environments(self) -> dict[str, Environment]:
-        """Return the environments of the workers that are not known yet."""
+        """Return the environments of the workers that have not been checked yet."""
         new = [address for address in self.workers.alive() if address not in self.fit]
         return self.workers.environments(new, self.base, self.lock)
 
@@ -205,7 +210,7 @@ class Cluster:
     def open_pool(
         self, views: Views, place: Place, interpreter: Interpreter, config: Config, **settings: Any
     ) -> Iterator[AnyPool]:
-        """Open a pool of this machine as `open_any_pool`; the workers judge the candidates where these are many."""
+        """Open a pool on this machine like `open_any_pool`; the workers judge the candidates of plans with `many`."""
         with open_any_pool(views, place, interpreter, config, **settings) as pool:
             if not isinstance(pool, Pool):
                 yield pool
@@ -258,9 +263,9 @@ class Cluster:
         """Return the result of the workers `able`, and the number of shards; or None, and the reason.
 
         `record`, stored in `file`, describes the tests. They run first all together, then once more in shards, to
-        compare the results. A test that fails in a shard, but not in the last run of all together, may need tests of
-        other shards before it, so all run together once more. If the results differ then, or differ from those at home,
-        these tests are never divided again.
+        compare the results. A test that fails in a shard, but did not fail in the last whole run, may depend on tests
+        of other shards, so all tests run together once more. If the results differ then, or differ from those at home,
+        the tests are not divided again until they change.
         """
         partial = job.ask.files is not None
         shards = record.shards(len(able)) if record.independent and not partial else []
@@ -277,7 +282,7 @@ class Cluster:
         return confirmed, run.why if confirmed else "other results on the workers than here"
 
     def _run(self, job: Job, able: Sequence[str], record: SuiteRecord, shards: Sequence[tuple[str, ...]]) -> SpreadRun:
-        """Run the `shards`, and all tests together if new ones fail; see `_asked`."""
+        """Run the `shards`; if tests fail that did not fail before, run all tests together; see `_asked`."""
         check, why = self._sharded(job, able, record, shards)
         if check is None or len(shards) < 2 or set(check.failing) <= set(record.failing):
             return SpreadRun(check, why, record, divided=len(shards) > 1)
@@ -297,7 +302,7 @@ class Cluster:
     def _sharded(
         self, job: Job, able: Sequence[str], record: SuiteRecord, shards: Sequence[tuple[str, ...]]
     ) -> tuple[Check | None, str]:
-        """Run each shard; the first one also contains all tests in no shard. Without shards run all tests together."""
+        """Run each shard, the first one with all tests that are in no shard; without shards, run all tests together."""
         jobs = _divided(job, shards)
         expected = [sum(map(record.seconds.__getitem__, shard)) for shard in shards or [tuple(record.seconds)]]
         answers = Batch(self.workers, jobs, able, expected).answers()
@@ -336,9 +341,9 @@ def _deadly(workers: Workers, check: Check) -> Iterator[Finding]:
 
 
 def _confirmed(check: Check, ask: Ask, at_home: Callable[[Ask], Check]) -> Check | None:
-    """Run the test files with failures at home; return `check` with these results, or None if they differ.
+    """Run at home the test files that have failures; return `check` with the results at home, or None if they differ.
 
-    If the run ended at its first failure, the result at home is returned instead.
+    If `check` ended at its first failure, return the check at home instead, or None if no new failure occurs there.
     """
     failing = tuple(dict.fromkeys(check.cases[name].path for name in check.failing))
     if not failing:

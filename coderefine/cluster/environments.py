@@ -41,16 +41,16 @@ INSTALLERS = frozenset({"pip", "uv"})
 COMPLAINT = 300
 """Maximum number of characters of an installer's error that are shown."""
 BUILDING = 900.0
-"""Seconds within which an environment must be built."""
+"""Maximum seconds of each command that builds an environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockFile:
-    """The packages to install in an environment of a worker's own: `name` and `content` of a file that pip can read.
+    """The packages to install in a new environment on a worker: `name` and `content` of a file that pip can read.
 
-    `home`: a digest of the interpreter they are for. `linked`: metadata of packages that are installed at home as links
-    to their source, by file below site-packages: a lock file cannot name them, and their code is in the tree.
-    `setuptools`: whether it is installed at home; up to Python 3.11 each new environment has it, unless uv made it.
+    `home`: the Python version and platform for which the packages are. `linked`: metadata of packages with an editable
+    install at home, by file below site-packages: a lock file cannot name them, and their code is in the tree.
+    `setuptools`: whether setuptools is installed at home; if not, it is removed from the new environment.
     """
 
     name: str
@@ -138,7 +138,7 @@ class Environment:
 
 
 def describe(python: str, lock: LockFile | None = None) -> Environment:
-    """Return the environment for tests: that of the interpreter `python`, or one that is built from `lock` with it."""
+    """Return the environment of the interpreter `python`; with `lock`, an environment that is built with it."""
     where = (socket.gethostname(), str(cache()))
     if lock is None and not Path(python).is_file():
         more = "--cluster-python names another, --cluster-install a lock file to build one"
@@ -164,7 +164,7 @@ def _run(*argv: str) -> bytes:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    """Wait for the lock `file`, which several workers of a machine may use."""
+    """Wait for the lock `file` and keep it during the block; several workers of a machine may use it."""
     handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         while not flock(handle):

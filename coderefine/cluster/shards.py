@@ -21,7 +21,7 @@ SHORTEST = 2.0
 class SuiteRecord:
     """The record of a project's tests. `seconds`: by test file, in the order of collection.
 
-    `independent`: whether shards had the results of a whole run of the `tests` (None: not compared yet).
+    `independent`: whether shards gave the same results as a whole run (None: not compared yet).
     `failing`: the tests that failed in the last whole run.
     `tests`: a digest of the tests, their data and configuration; `independent` holds only for this digest.
     """
@@ -43,11 +43,14 @@ class SuiteRecord:
         storage.write(file, json.dumps(asdict(self)).encode())
 
     def of(self, tests: str) -> SuiteRecord:
-        """Return the record for the digest `tests`; if it has changed, `independent` is unknown again."""
+        """Return this record for the digest `tests`; if the digest is new, set `independent` to None (unknown)."""
         return self if self.tests == tests else replace(self, independent=None, tests=tests)
 
     def learn(self, check: Check, *, whole: bool) -> SuiteRecord:
-        """Return the record with the durations in `check` (of all tests) and, for a `whole` run, its failing tests."""
+        """Return the record with the durations in `check`; if it is a `whole` run, also with its failing tests.
+
+        `check` must have run all tests.
+        """
         seconds: defaultdict[str, float] = defaultdict(float)
         for case in check.cases.values():
             seconds[case.path] += case.seconds
@@ -56,7 +59,7 @@ class SuiteRecord:
     def shards(self, most: int) -> list[tuple[str, ...]]:
         """Divide the known test files into at most `most` shards of equal duration; long files are placed first.
 
-        A suite too short for one shard is not divided.
+        Return no shard if the tests take less than SHORTEST seconds altogether.
         """
         number = min(most, len(self.seconds), int(sum(self.seconds.values()) / SHORTEST))
         if not number:
@@ -71,7 +74,7 @@ class SuiteRecord:
 
 
 def merged(checks: Sequence[Check]) -> Check:
-    """Return one Check of several on the same tree."""
+    """Combine several checks of the same tree into one."""
     whole = reduce(_joined, checks)
     if len(checks) == 1:
         return whole

@@ -1,6 +1,6 @@
-"""Trees by content, in a git repository of our own below the user's cache: the same for the client and for workers.
+"""A store of trees by content: a separate git repository below the user's cache, on the client and on workers.
 
-A tree has every file that a copied view has, ignored ones too. Only a pack of the objects that the other side
+A tree has every file that a copied view has, also files that git ignores. Only a pack of the objects that the receiver
 lacks is sent over the network.
 """
 
@@ -20,7 +20,7 @@ from coderefine.temporary import remove
 from coderefine.workspace.mirror import walk
 
 MOST = 4 << 30
-"""Bytes kept on the disk; the trees that were not used for longest are removed first."""
+"""Maximum bytes on the disk; the least recently used trees are removed first."""
 BYTES = "* -text -eol -filter -ident -working-tree-encoding\n"
 """Attributes with which files are stored and written unchanged; they override the tree's own .gitattributes."""
 REFS = "refs/trees/"
@@ -34,7 +34,7 @@ def cache() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class TreeStore:
-    """The store in `folder`."""
+    """The store of trees in `folder`. `most`: see MOST."""
 
     folder: Path = field(default_factory=cache)
     most: int = MOST
@@ -44,7 +44,7 @@ class TreeStore:
         return self.folder / "objects.git"
 
     def add(self, top: Path, name: str) -> str:
-        """Store the tree at `top` and return its id. `name`: of the project; only what changed is read again."""
+        """Store the tree at `top` and return its id; read only files that changed since the last call with `name`."""
         index = self.folder / f"{name}.index"
         work = {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(top)}
         there = {os.fsencode(path) for path, facts in walk(top, "") if not stat.S_ISDIR(facts.st_mode)}
@@ -78,7 +78,7 @@ class TreeStore:
         self._git("update-ref", f"{REFS}{tree}", tree)
 
     def checkout(self, tree: str) -> Path:
-        """Return a folder with the files of `tree`, written unless it is still there and unchanged."""
+        """Return a folder with the files of `tree`; write it unless it exists and is unchanged."""
         folder = self.folder / "trees" / tree
         if not self._is_whole(folder):
             remove(folder)

@@ -1,4 +1,4 @@
-"""Pools of candidates on a worker: opened once for a search, kept between its batches, closed with it."""
+"""Pools that judge candidates on a worker: opened once for a search, kept between its batches, closed at its end."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ OBSERVING = 10.0
 
 @dataclass(frozen=True, slots=True)
 class PoolJob(TreeJob):
-    """A pool that a worker opens. `failing`, `others`: the tests that the client's own pool runs on candidates.
+    """A pool, named `key`, that a worker opens.
 
-    The rest is as in `runner.pool.open_pool`.
+    `failing`, `others`: the failing and the other tests that the client's pool runs on candidates. The other fields are
+    as in `runner.pool.open_pool`.
     """
 
     key: str
@@ -40,9 +41,9 @@ class PoolJob(TreeJob):
 
 @dataclass(frozen=True, slots=True)
 class BatchOrder:
-    """Candidates for the pool `key`; none begins after `seconds`. `least`: CPU seconds that each may use at least.
+    """Candidates for the pool `key`; none begins after `seconds`. `least`: lower bound of the CPU limits, in seconds.
 
-    One object, because Dask searches collections for futures and sizes, which costs the client more than the rest.
+    An object, not a collection: Dask would search a collection for futures and sizes, which takes the client long.
     """
 
     key: str
@@ -54,9 +55,9 @@ class BatchOrder:
 
 @dataclass(frozen=True, slots=True)
 class BatchAnswer:
-    """Verdicts without the files of their candidates, which the client has; `seconds` that they took.
+    """Verdicts without the files of their candidates, which the client has. `seconds`: how long the batch took.
 
-    `least`: CPU seconds that each candidate may use at least from now on: a longer run may have raised it.
+    `least`: the lower bound of the CPU limits from now on; a longer run may have raised it.
     """
 
     seconds: float
@@ -78,7 +79,7 @@ _pools: dict[str, WarmPool] = {}
 
 
 def open_warm(job: PoolJob) -> tuple[str, ...] | str:
-    """Open a pool of one server and observe the tests; return those that it runs on candidates, or why there is none.
+    """Open a pool with one server and observe the tests; return the tests that it can run, or why there is no pool.
 
     Raises the error if this worker lacks something: the tree, disk space, a sandbox.
     """

@@ -20,7 +20,7 @@ from coderefine.workspace.private_views import SnapshotViews
 class TreeJob:
     """The code for a worker to run: the project below `prefix` in `tree`, with `patch`; see `runner.cold.run_tests`.
 
-    `interpreter`: its path is relative where the workers have an environment of their own.
+    `interpreter`: its path is relative to the worker's cache if the workers build an environment.
     """
 
     tree: str
@@ -30,12 +30,12 @@ class TreeJob:
     config: Config
 
     def here(self) -> tuple[Place, Interpreter]:
-        """Return the project and its interpreter on this worker. Raises the error for a missing tree or disk space."""
+        """Return the project and its interpreter on this worker. Raises an error without the tree or disk space."""
         top = TreeStore().checkout(self.tree)
         return Place(top, top / self.prefix), replace(self.interpreter, path=cache() / self.interpreter.path)
 
     def views(self, place: Place) -> AbstractContextManager[Views]:
-        """Open private views of the tree, which `here` returned."""
+        """Open private views of the tree at `place`, which `here` returned."""
         # Copies, because their path comes first on the import path: an editable install names the client's tree.
         return open_views(place, kind="copy", grants=Grants(self.config.network, self.config.pass_env))
 
@@ -53,7 +53,7 @@ class Job(TreeJob):
 
 
 def known() -> frozenset[str]:
-    """Return the trees that are here."""
+    """Return the ids of the trees that this worker has."""
     return TreeStore().known()
 
 
@@ -83,7 +83,7 @@ def run(job: Job) -> Check | str:
             paths = {case.path for case in check.cases.values() if case.path}
             given = {path: job.patch.files.get(path, read(place.top, place.top, path)) for path in paths}
             changed = [path for path in paths if view.read(path) != given[path]]
-            # Then the tests run at home, where this is judged.
+            # In this case the tests run at home, where such a change is judged.
             return f"the tests changed {changed[0]}" if changed else check
     except (CriticError, RunnerError) as error:
         return str(error)

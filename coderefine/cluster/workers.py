@@ -30,11 +30,11 @@ SILENT = 15.0
 LOOKS, POLL = (2.0, 30.0), 0.25
 """Minimum and maximum seconds between two checks of the heartbeats; maximum seconds between checks of the answers."""
 LATE = 20.0
-"""Seconds after which an idle worker starts a job that another one still has, if it takes twice as long as expected."""
+"""Seconds after which an idle worker also starts a running job, if this job takes twice as long as expected."""
 TRIES = 3
-"""Number of workers that may die or fail with one job."""
+"""Number of workers that die or fail with one job, after which no more tests run on the workers."""
 GRACE = 60.0
-"""Seconds that an answer may come later than the check may take."""
+"""Seconds that are added to the time limit of a check to wait for its answer."""
 LOST = "the scheduler is lost: nothing was written; run the same command again"
 
 
@@ -61,8 +61,9 @@ class Running:
 class Workers:
     """The workers of `client`. `out`: why a worker is left out; `beats`: its last heartbeat, and when it was seen.
 
-    `trees`: those that a store is known to have. `busy`: the workers that have a job. `closed`: the run is over.
-    `deadly`: why no more tests run on the workers (several died); `last_test`: the test that ran then, if known.
+    `looked`: when the heartbeats were last read. `trees`: pairs of a tree and a store that is known to have it.
+    `busy`: the workers that have a job. `closed`: the run is over. `deadly`: why no more tests run on the workers
+    (several died); `last_test`: the test that ran when the last of them died, if known.
     """
 
     client: Any
@@ -78,13 +79,13 @@ class Workers:
     answered: threading.Event = field(default_factory=threading.Event)
 
     def submit(self, address: str, function: Callable[..., object], *args: object) -> Any:
-        """Return the future of a call on one worker."""
+        """Call `function` on one worker, and return the future."""
         future = self.client.submit(function, *args, workers=[address], allow_other_workers=False, pure=False)
         future.add_done_callback(lambda _: self.answered.set())
         return future
 
     def wait(self) -> None:
-        """Wait until a call has ended since the last wait, at most POLL seconds, because other threads wait, too."""
+        """Wait until a call ends, at most POLL seconds: another waiting thread may have cleared the signal."""
         self.answered.wait(POLL)
         self.answered.clear()
 
@@ -120,7 +121,8 @@ class Workers:
     def send(self, store: TreeStore, tree: str, stores: Mapping[str, tuple[str, str]]) -> list[str]:
         """Send `tree` to the stores of workers that lack it; return the workers that have it. Raises LostError.
 
-        Only missing objects are sent, directly to the workers and never through the scheduler. `stores`: by worker.
+        Only missing objects are sent, directly to the workers and never through the scheduler. `stores`: the store of
+        each worker.
         """
         groups: dict[tuple[str, str], list[str]] = {}
         for address in self.alive():
@@ -131,7 +133,7 @@ class Workers:
         return [address for group in reached for address in group]
 
     def _brought(self, store: TreeStore, tree: str, where: tuple[str, str], group: Sequence[str]) -> Sequence[str]:
-        """Send `tree` to `where`, the common store of `group`; return the workers that are not left out because of it.
+        """Send `tree` to `where`, the common store of `group`; return the workers of the group that are not left out.
 
         A store that is known to have the tree is not queried, because a worker that runs tests answers late.
         """
@@ -156,7 +158,7 @@ class Workers:
         return ()
 
     def answer(self, future: Any, address: str) -> Check | str | None:
-        """Return the worker's answer; None, and leave the worker out, if it has none."""
+        """Return the worker's answer; if it has none, leave the worker out and return None."""
         try:
             answer: Check | str = future.result(GRACE)
         except Exception as error:
@@ -166,7 +168,10 @@ class Workers:
         return answer
 
     def end(self, topic: str) -> str:
-        """Let no more tests run on the workers, because several failed with the job `topic`; return this reason."""
+        """Let no more tests run on the workers, because several failed with one job; return this reason.
+
+        `topic`: the topic of the job's reports.
+        """
         try:
             events = self.client.sync(self.client.scheduler.events, topic=topic, callback_timeout=ANSWER)
         except (OSError, TimeoutError, CancelledError) as error:
@@ -200,10 +205,10 @@ class Batch:
     found: dict[int, Check | str] = field(default_factory=dict)
 
     def answers(self) -> list[Check | str]:
-        """Run the jobs and wait; an error is a text. Raises LostError.
+        """Run the jobs and return their answers; an error is a text. Raises LostError.
 
-        A job of a worker that dies, is silent or fails goes to another one; one that takes too long is started once
-        more. The first answer counts.
+        If a worker dies, is silent or fails, its job is given to another worker. A job that takes too long is started
+        once more, and its first answer counts.
         """
         why = ""
         self.waiting.extend(range(len(self.jobs)))
@@ -242,7 +247,10 @@ class Batch:
                 self.found.setdefault(has.index, self.workers.end(self._topic(has.index)))
 
     def _start(self, usable: Sequence[str]) -> None:
-        """Give each idle worker a job; the time limit of this batch begins when other batches leave it a worker."""
+        """Give each idle worker a job.
+
+        The time limit of this batch starts again while none of its jobs runs: then other batches use all workers.
+        """
         if not self.running:
             self.latest = time.monotonic() + self.jobs[0].ask.timeout + GRACE
         for address in usable:
@@ -258,7 +266,7 @@ class Batch:
         return f"coderefine-{id(self)}-{index}"
 
     def _next(self) -> int | None:
-        """Return the next job: one that waits, or the oldest late one that only one worker runs."""
+        """Return the index of a waiting job, or else of the oldest job that only one worker runs, if it is late."""
         while self.waiting:
             if (index := self.waiting.popleft()) not in self.found:
                 return index

@@ -48,13 +48,13 @@ __all__ = [
 SANDBOXES = ("auto", "strict", "off")
 VIEWS = ("auto", "overlay", "copy")
 ACCEPTS = ("proved", "plausible")
-"""Patches that are written: only those that are clearly right, or the first one that may be."""
+"""Which patches are written: only a patch that is clearly right, or also the first patch that may be right."""
 PROOFS = ("local", "cluster")
 """Where the final proof runs."""
 POLICIES = ("coderefine", "retry", "warming", "self-refine")
 """Strategies of the requests to the model (proposers/model/policies.py)."""
 ADDED = ("commands", "criteria", "protect")
-"""Keys whose values from the task are added to the user's instead of replaced by them."""
+"""Keys for which the task's values are added to the user's values, and not replaced by them."""
 NO_KEYS = frozenset({"cost_alone", "asked"})
 """Fields of Config that are computed, not configured."""
 SETTINGS_OF_GATES = {"select": "ruff", "ignore": "ruff", "max_complexity": "radon", "min_maintainability": "radon"}
@@ -72,15 +72,18 @@ class Config:
 
     None means no limit, or "find out". `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds;
     `request_timeout`: the longest silence of the model's server. `max_cost`: dollars. Without `search_time` the search
-    takes 30 s, or 8 s if a model follows. `test_timeout` limits a test whose usual duration is unknown. `network`: the
-    tests may use it. `fast_proof`: prove only with the tests that can reach the patch. `pass_env`: names or globs of
-    variables that the tests get although they look like secrets. `task`: a name (tasks/) or a TOML file, relative to
-    the project's root. `models`: from cheap to strong, in place of `model`. `samples`: answers per round, 0 for the
-    policy's default. `accept`: which patches are written, see ACCEPTS. `cluster`: the address of workers that run the
-    tests, with their interpreter `cluster_python` (None: the same path), or in an environment made with it from the
-    lock file `cluster_install`, relative to the project's root; `proof`: whether they run the final proof too. Two
-    fields are not keys: `cost_alone`: max-cost is set, and neither max-tokens nor max-requests; `asked`: the gates that
-    `gates` names, or that have a setting of their own.
+    takes 30 s, or 8 s if a model follows. `test_timeout` limits a test whose usual duration is unknown. `network`:
+    whether the tests may use the network. `fast_proof`: prove only with the tests that can reach the patch. `pass_env`:
+    names or globs of variables that the tests get although they look like secrets. `task`: a name (tasks/) or a TOML
+    file, relative to the project's root. `models`: names of models from cheap to strong, in place of `model`.
+    `samples`: answers per round, 0 for the policy's default. `accept`: which patches are written, see ACCEPTS.
+
+    `cluster`: the address of a cluster whose workers run the tests. `cluster_python`: the interpreter of the workers
+    (None: the same path as here). `cluster_install`: a lock file, relative to the project's root; if it is given, the
+    workers build an environment from it with this interpreter. `proof`: where the final proof runs, see PROOFS.
+
+    Two fields are not keys. `cost_alone`: whether max-cost is set, but neither max-tokens nor max-requests. `asked`:
+    the gates that `gates` names, or for which one of SETTINGS_OF_GATES is set.
     """
 
     task: str = "fix"
@@ -142,8 +145,8 @@ def load(
 ) -> Config:
     """Load the configuration of the project at `root`: task settings, file, `CODEREFINE_*`, flags.
 
-    Later ones have priority; a flag that is None counts as not given. Raises ConfigError with the file, the key and the
-    most similar known key.
+    Later sources have priority; a flag that is None counts as not given. Raises ConfigError with the file, the key and
+    the most similar known key.
     """
     environ = os.environ if environ is None else environ
     written = _from_file(root / "pyproject.toml")
@@ -193,7 +196,7 @@ def typed(table: Mapping[str, object], where: str, besides: Iterable[str] = ()) 
 
 
 def _added(first: tuple[Any, ...], more: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return `first` and those items of `more` whose name no item of `first` has."""
+    """Return `first`, and the items of `more` whose names do not occur in `first`."""
     names = {getattr(item, "name", item) for item in first}
     return (*first, *(item for item in more if getattr(item, "name", item) not in names))
 
@@ -312,7 +315,7 @@ def _variable(name: str) -> str:
 
 
 def _kinds() -> dict[str, Any]:
-    """Return the type of each field's value if it is not None."""
+    """Return the type of each field of Config; `float` in place of `float | None`."""
     hints = get_type_hints(Config)
     return {name: float if kind == float | None else kind for name, kind in hints.items()}
 

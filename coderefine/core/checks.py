@@ -18,10 +18,10 @@ NO_NETWORK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Accesses of the tests outside their view, on the unchanged tree: changed files, read secrets, Unix sockets.
+    """What the tests of the unchanged tree access outside their view.
 
-    `write`: files and folders. `unix`: they create Unix sockets; `sockets`: external ones to which they connect.
-    `memory`: size of their largest process in bytes.
+    `write`: files and folders that they change. `read`: secrets that they read. `sockets`: external Unix sockets to
+    which they connect. `unix`: whether they create Unix sockets. `memory`: size of their largest process in bytes.
     """
 
     write: tuple[str, ...] = ()
@@ -131,18 +131,18 @@ class Case:
 
 
 def without_parameters(test: str) -> str:
-    """Return the id of the function of the test with the id `test`."""
+    """Return the id `test` without parameters: the id of the test function."""
     path, colons, name = test.partition("::")
     return path + colons + name.partition("[")[0]
 
 
 def function_name(test: str) -> str:
-    """Return the name of the function of the test with the id `test`."""
+    """Return the name of the test function in the id `test`."""
     return without_parameters(test).rpartition("::")[2]
 
 
 Coverage = Mapping[str, Mapping[str, frozenset[int]]]
-"""Executed lines: test id -> repo-relative path -> line numbers. Key "" holds import-time lines."""
+"""Executed lines: test id -> repo-relative path -> line numbers. Lines executed at import have the key ""."""
 
 Line = tuple[str, int]
 """Repo-relative path and line."""
@@ -150,7 +150,7 @@ Line = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of a test: the project's lines it executed the last time (`last`), and all times before (`before`)."""
+    """One line of a test. `last`: the project's lines that it executed the last time; `before`: all times before."""
 
     path: str
     line: int
@@ -219,7 +219,7 @@ def identities(findings: Iterable[Finding]) -> Counter[Identity]:
 
 
 def unmatched(findings: Iterable[Finding], others: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the findings that have no counterpart of the same identity in `others`; each of these matches only one."""
+    """Yield the findings without a counterpart of the same identity in `others`; each of `others` matches only one."""
     left = identities(others)
     for finding in findings:
         left[finding.identity] -= 1
@@ -232,17 +232,21 @@ class Ask:
     """Input of a critic.
 
     `scope`: repo-relative files or folders whose findings matter. `changed`: the files that differ from the baseline
-    (None: check everything). `tests`: run only these ids, in this order (None: all). `files`: run only the tests of
-    these files, named as in ids (None: of all). `first`: ids to run before the others. `stop_early`: the first failure
-    outside `known` ends the run. `rich`: build full evidence. `coverage`: record the executed lines of each test; only
-    in the files `cover`, if given, and before Python 3.12, where recording is slow, only for the tests `watched`, if
-    given. `stepped`: (id, path) of tests for which they are also recorded for each line of the test, in `Check.steps`.
-    `follow`: record also the Python programs that tests start. `seed`: PYTHONHASHSEED. `timeout`: wall seconds
-    for the whole check. `computing`: CPU seconds after which a test is killed as hanging, unless other tests took
-    nearly as long (None: only wall time counts); on the unchanged tree it continues in parallel with the others until
-    that is certain (see runner/suspect.py). `freedom`: permissions of the tests in the sandbox (see permissions.steps);
-    None: only the view isolates them, which is enough for the user's own code. `record`: report accesses outside the
-    view in `Check.needs`. `proof`: it is the final proof of a patch.
+    (None: check everything). `rich`: build full evidence. `timeout`: wall seconds for the whole check. `proof`: this is
+    the final proof of a patch.
+
+    `tests`: run only these ids, in this order (None: all). `files`: run only the tests of these files, named as in ids
+    (None: of all files). `first`: ids to run before the others. `stop_early`: end the run at the first failure outside
+    `known`. `seed`: PYTHONHASHSEED. `computing`: CPU seconds after which a test is killed as hanging, unless other
+    tests took nearly as long (None: only wall time counts). On the unchanged tree, such a test continues in parallel
+    with the others until it is certain that it hangs (see runner/suspect.py).
+
+    `coverage`: record the lines that each test executes; only in the files `cover`, if given. Before Python 3.12, where
+    this is slow, record only the tests `watched`, if given. `stepped`: (id, path) of tests for which the lines are also
+    recorded for each line of the test, in `Check.steps`. `follow`: also record the Python programs that tests start.
+
+    `freedom`: permissions of the tests in the sandbox (see permissions.steps); None: only the view isolates the tests,
+    which is enough for the user's own code. `record`: report accesses outside the view in `Check.needs`.
     """
 
     scope: tuple[str, ...] = (".",)
@@ -267,7 +271,7 @@ class Ask:
 
 
 SLOW_SUITE = 5.0
-"""Duration of the tests, in seconds, from which on runs of all of them are avoided for unlikely patches."""
+"""Duration of all tests, in seconds, above which runs of all tests are avoided for unlikely patches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +281,8 @@ class Check:
     `cases`: the outcome of each test; empty for critics that run no tests. `complete`: False if only part of the tests
     ran. `tool`: name and version of the program. `scores`: for a review, a score for each criterion (1 poor, 5 best);
     `total`: their weighted mean, None without scores. `confined`: names of the mechanisms that confined the tests.
-    `followed`: lines were recorded in Python programs that tests started. `needs`: see `Ask.record`. `steps`: see
-    `Ask.stepped`. `carried`: ids among `cases` that did not run, whose outcomes are copied from the baseline
+    `followed`: whether lines were recorded in Python programs that tests started. `needs`: see `Ask.record`. `steps`:
+    see `Ask.stepped`. `carried`: ids among `cases` that did not run, whose outcomes are copied from the baseline
     (loop/fast_proof.py). `renamed`: ids among `cases` that another run of the same tree did not collect, for instance
     because a parameter is the time.
     """

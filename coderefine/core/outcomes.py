@@ -174,12 +174,12 @@ class Mutation:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence for the best attempt, and its gaps. Tests are given by their ids.
+    """The evidence for the best attempt, and what is missing in it. Tests are given by their ids.
 
-    `changed`: (calls near the tests whose result the repairs change, compared calls), without calls of repaired tests.
-    `doubts`: why it is only plausible although all tests pass; empty: it is proved. `ran`: (tests that ran in the
-    proof, all tests); None if all ran. `executed`: which tests ran the patched lines, as far as they were traced.
-    `survived`: small mistakes in the patch that no test noticed.
+    `changed`: (number of calls near the tests whose result the repairs change, number of compared calls), without the
+    calls of repaired tests. `doubts`: why the attempt is only plausible although all tests pass; empty if it is proved.
+    `ran`: (number of tests that ran in the proof, number of all tests); None if all ran. `executed`: which tests ran
+    the patched lines, as far as they were traced. `survived`: small mistakes in the patch that no test noticed.
     """
 
     flipped: tuple[str, ...] = ()
@@ -209,7 +209,7 @@ class Evidence:
 
     @property
     def proved_by(self) -> str:
-        """Describe which tests ran in the proof; "" if all did."""
+        """Describe which tests ran in the proof; "" if all tests ran."""
         if self.ran is None:
             return ""
         verb = "judged" if self.doubts else "proved"
@@ -226,10 +226,11 @@ class Proof:
 
     `patch`: the patch, including tests and configuration. `evidence`: the measurements, also if the patch is not
     proved; its `flipped` tests fail without the patch's code, but with its tests. `weakened`: tests that the patch
-    deletes, skips or changes (other than by additions), and how. `rests`: those of `flipped` that the patch adds or
-    changes. `added`: tests that it adds and that pass without its code too. `findings`: new ones. `unjudged`: what
-    could not be judged, and why. `worse`: whether anything gets worse; False if the patch merely has no visible
-    benefit. `needed`: the smallest part that is still proved (None: not requested); `spare`: the changes in the rest.
+    deletes, skips or changes (other than by additions), and how. `rests`: tests in `flipped` that the patch adds or
+    changes. `added`: tests that the patch adds and that also pass without its code. `findings`: new findings.
+    `unjudged`: what could not be judged, and why. `worse`: whether anything gets worse; False if the patch merely has
+    no visible benefit. `needed`: the smallest part of the patch that is still proved (None: not requested); `spare`:
+    the changes that are not in this part.
     """
 
     verdict: Verdict
@@ -251,7 +252,7 @@ class Outcome:
 
     `suite_runs`: time of all cold test runs, in units of one run of the whole suite. `first_candidate`: seconds from
     the start of the offline search to its first judged candidate. `offers`: plausible patches that were not applied.
-    `proof`: the verdict on a given patch; None for a run that searched for one.
+    `proof`: the verdict on a given patch; None for a run that searched for a patch.
     """
 
     best: Attempt

@@ -1,4 +1,4 @@
-"""Patches: new content by path, and plausible ones that are offered instead of written."""
+"""Patches (new content by path), and plausible patches that are offered instead of written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EMPTY: Mapping[str, bytes | None] = MappingProxyType({})
 class Patch:
     """New content by repo-relative path, *always relative to the baseline*; `None` deletes a file.
 
-    Contents are bytes, not text, so that encodings, line ends and byte-order marks are preserved. `programs`: those new
+    Contents are bytes, not text, so that encodings, line ends and byte-order marks are preserved. `programs`: the new
     files that are executable; other files keep their modes.
     """
 
@@ -34,7 +34,7 @@ class Patch:
 KEEPING = frozenset({"rewrite", "simplify"})
 """Origins of patches that must keep behaviour: see proposers/refactoring.py."""
 CONTEXT, LINES = 1, 14
-"""Unchanged lines around a change, and lines of one diff, that are shown."""
+"""Number of unchanged lines that are shown around a change, and maximum number of lines that are shown of a diff."""
 PICKED = "pick"
 """The origin of a patch that the user chose among those that were offered."""
 PLAUSIBLE = "plausible, offered"
@@ -43,10 +43,10 @@ PLAUSIBLE = "plausible, offered"
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One plausible patch. Its files are complete new contents, based on those in `Offer.before`.
+    """One plausible patch. Its files are complete new contents, based on the contents in `Offer.before`.
 
-    `changed`: (calls near the tests whose result it changes, compared calls). `alike`: number of plausible patches with
-    the same behaviour, including this one.
+    `changed`: (number of calls near the tests whose result the patch changes, number of compared calls). `alike`:
+    number of plausible patches with the same behaviour, including this one.
     """
 
     patch: Patch
@@ -58,8 +58,8 @@ class Alternative:
 class Question:
     """An input on which alternatives differ: a call as source text, and the answer of each alternative, in order.
 
-    With a single alternative, it is an input whose answer this changes. `now`: the answer of the unchanged program; ""
-    if it is unknown.
+    If there is a single alternative, it changes the answer for this input. `now`: the answer of the unchanged program;
+    "" if it is unknown.
     """
 
     call: str
@@ -68,7 +68,7 @@ class Question:
     now: str = ""
 
     def text(self, first: int = 1) -> str:
-        """Return `pluralize('cat') → 1: 'cats' | 2, 3: 'cates' (now 'cat')`, numbered from `first` on."""
+        """Return a text as `pluralize('cat') → 1: 'cats' | 2, 3: 'cates' (now 'cat')`, numbered from `first` on."""
         by_answer: dict[str, list[str]] = {}
         for number, answer in enumerate(self.answers, first):
             by_answer.setdefault(answer or "unknown", []).append(str(number))
@@ -81,8 +81,8 @@ class Offer:
     """Patches that repair the same `tests`, the most likely first, none of them certain enough to be applied.
 
     `why`: the reason against applying the first one. `ways`: number of different behaviours of all plausible patches.
-    `modules`: those from which to import the names in questions. `before`: contents of the files that the alternatives
-    change, without these changes.
+    `modules`: the modules from which to import the names in `questions`. `before`: contents of the files that the
+    alternatives change, without these changes.
     """
 
     alternatives: tuple[Alternative, ...]
@@ -95,7 +95,7 @@ class Offer:
 
     @property
     def together(self) -> list[tuple[int, ...]]:
-        """Return groups of alternatives (indices) with the same answers to all `questions`; only groups of several."""
+        """Return groups of at least two alternatives (their indices) with the same answers to all `questions`."""
         found: dict[tuple[str, ...], list[int]] = {}
         for at in range(len(self.alternatives)):
             found.setdefault(tuple(question.answers[at] for question in self.questions), []).append(at)

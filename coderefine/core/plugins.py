@@ -34,8 +34,8 @@ class Comparer(Protocol):
     def compare(self, view: View, ask: Ask, rivals: Sequence[tuple[View, Check]]) -> Check | Verdict:
         """Return the check of `view`, or a refusal with its reason, which ends the attempt.
 
-        `rivals`: the first checked tree and, if different, the best one so far, each with its check. Raises CriticError
-        if it fails.
+        `rivals`: the first checked tree and, if different, the best tree so far, each with its check. Raises
+        CriticError if the comparison fails.
         """
         ...
 
@@ -83,7 +83,7 @@ class Situation:
         return frozenset().union(*(offer.tests for offer in self.offers))
 
     def chosen(self, critic: str) -> frozenset[tuple[str, str, int]] | None:
-        """Return path, rule and line of the findings of `critic` to repair; None if these are all that it has."""
+        """Return path, rule and line of the findings of `critic` to repair; None if these are all its hard findings."""
         every = [one for one in self.best.findings if one.critic == critic and one.severity is Severity.HARD]
         found = [one for one in self.findings if one.critic == critic]
         if len(found) >= len(every):
@@ -93,7 +93,7 @@ class Situation:
     def used_up(self, name: str) -> bool:
         """Return whether the tests are slow and the patches of the proposer `name` took MOST_RUNS runs of them.
 
-        It is for proposers whose patches do not justify minutes of tests.
+        Proposers whose patches do not justify minutes of tests call this.
         """
         suite = self.baseline.suite
         if suite is None or not suite.slow:
@@ -134,9 +134,9 @@ class Searcher:
     changed: tuple[int, int] | None = None
     """(Calls near the tests whose result `proposed` changes, compared calls); None if none were compared."""
     offer: Offer | None = None
-    """The offer to make instead of applying `proposed`; None if it is clearly better than its rivals."""
+    """The offer to make instead of applying `proposed`; None if `proposed` is clearly better than its rivals."""
     rivals: Offer | None = None
-    """The offer to make if the proof of `proposed` shows that it may be wrong; None if only one patch is known."""
+    """The offer to make if the proof shows that `proposed` may be wrong; None if no other patch is known."""
     first_candidate: float | None = None
     """Seconds from the start of the first search to the first judged candidate; None before."""
     hindrance = ""

@@ -10,7 +10,7 @@ from coderefine.core.outcomes import Attempt
 from coderefine.core.plugins import Critic
 
 Read = Callable[[str], "str | None"]
-"""The text of a repo-relative path in the tree that is judged; None when there is no such text."""
+"""Returns the text of the file at a repo-relative path in the tree that is judged; None if there is no such text."""
 Look = Callable[[Read], Iterable[Finding]]
 """A gate as a function: returns the findings in the tree."""
 Reward = Callable[[Read], "float | tuple[float, str]"]
@@ -25,17 +25,17 @@ class Task:
     must obey. `given`: files that it is shown and may not change. `files`: globs of files other than Python that are
     shown and reviewed too.
 
-    `settings`: configuration keys as in TOML, where the user has not set them; `gates` replaces the default gates,
-    while `commands`, `criteria` and `protect` are added to the user's. `wanted`: the files to write; they count as
-    unfinished until they contain more than at the start, and stubs in them until they are written. `judged`: the
-    acceptance tests; failures of tests in other files are ignored. `drafts`: let the model draft tests, as advice;
-    `drafted`: a new file for those that pass, delivered with the patch and marked as drafts ("": none). `checks`: gates
-    as functions. `reward`: a function that scores attempts; it decides between those that are equal for the gates.
-    `critics`: functions that create further critics, called with place, interpreter, config, listen. `enough`: the
-    search ends at this score (of a review: 1 to 5), or if this function of an attempt is true; None: once the advisers
-    have no findings.
-    `keeps`: results of calls must not change, including calls that no test makes. `refuses(path, before, after)`:
-    returns why this task does not allow such a change ("" if it does).
+    `settings`: configuration keys as in TOML, used where the user has set none; `gates` replaces the default gates,
+    while `commands`, `criteria` and `protect` are added to the user's values. `wanted`: the files to write; a file is
+    unfinished while it contains stubs or, if it had none at the start, until its code changes. `judged`: the acceptance
+    tests; failures of tests in other files are ignored. `drafts`: let the model draft tests, as advice; `drafted`: a
+    new file of the patch for drafted tests that pass, marked as drafts ("": no such file).
+
+    `checks`: gates as functions. `reward`: a function that scores attempts; it decides between attempts that are equal
+    for the gates. `critics`: functions that create further critics, called with place, interpreter, config, listen.
+    `enough`: the search ends at this score (of a review: 1 to 5), or when this function returns True for an attempt;
+    None: when the advisers have no findings. `keeps`: results of calls must not change, including calls that no test
+    makes. `refuses(path, before, after)`: returns why this task does not allow such a change ("" if it does).
     """
 
     name: str

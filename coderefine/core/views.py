@@ -39,8 +39,8 @@ class Finished:
 class Entry:
     """How a process enters a view: the command prefix `argv` enters the namespaces and keeps all capabilities there.
 
-    `own`: folders that belong to the view and may be written. `capabilities`: those that the process may keep (None:
-    there are no namespaces, so there is nothing to drop).
+    `own`: folders that belong to the view and may be written. `capabilities`: the capabilities that the process may
+    keep (None: there are no namespaces, so there is nothing to drop).
     """
 
     argv: tuple[str, ...]
@@ -106,5 +106,5 @@ class Views(Protocol):
     def open(self, patch: Patch = ...) -> AbstractContextManager[View]: ...
 
     def instead(self, why: str) -> bool:
-        """Use the next kind of view (a copy, say) from now on, because of `why`; return False if there is no other."""
+        """Use the next kind of view (such as a copy) from now on, because of `why`; return False if there is none."""
         ...

@@ -21,7 +21,7 @@ GATES = {
 def build(place: Place, interpreter: Interpreter, config: Config, listen: Listen) -> tuple[Critic, ...]:
     """Return the critics of `config.gates`, in that order.
 
-    `config.gates` may name [[tool.coderefine.commands]] entries; the default gates include all of these.
+    `config.gates` may name [[tool.coderefine.commands]] entries; by default, all of these entries run too.
     """
     return tuple(_one(name, place, interpreter, config, listen) for name in names(config))
 

@@ -84,7 +84,7 @@ class CommandGate:
         return self._command.name
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Run the program on the whole project, because a type checker's findings in one file depend on the others.
+        """Run the program on the whole project: a type checker's findings in one file depend on the other files.
 
         Raises CriticError if the program cannot start, times out, ends with an exit code other than 0 and those of
         `findings-exit`, or prints findings that cannot be parsed.
@@ -223,7 +223,7 @@ def _loaded(data: bytes, name: str) -> Any:
 
 
 def _json(report: Any) -> Iterator[CommandDiagnostic]:
-    """Parse a list of objects, or an object that contains one (also by file, as in the output of eslint)."""
+    """Parse a list of findings, or an object that contains one; the findings may be grouped by file, as by eslint."""
     if isinstance(report, dict):
         report = next((report[key] for key in LISTS if isinstance(report.get(key), list)), [])
     for entry in report if isinstance(report, list) else ():

@@ -1,11 +1,11 @@
 """radon's figures for one source text: cyclomatic complexity per function, maintainability index of the file.
 
-radon's visitors are slow (7.3 s for 436,000 lines, 3.2 s of them parsing), and nearly all code is within its
-limits. So cheap bounds are computed first; radon measures only code that may exceed its limits according to them.
+radon's visitors are slow (7.3 s for 436,000 lines, 3.2 s of them parsing), and nearly all code is within the
+limits. So cheap bounds are computed first; radon measures only code that may exceed the limits by these bounds.
 
 Complexity: every decision point that radon counts (`if`, `elif`, loop, its `else`, `and`/`or`, comprehension and its
 `if`, `except`, `try … else`, `case`, `assert`) has its own keyword. So the complexity of a function is at most 1 + the
-number of such keywords in its lines; those in strings and comments only raise the bound.
+number of such keywords in its lines; keywords in strings and comments only raise the bound.
 
 index = 100/171 · (171 − 5.2 ln V − 0.23 G − 16.2 ln L + 50 sin √(2.46 · radians(C))), with V Halstead's volume, G the
 complexity, L the logical lines, C the percentage of comments. Its lower bound follows from these bounds:
@@ -53,7 +53,7 @@ class Complex:
 
 @dataclass(frozen=True, slots=True)
 class FileComplexity:
-    """The functions of a file that are over the limit, and its index when that is below the floor (else None)."""
+    """The functions of a file that are over the limit, and the file's index if it is below the floor (else None)."""
 
     functions: tuple[Complex, ...] = ()
     index: float | None = None
@@ -91,8 +91,8 @@ def _over_limit(tree: ast.Module, text: str, limit: int) -> tuple[Complex, ...]:
 def index_below(tree: ast.Module, text: str, floor: float) -> float | None:
     """Return the index of `text`, parsed as `tree`, if it is below `floor`; None also if radon cannot compute it.
 
-    In three steps of increasing cost: bounds of all terms; radon's volume and complexity with bounds of the others; all
-    of radon.
+    There are three steps of increasing cost: first bounds of all terms; then radon's volume and complexity with bounds
+    of the other terms; then radon's values of all terms.
     """
     parts = list(statements(tree))
     sine = 0.0 if few_remarks(parts, rows(text)) else -1.0
@@ -116,6 +116,6 @@ def index_below(tree: ast.Module, text: str, floor: float) -> float | None:
 
 
 def _longest(parts: list[ast.stmt]) -> int:
-    """Return the lines of the longest simple statement other than a string."""
+    """Return the number of lines of the longest simple statement other than a string."""
     simple = (part for part in parts if not (hasattr(part, "body") or hasattr(part, "cases") or is_string(part)))
     return max(((part.end_lineno or 0) - part.lineno + 1 for part in simple), default=0)

@@ -1,7 +1,7 @@
-"""Tests that the model drafts from the request alone, as an adviser: they guide what is written, but prove nothing.
+"""An adviser that runs tests drafted by the model from the request alone: they guide proposals, but prove nothing.
 
-They are not in the tree unless the task names a file for them; then those that pass are delivered with the patch,
-marked as drafts.
+If the task names a file for these tests, those that pass are delivered in this file with the patch, marked as drafts.
+Otherwise the tests stay out of the tree.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ INSTRUCTION = "a drafted test may be wrong: change the code only if the test che
 
 
 class Drafted:
-    """Requests the drafted tests once, for the files without a patch, and runs them in each view."""
+    """Requests the drafted tests once, showing the model the files without a patch, and runs the tests in each view."""
 
     name = "drafted"
     gate = False
@@ -112,7 +112,7 @@ class Drafted:
         )
 
     def file_for(self, attempt: Attempt) -> Mapping[str, bytes]:
-        """Return the file of drafted tests to deliver with `attempt`, with those that pass; {} if none is named."""
+        """Return path and content of the file with the drafted tests that pass for `attempt`; {} if there is none."""
         check = attempt.check(self.name)
         if not self._task.drafted or not self._text or check is None:
             return {}
@@ -182,9 +182,9 @@ BLOCK = re.compile(r"^```[\w-]*[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def draft(client: Client, task: Task, prefix: str, read: Read) -> str:
-    """Return a test module for `task.wanted[0]`, which `read` reads; "" if the model's answer has none.
+    """Return a test module for `task.wanted[0]`; "" if the model's answer contains no tests.
 
-    Raises the errors of `Client.ask`.
+    `read`: reads a file by its path. Raises the errors of `Client.ask`.
     """
     path = task.wanted[0]
     before = read(path)

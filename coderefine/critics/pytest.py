@@ -37,7 +37,7 @@ INSTRUCTIONS = {
 
 
 class Pytest:
-    """Runs all of the project's tests in a fresh process of its own interpreter."""
+    """Runs all of the project's tests in a fresh process of the project's interpreter."""
 
     name = "pytest"
     gate = True
@@ -52,9 +52,9 @@ class Pytest:
         self._slowest = 0.0
         self._doubted: tuple[str, ...] = ()
         self.runner = run_tests
-        """Runs the tests; that of a cluster has the same results."""
+        """The function that runs the tests; a cluster replaces it by a function that gives the same results."""
         self._canary = ""
-        """Why no canary tests run with the project's; "" where they do."""
+        """Why no canary tests run with the project's tests; "" if they do."""
         self.spent = 0.0
         """Seconds that the runs have taken so far."""
 

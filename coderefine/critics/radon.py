@@ -38,7 +38,7 @@ class Radon:
     def check(self, view: View, ask: Ask) -> Check:
         """Return the findings. In tests they are soft, because tests are protected and cannot be split.
 
-        A file that cannot be parsed has none.
+        A file that cannot be parsed has no findings.
         """
         from radon import __version__
 

@@ -1,7 +1,7 @@
 """Measurable aspects of readability: names, comments, size, and needlessly extracted functions.
 
-This is advice: the score is used to compare attempts, and findings lead to further ones, but it blocks nothing. The
-metrics are those of Self-Refine (Madaan et al. 2023: meaningful names, comments, units of code), with an additional
+This is advice: the score is used to compare attempts, and findings lead to further attempts, but no patch is blocked.
+The metrics are those of Self-Refine (Madaan et al. 2023: meaningful names, comments, units of code), with an additional
 penalty for splitting, because the number of units alone rewards too many small functions.
 """
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from coderefine.project import Interpreter, Place
 
 LONGEST, DEEPEST, WIDEST = 40, 4, 6
-"""Maximum lines of a function, nesting depth of its blocks, and number of arguments without a finding."""
+"""Maxima that cause no finding: lines of a function, nesting depth of its blocks, number of its arguments."""
 SILENT = 15
-"""Number of lines from which on a function without docstring and comments is a finding."""
+"""Maximum number of lines of a function without docstring and comments that causes no finding."""
 FRAGMENT = 2
 """Number of statements up to which a private function with one call counts as a fragment."""
 USUAL = frozenset("ijkxyzn_") | {"fn", "id", "db", "os", "re", "io", "ok", "to", "by", "at", "up", "is", "in", "go"}
@@ -113,7 +113,7 @@ def _short(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
 
 
 def _brief(nodes: Iterable[ast.AST]) -> set[str]:
-    """Return the names that are used only in comprehensions."""
+    """Return the names that comprehensions bind."""
     targets = (node.target for node in nodes if isinstance(node, ast.comprehension))
     return {name for target in targets for name in _names(ast.walk(target))}
 

@@ -35,7 +35,7 @@ class RecordedCritic:
 
 
 class RecordedComparer(RecordedCritic):
-    """A RecordedCritic for an adviser that compares; if it refused an attempt, the recorded verdict is returned."""
+    """A RecordedCritic for an adviser that compares; it also returns the verdict if the adviser refused an attempt."""
 
     def compare(self, view: View, ask: Ask, rivals: Sequence[tuple[View, Check]]) -> Check | Verdict:
         """Return the recorded check or verdict, else that of the adviser. Raises the errors of the adviser."""

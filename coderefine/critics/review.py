@@ -26,14 +26,14 @@ from coderefine.project import Place, Protection
 from coderefine.source import owners, syntax, text_of
 
 MOST, LEAST = 30_000, 3_000
-"""Characters of code that one review reads; further files are left out, with a note. Fewer if the model cannot read so
-many, but at least `LEAST`."""
+"""Characters of code that one review reads; further files are left out, with a note. If the model cannot read so many,
+the number is halved, but not below `LEAST`."""
 
 
 class Review:
     """Asks the critic model for a review of the files in scope.
 
-    All reviews of a run are about the same files first, so that their scores can be compared.
+    The files of a run's first review have priority in all later reviews, so that the scores can be compared.
     """
 
     name = "review"
@@ -93,7 +93,7 @@ class Review:
     def _texts(self, view: View, ask: Ask) -> tuple[Mapping[str, str], int]:
         """Return the texts to review by path, and the number of files that do not fit into the request.
 
-        The files of the first review come first, then changed ones.
+        Files of the first review have priority, then changed files.
         """
         known = dict.fromkeys((*python_files(view, self._place), *_artefacts(view, self._task)))
         paths = [path for path in known if self._wanted(path, ask)]
@@ -249,7 +249,10 @@ def _name(written: str, known: Mapping[str, Criterion]) -> str | None:
 
 
 def _line(text: str, quote: str, symbol: str) -> int | None:
-    """Return the quoted line, preferably inside `symbol`; None if there is none."""
+    """Return the number of the quoted line, preferably inside `symbol`; without a quote, the first line of `symbol`.
+
+    Return None if there is no such line.
+    """
     spans, wanted = _spans(text, symbol), quote.strip().split("\n")[0].strip()
     if not wanted:
         return spans[0][0] if spans else None
@@ -259,7 +262,7 @@ def _line(text: str, quote: str, symbol: str) -> int | None:
 
 
 def _spans(text: str, symbol: str) -> list[tuple[int, int]]:
-    """Return the first and last line of each function called `symbol`, then the first line of each class."""
+    """Return (first, last line) of each function called `symbol`, then (first, first line) of each such class."""
     name, definitions = symbol.strip(), ProjectModule("", text).definitions
     functions = [(item.first, item.last) for item in definitions if item.is_function and item.name.endswith(name)]
     classes = [item.node for item in definitions if isinstance(item.node, ast.ClassDef) and item.node.name == name]

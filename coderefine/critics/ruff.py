@@ -17,7 +17,7 @@ NOTEBOOK = ".ipynb"
 
 
 class Ruff:
-    """Runs ruff (the project's own when its environment has one) over the project, later over changed files only."""
+    """Runs ruff over the project, or over changed files only; the project's own ruff if its environment has one."""
 
     name = "ruff"
     gate = True

@@ -57,8 +57,8 @@ class Sandboxed:
     def fitting(self, attempt: Callable[[Run], T], *, loosen: bool) -> T:
         """Return `attempt(run)`; with `loosen` (unchanged tree), retry with more permissions if it raises CriticError.
 
-        The permissions are: temporary folders, Unix sockets of its own, caches. If it fails with all of them, none is
-        granted and the first error is raised.
+        The additional permissions are temporary folders and new Unix sockets, then caches. If `attempt` fails with all
+        of them too, none is granted, and the first error is raised.
         """
         every = self._steps
         try:

@@ -29,7 +29,7 @@ def inside(path: str, scope: tuple[str, ...]) -> bool:
 
 
 def weighed(findings: Iterable[Finding], scope: tuple[str, ...]) -> tuple[Finding, ...]:
-    """Sort `findings` by path and line. Those outside `scope` become soft: they are compared, but do not block."""
+    """Sort `findings` by path and line. Findings outside `scope` become soft: they are compared, but block nothing."""
     ordered = sorted(findings, key=lambda item: (item.path, item.span.first if item.span else 0))
     return tuple(item if inside(item.path, scope) else replace(item, severity=Severity.SOFT) for item in ordered)
 

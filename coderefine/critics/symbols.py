@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Texts:
     """Lines and symbols of the files of `view`, by repo-relative path, each file read at most once per check.
 
-    A file that cannot be decoded has neither.
+    A file that cannot be decoded has no lines and no symbols.
     """
 
     view: View
@@ -31,7 +31,7 @@ class Texts:
         return lines[number - 1].strip()[:200] if 0 < number <= len(lines) else ""
 
     def symbol(self, path: str, number: int) -> str:
-        """Return the qualified name of the definition around line `number`; "" at module level or in other files."""
+        """Return the qualified name of the definition at line `number`; "" at module level and in non-Python files."""
         if not path.endswith((".py", ".pyi")):
             return ""
         if path not in self._symbols:
@@ -46,7 +46,7 @@ class Texts:
 
 
 def rows(text: str) -> list[str]:
-    """Split `text` into lines as Python does; `str.splitlines` has additional line ends."""
+    """Split `text` into lines as Python does; `str.splitlines` also splits at other characters."""
     return re.split(r"\r\n|\r|\n", text)
 
 

@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 class RequestedCode:
     """Reports files and functions of `task.wanted` that are not written yet; other gates check their correctness.
 
-    The first tree that is checked is the baseline with which others are compared.
+    The first tree that is checked is the baseline with which later trees are compared.
     """
 
     name = "asked"
@@ -117,7 +117,7 @@ class FunctionGate:
         self.name = _name(look)
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Call the function. Raises CriticError if it raises, or returns anything but findings in the tree."""
+        """Call the function. Raises CriticError if the function fails, or returns anything but findings in the tree."""
         found = _findings(self.name, _called(self.name, lambda: _all_of(self._look(reader(view)))))
         findings = weighed((replace(one, critic=self.name) for one in found), ask.scope)
         return Check(self.name, findings)
@@ -133,7 +133,7 @@ class Rewarded:
         self.name = _name(task.reward)
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Call the function. Raises CriticError if it raises, or returns no number."""
+        """Call the function. Raises CriticError if the function fails, or returns no number."""
         reward, enough = self._task.reward, self._task.enough
         assert reward is not None, "only made for tasks that have one"
         result = _called(self.name, lambda: reward(reader(view)))

@@ -34,8 +34,8 @@ class Staged:
     """The changes in a commit, or staged for one.
 
     `paths`: files added or changed (repo-relative). `gone`: files deleted or renamed away. `hidden`: files whose
-    content in that commit differs from the working tree, with the commit's content (None: no file). `since`: the commit
-    with which it is compared. `commit`: the commit that is judged, "" for the index.
+    content in the commit differs from the working tree, with the commit's content (None: no file). `since`: the commit
+    with which `commit` is compared. `commit`: the commit that is judged, "" for the index.
     """
 
     paths: tuple[str, ...]
@@ -48,7 +48,7 @@ class Staged:
 def staged(top: Path) -> Staged:
     """Compare the index with HEAD.
 
-    It is the index of the commit in progress, also for `-a`, `-- file` and `--amend`.
+    In a hook, this is the index of the commit in progress, also for `-a`, `-- file` and `--amend`.
     """
     return Staged(_changed(top, "--cached"), hidden(top), _deleted(top, "--cached"))
 
@@ -62,8 +62,8 @@ def committed(top: Path, since: str, commit: str = "HEAD") -> Staged:
 def hidden(top: Path, tree: str = "") -> dict[str, bytes | None]:
     """Return the content in `tree` ("": the index) of the files that differ in the working tree; None: no file.
 
-    Untracked files are in no tree, so the value is None. Ignored files are left out: the tests always run with build
-    products (`_version.py`, compiled extensions) and local settings. So are links and submodules.
+    Untracked files are in no tree, so their value is None. Links and submodules are left out, and also ignored files:
+    the tests always run with build products (`_version.py`, compiled extensions) and local settings.
     """
     what = ("--raw", "-z", "--no-renames", "--abbrev=64", "--ignore-submodules", *filter(None, (tree,)), "--")
     raw = _git(top, "diff", *what, hooked=not tree)
@@ -146,7 +146,7 @@ def pushed(top: Path, environ: Mapping[str, str], lines: str) -> tuple[tuple[str
 
     The refs are those given by pre-commit, else those in git's `lines`, else the newest commit. A line is `LOCAL-REF
     LOCAL-ID REMOTE-REF REMOTE-ID` (githooks(5)); a deleted ref pushes nothing. Commits that a remote already has are
-    not part of a push, so `since` is the last one of these.
+    not part of a push, so `since` is the last commit that a remote has.
     """
     since, commit = environ.get("PRE_COMMIT_FROM_REF", ""), environ.get("PRE_COMMIT_TO_REF", "")
     if since or commit:
@@ -186,7 +186,7 @@ def _output(top: Path, *args: str) -> str:
 
 
 def _commit(top: Path, name: str) -> str:
-    """Return the commit that `name` (of a commit, or of a tag of one) refers to; "" for none."""
+    """Return the commit to which `name` (of a commit or a tag) refers; "" if there is none."""
     try:
         return _output(top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     except GitError:

@@ -126,7 +126,7 @@ def diff_of_commits(repository: Repository, name: str) -> bytes | None:
 
 
 def _ends(repository: Repository, name: str) -> tuple[str, str]:
-    """Return the commits before and after; "" where there is none."""
+    """Return the commits before and after the changes that `name` means; "" in place of a missing commit."""
     left, dots, right = name.partition("..")
     if dots:
         ends = [repository.resolve(one or "HEAD") for one in (left, right.removeprefix("."))]

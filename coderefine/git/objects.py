@@ -54,10 +54,10 @@ def read_blobs(repository: Repository, blobs: Iterable[str]) -> tuple[bytes, ...
 
 
 def _pinned(repository: Repository) -> dict[str, str]:
-    """Return variables that override those which a hook's environment may set, because GitPython passes ours on.
+    """Return variables that override git's variables in our environment, which a hook may have set.
 
-    It cannot unset a variable. For the same reason there is no `git.Repo` here: it uses GIT_OBJECT_DIRECTORY and
-    GIT_COMMON_DIR.
+    GitPython passes our environment on, and cannot unset a variable. `git.Repo` is not used, because it uses
+    GIT_OBJECT_DIRECTORY and GIT_COMMON_DIR of this environment.
     """
     return {
         "GIT_DIR": str(repository.git_dir),
@@ -70,13 +70,13 @@ def _pinned(repository: Repository) -> dict[str, str]:
 
 
 def merge(repository: Repository, ours: str, base: str, theirs: str) -> str | None:
-    """Return the blob of `ours` with the change from `base` to `theirs`, or None when they overlap (or are binary)."""
+    """Return the blob of `ours` with the change from `base` to `theirs`; None if the changes overlap or are binary."""
     data = merge_bytes(repository, *read_blobs(repository, (ours, base, theirs)))
     return None if data is None else repository.git("hash-object", "-w", "--stdin", stdin=data).decode().strip()
 
 
 def merge_bytes(repository: Repository, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
-    """Return `ours` with the change from `base` to `theirs`, or None when they overlap (or are binary)."""
+    """Return `ours` with the change from `base` to `theirs`; None if the changes overlap or are binary."""
     with temporary.folder("merge") as folder:
         paths = [folder / part for part in ("ours", "base", "theirs")]
         for path, data in zip(paths, (ours, base, theirs), strict=True):

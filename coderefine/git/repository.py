@@ -48,7 +48,7 @@ class Head:
 class Repository:
     """A git repository. `top` contains the files.
 
-    `git_dir`: the git directory of this worktree alone; `common_dir`: the one that all worktrees share.
+    `git_dir`: the git directory of this worktree alone; `common_dir`: the git directory that all worktrees share.
     """
 
     top: Path
@@ -163,10 +163,11 @@ LAST_LINES = 6
 def commit_with_hooks(
     repository: Repository, index: Path, message: str, author: Mapping[str, str], hold: tuple[int, ...]
 ) -> bool:
-    """Commit `index` on HEAD like the user: with their hooks, signature and identity; return whether git did.
+    """Commit `index` on HEAD like the user: with their hooks, signature and identity.
 
-    Raises PublishError with the last lines of a hook that refuses. `hold`: locks that git and its hooks keep until the
-    last of them has ended, even if we are killed.
+    Return False if git made the commit, but ended with an error. Raises PublishError with the last lines of a hook that
+    refuses. `hold`: locks that git and its hooks keep until the last of these processes has ended, even if we are
+    killed.
     """
     before = repository.resolve("HEAD")
     with temporary.folder("message") as folder:

@@ -37,7 +37,7 @@ class Scratch:
         return {"GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else {}
 
     def read_tree(self, tree: str) -> None:
-        """Make the index `tree`, keeping the stat data of files that stay the same."""
+        """Replace the content of the index by `tree`; keep the stat data of files that stay the same."""
         self._git("read-tree", "--reset", "-i", tree)
 
     def empty(self) -> None:
@@ -46,7 +46,7 @@ class Scratch:
     def lay(self, files: Mapping[str, bytes | None], modes: Mapping[str, int] | None = None) -> None:
         """Add working-tree content (None removes) to the index, as `git add` would: with line ends and filters.
 
-        A file keeps the mode that the index has for it, unless `modes` gives another; a new one is not executable.
+        A file keeps the mode that the index has for it, unless `modes` gives another; a new file is not executable.
         """
         known = {**self.modes(files), **(modes or {})}
         gone = [path for path, data in files.items() if data is None]
@@ -176,8 +176,8 @@ def untracked_files(repository: Repository) -> dict[str, bytes]:
 def copy_index(source: Path, target: Path) -> None:
     """Copy an index, if there is one, with its modification time.
 
-    git rereads files that are not older than the index (racy-git(7)). With a newer copy it would miss an edit in the
-    same second that keeps the size.
+    git rereads files that are not older than the index (racy-git(7)). If the copy were newer than the index, git would
+    miss an edit in the same second that does not change the size.
     """
     try:
         shutil.copyfile(source, target)

@@ -60,7 +60,7 @@ SHARED = tuple(item.name for item in fields(Ending) if item.name not in {"best",
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change of one file of the working tree; None: no file. `mode`: of a new file."""
+    """A change of one file of the working tree. `before`, `after`: contents (None: no file). `mode`: of a new file."""
 
     path: str
     before: bytes | None
@@ -81,9 +81,9 @@ class IndexChange:
 class Publication:
     """A publication, done or announced. `how` is files, commit, branch or undo.
 
-    `head`: HEAD's commit before. `ref`: the branch that moved (None: detached HEAD). `commit` and `tree`: its new
-    target. `temps`: temporary files in the folders of the real ones. `folders`: those created for new files. `lock`:
-    the SHA-256 of the index that we prepared for index.lock.
+    `head`: HEAD's commit before the publication. `ref`: the branch that moved (None: detached HEAD). `commit`, `tree`:
+    the new target of the branch. `temps`: temporary files in the folders of the files that they replace. `folders`:
+    folders created for new files. `lock`: the SHA-256 of the index that we prepared for index.lock.
     """
 
     how: str

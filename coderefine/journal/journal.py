@@ -54,7 +54,7 @@ class Journal:
     def load(cls, repository: Repository, run: str = "") -> Journal:
         """Return the run named `run`, or the only one whose name begins or ends with it; for "" the newest.
 
-        Raises JournalError if there is none, if several match, or if a newer coderefine wrote it.
+        Raises JournalError if no run or several runs match.
         """
         names = run_names(repository)
         fitting = [run] if run in names else [name for name in names if name.startswith(run) or name.endswith(run)]
@@ -80,7 +80,7 @@ class Journal:
         return storage.read_records(self.folder / "journal.jsonl")
 
     def attempt(self, attempt: Attempt) -> None:
-        """Record `attempt`; from number 1 on it also becomes the commit `refs/coderefine/RUN/N`."""
+        """Record `attempt`; a patch that changes only plain paths also becomes the commit `refs/coderefine/RUN/N`."""
         checks = json.dumps(encode(attempt.checks, self._blobs.keep), separators=(",", ":")).encode()
         body = encode(replace(attempt, checks=()), self._blobs.keep)
         self._add("attempt", {**body, "checks": self._blobs.keep(zlib.compress(checks))})
@@ -88,7 +88,7 @@ class Journal:
             self._commit(attempt)
 
     def attempts(self) -> tuple[Attempt, ...]:
-        """Return every attempt in order of number; if one was recorded several times, the last record."""
+        """Return every attempt in order of number; if an attempt was recorded several times, its last record."""
         bodies = {record.body["number"]: record.body for record in self.records() if record.kind == "attempt"}
         return tuple(self._attempt(bodies[number]) for number in sorted(bodies))
 
@@ -101,7 +101,7 @@ class Journal:
         return decode(Attempt, {**body, "checks": checks}, self._blobs.fetch)
 
     def commit(self, number: int) -> str | None:
-        """Return the commit of attempt `number`; 0 is the baseline. Neither holds any untracked file."""
+        """Return the commit of attempt `number` (0: the baseline), or None. It has no untracked file of the user."""
         return self.repository.resolve(f"refs/coderefine/{self.run}/{number}")
 
     def untracked(self) -> Mapping[str, bytes]:
@@ -145,7 +145,7 @@ class Journal:
         storage.write(self._answer(key), _dump({"key": key, "value": value, "sha256": _checksum(value)}))
 
     def finish(self, outcome: Outcome) -> None:
-        """Record how the run ended, and those of its attempts that are not recorded yet."""
+        """Record how the run ended; also its baseline and its best attempt, if they are not recorded yet."""
         known = {record.body["number"] for record in self.records() if record.kind == "attempt"}
         for attempt in (outcome.baseline, outcome.best):
             if attempt.number not in known:
@@ -170,7 +170,7 @@ class Journal:
         return str(last.body["reason"]) if last and last.kind == "failed" else ""
 
     def outcome(self) -> Outcome | None:
-        """Return the Outcome passed to `finish`, with every recorded attempt; None if there is none."""
+        """Return the Outcome passed to `finish`, with every recorded attempt; None if the run has not finished."""
         ending = self.ending()
         if ending is None:
             return None
@@ -180,7 +180,7 @@ class Journal:
         return Outcome(by_number[ending.best], by_number[ending.baseline], attempts=attempts, **shared)
 
     def publishing(self, publication: Publication) -> None:
-        """Announce a publication, with the contents before and after."""
+        """Announce a publication, with the contents of its files before and after."""
         self._add("publishing", encode(publication, self._blobs.keep))
 
     def published(self, publication: Publication) -> None:
@@ -258,7 +258,7 @@ class Journal:
         return commit
 
     def _judged(self, tree: str) -> str:
-        """Write `under` over `tree` and over the index that it came from; return the new tree."""
+        """Put the contents `under` into `tree` and into the index from which it was made; return the new tree."""
         if not self.under:
             return tree
         index = self.folder / "index"

@@ -1,4 +1,4 @@
-"""All runs of a repository: list them, prune them, allow one at a time, and restore the files of a run's start."""
+"""All runs of a repository: list them, prune them, allow one at a time, and find the files of a run's start."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ KEPT = 50
 class Summary:
     """One line of `coderefine log`.
 
-    `ending`: None for a run that was killed. `trouble`: why its record cannot be read. `failure`: the error that ended
-    it. `undone`: what it wrote, if that was undone since.
+    `ending`: None for a run that was killed. `trouble`: why the run's record cannot be read. `failure`: the error that
+    ended the run. `undone`: its publication, if that was undone since.
     """
 
     run: str
@@ -61,7 +61,10 @@ def _summary(journal: Journal) -> Summary:
 
 
 def prune(repository: Repository, keep: int = KEPT) -> tuple[str, ...]:
-    """Delete all but the `keep` newest runs, refs included; return the names of those deleted."""
+    """Delete all but the `keep` newest runs, with their refs; return the names of the deleted runs.
+
+    A run whose publication was interrupted is kept.
+    """
     old = tuple(name for name in run_names(repository)[keep:] if not _pending(repository, name))
     if not old:
         return ()
@@ -84,7 +87,7 @@ def _pending(repository: Repository, run: str) -> bool:
 def lock(repository: Repository) -> Iterator[None]:
     """Lock this working tree for one run; the kernel unlocks it when the process ends, however it ends.
 
-    Raises JournalError naming the process that holds it.
+    Raises JournalError, with the id of the process that has locked it.
     """
     folder = repository.git_dir / "coderefine"
     storage.make_folder(folder)
@@ -127,7 +130,7 @@ LINK = 0o120000
 
 
 def files_at_start(journal: Journal) -> Mapping[str, bytes | None]:
-    """Return files that were different when the run began, with that content (None: no such file).
+    """Return the files that have changed since the run began, with their content at that time (None: no such file).
 
     Ignored files are not recorded and are left out. Raises GitError if the recorded objects are gone.
     """
@@ -157,7 +160,7 @@ def _tracked(journal: Journal, start: str) -> Mapping[str, bytes | None]:
 def _written_over(journal: Journal) -> Mapping[str, bytes | None]:
     """Return the files that the run's own publication replaced, with their recorded content before git's filters.
 
-    None for a publication as a commit: its files had no uncommitted changes, so git has their content.
+    Return no files for a publication as a commit: they had no uncommitted changes, so git has their content.
     """
     publication = journal.last_published()
     if publication is None or publication.how != "files":

@@ -71,10 +71,10 @@ def admit(
     """Return whether `patch` may be tested, with the first reason if not.
 
     `originals`: the baseline's content of every touched path (None: no such file). `reason(path)`: why a path
-    is protected, or None. `seen`: `digests()` of all earlier attempts. `findings`: those of the best attempt
-    in scope, which the patch is expected to repair. `tests`: source texts of the failing tests. `modules`: top-level
-    names installed in the project's environment. `roots`: folders on the project's import path. `helpers`: returns
-    the functions of a file that assert on behalf of tests.
+    is protected, or None. `seen`: `digests()` of all earlier attempts. `findings`: the findings of the best attempt
+    that the patch is expected to repair. `tests`: source texts of the failing tests. `modules`: top-level names
+    installed in the project's environment. `roots`: folders on the project's import path. `helpers`: returns the
+    functions of a file that assert on behalf of tests.
     """
     changed = changes(patch, originals)
     case = _Case(patch, originals, changed, reason, seen, scope, findings, tests, modules, roots, helpers)

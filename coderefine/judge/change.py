@@ -1,4 +1,4 @@
-"""Representation of a patch for the rules: each changed file before and after, parsed once, and its digests."""
+"""A patch as the rules see it: each changed file before and after, parsed once; and digests of the whole patch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FileVersion:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`before` and `after` as bytes (None: no such file), as text and as syntax trees (None: not available)."""
+    """A changed file before and after the patch: bytes (None: no such file), text and tree (None: not available)."""
 
     path: str
     before: bytes | None
@@ -101,7 +101,7 @@ def scopes(tree: ast.Module | None) -> Mapping[int, str]:
 
 
 def normal(path: str, data: bytes | None) -> bytes:
-    """Return `data` without formatting and comments if it is valid Python, else unchanged.
+    """Return a key for comparing contents: valid Python without its formatting and comments, other data as it is.
 
     Docstrings are kept: `help()` shows them, and they may contain doctests.
     """
@@ -123,8 +123,8 @@ def _dumped(data: bytes) -> bytes | None:
 def digest(patch: Patch, originals: Mapping[str, bytes | None], *, exact: bool = False) -> str:
     """Return the SHA-256 of the changes of `patch` to `originals`; files whose content stays equal do not count.
 
-    `exact`: compare bytes, for findings about layout and comments (line too long, imports not sorted). Store both
-    digests of an attempt, because either may be needed.
+    `exact`: compare bytes instead of `normal` keys, for findings about layout and comments (line too long, imports not
+    sorted). Store both digests of an attempt, because either may be needed.
     """
     total = hashlib.sha256(b"exact" if exact else b"normal")
     for path in sorted(patch.files):

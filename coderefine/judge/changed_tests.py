@@ -25,7 +25,10 @@ DODGED = {Status.SKIPPED: "skipped", Status.XFAILED: "expected to fail"}
 
 
 def dodged_tests(was: Attempt, alone: Attempt, last: Attempt, flaky: frozenset[str]) -> Iterator[str]:
-    """Yield the tests of `was` that a patch deletes or skips (`last`), or that pass without its code (`alone`)."""
+    """Yield a text for each test that a patch deletes or skips, or changes so that it passes without the patch's code.
+
+    `was`: the tree without the patch; `alone`: with the patch's tests, but without its code; `last`: with all of it.
+    """
     yield from (f"{id} is deleted" for id in gone(last, was))
     for id, case in was.cases.items():
         if id not in flaky and (how := _dodged(case.status, last.cases.get(id), alone.cases.get(id))):
@@ -129,7 +132,10 @@ def _contained(old: list[ast.expr], new: list[ast.expr]) -> bool:
 
 
 def _follows(old: list[ast.stmt], new: list[ast.stmt], names: set[str]) -> bool:
-    """Return whether the statements `old` are all in `new`, in order, and the others only check more."""
+    """Return whether the statements `old` are all in `new`, in order, and the other ones of `new` only check more.
+
+    `names`: the names that the old test uses.
+    """
     left = list(old)
     for statement in new:
         if left and _extends(left[0], statement):
@@ -144,7 +150,7 @@ def _body(function: Function) -> list[ast.stmt]:
 
 
 def _only_checks(statement: ast.stmt, names: set[str]) -> bool:
-    """Return whether a statement asserts, or gives a value to a name that the old test did not use (`names`)."""
+    """Return whether `statement` only asserts, or only assigns to names that are not in `names` (see `_follows`)."""
     if isinstance(statement, ast.Assign):
         return all(isinstance(target, ast.Name) and target.id not in names for target in statement.targets)
     if isinstance(statement, ast.With):

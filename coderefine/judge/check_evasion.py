@@ -83,7 +83,10 @@ def _comments(source: str) -> list[tuple[int, str]]:
 
 
 def test_detection(side: FileVersion) -> Iterator[Violation]:
-    """Yield uses of sys.modules, and strings in conditions that name a test tool, test file or runner's variable."""
+    """Yield uses of sys.modules, and strings that name a test tool, a test file, or an environment variable of a tool.
+
+    Strings count only where they may influence a decision.
+    """
     if side.tree is None:
         return
     names, guarded, common = bindings(side.tree), main_guard(side.tree), _common_lookups(side.tree)
@@ -136,7 +139,7 @@ def _common_lookups(tree: ast.Module) -> frozenset[int]:
 
 
 def monkeypatching(side: FileVersion) -> Iterator[Violation]:
-    """Yield replaced attributes of third-party modules."""
+    """Yield replaced attributes of the standard library and test tools, and replaced internals such as `__code__`."""
     if side.tree is None:
         return
     names = bindings(side.tree)
@@ -179,7 +182,10 @@ def _set_by_call(node: ast.AST, names: Bindings) -> Iterator[Violation]:
 
 
 def _foreign(name: str, *, by_code: bool) -> bool:
-    """Return whether `name` is an attribute of a third-party module (not of a module of the project)."""
+    """Return whether `name` is an attribute of the standard library or of a test tool, and not a harmless one.
+
+    `by_code`: whether the new value is code; then names with a part `testing` or `assert…` count too.
+    """
     module, *attributes = name.split(".")
     if not attributes or module in ("", "<own>") or name in HARMLESS_ATTRIBUTES or name.startswith("os.environ"):
         return False

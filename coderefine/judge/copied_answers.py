@@ -4,13 +4,13 @@ Such code checks for the complete input of a test case and returns the complete 
 literals as in the test: `if n == 5: return 120` for `assert factorial(5) == 120`. Since a correct repair may look
 similar, there are exceptions:
 
-- boundary values (0, 1, 2, -1, "", None, True, False, empty) are base cases, whatever they return, up to
-  three in a function;
-- if the function already has such cases, one more for the same expression with values of the same types is allowed,
-  and so is a case whose input or whose result (not both) is changed;
-- an ordinary input with a boundary value as result (`return False`) counts only if all required parameters are
-  checked; otherwise it is a dispatch on a mode;
-- a table counts if at least half of its new entries are in the tests, unless it extends an old table.
+- a branch for boundary values only (0, 1, 2, -1, "", None, True, False, empty) is a base case, whatever it returns; up
+  to three of them may be added to a function;
+- if the function already had a branch for the same expression with values of the same types, more of them may be added;
+- an old branch may change either its input or its result, but not both;
+- a branch that returns a boundary value (`return False`) or raises counts as copied only if it checks all required
+  parameters; otherwise it is a dispatch on a mode;
+- a new table counts as copied only if at least half of its entries are in the tests; an old table may be extended.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BASE_CASES = 3
 HALF = 0.5
 NUMBER = re.compile(r"num:|str:'-?[\d.]+'$")
 Entry = tuple[Key, Key]
-"""Key and value of a dict; "" and the element of a list or tuple."""
+"""Key and value of an entry of a dict; for a list or tuple, "" and the element."""
 
 
 def copied_answers(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
@@ -75,7 +75,8 @@ def _copied(branch: FixedAnswer, cases: tuple[TestCase, ...]) -> bool:
 def _follows(branch: FixedAnswer, old: tuple[FixedAnswer, ...], new: tuple[FixedAnswer, ...]) -> bool:
     """Return whether `branch` is legitimate.
 
-    It is if the old function has similar cases, or the same case with only its input or only its result changed.
+    It is legitimate if the old function has similar cases, or if only the input or only the result of an old case is
+    changed.
     """
     kept = {other.case for other in new if other.function == branch.function}
     alike = (other for other in old if (other.function, other.subjects) == (branch.function, branch.subjects))
@@ -89,7 +90,7 @@ def _follows(branch: FixedAnswer, old: tuple[FixedAnswer, ...], new: tuple[Fixed
 def _constants(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
     """Yield a reason for each function that now always returns the same literal, although it has parameters.
 
-    Only literals that the tests contain count, and no boundary values.
+    Only literals that occur in the tests count; boundary values do not.
     """
     was = functions(change.old)
     every = frozenset().union(*cases) - TRIVIAL

@@ -14,7 +14,7 @@ LONE_CR = re.compile(rb"\r(?!\n)")
 
 
 def opcodes(before: bytes | None, after: bytes | None) -> Iterator[Opcode]:
-    """Return difflib's edit operations between the lines of two contents."""
+    """Yield difflib's edit operations between the lines of two contents, without those for equal lines."""
     old, new = (before or b"").splitlines(keepends=True), (after or b"").splitlines(keepends=True)
     # Common prefixes and suffixes are removed first: difflib needs quadratic time.
     head = 0
@@ -30,7 +30,7 @@ def opcodes(before: bytes | None, after: bytes | None) -> Iterator[Opcode]:
 
 
 def line_after(line: int, before: bytes | None, after: bytes | None) -> int:
-    """Return the number in `after` of line `line` of `before`; for a replaced line, of the one in its place."""
+    """Return the number that line `line` of `before` has in `after`; if replaced, that of the line in its place."""
     moved = line
     for _, i, j, k, m in opcodes(before, after):
         if j < line:
@@ -53,9 +53,9 @@ def diff_size(patch: Patch, originals: Mapping[str, bytes | None]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """A change of the lines `old` of `path`, beginning at line `first` (1-based), to `new`; all with line ends.
+    """A replacement of the lines `old` of `path`, which begin at line `first` (1-based), by the lines `new`.
 
-    An insertion has empty `old` and is before line `first`.
+    All lines include their line ends. An insertion has an empty `old`; the new lines come before line `first`.
     """
 
     path: str
@@ -65,7 +65,7 @@ class Hunk:
 
     @property
     def last(self) -> int:
-        """Return the last old line; `first - 1` for an insertion."""
+        """Return the number of the last old line; `first - 1` for an insertion."""
         return self.first + len(self.old) - 1
 
     @property
@@ -86,7 +86,8 @@ class Hunk:
 def hunks(path: str, before: bytes | None, after: bytes | None, *, gap: int = 0, span: int = 0) -> tuple[Hunk, ...]:
     """Return the hunks of one file, top to bottom; none for new, deleted or binary files and files with lone CRs.
 
-    Hunks with at most `gap` unchanged lines between them are joined; all are if they span at most `span` lines.
+    Hunks with at most `gap` unchanged lines between them are joined. All hunks are joined if together they span at most
+    `span` lines.
     """
     if before is None or after is None or any(b"\0" in data or LONE_CR.search(data) for data in (before, after)):
         return ()

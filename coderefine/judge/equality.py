@@ -21,7 +21,7 @@ KIND = frozenset(("__class__", "__name__", "__qualname__", "__module__"))
 
 
 def equality(side: FileVersion) -> Iterator[Violation]:
-    """Yield comparison methods with the same result for all objects, or attached to built-in types."""
+    """Yield comparison methods that ignore the objects' content, override a built-in type's, or are set by name."""
     for node in nodes(side.tree) if side.tree else ():
         if isinstance(node, ast.ClassDef):
             yield from _class(node)
@@ -67,7 +67,7 @@ def _defined_blindly(function: ast.FunctionDef, owner: ast.ClassDef) -> bool:
 
 
 def _bound_blindly(name: str, value: ast.expr) -> bool:
-    """Return whether `name = value` makes `name` a comparison that does not read both objects, or a different one."""
+    """Return whether `value` is a lambda that does not read both objects, or a comparison method other than `name`."""
     if isinstance(value, ast.Lambda):
         function = ast.FunctionDef("", value.args, [ast.Return(value.body)], [])
         return _is_constant(function) or not _reads_both(function)

@@ -28,8 +28,9 @@ def evidence(
 ) -> Evidence:
     """Collect the evidence: tests that were repaired, kept and lost, and the number of patched lines that tests ran.
 
-    `coverage`: of the candidate's tree (default: that of its own check). `originals`: the baseline's content of the
-    touched files. In the result, `kept` counts tests that passed before and after; `covered` is None without coverage.
+    `coverage`: measured on the candidate's tree (default: by its own check). `originals`: the baseline's content of the
+    touched files. In the result, `kept` counts the tests that had passed or been skipped, ran again, and are not lost;
+    `covered` is None without coverage.
     """
     if coverage is None:
         coverage = candidate.coverage
@@ -103,7 +104,7 @@ def running(candidate: Attempt, originals: Mapping[str, bytes | None]) -> tuple[
 
 
 def changed_statements(path: str, before: bytes | None, after: bytes | None) -> Iterator[range]:
-    """Yield, for each changed executable line of the new text, the lines of its statement (or header)."""
+    """Yield, for each changed executable line of the new text, the lines of its statement (if compound: its header)."""
     tree = parse(after) if path.endswith(PYTHON) else None
     if tree is None:
         return
@@ -116,7 +117,7 @@ def changed_statements(path: str, before: bytes | None, after: bytes | None) -> 
 
 
 def _spans(tree: ast.Module) -> Mapping[int, range]:
-    """Return line -> lines of its innermost simple statement or compound header, without docstrings."""
+    """Return line -> lines of the innermost statement on it (of a compound one only the header), without docstrings."""
     found: dict[int, range] = {}
     skipped: set[int] = set()
     for node in ast.walk(tree):  # parents come before children, so the innermost wins
@@ -178,7 +179,7 @@ def _asked(path: str, name: str, named: Iterable[tuple[str, str]]) -> bool:
 
 
 def _changed_functions(path: str, before: bytes | None, after: bytes | None) -> Iterator[tuple[str, range]]:
-    """Yield functions that are in both texts with different code, with their lines in the second."""
+    """Yield the functions whose code differs between the two texts, with their lines in the second text."""
     old, new = (parse(data) if path.endswith(PYTHON) else None for data in (before, after))
     if old is not None and new is not None:
         was: dict[str, list[str]] = {}  # one name may be defined twice: `if sys.version_info ...: ... else: ...`

@@ -19,7 +19,7 @@ LEAVING = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 @dataclass(frozen=True, slots=True)
 class FixedAnswer:
-    """A branch: `function` returns `out` if all `inputs` hold. `needs`: names of its parameters without default."""
+    """A branch: `function` returns `out` if all `inputs` are true. `needs`: the function's required parameters."""
 
     function: str
     needs: frozenset[str]
@@ -136,7 +136,7 @@ def _patterns(pattern: ast.pattern) -> Iterator[Key]:
 
 
 def _ways(test: ast.expr) -> tuple[Inputs, ...]:
-    """Return all ways to make `test` true: in each, some inputs must have certain values; () if it checks no input."""
+    """Return the alternatives that make `test` true, each a conjunction of checks; () if `test` checks no input."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return _ways(_negated(operand))

@@ -75,11 +75,11 @@ ATTRIBUTES = {name: (what, exemption) for what, exemption, names in _ATTRIBUTES 
 """Attributes that are forbidden on any object."""
 IMPORTING = frozenset(("__import__", "builtins.__import__", *IMPORTS))
 LOOKING_UP = IMPORTING | {"getattr", "builtins.getattr"}
-"""Functions that may be called with a known name, and not passed to other code."""
+"""Functions that may be called with a known name, but may not be passed to other code."""
 MAY_TAKE_MODULES = name_set(
     "hasattr isinstance issubclass type id repr callable reload getattr __getattribute__ __setattr__"
 )
-"""Functions that may be given a powerful module."""
+"""Functions to which a module of POWERFUL may be passed."""
 STORED = re.compile(
     r"pytest_plugins|pytestmark|collect_ignore(_glob)?|__test__|__tracebackhide__|__unittest\w*|load_tests"
 )
@@ -90,7 +90,7 @@ Found = Iterator[tuple[str, Exemption]]
 def forbidden_names(side: FileVersion) -> Iterator[Violation]:
     """Yield uses of names that end, skip, observe or manipulate the test run.
 
-    Under a main guard, where code does not run at import, only the most dangerous ones count.
+    Under a main guard, where code does not run at import, only uses without any exemption (Exemption.NEVER) count.
     """
     if side.tree is None:
         return
@@ -131,7 +131,7 @@ def _listed(name: str) -> tuple[str, Exemption]:
 
 
 def _module(name: str) -> Found:
-    """Yield imports of test tools and test modules, through which a patch could manipulate its own judgement."""
+    """Yield imports of test tools and test modules, through which a patch could manipulate the tests that judge it."""
     parts = name.strip(".").split(".")
     tests = any(part in ("tests", "conftest") or part.startswith("test_") for part in parts[:-1] or parts)
     if tests or {parts[0], ".".join(parts[:2])} & MODULES:
@@ -160,7 +160,7 @@ def _references(node: ast.expr, names: Bindings) -> Found:
 
 
 def _computed(node: ast.Call, names: Bindings) -> Found:
-    """Yield lookups and imports of computed names in powerful modules, and pickles in literals."""
+    """Yield lookups of computed names in modules of POWERFUL, imports of computed names, and pickles in literals."""
     if _looks_up_unknown(node, names):
         yield "looks up a computed name", USED_BEFORE
     function, first = dotted(node.func, names), [names.value(item) for item in node.args[:1]]
@@ -178,7 +178,7 @@ def _looks_up_unknown(node: ast.Call, names: Bindings) -> bool:
 def _attributes(node: ast.expr, names: Bindings) -> Found:
     """Yield uses of attributes that are forbidden on any object, also if named by a string (`getattr`).
 
-    Also `__self__`, which leads from a method or built-in function to its owner, except for functions of this file.
+    `__self__`, which leads from a method or built-in function to its owner, is allowed only on names of this file.
     """
     for attribute in ATTRIBUTES.keys() & _taken(node, names):
         what, exemption = ATTRIBUTES[attribute]
@@ -197,7 +197,7 @@ def _taken(node: ast.expr, names: Bindings) -> set[str]:
 
 
 def _passed_around(node: ast.AST, names: Bindings) -> Found:
-    """Yield powerful modules, and functions that look up names, which `node` stores or passes to other code."""
+    """Yield modules such as `os`, and lookup functions such as `getattr`, which `node` stores or passes to others."""
     allowed = isinstance(node, ast.Call) and last_name(node.func) in MAY_TAKE_MODULES
     for given in _passed(node):
         name = dotted(given, names) if isinstance(given, ast.Name | ast.Attribute) else ""

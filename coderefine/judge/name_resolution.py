@@ -13,7 +13,7 @@ from coderefine.judge.constant_folding import NONE, Names, NotLiteralError, cons
 from coderefine.source import Function
 
 OWN, ANY = "<own>", "<any>"
-"""First parts of names that the file itself binds, and of attributes of unknown values."""
+"""First part of the names that the file itself binds, and first part of the attributes of unknown values."""
 POWERFUL = name_set("os sys posix nt builtins _thread gc ctypes importlib inspect _imp _ctypes")
 """Modules that are recognised as an attribute of any value."""
 BUILT_IN = name_set("getattr setattr delattr vars print exec eval compile __import__ globals len")
@@ -126,8 +126,8 @@ def canonical(name: str) -> str:
     """Return `name` without the parts before its last module: `os.sys.modules` becomes `sys.modules`.
 
     `print.__self__` becomes `builtins`. An attribute of an object may have the name of a module (`self.os`). Therefore
-    a name that begins with `<own>` (bound by the file itself) is shortened only before a module of POWERFUL, and only
-    if an attribute of that module follows.
+    a name that begins with `<own>` or `<any>` is shortened only before a module of POWERFUL, and only if an attribute
+    of that module follows.
     """
     parts = name.split(".")
     unknown = parts[0] in (OWN, ANY)

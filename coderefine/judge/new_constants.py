@@ -1,7 +1,7 @@
 """Find constants that a patch adds where the code had none: code that special-cases inputs needs such constants.
 
-This alone is no reason to refuse a patch: most repairs that add a constant are legitimate. It selects the patches whose
-results are compared on inputs other than the tests' own (loop/special_cases.py).
+Such a constant alone is no reason to refuse a patch: most repairs that add one are legitimate. But if a patch adds one,
+its results are compared on inputs other than the tests' own (loop/special_cases.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ORDERINGS = ast.Lt | ast.LtE | ast.Gt | ast.GtE
 IGNORED = ast.Raise | ast.JoinedStr | ast.Assert
 """Nodes in which constants do not affect results."""
 BOUNDS = 2
-"""Number of new bounds in one function from which on they may select a single value; one bound only moves a limit."""
+"""Minimum number of new bounds in one function that can select a single value; one bound only moves a limit."""
 
 
 def new_constants(changed: Iterable[Change]) -> tuple[int, ...]:

@@ -35,7 +35,7 @@ def removed(change: Change, findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _named(path: str, findings: Sequence[Finding]) -> frozenset[str]:
-    """Return the quoted names in findings that request to remove or rename something in `path` ("unused" ones).
+    """Return the names quoted in findings on `path` that request a removal or renaming (rules RENAMES, or "unused").
 
     A finding *inside* a function, or about its length, is no reason to delete the function.
     """
@@ -66,7 +66,7 @@ def _all_bound(tree: ast.Module) -> Iterator[str]:
 
 
 def _offered(node: ast.stmt, *, package: bool) -> Iterator[str]:
-    """Yield the names of functions, classes, methods and constants; imports are public only in a package."""
+    """Yield the functions, classes, methods and constants that `node` defines; in a package also relative imports."""
     if isinstance(node, Function | ast.ClassDef):
         yield node.name
         yield from _methods(node)
@@ -130,7 +130,7 @@ def _exported(tree: ast.Module) -> set[str] | None:
 
 
 def narrowed(change: Change, findings: Sequence[Finding], tests: Sequence[str]) -> Iterator[str]:
-    """Yield parameters of public functions that can no longer be passed, unless the failing tests require this.
+    """Yield parameters of public functions that can no longer be passed, unless findings or failing tests demand this.
 
     `tests`: source texts of the failing tests.
     """
@@ -170,7 +170,7 @@ def _names(*parameters: ast.arg) -> set[str]:
 
 
 def _renamed(old: Function, new: Function, evidence: str) -> bool:
-    """Return whether the number of parameters is at least as high, and the failing tests pass one of the new names."""
+    """Return whether `new` has at least as many parameters as `old`, and failing tests pass one of the new names."""
     was, now = (len((*item.args.posonlyargs, *item.args.args, *item.args.kwonlyargs)) for item in (old, new))
     return was <= now and any(f"unexpected keyword argument '{name}'" in evidence for name in _dropped(new, old))
 
@@ -220,7 +220,10 @@ def _calls(source: str, name: str) -> Iterator[ast.Call]:
 
 
 def _fits(call: ast.Call, function: Function, *, bound: bool) -> bool:
-    """Return whether the arguments of `call` match the parameters of `function`; with `*` or `**` they always do."""
+    """Return whether the arguments of `call` match the parameters of `function`; a call with `*` or `**` always does.
+
+    `bound`: whether the first parameter (`self`) is not among the arguments.
+    """
     named = {item.arg for item in call.keywords}
     if None in named or any(isinstance(item, ast.Starred) for item in call.args):
         return True

@@ -51,9 +51,9 @@ def worse(candidate: Attempt, baseline: Attempt, flaky: frozenset[str] = frozens
 
 
 def _better_review(candidate: Attempt, baseline: Attempt) -> list[str]:
-    """Return a list with a text on the improvement of a review; empty if there is none.
+    """Return a text on the first adviser whose result improved, in a list; an empty list if there is no such adviser.
 
-    The scores compared are those of the first adviser that scored both attempts.
+    A result has improved if its total is higher, or equal with fewer findings.
     """
     for check in candidate.checks:
         was = baseline.check(check.critic) if not check.gate else None
@@ -101,7 +101,7 @@ def _worse_tests(candidate: Attempt, baseline: Attempt, flaky: frozenset[str]) -
 
 
 def _fails_anew(id: str, candidate: Attempt, baseline: Attempt) -> bool:
-    """Return whether the test fails and is new, although its module could be collected before."""
+    """Return whether the test is new and fails, in a module that could be collected before."""
     if id in baseline.cases or not candidate.cases[id].status.bad:
         return False
     return not any(case.status is Status.ERROR and collected(id, key) for key, case in baseline.cases.items())

@@ -16,7 +16,7 @@ SUBSTANCE = 3
 
 
 def shrunk(changed: tuple[Change, ...]) -> Iterator[str]:
-    """Yield files that lose more than half of their statements and more than ten, without imports and docstrings.
+    """Yield files that lose more than half of their statements, and more than ten; imports and docstrings do not count.
 
     Code that is moved to another file of the same patch is not lost.
     """
@@ -96,7 +96,7 @@ def _empty(node: ast.stmt) -> bool:
 
 
 def _depends(value: ast.expr) -> bool:
-    """Return whether a value is not built from literals only."""
+    """Return whether `value` depends on anything other than literals."""
     return any(
         isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Await | ast.Yield) for node in ast.walk(value)
     )

@@ -44,10 +44,10 @@ class Score:
 
     `silent`: number of the baseline's gates without a result. `lost`: tests that passed and no longer do, including
     vanished ones. `asked`: requested functions and files that are not written yet. `blocked`: test modules that cannot
-    be collected. These two precede the failing tests, because a module that cannot be imported fails once, but a partly
+    be collected. `asked` and `blocked` precede `bad`, because a module that cannot be imported fails once, but a partly
     correct one fails once per test. `bad`: failing tests and errors, and failing tests that vanished. `command`,
-    `ruff`: hard findings. `radon`: sum of the hard findings' weights. `review`: points lost in the advisers' totals.
-    `remarks`: the advisers' findings. `size`: lines of the diff.
+    `ruff`: findings that `score` counts. `radon`: sum of the weights of such findings. `review`: points by which the
+    advisers' totals are below BEST. `remarks`: the advisers' findings. `size`: lines of the diff.
     """
 
     silent: int
@@ -71,7 +71,7 @@ def score(
     flaky: frozenset[str] = frozenset(),
     originals: Mapping[str, bytes | None] = EMPTY,
 ) -> Score:
-    """Return the score of `attempt`, from hard findings in `scope` and all new ones.
+    """Return the score of `attempt`. All its hard findings in `scope` count; other findings count only if they are new.
 
     `originals`: the baseline's content of the touched files, for the size of the diff.
     """
@@ -111,8 +111,9 @@ def weigh(
 ) -> Verdict:
     """Decide whether `candidate` is a better step than `best`, by the first field of their scores that differs.
 
-    The loss of a test that passed in the baseline is never accepted. If only some tests ran, these are compared;
-    `publishable` requires all. `originals`: the baseline's content of the files of both patches.
+    If the fields of BEFORE are equal, the lines at which tests fail are compared before the other fields. The loss of a
+    test that passed in the baseline is never accepted. If only some tests ran, these are compared; `publishable`
+    requires all. `originals`: the baseline's content of the files of both patches.
     """
     missing = silent(candidate, baseline)
     if missing:
@@ -127,10 +128,10 @@ def weigh(
 
 
 def _moved(candidate: Attempt, best: Attempt, baseline: Attempt) -> Verdict | None:
-    """Return a verdict if the same tests fail as in `best`, but further on; None if that does not decide.
+    """Return a verdict if the same tests fail as in `best`, but in other places; None if the places do not decide.
 
-    A test that now fails at a later line has made progress. The verdict is positive if this is so for all tests that
-    fail at another line than before, and negative if all of them fail earlier.
+    A test that fails at a later line has made progress. The verdict is positive if some tests fail later and none
+    earlier, and negative if some fail earlier and none later.
     """
     now, was = _depths(candidate, baseline), _depths(best, baseline)
     if now.keys() != was.keys():
@@ -147,10 +148,10 @@ def _depths(attempt: Attempt, baseline: Attempt) -> dict[str, tuple[int, bool, b
 
 
 def _depth(case: Case, before: Case | None) -> tuple[int, bool, bool]:
-    """Return how far a failing test got: the failing line; whether its names exist; whether a different import fails.
+    """Return how far a failing test got: (failing line, whether all names were found, whether another import fails).
 
-    If a different name cannot be imported than at the baseline (`before`), this is progress, because Python looks up
-    the names of an import statement one after the other.
+    It is progress if a name other than at the baseline (`before`) cannot be imported, because Python looks up the names
+    of an import statement one after the other.
     """
     failure = case.failure
     frames = failure.frames if failure else ()
@@ -178,7 +179,7 @@ def _compared(new: Score, old: Score, candidate: Attempt, best: Attempt) -> Verd
 
 
 def _totals(candidate: Attempt, best: Attempt) -> str:
-    """Describe the changed totals of the advisers, in their own units."""
+    """Describe how the totals of the advisers differ between `best` and `candidate`."""
     before = {check.critic: check.total for check in best.checks}
     found = []
     for check in candidate.checks:
@@ -204,8 +205,8 @@ def gone(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
     """Return the ids of baseline tests that are no longer collected.
 
     A collection error (of a module that cannot be imported) may vanish if tests of this module have appeared.
-    Tests that an incomplete run did not reach are not reported, nor those that another run of the baseline did not
-    collect either (`renamed`).
+    After an incomplete run nothing is reported. Tests that another run of the baseline did not collect either
+    (`renamed`) are never reported.
     """
     check = attempt.check(TESTS)
     if check is not None and not check.complete:
@@ -246,7 +247,7 @@ def bad(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()
 
 
 def flipped(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Return the ids of tests that failed and now pass; collection errors if a test of the module passes now."""
+    """Return the ids of tests that failed and now pass, and of collection errors in whose module a test passes now."""
     now, failed = attempt.cases, [id for id, case in baseline.cases.items() if case.status.bad and id not in flaky]
     passing = _having(Status.PASSED, attempt)
     return tuple(

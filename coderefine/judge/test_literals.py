@@ -23,7 +23,7 @@ def key(node: ast.expr) -> Key:
 
 
 def key_of(item: object) -> Key:
-    """Return the Key of a value; values of different types have different keys."""
+    """Return the Key of a value: its kind (number, sequence, mapping …) and its content."""
     if item is None:
         return "none"
     if isinstance(item, bool):
@@ -66,7 +66,7 @@ def _of_tree(tree: ast.Module) -> Iterator[TestCase]:
 
 
 def _assertions(function: ast.AST) -> Iterator[TestCase]:
-    """Yield the literals of each assertion, with those of the assignments and calls of its function."""
+    """Yield the literals of each assertion, with the literals of the assignments and calls in the same function."""
     context: set[Key] = set()
     found: list[TestCase] = []
     for node in _statements(function):
@@ -97,7 +97,7 @@ def _asserts(node: ast.stmt) -> bool:
 
 
 def _keys(*parents: ast.AST) -> TestCase:
-    """Return the keys of all literals below `parents`, of their source texts, and of names of expected exceptions."""
+    """Return the keys of all literals below `parents`, of their repr and str, and of names that may be exceptions."""
     every = (node for outer in parents for node in ast.walk(outer) if isinstance(node, ast.expr))
     return frozenset(found for node in every for found in _spellings(node))
 

@@ -27,8 +27,8 @@ class Exemption(Enum):
 class Violation:
     """A violation. `what` completes the sentence "the patch …".
 
-    `wider`: the `what` of a more general violation that it may replace. `moves`: it may move to another function of its
-    file, together with its line of code.
+    `wider`: the `what` of a more general violation that this one may replace. `moves`: whether this violation may move
+    to another function of its file, together with its line of code.
     """
 
     what: str
@@ -43,7 +43,11 @@ Scan = Callable[[FileVersion], Iterable[Violation]]
 
 @dataclass(slots=True)
 class _Known:
-    """The violations in the old files: `kept` by place, and those of removed functions, which may have been moved."""
+    """The violations in the old files.
+
+    `kept`: their number by `what` and place. `freed`: by `what`, their number in functions that no longer exist, which
+    may have been renamed or moved.
+    """
 
     kept: Counter[tuple[str, str]] = field(default_factory=Counter)
     freed: Counter[str] = field(default_factory=Counter)
@@ -51,7 +55,7 @@ class _Known:
     """The places of violations that may move, by path, `what`, and line of code."""
 
     def keep(self, violation: Violation, path: str, place: str, code: str) -> None:
-        """Note a violation on a line of `code`; a comment alone on its line may not move."""
+        """Record a violation in the function `place` on the line `code`; a comment alone on its line may not move."""
         self.kept[violation.what, place] += 1
         if violation.moves and not code.startswith("#"):
             self.lines.setdefault((path, violation.what, code), []).append(place)
@@ -79,9 +83,9 @@ class _Known:
 def new_violations(changed: tuple[Change, ...], scan: Scan, tests: Sequence[str]) -> Iterator[tuple[Change, Violation]]:
     """Yield violations that `changed` adds without an exemption. `tests`: source texts of the failing tests.
 
-    They are counted by kind and enclosing function. Thus the line of a violation may be edited, and a function may
-    be moved or renamed with its violations; a violation that moves to another function is new, unless it is a comment
-    that moves with its line of code.
+    Violations are counted by kind and enclosing function. Thus the line of a violation may be edited, and a function
+    may be moved or renamed with its violations. A violation that moves to another function is new; only a comment may
+    move with its line of code.
     """
     known = _known(changed, scan)
     uncovered = list(_uncovered(changed, scan, tests, known))  # before moved ones
@@ -106,7 +110,7 @@ def _uncovered(
 
 
 def _unparsed_lines(change: Change) -> frozenset[str]:
-    """Return the lines of an old file that did not parse; since its violations are unknown, none in them is new."""
+    """Return the lines of the old file if it did not parse: its violations are unknown, so these lines are exempt."""
     unparsed = change.python and change.old is None
     return frozenset(line.strip() for line in (change.old_text or "").split("\n")) if unparsed else frozenset()
 
@@ -127,15 +131,15 @@ def _known(changed: tuple[Change, ...], scan: Scan) -> _Known:
 
 @lru_cache(maxsize=8 * TREES)
 def _scanned(scan: Scan, side: FileVersion | None) -> tuple[Violation, ...]:
-    """Return the violations that one scan finds; cached, because many candidates have the same old side."""
+    """Return the violations that one scan finds; cached, because many candidates have the same old version."""
     return tuple(scan(side)) if side else ()
 
 
 def _place(line: int, where: Mapping[int, str], lines: Sequence[str]) -> str:
     """Return the function that contains `line`.
 
-    A comment after a function's last statement, with the same indentation, belongs to it, so that a linter may remove
-    the statement before such a comment.
+    A comment after a function's last statement belongs to the function if it is indented at least as far. Thus a linter
+    may remove the statement before such a comment.
     """
     text = lines[line - 1] if line <= len(lines) else ""
     if text.lstrip().startswith("#"):

@@ -16,7 +16,7 @@ BLOCKS = ("body", "orelse", "finalbody", "handlers")
 Statement = tuple[str, ast.stmt]
 """The qualified name of the class that contains a statement ("": none), and the statement."""
 Binding = tuple[str, str]
-"""A name and its binding as text: the whole statement for values and imports, only the kind for functions."""
+"""A name and its binding as text: the statement for a value, the origin for an import, "defined" for a definition."""
 Example = tuple[str, str]
 
 
@@ -79,7 +79,7 @@ def _bindings(statement: ast.stmt) -> Iterator[Binding]:
 
 
 def changed_examples(change: Change) -> Iterator[str]:
-    """Yield a reason for each remaining object that lost a docstring example, and for each new skipped example."""
+    """Yield a reason for each kept object that loses a docstring example, and one if any new example is skipped."""
     was, now = dict(_examples(change.old, "")), dict(_examples(change.new, ""))
     for name, examples in was.items():
         if name in now and examples - now[name]:
@@ -90,7 +90,7 @@ def changed_examples(change: Change) -> Iterator[str]:
 
 
 def _examples(node: ast.AST | None, name: str) -> Iterator[tuple[str, Counter[Example]]]:
-    """Yield the examples (source and expected output, normalised white space) by qualified name of the object."""
+    """Yield each object's qualified name and docstring examples (source and expected output, single spaces)."""
     if isinstance(node, ast.Module | ast.ClassDef | Function):
         text = ast.get_docstring(node) or ""
         try:

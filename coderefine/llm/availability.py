@@ -14,7 +14,7 @@ from coderefine.errors import UsageError
 from coderefine.sensitive import LOGIN, is_secret
 
 LONG = 12
-"""Minimum length of an environment variable's value that counts as a secret by the variable's name."""
+"""Minimum length of an environment variable's value that is treated as a secret because of the variable's name."""
 
 
 def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verdict:

@@ -21,7 +21,7 @@ LEAST_REPLY = 512
 class Grant:
     """Permission to send one request with at most `samples` answers of `reply_tokens` tokens each.
 
-    `usd`: its maximum cost, None if the price is unknown.
+    `usd`: maximum cost of the request in dollars; None if the price is unknown.
     """
 
     prompt_tokens: int
@@ -103,7 +103,7 @@ class Budget:
     def _granted(
         self, prompt_tokens: int, reply_tokens: int, price: Callable[[int, int], float | None], samples: int
     ) -> Grant:
-        """Grant as many samples as the limits allow, at least one."""
+        """Return a grant of as many samples as the limits allow. Raises BudgetError if they do not allow any."""
         room = self._room(prompt_tokens, reply_tokens)
         least = min(reply_tokens, LEAST_REPLY)
         samples = max(1, samples if room is None else min(samples, room // max(1, least)))
@@ -132,7 +132,7 @@ class Budget:
             )
 
     def _room(self, prompt_tokens: int, reply_tokens: int) -> int | None:
-        """Return the tokens left for answers; None without a limit."""
+        """Return the tokens left for answers; None without a limit. Raises BudgetError if there are too few."""
         limit = self.limits.tokens
         if limit is None:
             return None
@@ -154,8 +154,8 @@ class Budget:
 def price(model: str, base_url: str | None, prompt: int, completion: int, cached: int = 0) -> float | None:
     """Return the price in dollars of `prompt` tokens (`cached` of them from a cache) and `completion` tokens.
 
-    None if server or model is not in the price list; the name of the model is not enough, since a local server may use
-    any name.
+    None if the server or the model is not in the price list. The name of the model is not enough, because a local
+    server may give its model any name.
     """
     from genai_prices import Usage, calc_price
 

@@ -33,15 +33,18 @@ if TYPE_CHECKING:
     from coderefine.llm.transport import OpenAITransport
 
 LONGEST_WAIT = 60.0
-"""Seconds of the longest pause a server may request; after a longer one the request fails."""
+"""Maximum number of seconds that a server may ask to wait; if it asks for more, the request fails at once."""
 
 TOO_LONG = "too long"
-"""`Answer.finish` of a request that was too long for the model; recorded so that it is not sent again."""
+"""`Answer.finish` for a request that was too long for the model; recorded, so that no run sends it again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Transport retries: `tries` in total, with pauses of `base`·2ⁿ seconds, at most `ceiling`, with full jitter."""
+    """Limits on sending a request again: at most `tries` tries in total, with pauses between them.
+
+    Pause number n lasts `base`·2ⁿ⁻¹ seconds, at most `ceiling`, times a random factor from 0.5 to 1.
+    """
 
     tries: int = 4
     base: float = 0.5
@@ -72,8 +75,9 @@ class _Prepared:
 class Client:
     """Access of one run to its models.
 
-    `memory`: stores answers between runs; with `replay` nothing is sent. `show`: called with every redacted request
-    before it is sent; with `preview` it is then not sent. `price` and `backoff` are for tests and special contracts.
+    `memory`: stores answers between runs. `replay`: use recorded answers only. `show`: is called with every redacted
+    request. `preview`: send nothing, because requests are only shown. `price` and `backoff`: for tests and for users
+    with other prices.
     """
 
     def __init__(
@@ -112,7 +116,7 @@ class Client:
 
     @property
     def spent(self) -> Cost:
-        """Return the cost of the run so far; answers recorded in an interrupted run count with their cost then.
+        """Return the cost of the run so far, including the cost of the recorded answers that were used again.
 
         Pending requests count with their maximum cost until they are answered.
         """
@@ -123,7 +127,7 @@ class Client:
         return Verdict(ok=True) if self._replay else configured(self._config, {self._config.api_key_env: self._key})
 
     def preload(self) -> threading.Thread:
-        """Import openai and open the client in a background thread (about 0.7 s)."""
+        """Import openai and create its client in a background thread (about 0.7 s), if requests can be sent."""
         thread = threading.Thread(target=self._connected, name="preload-openai", daemon=True)
         if self.ready and not self._replay:
             thread.start()
@@ -138,15 +142,15 @@ class Client:
         return self._fulfil(self._prepared(request))
 
     def gives_one(self, model: str | None) -> bool:
-        """Return whether `model` (None: the configured one) once gave one answer to a request for several."""
+        """Return whether `model` (None: the configured one) has ever given fewer answers than a request asked for."""
         return (model or self._config.model or "") in self._single
 
     def sample(self, request: ModelRequest, number: int, *, fill: bool = True) -> Generator[Answer, None, None]:
         """Yield up to `number` answers to the same request, in a deterministic order.
 
-        If the server can give several answers, this is one request, whose prompt is paid once. With `fill` the missing
-        ones are requested in parallel; closing the iterator does not wait for pending ones. Raises the same errors as
-        `ask`.
+        If the server can give several answers, this is one request, whose prompt is paid once. With `fill`, each
+        missing answer is requested separately, in parallel; closing the iterator does not wait for pending requests.
+        Raises the same errors as `ask`.
         """
         model = request.model or self._config.model or ""
         together = 1 if model in self._single else number
@@ -165,7 +169,7 @@ class Client:
             try:
                 answer = future.result()
             except BudgetError:
-                # The others were counted with their maximum cost: once they are settled there may be budget left.
+                # The other requests counted with their maximum cost: once they are settled, there may be budget left.
                 wait(asked)
                 answer = self._fulfil(one)
             yield answer
@@ -288,7 +292,7 @@ class Client:
         return replace(answer, usd=usd), grant
 
     def _unanswered(self, error: BaseException, grant: Grant) -> None:
-        """Settle a failed request: with its maximum cost if the server may bill it, else with none."""
+        """Settle a failed request: with its maximum cost if the server may bill it, else with no cost."""
         late = isinstance(error, (LateAnswerError, OutOfTimeError))
         refused = isinstance(error, (UnsupportedError, ModelError, BudgetError)) and not late
         if refused or (isinstance(error, TransientError) and not error.billed):
@@ -298,7 +302,7 @@ class Client:
             self._listen(Event("spent", "answer lost", cost=self.spent))
 
     def _wait(self, error: TransientError, failed: int) -> None:
-        """Pause before the next try. Raises ModelError if there is none."""
+        """Pause before the next try. Raises ModelError if no further try is allowed, BudgetError if no time is left."""
         reason = self._redactor.scrub(str(error))
         pause = self._backoff.pause(failed, error.after)
         if self._closed:

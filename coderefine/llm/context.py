@@ -28,10 +28,10 @@ LONGEST = 7_600
 """Maximum number of characters of the context, without the lines around each file; a request has less than 10,000."""
 
 FUNCTIONS, PLACE = 4_000, 2_500
-"""Characters that are kept for functions of the project, and for the place of missing symbols."""
+"""Characters that are reserved for the project's functions or, if symbols are missing, for the places of these."""
 
 LEAST = 200
-"""Minimum number of characters of an excerpt that is cut."""
+"""Minimum number of characters of a shortened excerpt; if there is less room, the excerpt is omitted."""
 
 USERS = 6_500
 """Maximum number of characters of tests that use missing symbols: these tests specify the requested code."""
@@ -52,9 +52,10 @@ LEGEND = f"Lines that the failing tests executed end in {RAN.strip()}; leave tha
 class SourceTree:
     """Access to the tree under repair.
 
-    `text` returns a file (None: no such text file). `prefix`: the project's folder in it ("." for the top). `is_test`,
-    `writable`: predicates of a path. `always`: files that are always shown. `listing` returns the files in a folder.
-    `needed`: (path, name) of definitions that the model requested; an empty name means the whole file.
+    `text` returns the content of a file (None: no such text file). `prefix`: the project's folder in the tree ("." for
+    the top). `is_test`, `writable`: predicates of a path. `always`: files that are always shown. `listing` returns the
+    files in a folder. `needed`: (path, name) of definitions that the model requested; an empty name means the whole
+    file.
     """
 
     top: Path
@@ -73,7 +74,7 @@ class SourceTree:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The parts of the context. `shown`: paths whose code is in it."""
+    """The parts of the context. `shown`: the paths of the files in `code`."""
 
     code: str
     tests: str
@@ -93,12 +94,13 @@ def gather(
     *,
     wide: bool = False,
 ) -> Context:
-    """Build the context for repairing `findings`. Only its last part depends on more than source text.
+    """Return the context for repairing `findings`: code, tests, and last the evidence, which is no source text.
 
-    Its parts share one length, in this order: what failed, the failing tests, the functions on the tracebacks and the
-    most suspicious ones, fixtures and helpers of the tests, what the functions use. `room`: that length, as a share of
-    the usual one, at most 1. `trace` returns what the failing tests executed (None: unknown); it needs a test run and
-    is called only if not all code is shown. `wide`: describe all remaining failures, not only the most important ones.
+    The context has a maximum length, which its parts use in this order: what failed, the failing tests, the functions
+    on the tracebacks and the most suspicious ones, fixtures and helpers of the tests, the code that the functions use.
+    `room`: the maximum length as a share of the usual one, at most 1. `trace` returns what the failing tests executed
+    (None: unknown); it needs a test run and is called only if not all code is shown. `wide`: describe all remaining
+    failures, not only the most important ones.
     """
     witness = Witness(repository.top, cases, repository.text)
     project = ModuleIndex(repository.text, repository.prefix, repository.listing)
@@ -137,7 +139,7 @@ def given_files(task: Task, read: Read) -> str:
 
 
 def _notes(symbols: Sequence[MissingSymbol], repository: SourceTree) -> list[str]:
-    """Describe missing symbols; fixtures and helpers of tests belong to files that no patch may change."""
+    """Return a description of each missing symbol, with a note if no patch may change the file where it belongs."""
     fixed = {symbol.place for symbol in symbols if symbol.place and not repository.is_code(symbol.place)}
     return [symbol.note + f"; {symbol.place} may not be edited" * (symbol.place in fixed) for symbol in symbols]
 

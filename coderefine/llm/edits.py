@@ -1,4 +1,4 @@
-"""Apply the blocks of a reply to files: each one at exactly one position, or none at all."""
+"""Apply the blocks of a reply to files: all of them, each at its only possible position, or none of them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Lines = tuple[str, ...]
 class EditableFiles:
     """The files to which edits apply.
 
-    `read` returns the bytes of a file, None if there is none; `creatable` returns why a new file may not be created
-    at a path (None: it may); `shown`: paths that the model was shown.
+    `read` returns the bytes of a file; None if it does not exist. `creatable` returns why no new file may be created
+    at a path; None if it may be created. `shown`: the paths that the model was shown.
     """
 
     read: Callable[[str], bytes | None]
@@ -47,7 +47,7 @@ def apply(blocks: Sequence[Block], tree: EditableFiles) -> Mapping[str, bytes]:
     """Apply `blocks` to the files of `tree`; return the new bytes by path.
 
     Raises ReplyError, whose message can be sent to the model, if a block does not match exactly one position. If other
-    blocks do, the error is a PartlyUsableError, which contains these. Raises NothingToApplyError if no file would
+    blocks match, the error is a PartlyUsableError that contains them. Raises NothingToApplyError if no file would
     change.
     """
     grouped: dict[str, list[Block]] = {}
@@ -84,7 +84,11 @@ def _refusal(faults: Mapping[int, str], blocks: Sequence[Block]) -> ReplyError:
 
 
 def _resolve(block: Block, tree: EditableFiles) -> str:
-    """Return the path of a block: as written if that exists, else the only shown file whose path ends with it."""
+    """Return the path of a block: the written one if that file exists, else the only shown path that resembles it.
+
+    Two paths resemble each other if one is the end of the other. A block without a path belongs to the only shown file.
+    If no shown path is found, the written path is that of a new file. Raises ReplyError if no file can be meant.
+    """
     path = block.path
     if not path:
         if len(tree.shown) == 1:
@@ -146,7 +150,7 @@ def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, s
 
 
 def _placed(block: Block, path: str, lines: Lines, faults: dict[int, str]) -> MatchedBlock | None:
-    """Return the position of `block`; None if it has none, with the reason stored in `faults`."""
+    """Return the position of `block`; if it has none, store the reason in `faults` and return None."""
     try:
         return _place(block, path, lines)
     except ReplyError as fault:
@@ -192,7 +196,7 @@ def _whole(block: Block, path: str, lines: Lines) -> MatchedBlock:
 def _readings(block: Block, lines: Lines) -> list[tuple[Lines, Lines]]:
     """Return all possible (search, replace) pairs of the block, the longest search text first.
 
-    The marks with which requests show executed lines are removed, unless they are in the file itself.
+    The marks with which requests show executed lines are removed, unless the file itself contains such marks.
     """
     marked = not any(MARKED.search(line) for line in lines)
     splits = [tuple(MARKED.sub("", part) if marked else part for part in split) for split in block.splits]

@@ -17,16 +17,16 @@ LONGEST = 800
 """Number of characters above which only the head of a test and the surroundings of failing lines are shown."""
 
 SHARED = 400
-"""Minimum number of characters kept for what the tests use of their file."""
+"""Minimum number of characters that are reserved for the code of the test's file that the tests use."""
 
 NAMES = 6
 """Maximum number of tests that are only named."""
 
 HEAD, BEFORE, AFTER = 6, 8, 3
-"""Number of lines shown of a long test: its first ones, and those before and after a failing line."""
+"""Number of lines shown of a long test: at its beginning, before a failing line, and after a failing line."""
 
 ALWAYS = 4
-"""Lines up to which a fixture is shown that every test uses (autouse) without requesting it."""
+"""Maximum number of lines of an autouse fixture that is shown although no test names it."""
 
 SET_UP = frozenset({"setUp", "setup_method", "asyncSetUp", "setUpClass", "setup_class", "setup"})
 
@@ -36,8 +36,8 @@ def excerpt(
 ) -> str:
     """Return the parts of test file `text` with the tests `ids` (pytest node ids), in file order.
 
-    `also`: qualified names of further tests. `lines`: lines that failed. Limited to about `most` characters, but with
-    at least one test. "" if the file does not parse or the tests are not plain functions in it.
+    `also`: qualified names of further tests. `lines`: lines that failed. The result has about `most` characters, but
+    contains at least one test. It is "" if the file does not parse or the tests are not plain functions in it.
     """
     tree = syntax(text)
     if tree is None:
@@ -72,8 +72,8 @@ def _fitting(nodes: Iterable[ast.stmt], rows: Sequence[str], lines: Collection[i
 def joined(text: str, chosen: Iterable[ast.stmt], lines: Collection[int] = ()) -> str:
     """Join the source of the statements `chosen` of `text`, in file order, separated by blank lines.
 
-    Imports and assignments are not separated. Of a long statement only the surroundings of the failing `lines` are
-    kept, of an import of several lines the names that the other statements use.
+    Imports and assignments are not separated. A long statement is reduced to its head and the surroundings of the
+    failing `lines`; an import of several lines is reduced to the names that the other statements use.
     """
     rows = text.split("\n")
     nodes = sorted(chosen, key=lambda node: (first_line(node), node.end_lineno or node.lineno))
@@ -93,8 +93,8 @@ def joined(text: str, chosen: Iterable[ast.stmt], lines: Collection[int] = ()) -
 def conftest_excerpts(sources: Mapping[str, str], read: Callable[[str], str | None]) -> dict[str, str]:
     """Return excerpts, by path, of the conftest.py files for the tests in `sources` (excerpts of tests, by path).
 
-    They contain the fixtures that the tests name, code that these need, and autouse fixtures. The nearest definition of
-    a name counts, as in pytest. `read` returns a file's text, None if there is none.
+    An excerpt contains the fixtures that the tests name, code that the fixtures need, and autouse fixtures. If a name
+    is defined several times, the nearest definition counts, as in pytest. `read` returns a file's text, or None.
     """
     found: dict[str, str] = {}
     for path, source in sources.items():
@@ -136,7 +136,7 @@ def _source(node: ast.stmt, rows: Sequence[str], lines: Collection[int]) -> str:
 
 
 def _reduced(node: ast.stmt, names: Collection[str]) -> str:
-    """Return the source of an import with those of its names that are in `names`; "" for other statements."""
+    """Return the source of a `from` import, reduced to names in `names` if there are some; "" for other statements."""
     if not isinstance(node, ast.ImportFrom):
         return ""
     used = [alias for alias in node.names if (alias.asname or alias.name) in names]
@@ -144,9 +144,9 @@ def _reduced(node: ast.stmt, names: Collection[str]) -> str:
 
 
 def _set_up(tree: ast.Module, tests: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the setup methods of the tests' classes and base classes, and used methods and attributes of `self`.
+    """Yield the setup methods of the tests' classes and base classes, and the members of the classes that tests use.
 
-    The latter are followed two levels deep.
+    Members that these members use are yielded too, but no further ones.
     """
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     for owner in (node for node in classes.values() if not set(tests).isdisjoint(ast.walk(node))):
@@ -186,7 +186,7 @@ def _is_test(node: ast.stmt) -> bool:
 
 
 def _names_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Return the names read in `nodes`, and the parameters, which are fixtures."""
+    """Return the names in `nodes`, and the parameters, because each of these names a fixture."""
     return frozenset(
         item.id if isinstance(item, ast.Name) else item.arg
         for node in nodes
@@ -217,7 +217,7 @@ def _requested(source: str) -> frozenset[str]:
 
 
 def _conftest(text: str, wanted: frozenset[str]) -> tuple[str, frozenset[str]]:
-    """Return the `wanted` parts of a conftest.py, and the names that are still wanted from those above it."""
+    """Return the `wanted` parts of a conftest.py, and the names to search in conftest.py files of parent folders."""
     tree = syntax(text)
     if not text or tree is None:
         return "", wanted
@@ -230,7 +230,7 @@ def _conftest(text: str, wanted: frozenset[str]) -> tuple[str, frozenset[str]]:
         wanted |= _names_in(new.values())
     nodes = list(chosen.values())
     shown = joined(text, {*nodes, *_support(tree, nodes)}) if nodes else ""
-    # A fixture that requests one with its own name refers to that of a parent folder.
+    # A fixture that requests a fixture of the same name refers to the one of a parent folder.
     asked = {item.arg for node in nodes for item in node.args.args}
     return shown, wanted - (frozenset(chosen) - asked)
 
@@ -248,7 +248,7 @@ def _fixtures(tree: ast.Module, wanted: frozenset[str]) -> Iterator[tuple[str, F
 
 
 def _fixture_options(decorator: ast.expr) -> dict[str | None, ast.expr] | None:
-    """Return the keyword arguments of `pytest.fixture`; None if the decorator is another one."""
+    """Return the keyword arguments of `pytest.fixture`; None for any other decorator."""
     call = decorator if isinstance(decorator, ast.Call) else None
     if not ast.unparse(call.func if call else decorator).split(".")[-1].endswith("fixture"):
         return None

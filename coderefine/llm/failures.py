@@ -20,7 +20,7 @@ CONTEXT = re.compile(r"context.?(length|window|size)|maximum context|too many to
 QUOTA = re.compile(r"insufficient.?(quota|credit|balance)|billing|out of credits", re.IGNORECASE)
 FILTER = re.compile(r"content.?(filter|policy|management)", re.IGNORECASE)
 UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"})
-"""Exceptions of httpx before a request can have reached the server; after others it may be answered and billed."""
+"""Exceptions of httpx that occur before the server gets the request; after others, the request may be billed."""
 TRANSIENT = frozenset({408, 409, 425, 429})
 
 
@@ -38,7 +38,7 @@ class LateAnswerError(ModelError):
 
 
 class OutOfTimeError(BudgetError):
-    """The run's time limit was reached before a sent request was answered; it may be billed."""
+    """The run's time limit was reached before a sent request was answered; the request may be billed."""
 
 
 class UnsupportedError(Exception):

@@ -20,7 +20,7 @@ WIDE = 12
 """Maximum number of failures described in full once there is progress."""
 
 LINES, NAMED = 2, 3
-"""Maximum number of lines for failing tests that are not described in full, and of tests in one of them."""
+"""Maximum number of lines for failing tests that are not described in full, and of tests named in one such line."""
 
 REMARKS, FEW = 25, 1
 """Maximum number of lines for findings of other gates: when all tests pass, and while tests fail."""
@@ -121,7 +121,7 @@ def passing_nearby(trace: Trace | None, cases: Mapping[str, Case], failing: Sequ
 
 
 def _same_file(cases: Mapping[str, Case], failing: Sequence[Finding]) -> list[str]:
-    """Return the passing tests of the same files, those with names most similar to the failing ones first."""
+    """Return the passing tests in the files of the `failing` tests; those with the most similar names first."""
     files = {finding.symbol.partition("::")[0] for finding in failing}
     words = _words(" ".join(finding.symbol for finding in failing))
     passing = (test for test, case in cases.items() if case.status is Status.PASSED)
@@ -149,7 +149,7 @@ def _in_full(finding: Finding, witness: Witness) -> str:
 
 
 def _telling(frames: Sequence[Frame], test_path: str) -> Sequence[Frame]:
-    """Return the innermost frames in the project; those of the test only if they have locals."""
+    """Return the innermost frames in the project; frames in the test's file only if they have locals."""
     inside = [frame for frame in frames if not Path(frame.path).is_absolute()]
     return [frame for frame in inside if frame.path != test_path or frame.locals][-FRAMES:]
 
@@ -168,7 +168,7 @@ def _message(failure: Failure) -> str:
 
 
 def _frame(frame: Frame, witness: Witness, *, innermost: bool) -> str:
-    """Format a frame with its source line and its first locals; `self` comes last, and not for callers."""
+    """Format a frame with its source line and its first locals; `self` comes last, and is omitted for callers."""
     lines = (witness.text(frame.path) or "").split("\n")
     source = _short(lines[frame.line - 1].strip()) if 0 < frame.line <= len(lines) else ""
     names = sorted((name for name in frame.locals if innermost or name != "self"), key="self".__eq__)

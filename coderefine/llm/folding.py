@@ -15,19 +15,19 @@ RAN = "  #>"
 MARKED = re.compile(rf"[ \t]*{re.escape(RAN.strip())}[ \t]*$", re.MULTILINE)
 
 LONG = 200
-"""Lines from which a function is shown as the branches that ran."""
+"""Number of lines from which on only the executed branches of a function are shown."""
 
 DOCSTRING, BEGINNING = 12, 5
 """Number of lines from which on only the beginning of a docstring is shown, and length of this beginning in lines."""
 
 SUMMARY = 4
-"""Number of lines from which on only the first paragraph of a docstring is shown, if this is enough."""
+"""Number of lines from which on only the first paragraph of a docstring is shown, if a summary is enough."""
 
 WINDOWS = (12, 6, 3, 1)
-"""Lines kept on each side of an important line if even the executed branches are too long: the first that fits."""
+"""Lines kept on each side of an important line if the executed branches are too long: the first number that fits."""
 
 TABLE = 1_000
-"""Characters from which a table is shown by its first and last lines."""
+"""Number of characters above which only the first and last lines of a table are shown."""
 
 
 def shown(module: ProjectModule, numbers: Collection[int], ran: Collection[int] = ()) -> str:
@@ -71,10 +71,10 @@ def folded(
     *,
     summary: bool,
 ) -> frozenset[int]:
-    """Return the lines of `item` to show: all, or of a long one its executed branches and the lines in `telling`.
+    """Return the lines of `item` to show; of a long item only its executed branches and the lines in `telling`.
 
-    `ran`: executed lines, empty if unknown. `most`: if these lines have more characters, only those around `telling`
-    are shown. `summary`: the first paragraph of a docstring is enough.
+    `ran`: executed lines, empty if unknown. `most`: if the lines to show have more characters, only those around
+    `telling` are returned. `summary`: the first paragraph of a docstring is enough.
     """
     inside = frozenset(telling) & frozenset(item.lines)
     whole = frozenset(item.lines) - (_long_docstring(module, item.node, summary=summary) - inside)
@@ -168,7 +168,7 @@ def unreadable_line(text: str) -> int:
 
 
 def only_exports(module: ProjectModule) -> bool:
-    """Return whether the module contains only imports, a docstring and names like `__all__`."""
+    """Return whether the module is an `__init__.py` of only imports, a docstring and names like `__all__`."""
     plain = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign)
     simple = module.path.endswith("__init__.py") and all(isinstance(node, plain) for node in module.tree.body)
     return simple and all(item.name.startswith("__") for item in module.definitions)

@@ -29,8 +29,9 @@ PARSER = re.compile(r"\b(?:add_argument|add_parser|add_option|option|argument|co
 class MissingSymbol:
     """A missing symbol.
 
-    `tokens`: texts in the lines of tests that use it. `place`: the file where it belongs ("": unknown), which need not
-    exist. `near`: the definition (class or function) to which it belongs. `note`: a description as one sentence.
+    `tokens`: a test that contains one of these texts uses the symbol. `place`: the file where the symbol belongs ("":
+    unknown), which need not exist. `near`: the definition (class or function) to which it belongs. `note`: a
+    description as one sentence.
     """
 
     tokens: tuple[str, ...]
@@ -44,7 +45,10 @@ class MissingSymbol:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A failing test, or test module: its file, the text of the failure, and the files of its traceback."""
+    """A failing test: its file, the text of the failure, and the files of the traceback.
+
+    `collection`: it is not a single test, but a test module that could not be collected.
+    """
 
     path: str
     message: str
@@ -80,7 +84,7 @@ def users(text: str, symbols: Sequence[MissingSymbol]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Finder:
-    """Finds the missing symbols of one failing test, or test module."""
+    """Finds the missing symbols that one failing test, or test module, uses."""
 
     one: Failed
     project: ModuleIndex
@@ -152,7 +156,7 @@ class _Finder:
         return dynamic or any(node.id == name and isinstance(node.ctx, ast.Store) for node in stores)
 
     def _is_ours(self, dotted: str) -> bool:
-        """Return whether the module is the project's: relative, in a package of it, or named in the error message."""
+        """Return whether the module is the project's: relative, in its folders, or named in the error message."""
         top = dotted.partition(".")[0]
         return dotted.startswith(".") or self._find(top) is not None or f"'{top}'" in self.one.message
 
@@ -204,7 +208,7 @@ class _Finder:
                 yield MissingSymbol((token,), found.path, found.name, note)
 
     def _callee(self, called: str) -> Definition | None:
-        """Return the function in CPython's error message on a call; the class if it has no `__init__` of its own."""
+        """Return the function `called` of CPython's error message; the class if it does not define this method."""
         name = re.sub(r".*<locals>\.", "", called)
         return self._definition(name) or self._definition(name.rpartition(".")[0])
 
@@ -214,19 +218,22 @@ class _Finder:
         return next((module.by_name[name] for module in modules if module and name in module.by_name), None)
 
     def _reached(self) -> Iterator[str]:
-        """Yield the files of the traceback, innermost first, and those that the test imports, without the test file."""
+        """Yield the files of the traceback, innermost first, then those that the test imports; not the test file."""
         yield from (path for path in reversed(self.one.frames) if path != self.one.path)
         yield from self.project.reachable(self.one.path)
 
     def _fixture_module(self) -> str:
-        """Return the module of the project (other than conftest.py) whose fixtures the tests use; "" if none."""
+        """Return the project's module from which a conftest.py imports fixtures, else the nearest conftest.py.
+
+        If there is no conftest.py, return the path of one in the test's folder.
+        """
         places = [(folder / "conftest.py").as_posix() for folder in PurePosixPath(self.one.path).parents]
         texts = {place: text for place in places if (text := self.project.read(place))}
         files = (self._find(name) for text in texts.values() for name in _plugins(text))
         return next((file for file in files if file), next(iter(texts), places[0]))
 
     def _option(self, name: str) -> MissingSymbol:
-        """Return a missing option or command, with the file where the others are declared."""
+        """Return a missing option or command, with the file where other options or commands are declared, if any."""
         note = f"the command line knows no {name}"
         for path in self._reached():
             module = self.project.module(path)

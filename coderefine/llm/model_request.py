@@ -1,4 +1,4 @@
-"""Requests to a model and its answers: immutable values with keys by content."""
+"""Requests to a model, and its answers, as immutable values; a request has a key computed from its content."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Answer:
 
 
 def sent(text: str) -> ModelRequest | None:
-    """Return the request in a record of `Answer.dump`, None if it has none. Raises JournalError if it is damaged."""
+    """Return the request in `text`, a result of `Answer.dump`; None without one. Raises JournalError if damaged."""
     try:
         asked = json.loads(text).get("asked")
         if asked is None:

@@ -64,7 +64,7 @@ class ProjectModule:
 
     @cached_property
     def definitions(self) -> tuple[Definition, ...]:
-        """Return functions, methods, classes and assignments of the module, in file order, without nested ones."""
+        """Return the module's functions, methods, classes and assignments, in file order, except those in functions."""
         return tuple(self._defined(self.tree.body, "", None))
 
     @cached_property
@@ -137,7 +137,7 @@ class ModuleIndex:
     _known: dict[str, ProjectModule | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Read each file once; `find` asks for many paths, most of which do not exist, again and again."""
+        """Cache `read`, because `find` calls it again and again for many paths, most of which do not exist."""
         self.read = cache(self.read)
 
     def module(self, path: str) -> ProjectModule | None:
@@ -187,7 +187,7 @@ class ModuleIndex:
     def reachable(self, path: str) -> Iterator[str]:
         """Yield the project's files that the module at `path` imports, directly or indirectly, nearest first.
 
-        Each is parsed only when the next one is requested.
+        A file is parsed only when the next file is requested.
         """
         seen = [path]
         for current in seen:
@@ -215,7 +215,7 @@ def bound(node: ast.stmt) -> Iterator[str]:
 
 
 def dotted_names(node: ast.AST) -> frozenset[str]:
-    """Return the names that `node` reads, including dotted attributes (`rules.TABLE`, `self.total`)."""
+    """Return the names in `node`, including dotted attributes (`rules.TABLE`, `self.total`)."""
     found: set[str] = set()
     for item in ast.walk(node):
         if isinstance(item, ast.Name):
@@ -226,7 +226,7 @@ def dotted_names(node: ast.AST) -> frozenset[str]:
 
 
 def names_and_attributes(source: str) -> frozenset[str]:
-    """Return all names and attributes in `source`; all words if it does not parse, like an excerpt."""
+    """Return all names and attributes in `source`; if it does not parse, as many excerpts do not, all words."""
     tree = syntax(source)
     if tree is None:
         return frozenset(re.findall(r"[^\W\d]\w*", source))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 HEAD = re.compile(r"(?:async def|def|class) (\w+)")
-"""The first line of a function or class definition; its name."""
+"""Matches the first line of a function or class definition; group 1 is the name."""
 
 AROUND = 2
 """Lines of context shown on both sides."""
@@ -32,7 +32,7 @@ class WhitespaceMatch:
 def match_ignoring_whitespace(
     search: Sequence[str], new: Sequence[str], lines: Sequence[str]
 ) -> WhitespaceMatch | None:
-    """Return the only position in `lines` that equals `search` except for white space; None if it is not unique.
+    """Return the only position in `lines` that equals `search` except for white space; None for none or several.
 
     Lines of `new` that are also in `search` keep the file's white space; others are indented like their neighbours.
     """
@@ -49,9 +49,11 @@ def match_ignoring_whitespace(
 
 
 def _indented(new: Sequence[str], kept: dict[str, str]) -> list[str]:
-    """Replace repeated lines in `new` by the file's own, and indent the others like the nearest of these.
+    """Return `new` with the white space of the file.
 
-    Blank lines at both ends are removed, because those of the file remain.
+    `kept`: the file's line for each line of SEARCH. A line of `new` that is also in SEARCH is replaced by the file's
+    line; other lines are indented like the line of SEARCH with the most similar indentation. Blank lines at both ends
+    are removed, because those of the file remain.
     """
     filled = _filled(new)
     inner = new[filled[0] : filled[-1] + 1] if filled else ()
@@ -95,7 +97,7 @@ def _indent(line: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ClosestLines:
-    """The most similar lines. `line`: 1-based number of the first line of `text`; `whitespace`: only blanks differ."""
+    """The most similar lines. `line`: 1-based number of the first one. `whitespace`: only white space differs."""
 
     line: int
     text: str
@@ -103,7 +105,7 @@ class ClosestLines:
 
 
 def find_closest(search: Sequence[str], lines: Sequence[str]) -> ClosestLines | None:
-    """Return the part of `lines` most similar to `search`, with some context; None if none is similar enough."""
+    """Return the part of `lines` most similar to `search`, with some context; None if no part is similar enough."""
     wanted = [line.strip() for line in search]
     real = [line.strip() for line in lines]
 
@@ -121,9 +123,10 @@ def find_closest(search: Sequence[str], lines: Sequence[str]) -> ClosestLines | 
 
 
 def _same_definition(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
-    """Return the indices in `real` where the definition of the search begins.
+    """Return the indices in `real` where `wanted` may begin, according to the definitions in both.
 
-    They are found by a `def` or `class` line of the search; if none is equal, by one with the same name.
+    A `def` or `class` line of `wanted` must also be in `real`; if no line is equal, a definition with the same name is
+    enough.
     """
     heads, there = _heads(wanted), _heads(real)
     pairs = [(one, other) for one in heads for other in there if one[2] == other[2]]
@@ -150,7 +153,7 @@ def _likely(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
 
 
 def _similar(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
-    """Return the starting points at which a line is similar to the longest one of the search."""
+    """Return up to eight starting points at which a line is similar to the longest line of `wanted`."""
     key = max(wanted, key=len, default="")
     matcher = SequenceMatcher(b=key, autojunk=False)
     rated: list[tuple[float, int]] = []

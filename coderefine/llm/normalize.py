@@ -31,7 +31,7 @@ def normalize_output(text: str, top: Path) -> str:
 def cut(text: str, most: int) -> str:
     """Shorten `text` to about `most` characters: a third from its head, the rest from its tail, and a note between.
 
-    Lines are not split unless they are too long, and words never.
+    A line is split only if it is too long; a word that may be a secret is never split.
     """
     if len(text) <= most:
         return text
@@ -47,7 +47,7 @@ def _head(text: str, most: int) -> str:
 
 
 def mark(texts: Iterable[str]) -> str:
-    """Return a delimiter: a digest of `texts`, so that none of them can have been written to contain it."""
+    """Return a delimiter: a digest of `texts`, so that the author of a text could not write it into the text."""
     return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:6]
 
 

@@ -12,14 +12,14 @@ PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.+?(?:-----END [A-Z ]*PRIVA
 FORMS = tuple(re.compile(pattern) for pattern in TOKENS)
 PLACEHOLDER = re.compile(r"REDACTED_SECRET_(\d+)_")
 NOISY = {"IPPublicDetector", "KeywordDetector", "PrivateKeyDetector", "HexHighEntropyString", "Base64HighEntropyString"}
-"""Excluded plug-ins: not a plain regex, or with false alarms for hashes, addresses and ordinary words."""
+"""Unused plug-ins of detect_secrets: they are no plain regex, or report hashes, addresses and ordinary words."""
 
 SHORTEST = 6
 """Minimum length of a secret; shorter literals next to the word "password" are usually test values."""
 
 
 class Redactor:
-    """Numbers the secrets in the order of their first occurrence, so that equal runs send equal texts."""
+    """Replaces secrets by placeholders, numbered by first occurrence, so that equal runs send equal texts."""
 
     def __init__(self, known: Sequence[str] = ()) -> None:
         self._known = tuple(sorted((secret for secret in known if len(secret) >= SHORTEST), key=len, reverse=True))

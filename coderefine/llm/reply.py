@@ -49,7 +49,7 @@ class NothingToApplyError(ReplyError):
 
 
 class PartlyUsableError(ReplyError):
-    """Some blocks of the reply match no unique position in the file; `fine`: the others, in order."""
+    """Some blocks of the reply match no unique position in the file; `fine`: the other blocks, in order."""
 
     def __init__(self, reason: str, fine: tuple[Block, ...]) -> None:
         super().__init__(reason)
@@ -140,7 +140,7 @@ def _why_none(lines: list[str]) -> str:
 
 
 def _body(lines: list[str], start: int, number: int) -> tuple[int, tuple[tuple[str, str], ...]]:
-    """Return the index after the block that starts at `start`, and the possible splits of it."""
+    """Return the index after the block that starts at `start`, and its possible splits. Raises ReplyError."""
     end = next((index for index in range(start + 1, len(lines)) if REPLACE.match(lines[index])), None)
     if end is None:
         raise ReplyError(
@@ -155,7 +155,7 @@ def _body(lines: list[str], start: int, number: int) -> tuple[int, tuple[tuple[s
 
 
 def _dedent(lines: list[str], indent: int) -> list[str]:
-    """Remove the common indentation of a block inside a list item, and nothing else."""
+    """Remove the indentation of a block that is in a list item, if all lines of the block have it."""
     margin = " " * indent
     whole = indent and all(line.startswith(margin) or not line.strip() for line in lines)
     return [line[indent:] for line in lines] if whole else lines
@@ -204,7 +204,7 @@ def first_sentence(prose: str) -> str:
 
 
 def _plain(line: str) -> str:
-    """Remove Markdown from `line`; asterisks and underscores in code, or that are no emphasis, are kept."""
+    """Remove Markdown from `line`; asterisks in code, or without the meaning of emphasis, are kept."""
     text = BULLET.sub("", line)
     codes, numbers = [match[2] for match in CODE.finditer(text)], count()
     hidden = CODE.sub(lambda _: f"\0{next(numbers)}\0", text)

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from coderefine.llm.context import SourceTree
 
 WHOLE = 1_200
-"""Characters up to which a file is shown completely if any part of it is shown."""
+"""Characters up to which a file is shown completely if any part of it is shown and no trace is known."""
 
 SMALL = 3_000
-"""Characters of all imported modules of the tests up to which these are shown completely."""
+"""Maximum number of characters of all modules that the tests import, if these are shown completely."""
 
 ASKED = 6_000
 """Maximum number of characters of a file that a task names or a model requests."""
@@ -46,11 +46,12 @@ BROKEN = 12
 """Lines shown on both sides of a syntax error."""
 
 LONGEST_HEADER = 3
-"""Comment lines at the top of a file up to which they are shown; more of them are a licence."""
+"""Maximum number of shown comment lines at the top of a file; if there are more, they are taken for a licence."""
 
 ENOUGH, LIMIT = 1_800, 6_000
-"""Maximum number of characters of the shown functions: once the one at fault is probably among them, and before. The
-first function may have more."""
+"""Maximum number of characters of the shown functions: once the function at fault is probably shown, and before.
+
+The first function may have more."""
 
 SHARPNESS = 10
 """Exponent with which the suspicion of a function becomes the probability that it is at fault.
@@ -60,19 +61,19 @@ seldom one of the many functions that are half as suspicious.
 """
 
 CERTAIN = 0.88
-"""Probability that the function at fault is among the shown ones, above which no more are added."""
+"""Probability that the function at fault is among the shown ones, from which on the limit is ENOUGH."""
 
 HEADING = 200
-"""Characters that are needed to show a function, besides its own: its class, imports, the code that it uses."""
+"""Characters that are shown with a function besides its own: its class, imports, the code that it uses."""
 
 OUTWARDS = 0.9
-"""Suspicion of each function of a traceback as a share of the next inner one, if nothing else is known."""
+"""Suspicion of a function of a traceback as a share of the next inner function's, if nothing else is known."""
 
 TELLING = 0.9
 """Suspicion from which on a line of a long function is always shown."""
 
 GAPS = 30
-"""Characters of the lines in place of omitted ones around a function."""
+"""Characters of the lines that replace omitted lines around a function."""
 
 SUPPORT = 450
 """Maximum number of characters of constants, tables, fields and signatures that the shown functions use."""
@@ -100,7 +101,7 @@ class Trace:
 
 
 class Selection:
-    """Selects lines by path. `trace`: trace of the failing tests, recorded at first use; None if unknown."""
+    """Selects the lines to show. `trace`: trace of the failing tests; None if unknown, or if it was not needed."""
 
     def __init__(self, project: ModuleIndex, tree: SourceTree, ask: Callable[[], Trace | None], most: int) -> None:
         """Create a selection of `most` characters. `ask` traces the failing tests (None: no result)."""
@@ -146,7 +147,7 @@ class Selection:
         return self._left
 
     def texts(self, most: int) -> dict[str, str]:
-        """Return excerpts by path: the chosen lines, and the code that they use, in at most `most` more characters."""
+        """Return excerpts by path: the chosen lines and, in at most `most` more characters, the code that they use."""
         self._left = most
         self._add_support()
         complete = {path: self._without_licence(path) for path in self._complete}
@@ -157,7 +158,7 @@ class Selection:
         return self._project.module(path) if self._is_code(path) else None
 
     def _named(self) -> dict[str, str]:
-        """Return the files that the task names, and the complete files that the model requested."""
+        """Return the files that the task names, and those that the model requested as a whole; cut if too long."""
         paths = (*self._tree.always, *(path for path, name in self._tree.needed if not name))
         texts = {path: self._project.read(path) for path in paths}
         most = min(ASKED, self._most)
@@ -210,7 +211,7 @@ class Selection:
             self._chosen.setdefault(module.path, set()).update(lines)
 
     def _add_requested(self) -> None:
-        """Add the definitions that the model requested, beyond the usual length."""
+        """Add the definitions that the model requested; they do not count towards the usual maximum length."""
         for path, name in self._tree.needed:
             if name and (item := self._definition(name, path)):
                 self._take(item, ASKED)
@@ -227,10 +228,10 @@ class Selection:
         return dict.fromkeys(item for module, line in found if (item := module.at(line)))
 
     def _add_suspicious(self, trace: Trace, pointed: Sequence[tuple[str, int]]) -> None:
-        """Add definitions that may be at fault: the most suspicious one, then probable and short ones first.
+        """Add definitions that may be at fault: the most suspicious one, then the others by probability per character.
 
-        Once the one at fault is among them with probability CERTAIN, the limit is lower. Without a trace, those on the
-        tracebacks are the suspicious ones.
+        Once the definition at fault was added with probability CERTAIN, the limit is ENOUGH instead of LIMIT. Without a
+        trace, the definitions on the tracebacks are the suspicious ones.
         """
         likely = {item: value**SHARPNESS for item, value in self._suspicion(trace, pointed).items()}
         first = next(iter(likely), None)
@@ -254,7 +255,7 @@ class Selection:
         return suspicion
 
     def _cost(self, item: Definition) -> int:
-        """Return roughly the number of characters that showing `item` takes."""
+        """Return roughly the number of characters that are needed to show `item`."""
         module = self._project.module(item.path)
         return HEADING + (module.size(self._lines(module, item, (), self._most, summary=True)) if module else 0)
 
@@ -305,9 +306,10 @@ class Selection:
         return min((one for one in modules if one.functions), key=lambda one: len(one.text), default=None)
 
     def _take(self, item: Definition, most: int) -> None:
-        """Select `item` if it and those before it have at most `most` characters together.
+        """Select `item` if all selected definitions then have at most `most` characters together.
 
-        The first one is always selected. It, and those with suspicious lines, are shortened where they are too long.
+        The first definition is always selected. If it is too long, it is shortened, as are definitions with suspicious
+        lines.
         """
         module = self._project.module(item.path)
         if module is None or item in self._whole:
@@ -340,7 +342,7 @@ class Selection:
         return self.trace.ran.get(path, frozenset()) if self.trace else frozenset()
 
     def _add_support(self) -> None:
-        """Add the code that the completely shown functions use: constants, fields, signatures."""
+        """Add the code that the selected functions use: constants, fields, signatures."""
         used = [use for item in self._whole for use in self._used(item)]
         least = self._left - SUPPORT
         for _, module, lines in sorted(used, key=lambda use: use[0]):
@@ -412,8 +414,8 @@ def _alike(module: ProjectModule, symbol: MissingSymbol) -> list[Definition]:
 def _style(module: ProjectModule, symbol: MissingSymbol, names: Collection[str]) -> Collection[int]:
     """Return lines that show the style of the module.
 
-    All lines of a short module; otherwise definitions that the tests use too, the one with the most similar name to the
-    missing symbol, and signatures.
+    For a short module, these are all its lines; else two functions whose names the tests use, the function whose name
+    is most similar to that of the missing symbol, and signatures.
     """
     if len(module.text) <= STYLE:
         return range(1, len(module.lines) + 1)

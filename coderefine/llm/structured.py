@@ -31,7 +31,7 @@ def record(name: str, **fields: Mapping[str, Any]) -> Schema:
 
 
 def ask_json(client: Client, request: ModelRequest) -> Mapping[str, Any]:
-    """Return the answer to `request` as an object that satisfies its schema; request it once more if it does not.
+    """Return the answer to `request` as an object that satisfies the schema; if it does not, ask once more.
 
     Raises ReplyError if the second answer is invalid too, and the errors of `Client.ask`.
     """

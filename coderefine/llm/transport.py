@@ -1,4 +1,4 @@
-"""Send one request through the openai package; no other module uses it."""
+"""Send one request through the openai package; no other module uses this package."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ CONNECT = 15.0
 """Seconds that a connection may take."""
 
 CAPS = ("max_completion_tokens", "max_tokens")
-"""Parameters that limit a reply: OpenAI's reasoning models refuse the second; most other servers know only that."""
+"""Parameters that limit a reply. OpenAI's reasoning models refuse `max_tokens`, the only one that most servers know."""
 
 LONGEST = 500_000
 """Characters after which a stream counts as endless."""
 
 
 class OpenAITransport:
-    """An open connection to one server; remembers which optional parts of a request it refused."""
+    """An open connection to one server; stores which optional parts of requests the server refuses."""
 
     def __init__(self, server: Server, target: Target, *, stream: bool) -> None:
         self._target = target
@@ -101,7 +101,7 @@ class OpenAITransport:
         self._left_out.add(part)
 
     def models(self) -> tuple[str, ...]:
-        """Return the names of the server's models; none if it has no list.
+        """Return the names of the server's models; () if the server cannot list them.
 
         Raises the errors of `failures.classify`.
         """
@@ -136,7 +136,7 @@ class OpenAITransport:
 
 
 def _too_late(error: Exception, waited: float, timeout: float) -> Exception:
-    """Return the error for a timeout: transient if there was no connection; otherwise final, as it may be billed."""
+    """Return the error for a timeout: transient without a connection; else final, as the request may be billed."""
     if type(error.__cause__).__name__ in ("ConnectTimeout", "PoolTimeout"):
         return TransientError("the server could not be reached in time")
     if waited < timeout:
@@ -165,7 +165,7 @@ def _read(result: ChatCompletion, request: ModelRequest) -> Answer:
 
 
 def _gather(stream: Stream[ChatCompletionChunk], request: ModelRequest, seconds: float | None) -> Answer:
-    """Collect a streamed answer; without a finish reason it was truncated."""
+    """Collect a streamed answer. Raises TransientError if it has no finish reason, because it was then cut off."""
     began = time.monotonic()
     texts: dict[int, str] = {}
     finished: dict[int, str] = {}

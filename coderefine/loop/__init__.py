@@ -1,4 +1,4 @@
 """The refinement loop: critique, propose, judge, refine, prove.
 
-Imports nothing, because `coderefine check` needs only one of its modules.
+This module imports nothing, because `coderefine check` needs only one module of the package.
 """

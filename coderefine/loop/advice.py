@@ -33,8 +33,8 @@ def content(state: State) -> bool:
 def with_advice(state: State, attempt: Attempt) -> Attempt:
     """Return `attempt` with the advisers' checks, if the best attempt has such checks to compare with.
 
-    An attempt whose gates are worse is refused without running the advisers; so is one that an adviser rejects. Raises
-    CriticError, and the errors of the model's client.
+    An attempt with findings of gates or lost tests is refused without running the advisers; an attempt that an adviser
+    rejects is refused too. Raises CriticError, and the errors of the model's client.
     """
     if not advice_on(state.best):
         return attempt
@@ -50,7 +50,7 @@ def with_advice(state: State, attempt: Attempt) -> Attempt:
 def _compared(state: State, attempt: Attempt) -> tuple[Check | Verdict, ...]:
     """Run the advisers on `attempt`.
 
-    Advisers that compare also get views of the first attempt and of the best one with advice.
+    Advisers that compare (Comparer) also get views of the first attempt that has advice, and of the best attempt.
     """
     ask = _ask(state, attempt)
     first = next(one for one in state.attempts if advice_on(one))

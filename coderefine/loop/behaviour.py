@@ -31,7 +31,8 @@ Answers = Mapping[str, Codes]
 class Behaviour:
     """Compares patched versions of one project with the baseline.
 
-    Each version runs in a server of its own, which records the tests' calls and repeats them and variants of them.
+    Each version runs in a server of its own, which records the tests' calls, and then makes these calls and variants of
+    them again.
     """
 
     place: Place
@@ -42,7 +43,8 @@ class Behaviour:
     def check(self, views: Views, patch: Patch, cases: Mapping[str, Case]) -> Verdict:
         """Return a negative verdict if a call that returned a value has another result with the patch.
 
-        The verdict's `reason` describes what was compared, or why nothing was. `cases`: the baseline's tests, by id.
+        The verdict's `reason` describes what was compared, or why nothing was compared. `cases`: the baseline's tests,
+        by id.
         """
         usual = sum(case.seconds for case in cases.values())
         if not any(not case.status.bad for case in cases.values()):

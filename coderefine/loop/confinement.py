@@ -1,8 +1,8 @@
 """Choose the sandbox for the tests of an attempt: the tightest in which the project's own tests pass.
 
-The baseline runs with the permissions of the user; attempts run in the sandbox. If tests of an attempt fail that the
-sandbox may have broken, they run on the unchanged tree while their accesses are recorded, and attempts are granted
-these. If that is not enough, the sandbox is loosened step by step (sandbox/permissions.py).
+The baseline runs with the permissions of the user; attempts run in the sandbox. If tests of an attempt fail, perhaps
+because of the sandbox, they run on the unchanged tree, and the accesses that they make there are granted to attempts.
+If that is not enough, the sandbox is loosened step by step (sandbox/permissions.py).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def confined(state: State, ask: Ask, run: Callable[[Ask], Attempt]) -> Attempt:
 def _missed(state: State, attempt: Attempt, ask: Ask) -> Sequence[str]:
     """Return the requested tests that passed at the baseline and now fail; if collection failed, any that passed.
 
-    A test that is missing, while others of its function have new names, is not: names may contain the time.
+    A missing test does not count if its function still has as many tests: their names may contain the time.
     """
     before, now = state.baseline.cases, attempt.cases
     fine = _fine(state, ask.files)
@@ -53,7 +53,7 @@ def _missed(state: State, attempt: Attempt, ask: Ask) -> Sequence[str]:
 
 
 def _fine(state: State, files: Sequence[str] | None = None) -> Sequence[str]:
-    """Return the tests (of `files` only, unless that is None) that pass at the baseline and are not flaky."""
+    """Return the tests that pass at the baseline and are not flaky; only tests in `files`, if given."""
     cases = state.baseline.cases.values()
     fine = (case.id for case in cases if not case.status.bad and case.id not in state.flaky)
     return [name for name in fine if files is None or name.partition("::")[0] in files]

@@ -28,9 +28,9 @@ def critique(
 ) -> tuple[Check, ...]:
     """Return one Check per critic on baseline + `patch`, in the order of `critics`.
 
-    `before`: earlier checks of the same baseline; if a critic checked only `ask.changed`, the rest is copied from
-    them. `look` is called with each view after its critics have run. Raises the error of the first failing critic,
-    after the others have finished; Ctrl-C kills running processes.
+    `before`: earlier checks of the same baseline; if a critic checked only `ask.changed`, the rest of its result is
+    copied from `before`. `look` is called with each view after its critics have run. Raises the error of the first
+    critic that fails, after the other critics have finished; Ctrl-C kills running processes.
     """
     groups = [group for group in _groups(critics) if group]
     pool = ThreadPoolExecutor(max_workers=max(1, len(groups)))

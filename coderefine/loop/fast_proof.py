@@ -1,7 +1,7 @@
 """--fast-proof: run only the tests that can reach the patch, and copy the outcomes of the others from the baseline.
 
-Which tests can reach it follows from the import graph and, if there is one, from the hook's coverage map. Neither
-covers modules imported by a computed name, files that are read, or programs that the code under test starts.
+Which tests can reach the patch follows from the import graph and, if it exists, from the hook's coverage map. Neither
+shows modules imported by a computed name, files that are read, or programs that the code under test starts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def none_same(_tests: Collection[str], _patched: Mapping[str, bytes]) -> frozens
 
 @dataclass(frozen=True, slots=True)
 class ChosenTests:
-    """`files`: the test files to run, named as in test ids (None: all). `why`: the reason for running all."""
+    """The tests of a proof. `files`: test files, named as in test ids (None: all). `why`: why all tests have to run."""
 
     files: tuple[str, ...] | None = None
     why: str = ""
@@ -53,7 +53,7 @@ class FastProof:
     """Chooses the tests of a proof.
 
     `plugins`: files that pytest loads by name. `under`: files whose content in the views differs from that below `top`.
-    `same`: returns those of given test files that certainly do not execute given changes (coverage map).
+    `same`: returns the test files, of the given ones, that do not execute the given changes (by the coverage map).
     """
 
     top: Path
@@ -63,7 +63,7 @@ class FastProof:
     same: Same = none_same
 
     def select(self, patch: Patch, cases: Mapping[str, Case], judged: Collection[str] = ()) -> ChosenTests:
-        """Select the files of failing tests, those in `judged`, and those that can reach `patch`.
+        """Select the test files that have failing tests, are in `judged`, or can reach `patch`.
 
         `cases`: the baseline's tests, by id.
         """
@@ -118,14 +118,14 @@ class FastProof:
 
 
 def _uncollected(cases: Mapping[str, Case], there: Collection[str]) -> Iterator[str]:
-    """Yield the reasons why tests cannot be selected by file: a file that is no test file failed at the baseline."""
+    """Yield a reason not to select tests by file for each file that failed at the baseline and is no test file."""
     for name, case in cases.items():
         if case.status.bad and "::" not in name and (PurePosixPath(name).name in SPECIAL or case.path not in there):
             yield f"{name} could not be collected"
 
 
 def _always(cases: Mapping[str, Case], there: Collection[str]) -> set[str]:
-    """Return the files of failing tests, and those that the import graph does not cover."""
+    """Return the files of failing tests, and the test files that the import graph does not cover."""
     return {
         case.path
         for case in cases.values()

@@ -22,9 +22,9 @@ from coderefine.sandbox import LOOSEST, TOUCHED
 
 OTHER_SEED = 1
 FAILED_AGAIN = 4
-"""Consecutive failures after which a test counts as always failing; one that fails 1 in 4 times: 0.4 % of cases."""
+"""Consecutive failures after which a test counts as always failing; wrong for 0.4 % of tests that fail 1 in 4 times."""
 PASSED_AGAIN = 17
-"""Consecutive passes after which a test counts as always passing; one that fails 1 in 4 times: 0.8 % of cases."""
+"""Consecutive passes after which a test counts as always passing; wrong for 0.8 % of tests that fail 1 in 4 times."""
 SIDE_BY_SIDE = 4
 FAILED = 1
 """Number of times that each test has already failed alone before a Confirmation begins."""
@@ -34,9 +34,10 @@ FAILED = 1
 class Rerun:
     """Result of the second run of the failing tests.
 
-    `flaky`: tests that do not always fail. `steady`: tests that failed again. `absent`: those that cannot be run by
-    themselves, such as a class that cannot be collected. `freedom`: the permissions that they need in the sandbox (see
-    Ask). `trace`: the lines that each executes; `followed`: some of these are in Python programs that tests start.
+    `flaky`: tests that do not always fail. `steady`: tests that failed again. `absent`: tests that cannot be run by
+    themselves, such as a class that cannot be collected. `freedom`: the permissions that the tests need in the sandbox
+    (see Ask). `trace`: the lines that each test executes; `followed`: whether some of these lines are in Python
+    programs that tests start.
     """
 
     flaky: frozenset[str] = frozenset()
@@ -48,11 +49,11 @@ class Rerun:
 
 
 def rerun_failing(views: Views, critic: Critic, baseline: Check, ask: Ask) -> Rerun:
-    """Rerun the failing tests of `baseline`: without the others, in the sandbox, with another hash seed, and traced.
+    """Rerun the failing tests of `baseline`: only these, in the sandbox, with another hash seed, and traced.
 
     Tests that pass this time are rerun until it is clear whether they are flaky. For a test that always passes alone, a
-    second full run decides: one that fails only together with others is order-dependent (a real failure), not flaky.
-    Tests that hung are not rerun (see runner/suspect.py).
+    second full run decides: a test that fails again there is order-dependent (a real failure), not flaky. Tests that
+    hung are not rerun (see runner/suspect.py).
     """
     ids = tuple(id_ for id_ in baseline.failing if not is_hung(baseline.cases[id_]))
     if not ids:
@@ -69,7 +70,7 @@ def rerun_failing(views: Views, critic: Critic, baseline: Check, ask: Ask) -> Re
 
 
 def _flaky(views: Views, critic: Critic, suspects: Sequence[str], ask: Ask, freedom: Freedom) -> frozenset[str]:
-    """Return those of `suspects`, tests that passed alone, that also fail alone or pass in a second full run."""
+    """Return the flaky tests of `suspects`, which passed alone: they also fail alone, or pass in a second full run."""
     seen = _outcomes(views, critic, suspects, replace(ask, seed=OTHER_SEED, freedom=freedom))
     mixed = frozenset(id_ for id_ in suspects if seen[id_, False])
     rest = frozenset(suspects) - mixed
@@ -80,11 +81,11 @@ def _flaky(views: Views, critic: Critic, suspects: Sequence[str], ask: Ask, free
 
 
 def _fitting(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple[Check, Freedom]:
-    """Return the check of `ask` on the unchanged tree, and the sandbox in which it ran.
+    """Return the check of `ask` on the unchanged tree, and the permissions with which it ran.
 
-    It is the tightest one in which the tests fail as they do outside: a test that the sandbox breaks before it reaches
-    the fault would fail with any correct patch. If it fails differently in the loosest sandbox too, the sandbox is not
-    the cause. Raises CriticError if pytest gives no verdict.
+    These are the tightest with which the tests fail as they do outside the sandbox: a test that the sandbox breaks
+    before it reaches the fault would fail with any correct patch. If tests fail differently even with the loosest
+    permissions, the sandbox is not the cause, and the tightest are used. Raises CriticError if pytest gives no verdict.
     """
     found: dict[Freedom, Check] = {}
     errors: list[CriticError] = []
@@ -112,7 +113,8 @@ def _fitting(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple[C
 def ladder(views: Views, critic: Critic, ask: Ask, first: Freedom) -> Iterator[Freedom]:
     """Yield increasing permissions for the tests of `ask`, beginning with `first`.
 
-    After the first, the tests run on the unchanged tree without a sandbox; the next step grants the accesses recorded.
+    After `first`, the tests run on the unchanged tree without a sandbox; the next permissions include the accesses that
+    were recorded in this run.
     """
     yield first
     recorded = replace(ask, freedom=None, record=True, coverage=False)
@@ -132,16 +134,16 @@ def _odd(baseline: Check, check: Check, names: Sequence[str]) -> bool:
 
 
 def functions_kept(before: Attempt, now: Attempt) -> frozenset[str]:
-    """Return the test functions that have as many tests `now` as `before`: only the names of these may differ."""
+    """Return the test functions that have at least as many tests `now` as `before`, though perhaps with other names."""
     counts, after = (Counter(map(without_parameters, one.cases)) for one in (before, now))
     return frozenset(name for name, count in counts.items() if after[name] >= count)
 
 
 def renamed(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, kept: frozenset[str]) -> frozenset[str]:
-    """Return those of `ids` that another full run of the unchanged baseline does not collect, and others like them.
+    """Return the tests of `ids` whose names change from run to run: another full run of the baseline has other names.
 
-    The names of such tests change from run to run, for instance because a parameter is the time, or in a set. `kept`:
-    functions that have as many tests as at the baseline; with one such name, all names of their tests may change.
+    The name of a test changes, for instance, if a parameter is the time, or comes from a set. `kept`: functions that
+    have as many tests as at the baseline; if the name of one of their tests changes, those of all their tests may.
     """
     full = run_quietly(views, critic, Patch(), replace(ask, freedom=None, changed=None, tests=None))
     if not full.cases or not full.complete:
@@ -152,15 +154,19 @@ def renamed(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, kept: fr
 
 
 def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, patch: Patch) -> frozenset[str]:
-    """Return those of `ids` whose failure with `patch` is no evidence against it; they passed before.
+    """Return the tests of `ids`, which passed before, whose failure with `patch` is no evidence against the patch.
 
-    Such tests both pass and fail in reruns, or also fail on the unchanged baseline under the hash seed of `ask`. There
-    they run alone; those that pass, as many times at once as with the patch, because some tests limit their seconds
-    (hypothesis); and in the full suite, because a test that depends on another one fails alone on any tree. The
-    baseline runs without a sandbox, so a test that fails only because of the sandbox is not excused.
+    Such a test both passes and fails in reruns with the patch, or it also fails on the unchanged baseline with the hash
+    seed of `ask`. On the baseline, the tests run in up to three ways:
 
-    `ask.coverage`: the tests were traced when they failed. They are not traced here, except those that always pass with
-    the patch: these are excused if they fail on the baseline while they are traced, as a test does that counts frames.
+    - alone;
+    - if they pass alone: as many times at once as with the patch, because some tests limit their seconds (hypothesis);
+    - if they fail alone: in the full suite, because a test that depends on another one fails alone on any tree.
+
+    The baseline runs without a sandbox, so a test that fails only because of the sandbox is not excused.
+
+    `ask.coverage`: whether the tests were traced when they failed. The reruns are not traced. If a test always passes
+    in them, it also runs traced on the baseline, and is excused if it fails there, as a test that counts frames does.
     """
     own = replace(ask, freedom=None, changed=None, coverage=False)
     seen = _outcomes(views, critic, ids, replace(ask, coverage=False), patch=patch)
@@ -188,9 +194,9 @@ def unsteady(
     failed: int = 0,
     once_more: Collection[str] = (),
 ) -> frozenset[str]:
-    """Return those of `ids` that both pass and fail in repeated runs on the unchanged baseline.
+    """Return the tests of `ids` that both pass and fail in repeated runs on the unchanged baseline.
 
-    `failed`: how often each has failed already; those in `once_more` have failed one more time.
+    `failed`: how often each test has failed already; the tests in `once_more` have failed one more time.
     """
     if not ids:
         return frozenset()
@@ -200,7 +206,7 @@ def unsteady(
 
 
 def _mixed(seen: Counter[tuple[str, bool]], ids: Sequence[str]) -> frozenset[str]:
-    """Return those of `ids` that both passed and failed."""
+    """Return the tests of `ids` that both passed and failed."""
     return frozenset(id_ for id_ in ids if seen[id_, True] and seen[id_, False])
 
 
@@ -213,7 +219,10 @@ def _outcomes(
     before: Counter[tuple[str, bool]] | None = None,
     patch: Patch = Patch(),
 ) -> Counter[tuple[str, bool]]:
-    """Count how often each of `ids` passes (True) and fails, until this is decided; `before`: earlier counts."""
+    """Rerun the tests `ids` until it is clear which are flaky; count how often each passes (True) and fails (False).
+
+    `before`: the counts of earlier runs.
+    """
     seen = Counter(before or {})
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         for _ in range(PASSED_AGAIN):
@@ -228,7 +237,7 @@ def _outcomes(
 
 
 def _passing_side_by_side(views: Views, critic: Critic, ids: Sequence[str], ask: Ask) -> frozenset[str]:
-    """Return those of `ids` that pass in every one of several runs at once on the unchanged baseline."""
+    """Return the tests of `ids` that pass in all of several simultaneous runs on the unchanged baseline."""
     asks = [replace(ask, tests=tuple(ids))] * (FAILED_AGAIN if ids else 0)
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         checks = pool.map(lambda one: run_quietly(views, critic, Patch(), one), asks)
@@ -277,7 +286,7 @@ class Confirmation:
     ) -> None:
         """Start to rerun the tests `steady` until it is certain that they always fail.
 
-        They failed alone once, those in `once_more` in another process, too.
+        Each of them has failed alone once; the tests in `once_more` have also failed in another process.
         """
         if steady:
             ask = replace(ask, seed=OTHER_SEED)

@@ -53,13 +53,12 @@ NO_HELP = "nothing gets worse, but nothing shows that it helps: no failing test 
 
 @dataclass(frozen=True, slots=True)
 class GivenParts:
-    """A patch in parts.
+    """A patch, divided by how its files are judged.
 
-    `code`: the part that is judged like coderefine's own patches. `tests`: new content of tests and configuration
-    (None: no such file); `settings`: those of them that are configuration. `files`: the test files among them, named as
-    in test ids, if no other test can depend on `tests`; None: all tests may. `beside`: files that no gate reads; they
-    are part of the patch, but not judged. `unjudged`: what cannot be judged, with reasons. `against`: reasons that rule
-    the patch out from the start.
+    `code`: judged like coderefine's own patches. `tests`: new content of tests and configuration (None: no such file).
+    `settings`: the paths in `tests` that are configuration. `files`: the test modules in `tests`, named as in test ids;
+    None if other tests may depend on `tests`. `beside`: files that no gate reads; they belong to the patch, but are not
+    judged. `unjudged`: what cannot be judged, and why. `against`: reasons that exclude the patch in any case.
     """
 
     code: Patch
@@ -78,8 +77,8 @@ class GivenParts:
 def judge_given(given: GivenParts, parts: Parts, *, minimise: bool) -> Outcome:
     """Judge `given`, which the first proposer of `parts` proposes; the outcome's `proof` contains the verdict.
 
-    If it is not proved, the other proposers continue from it. `minimise`: find the smallest part that is proved. Raises
-    CriticError if the tree without the patch cannot be judged.
+    If `given` is not proved, the other proposers continue from it. `minimise`: whether to find the smallest part that
+    is proved. Raises CriticError if the tree without the patch cannot be judged.
     """
     before = {path: parts.original(path) for path in given.whole.files}
     start = judge_start(replace(parts, given=True))
@@ -102,7 +101,7 @@ def judge_given(given: GivenParts, parts: Parts, *, minimise: bool) -> Outcome:
 
 
 def _complete(state: State, end: Outcome) -> None:
-    """Run all tests on the given patch if the loop refused it after running only those that failed before."""
+    """Run all tests on the given patch if the loop refused it after running only the tests that failed before."""
     for attempt in () if end.best.number else state.attempts[1:2]:
         if attempt.checks and judge.incomplete(attempt, state.baseline):
             state.steady = ()  # the thread that would rerun these tests has ended with the loop
@@ -127,7 +126,7 @@ def _refused(end: Outcome, proof: Proof) -> Outcome:
 
 
 def _repaired(code: Patch, best: Attempt) -> Patch:
-    """Return the best attempt's patch, with a summary; if it was built on the given code, the summary names both."""
+    """Return the best attempt's patch; if it was built on the given code, its summary names the code and the repair."""
     summary = code.summary if best.number == 1 else f"{code.summary}, and {best.patch.summary}"
     return replace(best.patch, summary=summary)
 
@@ -181,7 +180,7 @@ def _with_tests(start: State, given: GivenParts) -> State:
 
 
 def _completed(check: Check, suite: Check | None, given: GivenParts) -> Check:
-    """Add the outcomes and findings of the tests that did not run, because the patch leaves them as they were."""
+    """Add to `check` the results from `suite` for tests that did not run, because the patch does not affect them."""
     if suite is None or check.critic != suite.critic or not given.files:
         return check
     cases = {name: case for name, case in suite.cases.items() if case.path not in given.tests}
@@ -201,10 +200,10 @@ class _Only:
 
 @dataclass(frozen=True, slots=True)
 class _Conclusion:
-    """Draws the conclusion from the results of the loop: the proof.
+    """Derives the proof from the results of the loop.
 
-    `start`: the state without the patch; `state`: with its tests; `end`: the outcome of the loop. `before`: content of
-    the patched files without the patch.
+    `start`: the state without the patch; `state`: the state with the patch's tests; `end`: the outcome of the loop.
+    `before`: content of the patched files without the patch.
     """
 
     given: GivenParts
@@ -238,7 +237,11 @@ class _Conclusion:
 
     @property
     def _tried(self) -> Attempt:
-        """Return the attempt with the patch's code; for a patch without code, the tree with its tests."""
+        """Return the attempt on which the verdict is based.
+
+        This is the best attempt, or else the one with the given code. For a patch without code, it is the baseline with
+        the patch's tests.
+        """
         if self.given.code and len(self.state.attempts) > 1:
             return self.state.attempts[self.end.best.number or 1]
         if self.given.code:
@@ -271,9 +274,10 @@ class _Conclusion:
         return tried.verdict.reason.removeprefix(f"{PLAUSIBLE}: ") if helps else ""
 
     def _evidence(self, tried: Attempt, *, measured: bool) -> Evidence:
-        """Return the evidence; a test file that could not be collected without the code is replaced by its tests.
+        """Return the evidence.
 
-        `measured`: measure how strong the tests are, unless that was done.
+        In `flipped`, a test file that could not be collected without the code is replaced by its repaired tests.
+        `measured`: measure how strong the tests are, unless the loop has done so.
         """
         found = self.end.evidence if self.end.best.number else self.state.show(tried)
         if measured and not self.end.best.number and self.given.code:
@@ -283,7 +287,7 @@ class _Conclusion:
         return replace(found, flipped=tuple(flipped), kept=kept, flaky=tuple(sorted(self._flaky)))
 
     def _behind(self, name: str, tried: Attempt) -> list[str]:
-        """Return the repaired tests to which `name` refers: itself, or those of a file that was not collected."""
+        """Return the repaired tests to which `name` refers: one test, or the tests of a file that was not collected."""
         if name in tried.cases:
             return [name]
         was = self.start.baseline.cases
@@ -319,7 +323,7 @@ class _Conclusion:
             yield f"{names} hides {counted(len(hidden), 'finding')}: {listed(hidden)}"
 
     def _by_old_tests(self, tried: Attempt) -> str:
-        """Return why the old tests, without the patch's changes, refuse its code; "" if they do not."""
+        """Return why the patch's code fails with the tests as they were before the patch; "" if it does not."""
         was = self.start.baseline
         repaired = sorted(failing(was) - failing(tried) - self._flaky)
         fast = self._old_files(repaired)
@@ -338,7 +342,7 @@ class _Conclusion:
         return f"passes only with the patch's tests: {listed(still)}" if still else ""
 
     def _old_files(self, repaired: Sequence[str]) -> _Only | None:
-        """Return the test files that the patch changes, and those of repaired tests; None: all tests have to run."""
+        """Return the test files that the patch changes, and the files of repaired tests; None: all tests must run."""
         if self.given.files is None:
             return None
         changed = (id_ for id_, case in self.start.baseline.cases.items() if case.path in self.given.tests)

@@ -19,7 +19,7 @@ class Ladder:
         self._proposers = tuple(proposers)
         self._views = views
         self._running: dict[str, Proposals | None] = {}
-        """By the proposer's name; None if it has no further patch."""
+        """The running generator of each proposer, by its name; None: the proposer has no further patch."""
         self._last = 0
         """Index of the proposer that was asked last."""
         self._paid = Cost()
@@ -35,7 +35,7 @@ class Ladder:
 
     @property
     def coming(self) -> Sequence[Patch]:
-        """Return patches that the proposer asked last has at hand; it proposes them unless the situation changes."""
+        """Return the patches that the last proposer will propose next, unless the situation changes."""
         return getattr(self._proposers[self._last], "coming", ())
 
     @property

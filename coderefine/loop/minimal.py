@@ -1,7 +1,7 @@
 """Prove parts of a proved patch: each hunk alone, or the smallest part that is still proved, by hunks, then by lines.
 
-The search for the smallest part is delta debugging (Zeller and Hildebrandt 2002, ddmin): leave out ever smaller groups
-of pieces as long as the rest is proved. Each try that may be admitted costs a run of all tests.
+The search for the smallest part is delta debugging (Zeller and Hildebrandt 2002, ddmin): ever smaller groups of pieces
+are left out if the rest is still proved. Each part that is admitted costs a run of all tests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PatchPiece:
 
 
 def smallest(state: State, whole: Attempt) -> tuple[Attempt, tuple[PatchPiece, ...]]:
-    """Return the smallest part found of the proved attempt `whole` that repairs the same, and the rest."""
+    """Return the smallest part found of the proved attempt `whole` that repairs as much, and the pieces left out."""
     before = state.originals(whole.patch)
     search = _Search(state, whole, before, whole)
     kept = _fewest(tuple(pieces(whole.patch, before)), search.holds)
@@ -71,7 +71,7 @@ def _lines(piece: PatchPiece) -> Iterator[PatchPiece]:
 
 
 def _fewest(every: tuple[PatchPiece, ...], holds: Callable[[Sequence[PatchPiece]], bool]) -> tuple[PatchPiece, ...]:
-    """Return a part of `every` for which `holds` is true, and false if any single piece of it is left out."""
+    """Return a part of `every` that `holds` accepts; without any single one of its pieces, `holds` refuses it."""
     groups = 2
     while len(every) > 1:
         size = -(-len(every) // groups)
@@ -88,7 +88,7 @@ def _fewest(every: tuple[PatchPiece, ...], holds: Callable[[Sequence[PatchPiece]
 
 @dataclass(slots=True)
 class _Search:
-    """Judges parts of `whole`; `best` is the last that was proved. `before`: content of its files."""
+    """Judges parts of `whole`. `best`: the last part that was proved. `before`: the baseline's content of the files."""
 
     state: State
     whole: Attempt
@@ -97,7 +97,7 @@ class _Search:
     judged: int = 0
 
     def holds(self, part: Sequence[PatchPiece]) -> bool:
-        """Return whether `part` is proved, and repairs and clears all that `whole` does."""
+        """Return whether `part` is proved, and repairs all tests and clears all findings that `whole` does."""
         left = self.state.seconds_left
         patch = replace(self.whole.patch, files=self._files(part))
         if self.judged >= MOST or (left is not None and left <= 0) or not admitted(self.state, patch):
@@ -114,7 +114,7 @@ class _Search:
     def _files(self, part: Sequence[PatchPiece]) -> dict[str, bytes | None]:
         files: dict[str, bytes | None] = {piece.path: piece.data for piece in part if piece.hunk is None}
         hunks = [piece.hunk for piece in part if piece.hunk is not None]
-        hunks.reverse()  # from the end, so that line numbers hold; sorting keeps the order of equal ones
+        hunks.reverse()  # from the end, so that line numbers stay valid; sorting keeps the order of equal numbers
         for hunk in sorted(hunks, key=lambda hunk: -hunk.first):
             files[hunk.path] = hunk.upon(files.get(hunk.path, self.before[hunk.path]) or b"")
         return files
@@ -123,8 +123,8 @@ class _Search:
 def alone(parts: Parts, outcome: Outcome, pieces: Sequence[Patch]) -> Iterator[Attempt | None]:
     """Yield for each of `pieces` its proved attempt, or None if the piece must not be applied alone.
 
-    It may be applied alone if it can be published, and if every test that the whole patch repairs also passes with
-    the piece alone.
+    A piece may be applied alone if it can be published, and if every test that the whole patch repairs also passes
+    with this piece alone.
     """
     state = State(parts, attempts=[outcome.baseline], flaky=frozenset(outcome.evidence.flaky))
     for number, piece in enumerate(pieces, 1):

@@ -1,4 +1,4 @@
-"""Hold back plausible repairs: if one is not clearly better than its rivals, it is offered to the user, not applied."""
+"""Plausible repairs that are not clearly better than their rivals: they are offered to the user, not applied."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from coderefine.loop.strength import LEAST, UNMEASURED
 LEAST_NOTICED = 0.34
 """Minimum share of the judged mutants that the tests have to kill."""
 ENOUGH = 4
-"""Number of tests running the patched lines, from which on these tests suffice if no mutants could be judged."""
+"""Minimum number of tests that run some patched line; sufficient if no mutants could be judged."""
 
 DISTURBING = 0.3
-"""Limit of the difference in the share of changed nearby answers between a patch and those that were offered."""
+"""How much more of the calls near the tests a patch may change (as a share) than any patch that was offered."""
 
 
 def held_back(state: State, attempt: Attempt) -> Attempt:
-    """Return `attempt`, refused if the search that proposed it considers it only plausible; record its offer.
+    """Return `attempt`; if the search that proposed it considers it only plausible, refuse it and record the offer.
 
-    With `accept_plausible` the attempt stays accepted, and the doubt is recorded for the evidence.
+    With `accept_plausible` the attempt stays accepted instead, and the doubt is recorded for the evidence.
     """
     search = next((one for one in state.searches() if one.proposed is attempt.patch), None)
     if not attempt.verdict or search is None:
@@ -40,11 +40,12 @@ def held_back(state: State, attempt: Attempt) -> Attempt:
 
 
 def weak(state: State, attempt: Attempt, found: Evidence) -> str:
-    """Return why a proved attempt is nevertheless only plausible; "" if it is not.
+    """Return why a proved attempt is nevertheless only plausible; "" if there is no reason.
 
-    There are three reasons: the tests kill too few mutants of it, there was no time for mutants although few tests run
-    its lines, or it changes the results of far more calls near the tests than any patch that was offered. The search
-    has weighed the first two for its own repairs, together with more evidence (proposers/search/confidence.py).
+    There are three reasons: the tests kill too few mutants of the attempt; there was no time for mutants, and few tests
+    run the patched lines; or it changes the results of far more calls near the tests than any patch that was offered.
+    The first two do not apply to repairs of the search, which has already weighed them together with more evidence
+    (proposers/search/confidence.py).
     """
     if not found.flipped or state.parts.task.wanted:
         return ""
@@ -54,7 +55,7 @@ def weak(state: State, attempt: Attempt, found: Evidence) -> str:
 
 
 def _unnoticed(found: Evidence) -> str:
-    """Return a reason if the tests kill too few mutants, or if there was no time to measure this; else ""."""
+    """Return a reason if the tests kill too few mutants, or if this is unknown and few tests run the patch; else ""."""
     noticed, wrong = found.strength or (0, 0)
     if wrong >= LEAST and noticed < LEAST_NOTICED * wrong:
         return f"the tests notice {noticed} of {wrong} small wrong versions of it"
@@ -100,7 +101,7 @@ def offer_whole(state: State, attempt: Attempt, why: str, *, shown: bool) -> Non
 
 
 def offer_despite_findings(state: State) -> None:
-    """Offer the best attempt if it repairs tests, and only new findings of STYLE keep it from publication."""
+    """Offer the best attempt if it repairs tests, and only new findings of the gates STYLE prevent its publication."""
     best = state.best
     objection = state.may_publish(best)
     if not objection and failing(state.baseline) - failing(best) and state.may_publish(best, STYLE):
@@ -108,6 +109,9 @@ def offer_despite_findings(state: State) -> None:
 
 
 def standing(state: State, best: Attempt) -> tuple[Offer, ...]:
-    """Return the offers that are still useful: their tests fail in `best`, or they repair findings, which are left."""
+    """Return the offers that are still useful.
+
+    These are offers whose tests fail in `best`, and offers without tests (they repair findings) if findings are left.
+    """
     lint = not state.clean(best)
     return tuple(one for one in state.offers if not one.tests.isdisjoint(failing(best)) or (lint and not one.tests))

@@ -22,12 +22,12 @@ from coderefine.runner.test_selection import nearest, to_watch
 
 PROOF_SEED = 2
 WATCHED, SHARE = 0.2, 0.02
-"""Where tracing is slow (see Ask.watched), this many seconds of tests are traced, or this share of the suite.
+"""Where tracing is slow (see Ask.watched), only tests of this many seconds in total are traced.
 
-On Python 3.11 a traced test may take ten times as long.
+The limit is this share of the suite's time if that is more. On Python 3.11 a traced test may take ten times as long.
 """
 STRENGTH, GIVEN_STRENGTH = (2.0, 5.0, 0.1), (10.0, 30.0, 0.3)
-"""For measuring the strength: minimum and maximum seconds, and share of the run's time; then for a given patch."""
+"""Minimum and maximum seconds, share of the run's time, for measuring the strength; then those for a given patch."""
 
 
 def prove(state: State) -> Attempt:
@@ -178,7 +178,7 @@ def _begin_confirming(state: State, ask: Ask) -> None:
 
 
 def _near(state: State) -> frozenset[str]:
-    """Return the failing tests of the baseline and the nearest others by name, as many as can be traced cheaply."""
+    """Return the failing tests of the baseline and the tests nearest to them, as many as can be traced cheaply."""
     suite = state.baseline.suite
     if suite is None:
         return frozenset()
@@ -237,7 +237,7 @@ def _digest(data: bytes | None) -> str:
 def excuse(state: State, attempt: Attempt, ask: Ask) -> None:
     """Mark lost tests of `attempt` as flaky if they fail by chance, or also at the baseline with the same hash seed.
 
-    Tests that another run of the baseline does not collect either have names that change from run to run.
+    Lost tests that another run of the baseline does not collect either are marked too: their names change each time.
     """
     suite = state.baseline.suite
     if suite is None or not (lost := judge.lost(attempt, state.baseline, state.flaky)):

@@ -252,14 +252,14 @@ def hindrance(state: State) -> str:
 
 
 def _counts(state: State) -> Mapping[str, int]:
-    """Count the remaining findings per protected file; failing tests do not count, since other files repair them."""
+    """Count the remaining findings per protected file, without failing tests, which changes of other files repair."""
     suite = state.best.suite
     found = (item for item in state.left(state.best) if suite is None or item.critic != suite.critic)
     return Counter(finding.path for finding in found if state.parts.reason(finding.path))
 
 
 def _protected_code(state: State) -> tuple[str, ...]:
-    """Return why files may not be written that failing tests run, and that are not beside or below the tests' files."""
+    """Return the reasons for protection of the files that failing tests run and that are outside the tests' folders."""
     folders = {PurePosixPath(case.path).parent for case in state.best.cases.values() if case.path}
     found = ((PurePosixPath(path), reason) for path, reason in _executed(state).items() if reason)
     return tuple(reason for path, reason in found if folders.isdisjoint(path.parents))

@@ -50,8 +50,8 @@ class SpecialCases:
     ) -> Verdict:
         """Return a negative verdict if the patch special-cases the tests' own calls.
 
-        The verdict's `reason` describes what was compared, or why nothing was. `originals`: contents of the touched
-        files at the baseline; `cases`: the baseline's tests, by id.
+        The verdict's `reason` describes what was compared, or why nothing was compared. `originals`: contents of the
+        touched files at the baseline. `cases`: the baseline's tests, by id.
         """
         failing = [name for name, case in cases.items() if case.status.bad]
         if not failing or not judge.new_constants(judge.changes(patch, originals)):
@@ -69,7 +69,12 @@ class SpecialCases:
 
 
 def judged(found: Nearby) -> Verdict:
-    """Return the verdict on `found`: its `own` results are those of the patched version, `other` the baseline's."""
+    """Return a negative verdict if the patch seems to special-case the inputs of the tests.
+
+    It does if, for most of the tests' calls with a new result, (nearly) all variants of the call keep theirs.
+    `found.own`: results of the patched version; `found.within`: the same, but with the inner functions of the baseline;
+    `found.other`: results of the baseline.
+    """
     for answers in (found.own, found.within):
         looked = [alone for call in found.around if (alone := _alone(found, answers, call)) is not None]
         special = sum(1 for count in looked if count)
@@ -106,17 +111,23 @@ def _both(found: Nearby, answers: Mapping[str, Codes], call: str) -> tuple[str, 
 
 
 def _telling(pair: tuple[str, ...], old: str) -> bool:
-    """Return whether a pair of results can be compared: any pair but two equal errors other than `old`."""
+    """Return whether a variant's old and new results are usable: they differ, are values, or are the same error `old`.
+
+    `old`: the old result of the call itself.
+    """
     return bool(pair) and (len({*pair}) > 1 or has_value(pair[0]) or pair[0] == old)
 
 
 def _fresh(pair: tuple[str, ...], new: str) -> bool:
-    """Return whether the result changed; a new error counts only if `new` is an error too."""
+    """Return whether the results of a variant differ; a new error counts only if the call's new result is an error too.
+
+    `new`: the new result of the call itself.
+    """
     return pair[0] != pair[1] and (not has_value(new) or has_value(pair[1]))
 
 
 def _same_for_all(values: Mapping[str, Codes], call: str, fresh: list[str]) -> bool:
-    """Return whether all changed results are equal in the new version although they differed in the old one."""
+    """Return whether all changed results are equal in the new version, although they differed in the old version."""
     pairs = [values[one] for one in (call, *fresh) if len(values.get(one, ())) == PAIR]
     now, before = {codes[0] for codes in pairs}, {codes[1] for codes in pairs}
     return len(fresh) >= LEAST and len(now) == 1 and len(before) >= VARIOUS

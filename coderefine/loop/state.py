@@ -53,16 +53,16 @@ from coderefine.runner.equivalence import Equivalence
 
 ENDLESS, SHORTEST = 86_400.0, 60.0
 MEASURING, RESERVED = 5.0, 0.25
-"""Seconds reserved for measuring after the final proof; maximum that is reserved, as a share of the run's limit."""
+"""Seconds reserved for measuring after the final proof; maximum share of the run's time limit that is reserved."""
 SEED = 0
 """Hash seed of the baseline."""
 MANY, MANY_FUNCTIONS = 20, 3
-"""Number of findings, and of functions over radon's limit, above which a gate waits until no test fails. To judge that
-many patches takes many runs of the tests."""
+"""Number of findings, and of functions over radon's limit, above which a default gate waits until no test fails: to
+judge so many patches takes many runs of the tests."""
 LINTERS = frozenset({"autofix", "rewrite"})
-"""Origins of patches that only fix lint and repair no test."""
-STYLE = frozenset({"ruff", "radon"})
 """Gates whose new findings do not mean that a patch does something wrong."""
+STYLE = frozenset({"ruff", "radon"})
+"""Origins of patches that only fix lint and repair no test."""
 
 
 def forget(_attempt: Attempt) -> None:
@@ -76,21 +76,23 @@ class Parts:
     `reason` returns why a path may not be written (None: it may). `record` stores each attempt, refused ones too.
     `strength` measures how many mutants of a proved patch the tests kill (None: not measured).
     `behaviour` refuses patches that change behaviour (None: only the tests check this).
-    `equivalence` compares the functions that patches of KEEPING edit (None: such patches are not proposed).
+    `equivalence` compares the functions that patches of an origin in KEEPING edit (None: these are not proposed).
     `special` refuses patches that special-case the tests' inputs (None: not checked).
     `outside`: whether a path leads through symbolic links out of the repository; views and patches do not contain it.
     `edited`: returns the files of the user's tree that were written since a time (`time.time_ns`).
-    `advice`: critics that run once all gates pass; their findings are refined, but do not block a patch.
+    `advice`: critics that run once all gates pass; the loop tries to clear their findings, which do not block a patch.
     `helpers`: returns the functions in a file's bytes that assert on behalf of tests; no patch may change them.
     `modules`: top-level names importable in the project's environment, which no new file may shadow.
     `task`: decides when an attempt is good enough although advisers have findings left, and what may not be changed.
-    `accept_plausible`: apply the first plausible repair; otherwise it is only offered.
+    `accept_plausible`: whether to apply the first plausible repair; otherwise it is only offered.
     `fast`: selects the tests of a proof (None: all of them). `default`: gates that are on by default only;
     the user did not ask for them.
-    `given`: the first patch is given. It is tried even if nothing is left to repair, and the others build on it.
-    `spread`: starts a critique in a thread, where other machines run all tests, except those of a proof (else None).
-    `earlier`: attempts of the run that is resumed or replayed. Comparisons are not made twice for the same patch,
-    because timing may change their verdict.
+    `given`: whether the first patch comes from the user. It is tried even if nothing is left to repair, and later
+    patches build on it.
+    `spread`: starts a critique in a thread and lets other machines run its tests (None: there are no other machines, or
+    they also run the tests of proofs).
+    `earlier`: attempts of the run that is resumed or replayed. Their verdicts on behaviour are used again for the same
+    patches, because timing may change the result of a new comparison.
     """
 
     views: Views
@@ -123,7 +125,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """The `checks` of a patch that began before its turn. `best`: number of the attempt that was the best then."""
+    """Checks of a patch that began before it was the patch's turn. `best`: number of the attempt that was best then."""
 
     patch: Patch
     ask: Ask
@@ -135,17 +137,19 @@ class Ahead:
 class State:
     """State of one run, which exists only during `refine`. `attempts[n]` is attempt number n, 0 the baseline.
 
+    By attempt number: `held`: the result of comparing the attempt's behaviour with the baseline's. `rivals`: an attempt
+    of the search together with the other patches that it found. `doubts`: why an accepted attempt may be wrong.
+    `changed`: (calls near the tests whose result the attempt changes, compared calls). `examined`: digests of the test
+    files after the attempt's tests. `selected`: the test files chosen for its proof.
+
     `looked`: when the checks of the baseline began (`time.time_ns`). `loose`: cost that belongs to no attempt.
-    `held`: how the behaviour of an attempt was compared with the baseline's, by attempt number.
-    `freedom`: permissions of the attempts' tests, see Ask; `bears`: tests run on the unchanged tree to find these.
-    `confirmation`: reruns of failing tests; `steady`: failing tests still to be confirmed; `absent`: failing tests
+    `freedom`: permissions of the attempts' tests, see Ask; `bears`: tests that were run on the unchanged tree to find
+    the permissions that they need.
+    `confirmation`: reruns of failing tests; `steady`: failing tests that must still be rerun; `absent`: failing tests
     that cannot be run by themselves.
-    `trace`: lines that failing tests execute on the unchanged tree; `follow`: some are in programs that tests start.
-    `offers`: plausible patches that were not applied; `rivals`: those beside an accepted attempt of the search, by
-    number; `doubts`: why an accepted attempt may be wrong, by number;
-    `changed`: number of nearby answers that an attempt changes, and of all compared ones, by number.
-    `ahead`: checks that began before the turn of their patch.
-    `examined`: digests of the test files after the tests of an attempt, by number; `selected`: the tests that ran.
+    `trace`: lines that failing tests execute on the unchanged tree; `follow`: whether programs that tests start execute
+    some of them.
+    `offers`: plausible patches that were not applied. `ahead`: checks of patches that began before it was their turn.
     """
 
     parts: Parts
@@ -180,7 +184,7 @@ class State:
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """Return the folders on the import path; pytest adds those of tests that are in no package."""
+        """Return the folders on the import path; pytest adds the folders of tests that are in no package."""
         folders = dict.fromkeys(posixpath.dirname(case.path) for case in self.baseline.cases.values() if case.path)
         bare = (name for name in folders if self.parts.original(posixpath.join(name, "__init__.py")) is None)
         return (*self.parts.roots, *bare)
@@ -235,7 +239,7 @@ class State:
         )
 
     def test_runner(self) -> Critic:
-        """Return the critic that ran the tests of the baseline, if any ran."""
+        """Return the critic that ran the tests of the baseline; only called if tests ran."""
         suite = self.baseline.suite
         return next(critic for critic in self.parts.critics if suite and critic.name == suite.critic)
 
@@ -263,7 +267,7 @@ class State:
     def wanted(self) -> tuple[Finding, ...]:
         """Return the findings of the best attempt that are to be repaired.
 
-        Of gates that were set aside these are the findings that it has caused.
+        From the gates in `aside`, only the findings that the baseline does not have are to be repaired.
         """
         aside, left = self.aside, self.left(self.best)
         caused = tuple(unmatched(left, self.left(self.baseline)))
@@ -271,10 +275,10 @@ class State:
 
     @property
     def aside(self) -> frozenset[str]:
-        """Return gates whose findings are reported, but not repaired.
+        """Return the gates whose findings are reported, but not repaired; none if no test fails.
 
-        The user did not ask for these gates, they have many findings (so the project does not enforce them, even if it
-        configures them), and tests fail, whose repair should not be mixed with changes all over the project.
+        These are the gates that the user did not ask for and that have many findings: the project does not enforce
+        them, even if it configures them. The repair of tests should not be mixed with changes all over the project.
         """
         if not failing(self.baseline):
             return frozenset()
@@ -294,7 +298,7 @@ class State:
         return verdict and self.judges_pass(attempt)
 
     def tolerated(self, attempt: Attempt) -> frozenset[str]:
-        """Return the gates whose new findings do not keep `attempt` from publication: the user knew them."""
+        """Return the gates whose new findings do not prevent publication: STYLE for a patch that the user chose."""
         return STYLE if attempt.patch.origin == PICKED else frozenset()
 
     def judges_pass(self, attempt: Attempt) -> Verdict:
@@ -316,7 +320,7 @@ class State:
         return next(repairs, attempt)
 
     def has_repair_alone(self, attempt: Attempt) -> bool:
-        """Return whether an earlier attempt that may be published has the same repair, without the lint fixes since."""
+        """Return whether an earlier attempt that may be published has the same repair, without the later lint fixes."""
         repair = self.repair(attempt).number
         return any(self.repair(one).number == repair for one in self.publishable() if one.number < attempt.number)
 
@@ -376,7 +380,7 @@ class State:
         )
 
     def _suite_runs(self) -> float | None:
-        """Return the time of all cold test runs, in units of the baseline's run; None without tests."""
+        """Return the time of all test runs in fresh processes, in units of the baseline's run; None without tests."""
         suite = self.baseline.suite
         spent = sum(critic.spent for critic in self.parts.critics if isinstance(critic, TestRunner))
         return spent / suite.seconds if suite and suite.seconds and spent else None

@@ -19,14 +19,14 @@ from coderefine.runner.test_selection import files_of
 MOST, LEAST = 12, 3
 """Maximum number of mutants that are judged, and minimum number from which anything can be concluded."""
 PATIENCE = 3.0
-"""Factor of the seconds in which LEAST mutants are judged: a busy machine must not make tests look strong."""
+"""Factor of the time limit for judging the first LEAST mutants: a busy machine must not make tests look strong."""
 UNMEASURED = "the strength of the tests could not be measured"
 COMPARING = 0.3
 """Seconds for repeating the tests' calls and variants of them, with the patch and at the baseline."""
 QUICK = 0.5
-"""Seconds for judging all mutants up to which a single worker does it: a second one has to start pytest."""
+"""If all mutants can be judged in fewer seconds, a single worker judges them: a second one has to start pytest."""
 LONG = 0.5
-"""Seconds of the tests of one mutant from which on the workers of a cluster are used."""
+"""If the tests of one mutant take more seconds, the workers of a cluster are used."""
 OBSERVING = 0.5
 """Share of the time for running the tests on the patch itself; the rest is for the mutants."""
 
@@ -37,7 +37,7 @@ class Measured:
 
     `noticed`: (mutants that the tests kill, all mutants judged). `changed`: (calls near the tests whose result the
     patch changes, all compared calls), both without the calls of repaired tests. `survived`: the mutants that no test
-    kills. `why`: why the mutants could not be judged; "" where they were, or where there are none.
+    kills. `why`: why the mutants could not be judged; "" if they were judged, or if there are none.
     """
 
     noticed: tuple[int, int] | None = None
@@ -48,7 +48,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """Measures patches of one project. Uses the hot runner, so a mutant costs milliseconds."""
+    """Measures patches of one project. The tests run in servers that are already warm: a mutant costs milliseconds."""
 
     place: Place
     interpreter: Interpreter
@@ -67,8 +67,8 @@ class Strength:
     ) -> Measured:
         """Measure within `seconds`, with the tests that are known to run the patched lines; see also PATIENCE.
 
-        Return an empty Measured if it cannot be measured, or if there is nothing to mutate. `freedom`: permissions of
-        the tests, see Ask. `repaired`: tests that failed at the baseline.
+        Return a Measured without numbers if there is nothing to mutate, or (with the reason) if measuring fails.
+        `freedom`: permissions of the tests, see Ask. `repaired`: tests that failed at the baseline.
         """
         until = (time.monotonic() + seconds, time.monotonic() + PATIENCE * seconds)
         wrong = list(judge.mutants(attempt.patch, originals, MOST))
@@ -96,7 +96,7 @@ class Strength:
     ) -> Measured:
         """Measure in a pool. `repaired`: number of tests, the first of `running`, that failed at the baseline.
 
-        `until`: when to end, and when to end with less than LEAST mutants.
+        `until`: when to end, and when to end even if fewer than LEAST mutants were judged.
         """
         cases = attempt.cases
         known = frozenset(name for name, case in cases.items() if case.status.bad)
@@ -123,7 +123,7 @@ class Strength:
 
 
 def _counted(wrong: Sequence[judge.Mutant], judged: Sequence[Judged], changed: tuple[int, int] | None) -> Measured:
-    """Count the mutants that the tests killed; if too few were judged, give a reason."""
+    """Return the numbers of killed and judged mutants, with a reason if too few were judged."""
     why = f"{UNMEASURED} in the time for it" if len(judged) < min(LEAST, len(wrong)) else ""
     survived = tuple(wrong[at].mutation for at in sorted(one.candidate.number for one in judged if one.plausible))
     return Measured((len(judged) - len(survived), len(judged)) if judged else None, changed, survived, why)

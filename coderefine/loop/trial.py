@@ -20,7 +20,7 @@ from coderefine.loop.state import LINTERS, SEED, Ahead, State, advice_on, failin
 from coderefine.runner.suspect import KILLED
 
 STATIC = ("ruff", "radon")
-"""Critics that run nothing; patches of LINTERS and KEEPING repair their findings."""
+"""Critics that run no code of the project; patches of the origins LINTERS and KEEPING repair their findings."""
 
 
 def tried(state: State, patch: Patch) -> Attempt:
@@ -91,7 +91,10 @@ def _preserved(state: State, patch: Patch, behaviour: Behaviour) -> Verdict:
 
 
 def _equal(state: State, attempt: Attempt) -> Attempt:
-    """Return `attempt`, refused if an edited function behaves differently; if unknown, unless it is only an offer."""
+    """Return `attempt`, refused if an edited function behaves differently, or if this is unknown.
+
+    If it is unknown, and the patch will only be offered to the user, the attempt is not refused here.
+    """
     equivalence, patch = state.parts.equivalence, attempt.patch
     if equivalence is None:
         return attempt
@@ -123,10 +126,10 @@ def _sources(state: State) -> tuple[str, ...]:
 
 
 def _refused_unrun(state: State, number: int, patch: Patch) -> Attempt | None:
-    """Return a refused attempt if tests need not run for this lint fix or refactoring; None if they must.
+    """Return a refused attempt if this lint fix or refactoring can be refused without running tests, else None.
 
-    That is so if it does not reduce the findings, or if it adds a new one: then neither it nor any patch based on it
-    could be published.
+    It can if the patch does not reduce the findings, or if it adds a new finding: then neither this patch nor any patch
+    based on it could be published.
     """
     if patch.origin not in LINTERS | KEEPING:
         return None
@@ -141,10 +144,10 @@ def _refused_unrun(state: State, number: int, patch: Patch) -> Attempt | None:
 
 
 def _refused_early(state: State, number: int, patch: Patch) -> Attempt | None:
-    """Run only some tests of a slow suite; return the refused attempt if these are no better, else None.
+    """Run some tests of a slow suite; return the refused attempt if it is no better than the best one, else None.
 
-    These are the failing tests, and those that earlier attempts broke. Then all tests run, if they run on other
-    machines, so that the proof, which runs here, is needed only for patches that pass.
+    First the failing tests run, and those that earlier attempts broke. If other machines can run tests, they then run
+    all of them, so that the proof, which runs on this machine, is needed only for patches that pass.
     """
     asked = _likely_failing(state)
     if not asked:
@@ -172,9 +175,9 @@ def _question(state: State, patch: Patch, asked: tuple[str, ...] | None) -> Ask:
 
 
 def _refused_by(state: State, number: int, patch: Patch, asked: tuple[str, ...] | None) -> Attempt | None:
-    """Run the tests `asked`; return the refused attempt if it is no better, else None.
+    """Run the tests `asked` (None: all); return the refused attempt if it is no better than the best one, else None.
 
-    Other tests are assumed to end as in the best attempt; tests lost by chance are excused.
+    Tests that do not run are assumed to end as in the best attempt; tests lost by chance are excused.
     """
     ask = _question(state, patch, asked)
 

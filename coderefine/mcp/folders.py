@@ -15,9 +15,10 @@ from coderefine.project import locate
 
 
 def allowed(limit: Sequence[Path], shared: Sequence[str] | None) -> tuple[Path, ...]:
-    """Return the folders that both `limit` (none: any folder) and `shared`, the client's root URIs (None: any), allow.
+    """Return the folders that both `limit` (empty: any folder) and `shared`, the client's root URIs, allow.
 
-    Raises UsageError if there are none.
+    If `shared` is None, return `limit`, or the current folder if `limit` is empty. Raises UsageError if no folder is
+    allowed.
     """
     if shared is None:
         return tuple(limit) or (Path.cwd().resolve(),)
@@ -29,7 +30,7 @@ def allowed(limit: Sequence[Path], shared: Sequence[str] | None) -> tuple[Path, 
 
 
 def _both(limit: Sequence[Path], shared: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the folders that are in both; no `limit` allows everything."""
+    """Return the folders that are in both `limit` and `shared`; an empty `limit` allows everything."""
     if not limit:
         return tuple(dict.fromkeys(shared))
     inner = (one for one in (*shared, *limit) if _inside(one, limit) and _inside(one, shared))
@@ -51,9 +52,9 @@ def _listed(folders: Sequence[Path]) -> str:
 
 
 def place(folders: Sequence[Path], paths: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the folder to work in, and the absolute form of `paths` (none: the folder).
+    """Return the folder to work in, and the absolute form of `paths` (of the folder if there are no paths).
 
-    Raises UsageError for a path outside `folders`, or if there is no path and several folders.
+    Raises UsageError for a path that is missing or outside `folders`, or for several folders without a path.
     """
     if not paths:
         if len(folders) > 1:
@@ -92,9 +93,9 @@ def find_patch(folders: Sequence[Path], repository: str, patch: str) -> tuple[st
 
 
 def find_run(folders: Sequence[Path], name: str, *, written: bool = False) -> Journal:
-    """Return the run `name`, or for "" the newest one; only runs whose paths are in `folders` count.
+    """Return the run `name`, or for "" the newest run; only runs whose paths are in `folders` count.
 
-    `written`: the newest that wrote something. Raises JournalError if there is none.
+    `written`: for "", return the newest run that wrote something. Raises JournalError if there is no such run.
     """
     repositories = list(_repositories(folders))
     if name and repositories:  # the run is in the first repository that has one of that name
@@ -123,7 +124,7 @@ def _newest(repositories: Sequence[Repository], folders: Sequence[Path], *, writ
 
 
 def _repositories(folders: Sequence[Path]) -> Iterator[Repository]:
-    """Yield the repositories that contain `folders`, and those directly inside them."""
+    """Yield the repositories that contain `folders`, and the repositories directly inside `folders`."""
     inside = (child for folder in folders for child in sorted(folder.iterdir()) if (child / ".git").exists())
     for top in dict.fromkeys(found.top for place in (*folders, *inside) if (found := locate([], place)).git_dir):
         yield Repository.open(top)

@@ -15,11 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import Self
 
 DEFAULT, PATCHES, LEAST = 1_500, 3_000, 600
-"""Maximum characters of a result, text and structure together, unless others are requested: usually, and with
-patches. The minimum that may be requested.
+"""Default maximum of characters of a result (text and structure together), without and with patches.
+
+The third number is the smallest maximum that may be requested.
 """
 MESSAGE = 10
-"""A message has at most this part (a tenth) of the characters."""
+"""A message has at most a tenth of the characters that a result may have, or 120."""
 ENVELOPE = 130
 """Characters that the SDK adds: the kind of the result, and the server's name and version."""
 
@@ -41,7 +42,7 @@ class Typed(BaseModel):
 class ToolResult(Typed, ABC):
     """A result with pieces that can be left out: the lines and items of its `PARTS`, the most important part first.
 
-    A finding counts twice: its evidence is a piece of its own.
+    A finding counts as two pieces: itself and its evidence.
     """
 
     PARTS: ClassVar[tuple[str, ...]] = ()
@@ -106,7 +107,7 @@ class Found(Typed):
 
 
 def _kept(findings: Sequence[Found], count: int, limit: int) -> list[Found]:
-    """Return the first `count` findings. If `count` is n above their number, the first n keep their evidence."""
+    """Return the first `count` findings. If `count` is n more than their number, the first n keep their evidence."""
     shown = max(0, count - len(findings))
     return [
         one.model_copy(update={"message": _cut(one.message, limit), "evidence": one.evidence if place < shown else ""})

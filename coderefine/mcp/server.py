@@ -1,7 +1,7 @@
 """The server: its tools, resources and prompts, and the two ways to reach it.
 
-Tools that propose do not write: `fix` and `alternatives` change no file, only `apply` writes their patches. Their
-annotations declare this, so a client that runs read-only tools without asking cannot change a file by them.
+Tools that propose do not write: `fix` and `alternatives` change no file, only `apply` writes their patches. The tools'
+annotations declare this, so that a client that runs read-only tools without asking cannot change a file with them.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def choose(run: str = "") -> str:
 
 
 def finish() -> str:
-    """Make sure that nothing is worse before the work ends."""
+    """Prove, before the work ends, that the uncommitted changes make nothing worse."""
     return (
         "Call coderefine's `prove`, which judges all uncommitted changes. While it says that anything is worse, repair "
         "that, and call it again. Then report its verdict."
@@ -294,7 +294,7 @@ def _strict(tool: Callable[..., Awaitable[CallToolResult]], annotations: ToolAnn
 
 
 def _explained(tool: Callable[Parameters, Awaitable[Value]]) -> Callable[Parameters, Awaitable[Value]]:
-    """Return `tool` with our errors converted to the SDK's, because the SDK hides the text of others."""
+    """Return `tool` with our errors converted to the SDK's ToolError: the SDK hides the text of other errors."""
 
     @wraps(tool)
     async def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Value:

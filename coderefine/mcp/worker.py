@@ -81,7 +81,7 @@ class Progress:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def listen(self, event: Event) -> None:
-        """Write an event; may be called from any thread."""
+        """Write the progress after an event, unless the last line is too recent; may be called from any thread."""
         with self.lock:
             self.state = self.state.after(event)
             text = event.text if event.kind == "note" else self.state.line

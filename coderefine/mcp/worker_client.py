@@ -17,7 +17,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from coderefine import proc
 
 Call: TypeAlias = Context[Any, Any]
-"""The call of a tool."""
+"""The context of a tool's call."""
 
 
 async def work(ctx: Call, do: str, **job: object) -> Mapping[str, Any]:
@@ -53,7 +53,7 @@ def _started(job: Mapping[str, object]) -> subprocess.Popen[bytes]:
 
 
 async def _interrupt_in_the_end(child: subprocess.Popen[bytes]) -> None:
-    """Close the worker's stdin at the end of the block, which interrupts a job that is still running."""
+    """Close the worker's stdin when this task is cancelled, which interrupts a job that is still running."""
     assert child.stdin
     try:
         await anyio.sleep_forever()
@@ -63,7 +63,7 @@ async def _interrupt_in_the_end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _follow(child: subprocess.Popen[bytes], send: MemoryObjectSendStream[str]) -> Mapping[str, Any]:
-    """Return the worker's last line; runs in a thread."""
+    """Send the worker's progress, and return its last line, or an error if it died; runs in a thread."""
     assert child.stdout
     last: Mapping[str, Any] = {}
     with child.stdout as output:
@@ -76,9 +76,9 @@ def _follow(child: subprocess.Popen[bytes], send: MemoryObjectSendStream[str]) -
 
 
 async def _report(ctx: Call, lines: MemoryObjectReceiveStream[str]) -> None:
-    """Pass progress to the client, if it requested it.
+    """Pass progress to the client, if the client requested it.
 
-    The number only increases; the text shows the actual progress.
+    The number only counts the lines; the text shows the actual progress.
     """
     number = 0
     async for line in lines:

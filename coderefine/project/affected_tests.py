@@ -19,7 +19,7 @@ def affected(
     is_test: Callable[[str], bool],
     hidden: Mapping[str, bytes | None] = MappingProxyType({}),
 ) -> list[str]:
-    """Return the tests among `files` (Python, repo-relative) that are in `changed` or import one of these.
+    """Return the test files among `files` (Python, repo-relative) that are in `changed` or import a changed file.
 
     Indirect imports count, and a changed conftest.py affects all tests in its folder and below. The result may contain
     too many tests, because a module name may belong to several files. Data files, plug-ins and programs are not
@@ -34,7 +34,7 @@ def affected(
 def users(
     top: Path, files: Iterable[str], hidden: Mapping[str, bytes | None] = MappingProxyType({})
 ) -> dict[str, list[str]]:
-    """Return the import graph of `files`: by file, those that import it. `hidden`: see `affected`."""
+    """Return the import graph of `files`: for each file, the files that import it. `hidden`: see `affected`."""
     texts = {path: hidden.get(path) for path in files}
     imports = {
         path: imported(str(top / path), path) if text is None else imports_of(text, path)
@@ -49,7 +49,7 @@ def conftests_of(found: Iterable[str]) -> dict[PurePosixPath, str]:
 
 
 def above(path: str, conftests: Mapping[PurePosixPath, str]) -> str:
-    """Return the nearest of `conftests`, in the folder of `path` or above; its fixtures may be used. "" if none."""
+    """Return the nearest of `conftests` in or above the folder of `path`, which may use its fixtures; "" if none is."""
     return next((conftests[home] for home in PurePosixPath(path).parents if home in conftests), "")
 
 

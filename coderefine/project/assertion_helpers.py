@@ -53,7 +53,10 @@ class AssertionHelpers:
     _known: dict[tuple[str, bytes], frozenset[str]] = field(default_factory=dict, init=False)
 
     def names(self, path: str, data: bytes | None) -> frozenset[str]:
-        """Return qualified names: the helpers in the file at `path` with content `data`, and constants they read."""
+        """Return the names of the helpers in the file at `path` (content: `data`), and of constants that they read.
+
+        Names of functions are qualified.
+        """
         if data is None or not path.endswith(".py"):
             return frozenset()
         if (path, data) not in self._known:
@@ -112,7 +115,7 @@ def _uses(tree: ast.Module | None) -> Uses:
 
 
 def _expected(node: ast.AST) -> Iterator[str]:
-    """Yield the names of functions that are called where AssertionError is expected, or passed to such a `raises`."""
+    """Yield names of functions that are called where AssertionError is expected, or passed to `raises` with it."""
     if isinstance(node, ast.With | ast.AsyncWith) and _expects(node):
         yield from (_called(inner) for item in node.body for inner in ast.walk(item))
     yield from map(last_name, _handed(node))

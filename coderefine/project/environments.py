@@ -1,4 +1,4 @@
-"""The places where Python tools keep a project's environment, the ones that are cheap to check first."""
+"""The places where Python tools keep a project's environment; places that are cheap to check come first."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _beside(folder: Path) -> Iterator[PythonCandidate]:
 
 
 def _pointed(path: Path, source: str) -> Iterator[PythonCandidate]:
-    """Yield an environment, or the one named in a file (pipenv and virtualenvwrapper write a file `.venv`)."""
+    """Yield the environment at `path`, or named in a file there (pipenv and virtualenvwrapper write a file `.venv`)."""
     if path.is_file():
         name = path.read_text("utf-8", "replace").strip()
         path = Path(name) if "/" in name else Path.home() / ".virtualenvs" / name

@@ -42,7 +42,10 @@ sys.stdout.buffer.write("\\n".join(
     ["coderefine", "%d.%d.%d" % sys.version_info[:3], version, sys.prefix] +
     ["\\t".join([folder] + sorted(found[folder])) for folder in found]).encode("utf-8", "surrogateescape"))
 """
-"""`importlib.metadata` takes longer than the rest together; the folder's name contains the version, too."""
+"""Prints the fields of ProbeResult.
+
+pytest's version is in the name of a folder: `importlib.metadata` would take longer than everything else.
+"""
 
 OLDEST = (3, 9)
 """The oldest Python that the runner's agent supports."""
@@ -123,9 +126,11 @@ class Interpreter:
 def interpreter(place: Place, config: Config, environ: Mapping[str, str]) -> Interpreter:
     """Return the interpreter for running the project's tests (usually at the cost of one process of 20 ms).
 
-    Order: `config.python`, VIRTUAL_ENV (unless coderefine itself runs in it), .venv/venv, uv, poetry, pdm, hatch,
-    pipenv, tox, nox, conda, ours. Raises SurroundingsError, with all candidates, if none works, if the configured one
-    does not, or if the pytest gate is on and none has pytest.
+    Order: `config.python`, VIRTUAL_ENV (unless coderefine itself runs in it), environments in the project's folder
+    (.venv, venv, pdm, tox, nox, conda), then in the home folder (uv, poetry, pipenv, conda), the active conda
+    environment, environments that tools report (uv, poetry, pdm, hatch, pipenv), coderefine's own interpreter. Raises
+    SurroundingsError if no candidate works, if the configured interpreter does not work, or if the pytest gate is on
+    and no candidate has pytest.
     """
     if config.python is not None:
         return _configured(place, config.python, environ)

@@ -18,8 +18,8 @@ class Place:
     """The folders of one run, absolute and without symbolic links.
 
     `top`: the top of the repository's working tree. `root`: the project in it (the same folder or below). `git_dir`:
-    the git directory shared by all worktrees; `worktree_dir`: the one with this worktree's HEAD and index; both are
-    None without git. `scope`: the requested paths, relative to `top`, with POSIX separators; "." is everything.
+    the git directory shared by all worktrees; `worktree_dir`: the git directory with this worktree's HEAD and index;
+    both are None without git. `scope`: the requested paths, relative to `top`, with POSIX separators ("." is all).
     """
 
     top: Path
@@ -37,8 +37,8 @@ class Place:
 def locate(paths: Sequence[Path], cwd: Path) -> Place:
     """Return the place that contains all of `paths` (none: `cwd`). Starts no process.
 
-    Raises UsageError for a path that does not exist, that is in no repository or in another one than the first path, or
-    that is inside a git directory; SurroundingsError for a `.git` file with an invalid target.
+    Raises UsageError for a path that does not exist or is inside a git directory, for a path outside the repository of
+    the first path, and for paths of several projects; SurroundingsError for a `.git` file with an invalid target.
     """
     asked = [_existing(path, cwd) for path in paths] or [cwd.resolve()]
     folder = Path(os.path.commonpath([_folder(path) for path in asked]))
@@ -106,7 +106,7 @@ def _worktree_dir(top: Path) -> Path:
 
 
 def _common(worktree_dir: Path) -> Path:
-    """Return the git directory shared by all worktrees; a linked worktree's own one contains a file that names it."""
+    """Return the git directory shared by all worktrees; a linked worktree's git directory names it in a file."""
     try:
         shared = (worktree_dir / "commondir").read_bytes().decode("utf-8", "surrogateescape").strip("\r\n")
     except OSError:
@@ -123,7 +123,7 @@ def _root(folder: Path, top: Path | None) -> Path:
 
 
 def _scope(paths: Iterable[Path], top: Path) -> tuple[str, ...]:
-    """Return `paths` relative to `top`, without repetitions and without those inside another one."""
+    """Return `paths` relative to `top`, without repetitions and without paths inside other paths."""
     names = dict.fromkeys(path.relative_to(top).as_posix() for path in paths)
     return (
         (".",)

@@ -161,7 +161,7 @@ class Protection:
         return _below(path, above if TEST_FOLDER.fullmatch(_folded(name)) else self.prefix)
 
     def _in_data(self, above: str, folders: list[str]) -> bool:
-        """Return whether one of `folders`, the parts of a path below `above`, is named for test data and no package."""
+        """Return whether one of `folders` (parts of a path below `above`) is named like test data and is no package."""
         here = self.top / above
         for folder in folders:
             here = here / folder
@@ -172,7 +172,7 @@ class Protection:
     def _in_testpaths(self, path: str) -> bool:
         """Return whether `path` is in a folder of `testpaths` that is named like tests.
 
-        Others do not count: `testpaths = src` means doctests.
+        Other folders do not count: `testpaths = src` means doctests.
         """
         for folder in map(_folded, self.settings.testpaths):
             looks = any(word in folder for word in ("test", "spec", "check"))
@@ -220,7 +220,7 @@ class Protection:
         return None
 
     def _shadow(self, path: str) -> str | None:
-        """Return why a *new* file would be imported instead of the test runner or the standard library, else None."""
+        """Return a reason if a *new* file would be imported in place of the test runner or the standard library."""
         parts = PurePosixPath(_below(path, self.prefix).removeprefix("src/")).parts
         first = parts[0].removesuffix(".py")
         file = self.top / path
@@ -262,7 +262,7 @@ def _plain(path: str) -> bool:
 
 
 def _like(name: str, patterns: tuple[str, ...]) -> bool:
-    # Most are not globs, and compiling these as globs would take 15 ms in each process.
+    # Most patterns are plain names: to compile them as globs would take 15 ms in each process.
     return name in patterns or any(fnmatchcase(name, one) for one in patterns if not GLOB.isdisjoint(one))
 
 
@@ -274,7 +274,7 @@ def _folded(path: str) -> str:
 
 
 def _matches(path: str, glob: str) -> bool:
-    """Match like gitignore: a bare name matches at any depth, a folder matches what it holds, `**` any depth."""
+    """Match like gitignore: a bare name matches at any depth, a folder matches all its content, `**` any depth."""
     anchored = glob.strip("/").replace("**/", "*").replace("/**", "/*")
     names = (path, *(parent.as_posix() for parent in PurePosixPath(path).parents if parent.name))
     if "/" not in anchored:

@@ -1,4 +1,4 @@
-"""Those settings of pytest that determine which files are tests and where modules are imported from; no code is run."""
+"""The settings of pytest that determine which files are tests and where modules are imported from; no code is run."""
 
 from __future__ import annotations
 

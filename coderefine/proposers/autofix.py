@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Files = Mapping[str, bytes | None]
 ROUNDS = 5
-"""Maximum number of rounds, because adjacent edits are not applied in the same round."""
+"""Maximum number of rounds of edits in a file; adjacent edits are not applied in the same round."""
 
 
 Tree = frozenset[tuple[str, bytes | None]]
@@ -50,7 +50,7 @@ class Autofix:
         self._refused: set[tuple[str, str, str]] = set()
         """Diagnostics whose fixes were refused individually; they are not proposed again on a better tree."""
         self._chosen: frozenset[tuple[str, str, int]] | None = None
-        """Path, rule and line of the diagnostics to fix; None if these are all."""
+        """Path, rule and line of the diagnostics to fix; None: all of them."""
         # A view and a run of ruff take as long as a few tests, and the diagnostics of a tree are needed several times.
         self._readings: dict[tuple[Tree, tuple[str, ...]], LintedFiles] = {}
         self._fixes: dict[tuple[Tree, tuple[str, ...], tuple[str, ...]], Files] = {}
@@ -77,7 +77,8 @@ class Autofix:
     ) -> Generator[Patch, Situation, Situation]:
         """Propose the fixes of `rules` in `paths` (empty: all of them) together.
 
-        A refused set is split into halves, until they are accepted or consist of a single rule in a single file.
+        A refused set is split into halves, until they are accepted or consist of a single rule in a single file; then
+        each of its fixes is proposed individually.
         """
         if situation.used_up(self.name):
             return situation
@@ -110,7 +111,7 @@ class Autofix:
                 self._refused.add(_name(remark))
 
     def _worse(self, situation: Situation, views: Views, files: Files) -> set[str]:
-        """Return those of `files` with more diagnostics of some rule than before."""
+        """Return the paths in `files` that have more diagnostics of some rule than before."""
         if not files:
             return set()
         patch = situation.best.patch.then(files, origin=self.name, summary="")
@@ -119,7 +120,7 @@ class Autofix:
         return {path for (path, rule), count in after.items() if count > before[path, rule]}
 
     def _originals(self, situation: Situation, views: Views) -> Files:
-        """Return the content of the wanted files, and of those of the best patch, without any patch."""
+        """Return the unpatched content of the wanted files, and of the files that the best patch changes."""
         best = situation.best.patch
         files = self._reading(situation, views).files
         if not best:
@@ -128,7 +129,7 @@ class Autofix:
             return {path: start.read(path) for path in {**files, **best.files}}
 
     def _admitted(self, situation: Situation, originals: Files, files: Files) -> bool:
-        """Return whether these changes to the best patch are admissible; see `_originals`."""
+        """Return whether the best patch with `files` added is admissible. `originals`: the result of `_originals`."""
         patch = situation.best.patch.then(files, origin=self.name, summary="")
         protection = self._protection
         return bool(
@@ -145,7 +146,10 @@ class Autofix:
     def _offer(
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> Generator[Patch, Situation, tuple[Situation, bool]]:
-        """Propose ruff's fixes of `rules` in `paths` (empty: all), unless the resulting tree was judged before."""
+        """Propose ruff's fixes of `rules` in `paths` (empty: all), unless the resulting tree was judged before.
+
+        Return the new situation, and whether the patch was accepted.
+        """
         files, fixed = self._fixed(situation, views, rules, paths)
         patch = situation.best.patch.then(files, origin=self.name, summary=_summary(fixed))
         if not files or _known(situation, patch):
@@ -201,11 +205,11 @@ class Autofix:
         return {**files, **self._partly_fixed(situation, views, rules, touched & partly)}, remarks
 
     def _partly(self, every: Sequence[Diagnostic]) -> set[str]:
-        """Return the files in which not all diagnostics of a rule are to be fixed."""
+        """Return the files in which perhaps not all diagnostics of a rule are to be fixed."""
         return {path for path, _, _ in self._refused} if self._chosen is None else {one.path for one in every}
 
     def _partly_fixed(self, situation: Situation, views: Views, rules: Sequence[str], paths: AbstractSet[str]) -> Files:
-        """Return the files after fixing only the diagnostics in `paths` that were not refused.
+        """Return the files in `paths` that change if only the chosen diagnostics that were not refused are fixed.
 
         ruff itself can only fix all diagnostics of a rule.
         """
@@ -289,7 +293,7 @@ def _edited(data: bytes | None, remarks: Sequence[Diagnostic]) -> bytes | None:
 
 
 def _tidied(before: bytes | None, after: bytes | None) -> bytes | None:
-    """Remove blank lines that a removal left in `after`; unchanged if either is not text, or nothing is left."""
+    """Return `after` without blank lines that a removal left; unchanged if `before` or `after` is empty or no text."""
     old, new = (decode(data) if data else None for data in (before, after))
     if old is None or new is None or not old.newline or not new.newline:
         return after

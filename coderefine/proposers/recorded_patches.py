@@ -26,8 +26,8 @@ class RecordedProposer(Searcher):
     """Proposes the patches of a recorded run, in their order.
 
     A patch of an offline proposer is taken from the record, because its search depends on time. A patch of the model is
-    made again from the recorded answers and must equal the recorded one. `offer`: the patch was offered then, and not
-    taken as a step.
+    made again from the recorded answers and must equal the recorded one. `offer` is set if the recorded run offered the
+    patch and did not apply it.
     """
 
     name = "replay"
@@ -77,7 +77,8 @@ def _sent(asking: Proposals, situation: Situation) -> Patch | None:
 class Given(Searcher):
     """Proposes one given patch.
 
-    `name`: its origin. `doubt`: why tests alone do not prove it, for the report; "" if they do.
+    `name`: the origin of the patch. `doubt`: why tests alone do not prove the patch, so that it is only offered; "" if
+    they do.
     """
 
     def __init__(self, alternative: Alternative, name: str, doubt: str = "") -> None:

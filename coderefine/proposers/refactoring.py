@@ -1,6 +1,6 @@
-"""Propose changes that must keep behaviour: written where that is proved, offered where nothing can be compared.
+"""Propose changes that must keep behaviour: applied if this is proved, only offered if it cannot be compared.
 
-A source of changes (`Find`) is all that differs between proposers of this kind; see proposers/rewritings for one.
+Proposers of this kind differ only in their source of changes (`Find`); proposers/rewritings is an example.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 ROUNDS = 9
 """Maximum number of comparisons of halves, if several changes of one unit were not proved together."""
 FEWEST_BLAMED, MOST_BLAMING = 4, 24
-"""Number of refused changes from which on those that break tests are looked for, and number of groups tried for it."""
+"""Minimum number of refused changes for a search for those that break tests; maximum number of groups it tries."""
 DRAFTING = 0.5
-"""Share of the seconds left for finding changes; the rest is for their comparison and proof."""
+"""Share of the remaining time that is used to find changes; the rest is for comparing and proving them."""
 EQUAL, DIFFERENT, UNKNOWN = "equal", "different", "unknown"
 HEADER = re.compile(r"\s*(async\s+def|def|class)\b")
 Key = tuple[str, str, tuple[str, ...]]
@@ -60,7 +60,10 @@ class Guard:
         self._reported: set[str] = set()
 
     def made(self, what: str, make: Callable[[], Made]) -> Made | None:
-        """Return the result of `make`; None if that fails. `what`: the draft, for the note about the error."""
+        """Return the result of `make`; None, with a note, if an error in coderefine occurs. `what`: the draft's name.
+
+        A CoderefineError is no such error, and is raised again.
+        """
         try:
             return make()
         except CoderefineError:
@@ -75,9 +78,10 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class CodeChange:
-    """One change of one file that should not change behaviour. `line`: 1-based; `what`: what it does, in a few words.
+    """A change of one file that should keep behaviour. `line`: 1-based; `what`: a description in a few words.
 
-    `edits` apply to the file's text as `decode` returns it; those of changes that are made together do not overlap.
+    `edits` apply to the file's text as `decode` returns it. Changes that are made together may share an
+    insertion, such as a new import; their other edits do not overlap.
     """
 
     path: str
@@ -88,7 +92,7 @@ class CodeChange:
 
     @classmethod
     def between(cls, path: str, rule: str, line: int, what: str, texts: tuple[str, str]) -> CodeChange:
-        """Make a change from the `texts` of the file before and after it."""
+        """Return the change of a file between two `texts`: (before, after)."""
         before, after = texts
         old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
         edits = (
@@ -103,14 +107,14 @@ class CodeChange:
 
 
 Find = Callable[[View, Situation], Iterable[CodeChange]]
-"""Returns all changes that can be made in the tree of a view, until `Situation.ends`."""
+"""Returns the changes that can be made in the tree of a view; the search for them ends at `Situation.ends`."""
 
 
 class Refactoring(Searcher):
-    """Proposes the changes that `find` returns, for the tree as it is after each accepted patch.
+    """Proposes the changes that `find` returns for a tree; again for the new tree after an accepted patch.
 
-    Those that are proved to keep behaviour are proposed together, and halved where that is refused. Those that cannot
-    be compared are proposed last, to be offered (see loop/offered.py). Those that change behaviour are left out.
+    Changes that are proved to keep behaviour are proposed together; if the patch is refused, in halves. Changes that
+    cannot be compared are proposed last, to be offered (see loop/offered.py). Changes of behaviour are left out.
     """
 
     def __init__(self, name: str, find: Find, equivalence: Equivalence, listen: Listen = lambda _: None) -> None:
@@ -135,8 +139,8 @@ class Refactoring(Searcher):
         while True:
             tree, best = self._tree(situation, views), situation.best
             new = tree.changes.keys() - seen
-            # First the comparison that needs no run: the other one may take all the time that is left. What it finds
-            # in later trees is little, and not worth a run of all tests of its own.
+            # First the comparison that runs nothing: the other one may take all the remaining time. In later trees,
+            # the first comparison finds too little to run all tests for its results alone.
             self._compare_codes(situation, views, tree)
             if not seen:
                 situation = yield from self._in_parts(situation, views, tree, self._equal(tree))
@@ -155,7 +159,7 @@ class Refactoring(Searcher):
         return [change for change in tree.those(EQUAL) if tree.key(change) not in self._refused]
 
     def _tree(self, situation: Situation, views: Views) -> _Tree:
-        """Find the changes to try, those that were not refused, as far as there is time to draft them."""
+        """Return the tree of the best attempt, with the changes to try: those drafted in time and not refused."""
         self._listen(Event("stage", f"{self.name}: drafting"))
         with views.open(situation.best.patch) as view:
             found = list(self._drafts(view, situation))
@@ -169,7 +173,7 @@ class Refactoring(Searcher):
         return tree
 
     def _drafts(self, view: View, situation: Situation) -> Iterator[CodeChange]:
-        """Yield the changes that are found in the first part of the time that is left."""
+        """Yield the changes that are found in the share DRAFTING of the remaining time."""
         if (left := situation.seconds_left) is not None:
             situation = replace(situation, ends=time.monotonic() + DRAFTING * left)
         source = iter(self._find(view, situation))
@@ -178,7 +182,10 @@ class Refactoring(Searcher):
         self._cut_off = situation.late
 
     def _compare_codes(self, situation: Situation, views: Views, tree: _Tree) -> None:
-        """Classify as equal the changes that leave the code of their units unchanged, also together with the others."""
+        """Classify as equal the changes whose units still compile to the same code.
+
+        All unclassified changes are applied together, so that this also holds for their combination.
+        """
         waiting = [change for key, change in tree.changes.items() if key not in self._known]
         if waiting:
             equal = self._equivalence.equal_codes(views, situation.best.patch, tree.patch(waiting), tree.texts)
@@ -188,7 +195,7 @@ class Refactoring(Searcher):
     def _compare(self, situation: Situation, views: Views, tree: _Tree) -> None:
         """Classify the changes that were not compared yet: first all together, then halves of those that share units.
 
-        This ends when only the time for proving the equal ones is left.
+        Stop when the remaining time is only enough to prove the equal changes.
         """
         waiting = [[change for key, change in tree.changes.items() if key not in self._known]]
         for _ in range(ROUNDS + 1):
@@ -207,7 +214,10 @@ class Refactoring(Searcher):
         return self._equivalence.compare(views, best.patch, tree.patch(batch), best.cases, tree.texts, within=left)
 
     def _unsettled(self, tree: _Tree, group: Sequence[CodeChange], found: Compared) -> Iterator[list[CodeChange]]:
-        """Store the verdicts on the changes of `group`; yield the halves of those that must be compared again."""
+        """Store the verdicts on the changes of `group` that are certain; yield halves of the other changes.
+
+        A verdict is certain if it is "equal", or if no other change of `group` edits the same unit.
+        """
         alone = tree.alone_in_unit(group)
         for change in group:
             verdict = _verdict(found, tree.units(change))
@@ -224,7 +234,10 @@ class Refactoring(Searcher):
         *,
         offered: bool = False,
     ) -> Generator[Patch, Situation, Situation]:
-        """Propose `changes` on top of those accepted in this tree; where that is refused, parts of them."""
+        """Propose `changes` together with those accepted in this tree; if the patch is refused, parts of `changes`.
+
+        `offered`: propose the patch to be offered only.
+        """
         late = not offered and self._equivalence.left(situation.seconds_left) <= 0
         if not changes or late or situation.used_up(self.name):
             return situation
@@ -243,10 +256,10 @@ class Refactoring(Searcher):
     def _without_blamed(
         self, situation: Situation, views: Views, tree: _Tree, changes: Sequence[CodeChange]
     ) -> list[Sequence[CodeChange]]:
-        """Return those of `changes` that do not break the tests that the last attempt broke, and groups not tried.
+        """Return the `changes` that do not break the tests that the last attempt broke, and the groups not tried.
 
-        Only these tests run for that: if halves were proved, all tests would run for each that is right. Nothing, if
-        no test was broken, or if the changes break it together only, or not in a fork.
+        Only these tests run for this search; to propose halves would run all tests for each half that is right. Return
+        [] if there are few `changes`, if no test was broken, or if no part of `changes` breaks one of them in a fork.
         """
 
         def failing(tests: frozenset[str], part: Sequence[CodeChange]) -> frozenset[str]:
@@ -270,9 +283,10 @@ class Refactoring(Searcher):
     def _parts(
         self, tree: _Tree, changes: Sequence[CodeChange], found: Compared | None
     ) -> Iterator[Sequence[CodeChange]]:
-        """Yield parts of refused `changes` to propose: those that the comparison found equal, or else halves.
+        """Yield the parts of refused `changes` to propose next; none of a single change.
 
-        A single one is not proposed again.
+        If the comparison (`found`) found only some of them equal, yield these, and halves of those without a verdict;
+        otherwise yield the halves of `changes`.
         """
         equal = [change for change in changes if found and _verdict(found, tree.units(change))[0] == EQUAL]
         if len(changes) == 1:
@@ -285,7 +299,7 @@ class Refactoring(Searcher):
 
 
 def _broken(situation: Situation) -> frozenset[str]:
-    """Return the tests that pass in the best attempt, and failed in the last one."""
+    """Return the tests that fail in the last attempt, but not in the best one; without flaky tests."""
     bad, last = (
         frozenset(name for name, case in one.cases.items() if case.status.bad)
         for one in (situation.best, situation.attempts[-1])
@@ -296,7 +310,7 @@ def _broken(situation: Situation) -> frozenset[str]:
 def _separated(
     changes: Sequence[CodeChange], *, fails: Callable[[Sequence[CodeChange]], bool], late: Callable[[], bool]
 ) -> tuple[list[CodeChange], list[CodeChange], list[Sequence[CodeChange]]]:
-    """Return the `changes` that do not fail, those that fail alone, and the groups that were not halved in time."""
+    """Return the `changes` of groups that do not fail, those that fail alone, and the groups that were not tried."""
     good, bad, waiting = list[CodeChange](), list[CodeChange](), list[Sequence[CodeChange]](_halves(changes))
     for _ in range(MOST_BLAMING):
         if not waiting or late():
@@ -346,7 +360,7 @@ class _Tree:
     def leave_out_refused(self, findings: Sequence[Finding]) -> list[Key]:
         """Leave out the changes that the judge refuses without a test run; return their keys.
 
-        Each would cost a test run for every half of the changes that it is proposed with.
+        A patch with such a change would be refused and halved repeatedly, with a test run for each half without it.
         """
         files = _by_path(self.changes.values()).values()
         refused = [self.key(change) for own in files for change in self._refused_of(own, findings)]
@@ -361,7 +375,10 @@ class _Tree:
         return [one for half in _halves(changes) for one in self._refused_of(half, findings)]
 
     def note_units(self) -> None:
-        """Note the units of changes that can be told apart by their lines: compiling 6,600 lines takes 0.2 s."""
+        """Store the units of changes, compiling each file for as many changes at once as their lines distinguish.
+
+        Compiling 6,600 lines takes 0.2 s.
+        """
         waiting = [part for group in _by_path(self.changes.values()).values() for part in self._by_docstring(group)]
         while waiting:
             group = waiting.pop()
@@ -372,7 +389,10 @@ class _Tree:
                 waiting += _halves(group)
 
     def _units_of(self, group: Sequence[CodeChange]) -> list[frozenset[str]] | None:
-        """Return the names of the units of each change of one file; None if only fewer of them can be told apart."""
+        """Return the names of the units that each change of `group` edits; None if these cannot be distinguished.
+
+        All changes of `group` are in one file.
+        """
         path = group[0].path
         after = self._files(group).get(path)
         if after is None:
@@ -385,13 +405,16 @@ class _Tree:
         return edit.changed_by(text_of(self.texts[path]), [_touched_lines(change) for change in group])
 
     def _by_docstring(self, group: Sequence[CodeChange]) -> Iterator[list[CodeChange]]:
-        """Yield those of `group` that are in docstrings, and the others: mostly only these change their functions."""
+        """Yield the changes of `group` that are in docstrings, and then the others.
+
+        Mostly, only the others change the code of their functions.
+        """
         lines = docstring_lines(text_of(self.texts[group[0].path]))
         inside = [one for one in group if all({first, last} <= lines for first, last in _touched_lines(one))]
         yield from filter(None, (inside, [one for one in group if one not in inside]))
 
     def units(self, change: CodeChange) -> frozenset[tuple[str, str]]:
-        """Return the units whose code `change` edits, and not only their line numbers."""
+        """Return the units whose code `change` edits; units of which only line numbers change do not count."""
         if id(change) not in self._units:
             after = self._files([change])[change.path]
             edit = FileEdit.between(self.texts[change.path], after)
@@ -399,7 +422,7 @@ class _Tree:
         return self._units[id(change)]
 
     def without_shared_units(self, groups: Iterable[list[CodeChange]]) -> Iterator[list[CodeChange]]:
-        """Yield those of `groups` that share no unit with an earlier one, so that each gets a verdict of its own."""
+        """Yield the groups that share no unit with a group yielded before, so that each gets its own verdict."""
         taken: set[tuple[str, str]] = set()
         for group in groups:
             units = frozenset().union(*map(self.units, group))
@@ -450,13 +473,13 @@ class _Tree:
 
 
 REASONS = 3
-"""Number of reasons that an offer names."""
+"""Maximum number of reasons that an offer names."""
 
 
 def _touched_lines(change: CodeChange) -> list[tuple[int, int]]:
     """Return the first and the last line that each edit of a change touches, 1-based.
 
-    For lines that are inserted between two others, these two.
+    For an edit that inserts lines between two lines, return these two.
     """
     found = []
     for edit in change.edits:
@@ -475,9 +498,9 @@ def _by_path(changes: Iterable[CodeChange]) -> dict[str, list[CodeChange]]:
 
 
 def _compatible(changes: Iterable[tuple[Key, CodeChange]], refused: AbstractSet[Key]) -> dict[Key, CodeChange]:
-    """Return the changes without those `refused`, and without those that touch an earlier one.
+    """Return the changes that are not `refused` and do not touch an earlier change.
 
-    They may share an edit, such as a new import.
+    Two changes may share an insertion, such as a new import.
     """
     chosen: dict[Key, CodeChange] = {}
     taken: dict[str, dict[TextEdit, None]] = {}
@@ -508,7 +531,7 @@ def _key(change: CodeChange, data: bytes) -> Key:
 
 @lru_cache(maxsize=4)
 def _headed(data: bytes) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the lines of a file, and by 1-based line the last headers of a function and of a class down to it."""
+    """Return the lines of a file and, by 1-based line, the last function header and class header up to that line."""
     source = decode(data)
     lines, headers = source.text.splitlines() if source else [], [("", "")]
     for line in lines:

@@ -1,4 +1,4 @@
-"""Publish as a commit on another branch, here, at a remote or as a pull request; nothing is checked out here."""
+"""Publish a patch on another branch: here, at a remote or for a pull request. No branch is checked out."""
 
 from __future__ import annotations
 

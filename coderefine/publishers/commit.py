@@ -1,13 +1,15 @@
 """`--commit`: HEAD plus the patch becomes a commit on the current branch, with the user's hooks and nothing else.
 
-Order (steps 1-3 and the end are those of `transaction`; inside its step 5):
-a. build the tree HEAD + patch, which is the one that was proved; write the user's next index beside the old one
-b. announce the publication; rename that index to index.lock: no other git command can move HEAD or the index now
+Order (numbers in parentheses: steps of `transaction`):
+a. build the tree HEAD + patch, which is the one that was proved; write the user's next index to a file of our own
+b. announce the publication (1, 2); make index.lock a hard link to that file: from then on, no other git
+   command can move HEAD or change the index
 c. compare HEAD, files and index with the snapshot
-d. replace the files, so that hooks see the repaired tree
-e. run `git commit` with a separate index: changes that hooks stage are committed, those that the user staged are not
-f. rename index.lock to the index: only the entries of committed paths differ
-Killed before HEAD moved (in e): `recover` restores the files and removes the lock. Killed later: it completes the rest.
+d. replace the files (3, 4), so that hooks see the repaired tree
+e. run `git commit` (5) with a separate index: what hooks stage is committed, what the user has staged is not
+f. rename index.lock to the index (5): only the entries of committed paths differ
+If the process is killed before `git commit` moves HEAD, `recover` restores the files and removes the lock; if it is
+killed later, `recover` completes the rest.
 Hooks may reword the message and change the committed files, so the commit is recognised by its parent and its tree:
 the planned tree, or that of the separate index, which still exists after a kill.
 """
@@ -69,7 +71,7 @@ class Commit:
         return f"committed {(done.commit or '')[:10]}: {changed_lines(proved)}{added}; undo: coderefine undo"
 
     def _added(self, done: Publication) -> str:
-        """Name the files that the user's hooks changed after the proof."""
+        """Return a text that names the files that the user's hooks changed after the proof; "" if there are none."""
         tree = self.snapshot.repository.tree(done.commit)
         if tree == done.tree:
             return ""
@@ -103,7 +105,7 @@ class Commit:
 
 
 def finish_index(journal: Journal, index: UserIndex, done: Publication) -> Publication:
-    """Update the user's index for the new commit; return the changes."""
+    """Update the user's index for the new commit; return `done` with all changes to the index."""
     staged = _after_hooks(journal.repository, index, done)
     if staged != done.staged:
         done = replace(done, staged=staged, lock=index.compose(staged))
@@ -130,9 +132,9 @@ def _staged(index: UserIndex, patched: PatchedHead) -> tuple[IndexChange, ...]:
 
 
 def _after_hooks(repository: Repository, index: UserIndex, done: Publication) -> tuple[IndexChange, ...]:
-    """Add to `staged` what hooks changed in the commit, or in further commits.
+    """Return `done.staged`, updated by what hooks changed in the commit or committed after it.
 
-    Index entries that equalled the old HEAD get the new content.
+    A path that a hook changed is updated only if its entry in the user's index was the same as in the old HEAD.
     """
     listing = repository.git("diff-tree", "-r", "-z", "--no-renames", done.head or repository.tree(None), "HEAD")
     fields = iter(listing.split(b"\0"))

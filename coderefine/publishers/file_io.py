@@ -21,7 +21,7 @@ UNKNOWN = frozenset({errno.ENOTSUP, errno.ENOSYS})
 def place_of(top: Path, path: str, *, remove: bool) -> str:
     """Return `path` relative to `top` with links resolved; for a file to remove, only the links of its folder.
 
-    Raises PublishError if that is outside the repository, in a git directory, or does not exist.
+    Raises PublishError if that is outside the repository or in a git directory, or if `path` is a link to nothing.
     """
     named = top / path
     real = named.parent.resolve() / named.name if remove else named.resolve()
@@ -39,7 +39,7 @@ def place_of(top: Path, path: str, *, remove: bool) -> str:
 def current(top: Path, path: str) -> bytes | None:
     """Return the present content of `path`; None if there is no file.
 
-    Raises PublishError for a folder, a device, or without permission.
+    Raises PublishError for a folder or a device, or if the file may not be read.
     """
     place = top / path
     try:
@@ -111,7 +111,7 @@ def overwrite(path: Path, before: bytes, after: bytes) -> bool:
 def is_torn(found: bytes | None, before: bytes | None, after: bytes | None) -> bool:
     """Return whether `found` is part `before` and part `after`, as a kill inside `overwrite` leaves it.
 
-    The two may be swapped, because an interrupted `overwrite` may have been restoring the file.
+    `found` may begin with either of them, because an interrupted `overwrite` may have been restoring the file.
     """
     if found is None or before is None or after is None:
         return False
@@ -161,9 +161,9 @@ def refused(path: str, error: OSError) -> PublishError:
 def _attribute(original: Path, copy: Path) -> None:
     """Copy extended attributes and access lists from the original.
 
-    Raises OSError if those set by the user cannot be kept. Attributes that the system manages (labels, capabilities)
-    are copied if that is permitted. An access list that the folder gives to every new file is removed if the original
-    has none.
+    Raises OSError if an attribute that the user has set cannot be copied. Attributes that the system manages (labels,
+    capabilities) are copied if that is permitted. An access list that the folder gives to every new file is removed if
+    the original has none.
     """
     if not hasattr(os, "listxattr"):
         return

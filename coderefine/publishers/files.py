@@ -20,7 +20,7 @@ UNKNOWN = "coderefine <coderefine@localhost>"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Write into the working tree, keeping the data for undoing it; index, HEAD and stash stay as they are."""
+    """Write into the working tree, so that `undo` is possible; index, HEAD and stash stay as they are."""
 
     snapshot: Snapshot
 
@@ -49,7 +49,7 @@ class Diff:
         return self.text(outcome).decode("utf-8", "surrogateescape")
 
     def text(self, outcome: Outcome) -> bytes:
-        """Return the diff against the tree that was checked, to which `git apply` can apply it."""
+        """Return the diff from the tree that was checked; `git apply` can apply the diff to that tree."""
         patch = outcome.best.patch
         originals = {path: self.snapshot.judged(path) for path in patch.files}
         return diff_files(self.snapshot.repository, self.snapshot.head.sha, originals, patch.files, patch.programs)

@@ -17,12 +17,12 @@ RUN = "Coderefine-Run"
 """The trailer by which a commit of coderefine is recognised."""
 AUTHOR = re.compile(r"^\s*(?P<name>[^<>\n]*?)\s*<(?P<address>[^<>\n]*)>\s*$")
 NAMED = 3
-"""Number of changed files that are named; more are counted."""
+"""Maximum number of changed files that are named; if there are more, only their number is given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The configured message: `message` may hold {summary}; `author` is `Name <address>`, None for the user."""
+    """The configured message: `message` may contain {summary}; `author` is `Name <address>`, None for the user."""
 
     message: str = "fix: {summary}"
     author: str | None = None
@@ -126,7 +126,7 @@ def _evidence(outcome: Outcome) -> str:
 
 
 def _confidence(outcome: Outcome) -> str:
-    """Return `proved`, or `plausible` and why it may be wrong; "" for a patch that repairs no test."""
+    """Return `proved`, or `plausible` and why the patch may be wrong; "" for a patch that repairs no test."""
     found = outcome.evidence
     if not found.flipped and not found.doubts:
         return ""

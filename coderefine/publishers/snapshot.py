@@ -1,4 +1,4 @@
-"""The state of the tree when the run began: it is compared before writing, and the patch is applied to it."""
+"""The state of the tree when the run began: the patch is applied to it, if the tree is still in this state."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ PROGRAM = 0o755
 class PatchedHead:
     """The entries (mode and blob) of the patched paths, as git stores them, in four versions.
 
-    `head`: in HEAD. `base`: in the tree that was checked, before the patch. `theirs`: after it. `result`: HEAD plus the
-    patch. `tree`: HEAD's tree with `result` in it.
+    `head`: in HEAD. `base`: in the tree that was checked. `theirs`: in the tree that was checked, with the patch.
+    `result`: in HEAD with the patch. `tree`: the tree object of HEAD with `result`.
     """
 
     head: Mapping[str, Item]
@@ -105,8 +105,8 @@ class Snapshot:
     def patched_head(self, changes: Sequence[FileChange]) -> PatchedHead:
         """Return HEAD plus `changes`, as git would store it (line ends, filters, modes).
 
-        Raises PublishError if a file was edited during the run, so that this is not the tree that was proved; if
-        uncommitted work in a patched file overlaps the patch; or if the file is in a submodule.
+        Raises PublishError if a file was edited during the run, because the result would not be the tree that was
+        proved; if uncommitted work in a patched file overlaps the patch; or if a patched file is in a submodule.
         """
         if edited := self.uncommitted():
             raise PublishError(
@@ -133,7 +133,7 @@ class Snapshot:
         return tuple(path for path in hidden(self.top, self.head.sha or EMPTY_TREE) if path not in self.under)
 
     def is_on_head(self, commit: str, tree: str) -> bool:
-        """Return whether `commit` is `tree` on top of the HEAD of this snapshot."""
+        """Return whether `commit` has the tree object `tree`, and the HEAD of this snapshot as its parent."""
         return self.repository.tree(commit) == tree and self.repository.resolve(f"{commit}^") == self.head.sha
 
     def verify(self, changes: tuple[FileChange, ...]) -> None:
@@ -156,7 +156,7 @@ class Snapshot:
 
 
 def programs(changes: Iterable[FileChange]) -> dict[str, int]:
-    """Return the modes, as git stores them, of those new files that are executable."""
+    """Return the modes, as git stores them, of the new files that are executable."""
     return {change.path: EXECUTABLE for change in changes if change.before is None and change.mode == PROGRAM}
 
 

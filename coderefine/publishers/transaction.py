@@ -1,13 +1,13 @@
 """Replace several files as one: announce, prepare, check, rename; a kill at any step can be repaired.
 
-Order on the disk, and what `recover` finds when killed after each step:
-1. `pending` in the git directory (locked while we live)        nothing announced: forget it
-2. `publishing` in the journal: every content before and after  take back: nothing to do
+Steps on the disk (left), and what `recover` does if the process is killed after each of them (right):
+1. `pending` in the git directory, locked by this process       nothing is announced: remove `pending`
+2. `publishing` in the journal: every content before and after  take back: nothing was written yet
 3. new folders, temporary files with the new content            take back: remove them
 4. per file: a hard link keeps the old file, a rename replaces  take back; or complete it, if all files are replaced
    (a file that has other names already is written in place     take back, from the journal)
-5. what `act` does (a commit: see there)                        decided by where HEAD is
-6. `published` in the journal                                   done: remove what is left
+5. the actions of `act` (for a commit: see `commit`)            complete it if HEAD has moved, else take back
+6. `published` in the journal                                   done: remove links and `pending`
 7. links and `pending` removed
 """
 
@@ -31,10 +31,10 @@ from coderefine.publishers import file_io
 
 Hold = Callable[[], None]
 Act = Callable[[Publication, int, Hold], Publication]
-"""Act after the files are written.
+"""A function that is called after the files are written.
 
-Arguments: the plan, the open marker file (a process that moves a ref must inherit its lock), and a function to call
-before the step that cannot be undone, from which on interrupts are delayed.
+Arguments: the plan, the open marker file (a process that moves a ref must inherit its lock), and a function that delays
+interrupts from its call on, which must come before the step that cannot be undone.
 """
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -137,7 +137,7 @@ def settle(journal: Journal, done: Publication, undoing: Publication | None) -> 
 
 
 def give_up(journal: Journal, plan: Publication, undoing: Publication | None) -> None:
-    """Record that `plan` was not carried out; if it was to undo the publication `undoing`, this one is still there."""
+    """Record that `plan` was not carried out; if it should undo the publication `undoing`, that is still published."""
     if undoing:
         journal.published(undoing)
     else:
@@ -182,8 +182,8 @@ def claim(handle: int, patience: float = ORPHANS) -> None:
 def take_back(top: Path, plan: Publication, keep: Callable[[bytes], str] | None = None) -> tuple[str, ...]:
     """Restore the old content of every file that contains what we wrote.
 
-    Return the names of the other files. They are left as they are, unless `keep` is given: then their content is passed
-    to `keep`, and they are restored too.
+    Return the names of the files with another content, which are left as they are. If `keep` is given, these files are
+    restored too, after their content was passed to `keep`.
     """
     left: list[str] = []
     for number, change in enumerate(plan.changes):
@@ -201,7 +201,7 @@ def take_back(top: Path, plan: Publication, keep: Callable[[bytes], str] | None 
 
 
 def clean(top: Path, plan: Publication) -> None:
-    """Remove our temporary files and links, and those folders that we created and that are empty."""
+    """Remove our temporary files and links, and the folders that we created, if they are empty."""
     for temp in plan.temps:
         file_io.remove(top / f"{temp}.new")
         file_io.remove(top / f"{temp}.old")
@@ -263,7 +263,7 @@ def _replace(top: Path, temp: str, change: FileChange) -> None:
 def _overwrite(place: Path, change: FileChange) -> bool:
     """Write a file with several names (hard links) in place, so that all names get the new content.
 
-    Return whether the file is one. The old content is in the journal.
+    Return whether `place` is such a file. Its old content is in the journal.
     """
     if change.before is None or change.after is None or not file_io.is_shared(place):
         return False

@@ -1,4 +1,4 @@
-"""`coderefine undo`: restore what a run wrote, provided that it is unchanged since."""
+"""`coderefine undo`: restore what was there before a run wrote, if the written files have not changed since."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from coderefine.publishers.user_index import UserIndex, shown
 def undo(journal: Journal) -> str:
     """Undo the run's publication; return a line about it.
 
-    Raises PublishError if there is none, or if a file, branch or HEAD is not as the run left it; then nothing is
-    changed.
+    Raises PublishError if the run published nothing, or if a file, branch or HEAD is not as the run left it; then
+    nothing is changed.
     """
     done = journal.publication()
     if done is None:

@@ -36,7 +36,7 @@ class UserIndex:
 
     @property
     def ready(self) -> Path:
-        """Return where the next index is written before it is renamed to index.lock."""
+        """Return the path at which the next index is written before it becomes index.lock."""
         return self.repository.git_dir / "coderefine" / "index"
 
     def entries(self, paths: Mapping[str, object]) -> dict[str, Item]:
@@ -54,7 +54,7 @@ class UserIndex:
         return {path: found.get(path) for path in paths}
 
     def compose(self, staged: tuple[IndexChange, ...]) -> str:
-        """Write the index with `staged` applied to `ready`; return its SHA-256."""
+        """Write to the file `ready` a copy of the index with the changes `staged`; return its SHA-256."""
         storage.make_folder(self.ready.parent)
         self.ready.unlink(missing_ok=True)
         copy_index(self.path, self.ready)
@@ -65,7 +65,7 @@ class UserIndex:
         return digest(self.ready)
 
     def acquire(self) -> None:
-        """Rename `ready` to index.lock in one step.
+        """Create index.lock as a hard link to `ready`: in one step, and only if it does not exist.
 
         Raises PublishError when another process holds the lock, or changed the index since we read it.
         """
@@ -90,7 +90,7 @@ class UserIndex:
         return self._own
 
     def own_tree(self) -> str | None:
-        """Return the tree of the index that `git commit` used, with what hooks staged; None if there is none."""
+        """Return the tree of the index that `git commit` used, with what hooks staged; None if it does not exist."""
         if not self._own.exists():
             return None
         result = self.repository.run("write-tree", env={"GIT_INDEX_FILE": str(self._own)})
@@ -122,19 +122,19 @@ class UserIndex:
         self.repository.run("update-index", "-q", "--refresh")
 
     def release(self, sha256: str | None) -> None:
-        """Remove the lock if it has this content, and the prepared index."""
+        """Remove index.lock if its content has this SHA-256, and the indices that we prepared."""
         if sha256 and digest(self.lock) == sha256:
             self.lock.unlink()
         self.tidy()
 
     def is_ready(self, sha256: str | None) -> bool:
-        """Return whether an index with this SHA-256 is prepared, but not yet renamed to index.lock."""
+        """Return whether the file `ready` exists and has this SHA-256."""
         return bool(sha256) and digest(self.ready) == sha256
 
     def holds(self, sha256: str | None) -> bool:
         """Return whether index.lock is ours.
 
-        `sha256`: digest of the last announced index, which is in the lock or still prepared.
+        `sha256`: digest of the last announced index, which is the content of index.lock or still only of `ready`.
         """
         return self.lock.exists() and (self.is_ready(sha256) or digest(self.lock) == sha256)
 

@@ -8,7 +8,7 @@ import time
 from coderefine.sensitive import withheld
 
 KILL = 9
-"""signal.SIGKILL: `signal` would cost 4 ms."""
+"""The value of signal.SIGKILL: to import `signal` would cost 4 ms."""
 KEPT = 4096
 
 
@@ -45,7 +45,7 @@ class Child:
         return last
 
     def code(self, deadline: float) -> int | None:
-        """Return the exit code, negative for a signal; kill the process and return None if it runs at `deadline`."""
+        """Return the exit code, negative for a signal; at `deadline`, kill the process if it runs, and return None."""
         while self._code is None:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
             if pid:
@@ -84,12 +84,12 @@ class Child:
 
 
 def reading_env() -> dict[str, str]:
-    """Return the environment for a git command that only reads, with the hook's own index."""
+    """Return the environment for a git command that only reads, with the index that git passed to the hook."""
     return {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
 
 
 def clean_env(hidden: str) -> dict[str, str]:
-    """Return the environment for the project's programs, without variables of git and without keys."""
+    """Return the environment for the project's programs, without git's variables, secrets and the variable `hidden`."""
     held = withheld(os.environ)
     return {
         name: value

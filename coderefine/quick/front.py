@@ -1,7 +1,7 @@
 """The fast path of `coderefine hook run`, for commits that are certainly clean.
 
-git, ruff and this program run in parallel. Tests run in the working tree, so that files that they write remain. This
-is done only if index and working tree are equal, so that the staged files are tested.
+git, ruff and this program run in parallel. Tests run in the working tree, where files that they write remain. They run
+only if index and working tree are equal, so that the staged files are tested.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _judged(project: QuickProject, names: list[str], running: list[Child]) -> in
 
 
 def _unless_gone(staged: list[str]) -> int:
-    """Return 0 if no Python file is staged; raise NotQuickError for deleted ones, whose tests have to be found."""
+    """Return 0 if no Python file is staged; raise NotQuickError for deleted Python files: their tests must be found."""
     if any(path.endswith(".py") for path in staged):
         raise NotQuickError
     return 0
@@ -104,7 +104,7 @@ def _begun(project: QuickProject, python: list[str], running: list[Child]) -> li
 
 
 def _same(project: QuickProject, tests: list[str], python: list[str], staged: list[str]) -> set[str]:
-    """Return those of `tests` that the coverage map excludes; none if files other than Python are staged.
+    """Return the tests that the coverage map excludes; no tests if files other than `python` are staged.
 
     Tests may read such files.
     """
@@ -150,8 +150,8 @@ def _python(names: list[str]) -> list[str]:
 def _tests(project: QuickProject, python: list[str]) -> list[str]:
     """Return the test files that can be affected, according to the import graph stored by the last run.
 
-    A file's imports are read again only if they matter: not for the checked files themselves, whose importers do not
-    depend on their own imports, and not for files that no test reached.
+    The imports of changed files are read again only if a test reached one of these files. The checked files themselves
+    do not count: what a file imports does not change which files import it.
     """
     kept = ticket.kept_in(project.folder, ticket.GRAPH)
     marks = graph.walk(project.top)
@@ -176,7 +176,7 @@ def _matters(found: set[str], tests: list[str]) -> bool:
 
 
 def _regraphed(project: QuickProject, marks: dict[str, graph.Mark], users: graph.Users) -> graph.Users:
-    """Return the import graph after changes to some files, whose imports are usually the same as before."""
+    """Return the import graph after changes to some files; usually their imports are the same as before."""
     files = ticket.kept_in(project.folder, ticket.IMPORTS)
     if not isinstance(files, dict):
         raise NotQuickError

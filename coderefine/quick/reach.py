@@ -2,9 +2,9 @@
 
 A test file is certainly unaffected if nothing of the following changed: the file itself, every conftest.py above it,
 and, in each file that it imported or executed, the module level and the executed functions. This is checked only for
-test files that can be affected according to the import graph; files that are not in the map run. Tests that read files
-or start programs are not in the map, and neither are files that may carry state from one test to the next (caches,
-global variables).
+test files that can be affected according to the import graph; test files that are not in the map run. Test files that
+read files or start programs are not in the map. If a file may carry state from one test to the next (caches, global
+variables), every change of the file counts.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 MAP, VERSION = "map", 1
 CONFTEST = "conftest.py"
 MOST = 20_000
-"""Entries kept (one is a test file and a file it ran): about 3 MB."""
+"""Maximum number of entries (pairs of a test file and a file that it executed): about 3 MB."""
 OPEN = ("subprocess", "inspect", "__file__", "runpy", "open(", "read_text", "read_bytes", "multiprocessing", "exec(")
-"""Substrings of a test file that may run code which the file does not import."""
+"""Substrings that show that a test file may read files, or run code that it does not import."""
 CARRIED = ("cache", "global ", "scope=")
-"""Substrings of a file that may carry state from one test to the next."""
+"""Substrings that show that a file may carry state from one test to the next."""
 Entry = tuple[object, ...]
-"""(mark, indices of the functions run, digest of these and the module level); digest "": the whole file counts."""
+"""(mark of the file, indices of the executed functions, digest of these functions and of the module level).
+
+If the digest is "", every change of the file counts.
+"""
 Entries = dict[str, dict[str, Entry]]
 """Test file -> file that it executed -> the executed parts."""
 
@@ -153,10 +156,10 @@ def same(  # noqa: PLR0917
     marks: Mapping[str, Mark],
     texts: Mapping[str, str] | None = None,
 ) -> set[str]:
-    """Return those of `tests` that certainly run as before, although the files `python` have changed.
+    """Return the tests in `tests` that certainly run as before, although the files `python` have changed.
 
-    `marks`: of all files, as they are now. `texts`: contents to use in place of those on the disk; `marks` do not apply
-    to these.
+    `marks`: the present marks of all files. `texts`: contents to use in place of files on the disk; in `marks`, these
+    files must have marks that differ from all stored marks.
     """
     tests = list(tests)
     known = _kept(folder, top) if tests else {}

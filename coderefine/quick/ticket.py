@@ -19,15 +19,15 @@ GATES = ("pytest", "ruff", "radon")
 """The gates that the quick check supports."""
 FOLDER = "coderefine/hook"
 TICKET, GRAPH, IMPORTS = "ticket", "graph", "imports"
-"""GRAPH: marks, users, test files. IMPORTS: what graph.Files is."""
+"""Names of stored values. TICKET: see `write`. GRAPH: marks, users and test files. IMPORTS: a `graph.Files`."""
 
 
 class Ticket:
     """The results of the last full run that the fast path uses.
 
-    `ruff`: the command without paths, empty without that gate. `python`: the command that runs tests, empty if none are
-    to run; `why` is the reason. `keys`: the name of the variable with the model's key. `bytecode`: whether git ignores
-    __pycache__.
+    `ruff`: ruff's command without paths, empty without this gate. `python`: the command that runs tests, empty if no
+    test is to run; `why`: the reason for this. `keys`: the name of the variable with the model's key. `bytecode`:
+    whether git ignores __pycache__.
     """
 
     __slots__ = ("bytecode", "complexity", "floor", "keys", "python", "radon", "ruff", "why")

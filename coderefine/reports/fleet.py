@@ -19,7 +19,7 @@ FAILED, INTERRUPTED = "failed", "interrupted"
 class FleetResult:
     """How the run in one repository ended.
 
-    `location`: a path or URL, as in the list. `usd`: its maximum cost. `run`: its name in the repository's
+    `location`: a path or URL, as in the list. `usd`: the maximum cost of the run. `run`: its name in the repository's
     journal. `patch`: the file with its patch.
     """
 
@@ -40,7 +40,7 @@ class FleetResult:
 
 
 def line(result: FleetResult, width: int) -> str:
-    """Return `fixed      ../shop    shop.py    1.2 s`; `width`: of the column of locations."""
+    """Return a line such as `fixed      ../shop    1.2 s  shop.py`. `width`: the width of the column of locations."""
     cost = f"  ${result.usd:.4f}" if result.usd else ""
     detail = " ".join(result.detail.split())[:160]
     return f"{result.status:11} {masked(result.location):{width}} {result.seconds:7.1f} s{cost}  {detail}".rstrip()

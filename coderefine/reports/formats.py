@@ -1,6 +1,6 @@
 """Report formats by name: each is a module with functions `checks` and `outcome` that return the whole text.
 
-Bytes of a patch that cannot be decoded are surrogates in it: write the text with `surrogateescape`.
+Bytes of a patch that cannot be decoded become surrogates in the text: write it with `surrogateescape`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def found(gates: Iterable[Check]) -> tuple[Finding, ...]:
 
 
 def judged(end: Outcome) -> Sequence[Check]:
-    """Return the checks of the tree with the patch; if a given patch is not proved, with a finding for this."""
+    """Return the checks of the tree with the patch; if a given patch is not proved, also a check that reports this."""
     if end.proof is None or end.proof.verdict:
         return end.best.checks or end.baseline.checks
     verdict = Check(PROVE, tuple(finding for finding in end.remaining if finding.critic == PROVE))
@@ -69,7 +69,7 @@ def severe(finding: Finding) -> bool:
 
 
 def cleared(end: Outcome) -> tuple[Finding, ...]:
-    """Return hard findings of the start that the best attempt no longer has."""
+    """Return the hard findings of the baseline that the best attempt no longer has."""
     return gone(end.baseline, end.best) if end.best.number else ()
 
 

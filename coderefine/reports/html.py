@@ -26,13 +26,13 @@ MOST_LINES = 6000
 MOST = 200
 """Maximum number of tests and of findings that are listed by name."""
 COLUMNS = 12
-"""Maximum number of attempts beside each other in the table of tests."""
+"""Maximum number of columns, one for each attempt, in the table of tests."""
 CELLS = 1000
-"""Maximum number of cells in a row of the picture of tests; each stands for several tests if there are more."""
+"""Maximum number of cells in a row of the picture of tests; if there are more tests, a cell stands for several."""
 SEPARATE = 100
-"""Number of cells up to which there is a gap between them."""
+"""Maximum number of cells in a row that are drawn with gaps; more cells touch each other."""
 KINDS = ("failed", "not run", "skipped", "passed")
-"""Kinds of outcomes; a cell for several tests shows the first of them."""
+"""Kinds of outcomes; a cell for several tests shows the first kind that occurs among their outcomes."""
 
 
 def checks(gates: Sequence[Check]) -> str:
@@ -106,7 +106,10 @@ def _files(patch: Patch, evidence: Evidence, originals: Mapping[str, bytes | Non
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """An attempt on the time line. `start`, `width`: thousandths of the whole time. `failing`: None without tests."""
+    """An attempt on the time line. `start`, `width`: thousandths of the whole time.
+
+    `failing`: number of tests that failed; None if the attempt has no tests.
+    """
 
     attempt: Attempt
     summary: str
@@ -122,7 +125,7 @@ def _whole(end: Outcome) -> float:
 
 
 def _seconds(attempt: Attempt) -> float:
-    """Return how long an attempt took; for the start its slowest check."""
+    """Return how long an attempt took; for the baseline, how long its slowest check took."""
     return attempt.cost.seconds or slowest(attempt.checks) or 0.0
 
 
@@ -149,7 +152,7 @@ def _word(attempt: Attempt, end: Outcome) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The tests of one attempt as a row of cells. `paths`: SVG paths by kind of outcome. `width`: of all, in units."""
+    """The tests of one attempt as a row of cells. `paths`: SVG paths by kind of outcome. `width`: in SVG units."""
 
     number: int
     failing: int
@@ -160,7 +163,11 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Tests:
-    """Tests x attempts. `named`: outcomes, by attempt, of the tests that failed at any time; `more`: how many more."""
+    """The outcomes of the tests in the attempts. `ids`: number of tests. `columns`: numbers of the shown attempts.
+
+    `named`: for each test that failed in any attempt, its outcomes in these columns. `more`: number of further tests
+    that failed, but are not in `named`.
+    """
 
     ids: int
     strips: tuple[Strip, ...]
@@ -175,7 +182,10 @@ class Tests:
 
 
 def _tests_picture(attempts: Sequence[Attempt], best: int, most: int) -> Tests:
-    """Return the tests of `attempts`, at most `most` of them by name. `best`: number of the best attempt."""
+    """Return the outcomes of all tests in `attempts`; only tests that failed have names, at most `most` of them.
+
+    `best`: number of the best attempt.
+    """
     ran = list(filter(lambda attempt: attempt.cases, attempts))
     ids = tuple(dict.fromkeys(id for attempt in ran for id in attempt.cases))
     kinds = {attempt.number: [_kind(attempt, id) for id in ids] for attempt in ran}
@@ -187,7 +197,7 @@ def _tests_picture(attempts: Sequence[Attempt], best: int, most: int) -> Tests:
 
 
 def _columns(ran: Sequence[Attempt], best: int) -> tuple[int, ...]:
-    """Return the attempts that fit beside each other: the first one and the last ones, refused ones only with room."""
+    """Return the numbers of at most COLUMNS attempts: the first and the last ones; refused ones only if all fit."""
     if len(ran) > COLUMNS:
         ran = [attempt for attempt in ran if attempt.verdict or attempt.number == best]
     numbers = tuple(attempt.number for attempt in ran)

@@ -58,7 +58,7 @@ def schema() -> dict[str, Any]:
 
 def _dumped(kind: str, **parts: object) -> str:
     report = {"version": VERSION, "tool": f"coderefine {__version__}", "kind": kind, **parts}
-    # Escaped to ASCII: surrogates in odd file names and every terminal's encoding survive it.
+    # Escaped to ASCII, so that surrogates in file names are kept, and every terminal can show the text.
     return json.dumps(report, indent=2) + "\n"
 
 
@@ -85,7 +85,7 @@ def _finding(finding: Finding) -> dict[str, object]:
 
 
 def _spread(fields: dict[str, Any]) -> dict[str, object]:
-    """Return `fields` with the ends of the span in place of the span."""
+    """Return `fields` with `first` and `last` in place of `span`."""
     span = fields.pop("span") or {"first": None, "last": None}
     return fields | span
 

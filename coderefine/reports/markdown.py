@@ -12,7 +12,7 @@ from coderefine.reports.rows import evidence, steps, summary
 from coderefine.reports.verdict import verdict
 
 LONGEST = 200_000
-"""Maximum number of characters of a patch; GitHub takes 1 MiB of a step."""
+"""Maximum number of characters of a patch that is shown; GitHub accepts at most 1 MiB per step."""
 LISTED = 100
 """Maximum number of findings that are listed."""
 

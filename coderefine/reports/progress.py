@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 SILENT = 10.0
-"""Seconds without news after which a log gets a line."""
+"""Seconds without a new line after which the current stage is written to a log."""
 STAGES = ("stage", "critic")
 CHOOSING, WAITING = "choosing the next step", "waiting for the model"
 
@@ -79,7 +79,7 @@ class ProgressState:
 
 
 def _idle(scene: ProgressState) -> ProgressState:
-    """Return `scene` without stage and attempt, so that a new stage does not show those of the last one."""
+    """Return `scene` without stage and attempt, so that the progress line does not show old ones."""
     return replace(scene, stage="", unit="", done=0, total=None, attempt="", number=0, request="")
 
 
@@ -136,7 +136,7 @@ class Plain:
                     self._write(f"  {spent}: {self._state.line or 'starting'}")
 
     def listen(self, event: Event) -> None:
-        """Write an event; may be called from any thread.
+        """Write a line about an event, unless it has none or was written before; may be called from any thread.
 
         A closed stream is ignored.
         """
@@ -154,7 +154,7 @@ class Plain:
             self._stream.flush()
 
     def _again(self, event: Event) -> bool:
-        """Return whether this stage was reported before, because every attempt has the same stages."""
+        """Return whether the event is a stage that was reported before: every attempt has the same stages."""
         if event.kind not in STAGES:
             return False
         known = event.text in self._stages

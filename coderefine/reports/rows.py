@@ -27,9 +27,9 @@ from coderefine.core.plurals import counted, listed
 from coderefine.source import syntax
 
 LEFT = 5
-"""Number of remaining findings that are named; more are counted."""
+"""Maximum number of remaining findings that are named; of further ones only the number is given."""
 OF = {"review": " of 5", "reading": " of 5", "speed": "×"}
-"""Suffix of an adviser's score where the highest score is known."""
+"""Suffix of an adviser's score: the highest possible score, or a unit."""
 BAR = 24
 """Width of a full bar in characters."""
 
@@ -85,7 +85,7 @@ def outcome_rows(
     decided: str,
     before: Mapping[str, bytes | None],
 ) -> Iterator[Row]:
-    """Yield the rows on a whole run: checks; proved, refused, remaining and written changes; the evidence.
+    """Yield the rows on a whole run: checks, attempts, remaining findings, evidence, offers, written files.
 
     `decided`: the last line if the run was not about the working tree (but about a commit, for example). `before`:
     content of the patched files at the start, for the line numbers.
@@ -135,7 +135,7 @@ def best_try(attempts: Sequence[Attempt]) -> Attempt | None:
 
 
 def shown_patch(outcome: Outcome) -> Patch:
-    """Return the patch that a report shows: the given one, else the best one, else the best try."""
+    """Return the patch that a report shows: the given patch, else that of the best attempt, else of `best_try`."""
     if outcome.proof:
         return outcome.proof.patch
     tried = outcome.best if outcome.best.number else best_try(outcome.attempts)
@@ -191,7 +191,7 @@ def first_line(text: str) -> str:
 
 
 def _passed(attempt: Attempt, carried: Collection[str]) -> tuple[int, int] | None:
-    """Return (tests that passed, tests that ran), without those that are `carried`."""
+    """Return (number of tests that passed, number of tests that ran), without the tests `carried`; None if none ran."""
     ran = [case for id, case in attempt.cases.items() if case.status is not Status.SKIPPED and id not in carried]
     return (sum(not case.status.bad for case in ran), len(ran)) if ran else None
 
@@ -267,7 +267,7 @@ def offer_lines(outcome: Outcome) -> Iterator[tuple[str, str]]:
 
 
 def _undecided(offer: Offer, first: int) -> Iterator[str]:
-    """Yield which alternatives, numbered from `first` on, the questions do not distinguish."""
+    """Yield a line for each group of alternatives, numbered from `first` on, that the questions do not distinguish."""
     for places in offer.together:
         *most, last = (str(first + place) for place in places)
         names = f"{', '.join(most)} and {last}"
@@ -291,7 +291,7 @@ def changed_answers(changed: tuple[int, int]) -> str:
 
 
 def answer_template(offers: Sequence[Offer]) -> str:
-    """Return the first question as a line to complete, `price(10) == ANSWER`; "" if none can be written so."""
+    """Return the first question as a line to complete, `price(10) == ANSWER`; "" if no question has this form."""
     lines = (
         (question.call, answer)
         for offer in offers
@@ -305,9 +305,9 @@ def answer_template(offers: Sequence[Offer]) -> str:
 
 
 def steps(attempts: Sequence[Attempt], before: Mapping[str, bytes | None]) -> Iterator[tuple[Attempt, str]]:
-    """Yield each attempt with its summary, whose line numbers are those in the files `before` the run.
+    """Yield each attempt and its summary, with the line numbers of the files `before` the run.
 
-    A summary was written for the tree of its attempt, which includes the steps accepted before.
+    The attempt's own summary has the line numbers of a tree that includes the patches accepted before.
     """
     base: Mapping[str, bytes | None] = {}
     for attempt in attempts:

@@ -95,7 +95,7 @@ def _artifact(path: str) -> Json:
 
 
 def _fix(report: RunReport) -> list[Json]:
-    """Return the whole patch as one fix; None if part of it is not lines of text (a new file, a binary file)."""
+    """Return the whole patch as one fix; no fix if part of it is not lines of text (a new file, a binary file)."""
     changes = []
     for path, after in sorted(report.end.best.patch.files.items()):
         before = report.before.get(path)
@@ -112,7 +112,8 @@ def _fix(report: RunReport) -> list[Json]:
 def _replacement(hunk: Hunk) -> Json:
     """Return an edit of whole lines, as a `replacement` object of SARIF.
 
-    The range ends in column 1 of the line after the last one; if that has no line end, behind its last character.
+    The range ends in column 1 of the line after its last line; if the last line has no line end, after its last
+    character.
     """
     end = {"endLine": hunk.last + 1, "endColumn": 1}
     if hunk.old and not hunk.old[-1].endswith(b"\n"):

@@ -25,7 +25,7 @@ MOST_COLOURED = 400_000
 PART = 200
 """Number of rows that a browser lays out at once."""
 ALIKE = 0.4
-"""Similarity of two lines from which on only their differences are marked."""
+"""Minimum similarity of two lines whose differences are marked."""
 CLASSES = (
     (Comment, "c"),
     (String, "s"),
@@ -36,7 +36,7 @@ CLASSES = (
     (Name.Class, "f"),
     (Name.Decorator, "f"),
 )
-"""Colours of the page by kind of token."""
+"""CSS classes of the page by kind of token."""
 INVISIBLE = {
     **{code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"},
     0x7F: "\u2421",
@@ -46,7 +46,7 @@ INVISIBLE = {
 """Visible substitutes of control characters, of those that change the direction of text, and of lone surrogates."""
 
 Token = tuple[str, str]
-"""Class and text of a piece of a line."""
+"""CSS class and text of a piece of a line."""
 Line = Sequence[Token]
 
 
@@ -60,10 +60,10 @@ class NumberedLine:
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """A row: the line before and the line after (None: there is none).
+    """A row: a line `before` the patch and the line `after` it in its place (None: there is no line).
 
-    `ran`: the tests that ran the line after, if known. `mistakes`: mutants that survived there. `skipped`: unchanged
-    lines above that are not shown.
+    `ran`: the tests that executed the line `after`, if known. `mistakes`: mutants of this line that survived.
+    `skipped`: number of unchanged lines above the row that are not shown.
     """
 
     before: NumberedLine | None
@@ -96,7 +96,7 @@ class PatchedFile:
 
 
 def patched_file(path: str, before: bytes | None, after: bytes | None, evidence: Evidence, most: int) -> PatchedFile:
-    """Return the change of one file, in at most `most` rows."""
+    """Return the change of one file; without rows if more than `most` lines are added and removed."""
     added, removed = lines_of(before, after)
     note = "new file" if before is None else "deleted" if after is None else ""
     if b"\0" in (before or b"") + (after or b""):
@@ -138,7 +138,10 @@ def _class(kind: _TokenType) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """The lines of a file before and after; for lines after: the tests that ran them, and unnoticed mistakes there."""
+    """The lines of a file before the patch (`old`) and after it (`new`).
+
+    `ran`, `mistakes`: the tests that executed a new line, and its mutants that survived, by line number.
+    """
 
     old: Sequence[Line]
     new: Sequence[Line]
@@ -156,7 +159,7 @@ class _Change:
         return cls(old, new, ran, mistakes)
 
     def rows(self, steps: Sequence[tuple[int, int, int, int]]) -> Iterator[DiffRow]:
-        """Yield all changes with the lines around them. `steps`: places (i, j) in `old` and (k, m) in `new`."""
+        """Yield all changes with the lines around them. `steps`: (i, j, k, m) if `new[k:m]` replaces `old[i:j]`."""
         shown, shift = 0, 0
         ends = [*(i for i, *_ in steps[1:]), len(self.old)]
         for (i, j, k, m), end in zip(steps, ends, strict=True):
@@ -189,7 +192,7 @@ def _differences(before: Line, after: Line) -> tuple[Collection[int], Collection
 
 
 def _markup(line: Line, marked: Collection[int]) -> Markup:
-    """Return a line as HTML. `marked`: places of its pieces that differ from the line beside it."""
+    """Return a line as HTML. `marked`: positions of its parts that differ from the other version of the line."""
     found = []
     for place, (name, text) in enumerate(line):
         piece = f'<span class="{name}">{escape(text)}</span>' if name else escape(text)

@@ -23,7 +23,7 @@ from coderefine.reports.rows import (
 from coderefine.reports.verdict import decision, proof_rows
 
 SHOWN = 50
-"""Number of findings listed in full; more are counted."""
+"""Maximum number of a gate's findings that are listed; of further ones only the number is given."""
 EVIDENCE = 8
 """Maximum number of lines of a finding's evidence."""
 
@@ -131,8 +131,8 @@ def run_details(
 ) -> Iterator[str]:
     """Yield a run as lines of plain text, one per attempt.
 
-    `outcome`: None for a run that was killed, or that `failed` with an error. `wrote`: what it wrote, as text.
-    `before`: content of the patched files when it began.
+    `outcome`: None for a run that was killed, or that `failed` with an error. `wrote`: what the run wrote, as text.
+    `before`: content of the patched files when the run began.
     """
     yield f"run {run}"
     best = outcome.best.number if outcome else 0

@@ -36,7 +36,7 @@ def _repaired(end: Outcome) -> str:
 
 
 def _rest(end: Outcome) -> str:
-    """Return a text on the remaining findings, without the reason."""
+    """Return how many findings remain, without the reason; if none remains, how the run ended."""
     hard = len(blocking(end.remaining))
     return f"{counted(hard, 'finding')} remain{'s' * (hard == 1)}" if hard else ending(end)
 

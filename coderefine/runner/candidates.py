@@ -11,7 +11,7 @@ from coderefine.core import Status
 KEPT, BROKEN = "kept", "!broken"
 """Codes of docstring examples (agent/docstring_examples.py)."""
 RAISED, ENDLESS = "!", "~"
-"""Prefixes of the codes of a call that raised an exception, and of one that did not end in the time for one."""
+"""Prefixes of the codes of a call that raised an exception, and of a call that did not end within its time limit."""
 CONTRADICTS = "?"
 """Suffix of the code of a result whose type contradicts the return annotation (agent/call_probe.py)."""
 Codes = tuple[str, ...]
@@ -42,7 +42,7 @@ class Comparison:
 
     `kinds`: one letter for each call: `f` and `p` for calls of failing and of passing tests, `F` and `P` for variants
     of these, `-` for calls whose result changes from run to run in the unchanged program; after these `d` for examples
-    in docstrings. `asked`: calls on which candidates differ, those that split them most evenly first.
+    in docstrings. `asked`: calls on which candidates differ, first those that divide the candidates most evenly.
     """
 
     codes: Mapping[int, Codes] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Comparison:
     asked: tuple[Asked, ...] = ()
 
     def changed(self, number: int, kinds: str = "pPFd") -> tuple[int, int]:
-        """Return the number of calls of `kinds` whose result candidate `number` changes, and of all compared ones."""
+        """Return the number of calls of `kinds` whose result candidate `number` changes, and of all compared calls."""
         pairs = list(self._pairs(number, kinds))
         return sum(before != after for before, after in pairs), len(pairs)
 
@@ -97,9 +97,9 @@ class Nearby:
 
 
 Results = Mapping[str, Mapping[str, Sequence[str]]]
-"""By unit and code of the arguments (and number of a generator): codes of the results of these calls, in order."""
+"""Codes of the results of calls, in their order: by unit, then by code of the arguments (and number of a generator)."""
 Values = Mapping[str, Mapping[str, str]]
-"""By path of a module and name of an attribute: the code of its value."""
+"""Codes of the values of attributes: by path of the module, then by name of the attribute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ class Watched:
     """Records of watched functions while tests ran. `results` and `values` have one entry for each of two runs.
 
     `answers`: two results of each repeated call and variant, by label. `lines`: executed lines by unit. `values`: the
-    attributes of the watched modules before and after the tests; the second is empty if their time was over, as two
-    versions may then have run different tests. `failed`: why a run is missing.
+    attributes of the watched modules before and after the tests. Those after the tests are empty if the time of the
+    tests was over, because two versions may then have run different tests. `failed`: why a run is missing.
     """
 
     answers: Mapping[str, Codes] = field(default_factory=dict)
@@ -122,8 +122,8 @@ class Watched:
 class Candidate:
     """An edit to judge: repo-relative path -> whole new content (None deletes), applied to the pool's tree.
 
-    `rough`: a failure counts even if only functions were replaced, and code that ran during the import was not
-    repeated. `first`: the tests that run first, in place of those of the plan.
+    `rough`: a failure counts even if the server only replaced functions and did not repeat code that ran during the
+    import. `first`: the tests that run first, in place of those of the plan.
     """
 
     number: int
@@ -162,8 +162,8 @@ class Plan:
 class Judged:
     """The verdict on a candidate. `statuses`: of the tests that ran; `cpu`, `seconds`: CPU and wall time of its runs.
 
-    `plausible`: all requested tests ran, and none outside `Plan.known` failed; `reason`: why it is not.
-    `slow`: why it was not judged by the hot server. `hung`: it was stopped by its time limit; `limit`: CPU seconds that
+    `plausible`: all requested tests ran, and none outside `Plan.known` failed; `reason`: why this is not so. `slow`:
+    why the hot server did not judge the candidate. `hung`: whether the time limit stopped it; `limit`: CPU seconds that
     its last run was allowed. `rough`: why a fresh import may give another verdict; see `Candidate`.
     """
 

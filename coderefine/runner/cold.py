@@ -25,7 +25,7 @@ RESTARTS = 8
 MOST_HANGS = 40
 """Number of hanging tests after which a check does not run the remaining tests."""
 AGAIN, GLANCE = 1.0, 0.3
-"""CPU limits of a test, in seconds, after another one hung: in general, and if it is in the same function."""
+"""CPU limits of a test, in seconds, after another test hung; GLANCE holds if both execute the same function."""
 EVERY = 0.1
 """Seconds between two progress events."""
 ARGS = ("-p", "no:randomly", "--tb=no", "--color=no", "--continue-on-collection-errors")
@@ -39,7 +39,7 @@ NO_TESTS = 5
 USAGE = 4
 INTERNAL = 3
 INSIDE = "INTERNALERROR> "
-"""Prefix of the lines of such an error's traceback."""
+"""Prefix of the lines in which pytest prints the traceback of an internal error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +334,7 @@ def _when(results: RunResults) -> str:
 
 
 def _line(text: str, mark: str) -> str:
-    """Return the last line with `mark`, from after it; the last non-empty line if no line has it."""
+    """Return the text after `mark` in the last line that has it; the last non-empty line if no line has it."""
     found = [line for line in text.splitlines() if mark in line and "usage:" not in line]
     if not found:
         return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it printed nothing")

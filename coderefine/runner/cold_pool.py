@@ -22,7 +22,7 @@ from coderefine.runner.pool import Pool, open_pool
 from coderefine.runner.test_selection import nearest
 
 ROOM, LEAST = 10.0, 20.0
-"""Time limit of a candidate's tests: this factor of their usual duration, and at least this many wall seconds."""
+"""Time limit of a candidate's tests: ROOM times their usual duration, but at least LEAST wall seconds."""
 MOST_NEAR = 100
 """Maximum number of tests, passing at the baseline, that a candidate must also pass."""
 
@@ -53,7 +53,7 @@ class ColdPool:
 
     @property
     def costly(self) -> Mapping[str, float]:
-        """No tests: `observe` limits those that a candidate has to pass."""
+        """No tests, because `observe` limits the tests that a candidate has to pass."""
         return {}
 
     @property
@@ -71,7 +71,10 @@ class ColdPool:
         others: Sequence[str] | None,
         seconds: float = 0.0,  # noqa: ARG002 - as Pool.observe
     ) -> Coverage:
-        """Choose the nearest of `others`, which candidates must pass. Return no lines: cold runs record them."""
+        """Choose the tests of `others` that candidates must pass: those nearest to `failing`.
+
+        Return no executed lines: cold runs record them.
+        """
         fine = [name for name in (self.tests if others is None else others) if not self.baseline()[name].bad]
         self._near = tuple(nearest(failing, fine)[:MOST_NEAR])
         return {}
@@ -176,8 +179,8 @@ def open_any_pool(
 ) -> Iterator[AnyPool]:
     """Open a Pool, or a ColdPool if `fork` is False. For the other parameters see pool.open_pool.
 
-    `or_cold`: also open a ColdPool where the tests cannot be collected (a conftest.py that imports broken code);
-    otherwise RunnerError is raised.
+    `or_cold`: also open a ColdPool if the tests cannot be collected, for example because conftest.py imports broken
+    code; otherwise RunnerError is raised.
     """
     parts = (views, place, interpreter, config)
     cold = ColdPool(*parts, patch, workers or proc.processors(), expected, sum(seconds.values()), freedom=freedom)

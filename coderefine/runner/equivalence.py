@@ -2,18 +2,18 @@
 
 The proof of a *unit* (an outermost function or method, or a module's own code) is one of these:
 
-1. Both versions compile to the same code, except for line numbers, names of local variables, docstrings, and a cause
-   (`raise … from error`) that is the exception being handled anyway.
-2. The tests execute every changed line of it, and all results are equal: those of the tests' calls, recorded in place
-   (arguments → result or exception, and the arguments afterwards), and those of calls near them, which are repeated.
-   For a module's own code: its attributes, and those of its classes, have equal values.
-3. Its new functions only contain statements that were moved there: with these put back where they are called
-   (`Restore`), both versions compile to the same code, and no result in the tests differs.
+1. Both versions compile to the same code, except for line numbers, names of local variables, docstrings, and causes
+   (`raise … from error`) if `error` is the exception that is being handled anyway.
+2. The tests execute every changed line of the unit, and all results are equal: the results of the calls that the tests
+   make (arguments → result or exception, and the arguments after the call), and the results of repeating these calls
+   and variants of them. For a module's own code: its attributes, and those of its classes, have equal values.
+3. New functions only contain statements that were moved out of the unit: if these statements are put back in place of
+   the calls (`Restore`), both versions compile to the same code. No result in the tests differs.
 
 A unit that is neither proved nor refuted is *unknown*. A patch with such a unit may be offered, but never written.
 
-The first and the third proof need no test, because equal instructions behave equally. A new function adds only a frame
-on the stack, and its variables are released when it returns; only tests can show code that depends on these.
+The first and the third proof need no test, because equal instructions behave equally. A new function only adds a frame
+on the stack, and releases its variables when it returns; only tests can show whether other code depends on that.
 """
 
 from __future__ import annotations
@@ -37,29 +37,30 @@ from coderefine.runner.reached_code import Function
 from coderefine.runner.test_selection import nearest, one_of_each
 
 BUDGET, SLOWEST = 120.0, 3.0
-"""CPU seconds that all comparisons of a run may take together; factor of it for wall time, on a busy machine."""
+"""CPU seconds that all comparisons of a run may take together; factor for their wall time, on a busy machine."""
 PATIENCE = 3.0
 """Seconds for the tests, and for the repeated calls, of one version."""
 SHORT, MOST = 1.0, 8.0
-"""Duration in seconds up to which all tests are watched; of a longer suite, those that enter an edited function, for up
-to MOST seconds. Each test runs six times, traced."""
+"""Duration in seconds up to which all tests are watched. Of a longer suite, tests that enter an edited function are
+watched, up to MOST seconds of them. A watched test runs six times, with tracing."""
 ENTERING = 0.25
-"""Share of the remaining seconds for recording which functions each test enters; once in a run."""
+"""Share of the remaining seconds for recording which functions each test enters, which is done once in a run."""
 UNKNOWN = "?"
 """Code of a value that cannot be encoded (agent/unit_trace.py)."""
 RUNS = ("old", "old again", "new", "new again")
 MOVED = "compiles to the same code with its new functions put back"
 CAUSED = "compiles to the same code without the causes that it names"
 Restore = Callable[[View, Mapping[str, tuple[str, str]]], Mapping[str, tuple[str, str]]]
-"""Returns the texts to compare instead of those before and after, by path: in the new one, moved statements are put
-back, and both are without causes of exceptions. Other files are left out. The view is of the tree before the edit."""
+"""Takes a view of the tree before the edit, and (old text, new text) by path; returns the pairs to compare instead. In
+the new text, moved statements are put back; both texts are without causes of exceptions. Files where this changes
+nothing are left out."""
 Unit = tuple[str, str]
 """Path, and qualified name of an outermost function or method; "" for the module's own code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Why the edited units are equal, different, or unknown; each edited unit is in one of the three."""
+    """Why the edited units are equal, different, or unknown; each edited unit is a key of one of the three mappings."""
 
     equal: Mapping[Unit, str] = field(default_factory=dict)
     different: Mapping[Unit, str] = field(default_factory=dict)
@@ -86,9 +87,9 @@ class Equivalence:
     restore: Restore = field(default=lambda _view, _texts: {})
     _known: list[tuple[Mapping[str, Text], Mapping[str, Text], Compared]] = field(default_factory=list, init=False)
     _before: tuple[Mapping[str, Text], frozenset[Unit], _Chosen, Watched] | None = field(default=None, init=False)
-    """The last watched tree, the units and the tests that were watched, and their records."""
+    """Files of the last watched tree, the units and the tests that were watched in it, and the records."""
     _entered: Mapping[str, frozenset[Function]] = field(default_factory=dict, init=False)
-    """Which functions each test enters in the tree with `_tree`, recorded once."""
+    """Which functions each test enters in the tree with the patch `_tree`, recorded once."""
     _tree: Patch = field(default=Patch(), init=False)
     _spent: float = field(default=0.0, init=False)
     _waited: float = field(default=0.0, init=False)
@@ -99,7 +100,7 @@ class Equivalence:
     def affords(self, within: float | None) -> bool:
         """Return whether there is time for two more comparisons like the last one; the second is for the final proof.
 
-        `within`: seconds that are left for both, at most.
+        `within`: an additional limit in seconds for both (None: none).
         """
         cpu, seconds = self._last
         return self._spent + 2 * cpu < BUDGET and self.left(within) > 2 * seconds
@@ -121,8 +122,8 @@ class Equivalence:
     ) -> Compared:
         """Compare the tree with `after` to that with `before`. `cases`: the tests' results at `before`, by id.
 
-        `originals`: contents of the files that only `after` touches, without any patch. `within`: seconds that it may
-        take, at most (None: only BUDGET counts).
+        `originals`: contents of the files that only `after` touches, without any patch. `within`: maximum seconds for
+        the comparison (None: only BUDGET counts).
         """
         if known := self.known(before, after):
             return known
@@ -150,9 +151,9 @@ class Equivalence:
         *,
         within: float | None = None,
     ) -> frozenset[str]:
-        """Return those of `tests` whose outcome in the tree with `patch`, in a fork, is not that in `cases`.
+        """Run `tests` in forks in the tree with `patch`; return those whose outcome is not the one in `cases`.
 
-        All of them if nothing could run. `within`: seconds that it may take, at most.
+        Tests that are not collected are returned, too; all of `tests` if nothing could run. `within`: maximum seconds.
         """
         began = time.monotonic()
         left = self.left(within)
@@ -166,13 +167,13 @@ class Equivalence:
             self._waited += time.monotonic() - began
 
     def equal_codes(self, views: Views, before: Patch, after: Patch, originals: Mapping[str, Text]) -> frozenset[Unit]:
-        """Return the edited units that compile to the same code, as `compare` takes it; nothing runs."""
+        """Return the edited units that `compare` would regard as compiling to the same code, without running tests."""
         return frozenset(_same(*self._edits(views, before, after, originals)))
 
     def _edits(
         self, views: Views, before: Patch, after: Patch, originals: Mapping[str, Text]
     ) -> tuple[dict[str, FileEdit], dict[Unit, str]]:
-        """Return the edits by path; and the reasons by unit why `_moved` regards it as equal."""
+        """Return the edits by path, and the result of `_moved`."""
         texts = {path: (before.files.get(path, originals.get(path)), data) for path, data in after.files.items()}
         edits = {path: FileEdit.between(*pair) for path, pair in texts.items() if pair[0] != pair[1]}
         return edits, self._moved(views, before, edits, texts)
@@ -231,7 +232,10 @@ class Equivalence:
         *,
         until: float,
     ) -> tuple[_Chosen, Watched, Watched]:
-        """Watch both versions. Raises _NotComparedError if there is nothing to watch, or no time."""
+        """Return the chosen tests, and the records of both versions while the tests ran.
+
+        Raises _NotComparedError if there is nothing to watch, or no time.
+        """
         if why := _without_calls(cases):
             raise _NotComparedError(why)
         units = frozenset((path, name) for path, edit in edits.items() for name in edit.changed)
@@ -247,7 +251,7 @@ class Equivalence:
 
     @contextmanager
     def _opened(self, views: Views, patch: Patch, cases: Mapping[str, Case], until: float) -> Iterator[Pool]:
-        """Open a pool in the tree with `patch` that ends at `until` (monotonic)."""
+        """Open a pool for the tree with `patch`, which waits for answers until the time `until` (monotonic)."""
         left = until - time.monotonic()
         if left <= 0:
             raise _NotComparedError
@@ -266,7 +270,7 @@ class Equivalence:
     def _chosen(
         self, views: Views, pool: Pool, before: Patch, cases: Mapping[str, Case], edits: Mapping[str, FileEdit]
     ) -> _Chosen:
-        """Choose the tests to watch: those that enter the edited functions, or all if they are SHORT."""
+        """Choose the tests to watch: those that enter the edited functions, or all if they take up to SHORT seconds."""
         seconds = {name: cases[name].seconds for name in pool.tests if name in cases and not cases[name].status.bad}
         if sum(seconds.values()) <= SHORT:
             return _Chosen(tuple(sorted(seconds, key=seconds.__getitem__)), whole=True)
@@ -277,13 +281,13 @@ class Equivalence:
         return _Chosen(tuple(sorted(chosen, key=seconds.__getitem__)), whole=whole)
 
     def _record_entered(self, pool: Pool, before: Patch, tests: Sequence[str], paths: Sequence[str]) -> None:
-        """Record which functions each of `tests` enters, those with names like `paths` first; once in a run."""
+        """Record, once in a run, which functions each of `tests` enters; tests with names like `paths` run first."""
         if not self._entered:
             share = ENTERING * min(BUDGET, pool.ends - time.monotonic())
             self._entered, self._tree = pool.entered(nearest(paths, one_of_each(tests)), share), before
 
     def _entering(self, views: Views, edits: Mapping[str, FileEdit]) -> Iterator[set[str]]:
-        """Yield the tests that enter each edited unit; for a module's own code, any function of the module."""
+        """Yield, for each edited unit, the tests that enter it; for a module's own code, any function of the module."""
         with views.open(self._tree) as view:
             texts = {path: text_of(view.read(path)) for path in edits}
         for path, edit in edits.items():
@@ -300,7 +304,7 @@ def _sorted(
     moved: Mapping[Unit, str],
     remark: str,
 ) -> Compared:
-    """Sort the units by their verdicts; a unit that was not compared is equal if it is in `moved`."""
+    """Sort the units by their verdicts; a unit whose verdict is unknown is equal if it is in `moved`."""
     reasons: dict[bool | None, dict[Unit, str]] = {True: {**equal}, False: {}, None: {}}
     for unit, (ran, found) in judged.items():
         verdict, why = (True, moved[unit]) if ran is None and unit in moved else (ran, found)
@@ -356,7 +360,7 @@ def _functions_in(edits: Mapping[str, FileEdit], *, new: bool) -> list[tuple[Fun
 
 
 class _NotComparedError(Exception):
-    """Nothing was compared; the message is the reason, except when the time is over."""
+    """Nothing was compared; the message is the reason, empty if the time was over."""
 
 
 def _judged(path: str, name: str, edit: FileEdit, old: Watched, new: Watched) -> tuple[bool | None, str]:
@@ -394,7 +398,10 @@ def _loaded(path: str, runs: Iterable[Values]) -> list[set[tuple[str, str]]]:
 def _other_values(
     first: set[tuple[str, str]], again: set[tuple[str, str]], after: set[tuple[str, str]], last: set[tuple[str, str]]
 ) -> tuple[set[str], set[str]]:
-    """Return the names whose values are the same in both runs of a version, and those that differ between versions."""
+    """Return the names whose value is the same in both runs of each version, and those of them that changed.
+
+    The values are those of the runs in RUNS, in this order.
+    """
     steady = {name for name, code in first & again if code != UNKNOWN} - {name for name, _ in after ^ last}
     return steady, steady - {name for name, _ in first & after}
 
@@ -418,7 +425,7 @@ def _judged_function(path: str, name: str, edit: FileEdit, old: Watched, new: Wa
 
 
 def _pairs(old: Mapping[str, Sequence[str]], *others: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """Yield the old and the new result of each call whose results are the same in both runs of a version."""
+    """Yield the old and the new result of each call whose results are the same in both runs of each version."""
     again, new, last = others
     for call, found in old.items():
         rows = (found, again.get(call, ()), new.get(call, ()), last.get(call, ()))
@@ -428,7 +435,10 @@ def _pairs(old: Mapping[str, Sequence[str]], *others: Mapping[str, Sequence[str]
 
 
 def _nearby(end: str, old: Mapping[str, Codes], new: Mapping[str, Codes]) -> Iterator[tuple[str, str]]:
-    """Yield the old and the new result of each repeated call of one function, and of variants of these calls."""
+    """Yield the old and the new result of each repeated call, and variant, of the function whose name ends with `end`.
+
+    Calls whose results differ between the two runs of a version are left out.
+    """
     for call in old.keys() & new.keys():
         pair = (old[call], new[call])
         steady = all(len(set(codes)) == 1 and not codes[0].startswith(ENDLESS) for codes in pair)

@@ -1,4 +1,4 @@
-"""Two versions of a file, function by function: which differ in their code, and on which lines."""
+"""Compare two versions of a file: which functions differ in their code, and on which lines."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ Text = bytes | None
 
 @dataclass(frozen=True, slots=True)
 class UnitCode:
-    """The code of a unit, and its first line (with decorators) and name, as in its code object; its lines as `text`.
+    """The code of a unit, its first line (with decorators) and name as in the code object, and the text of its lines.
 
-    `flat`: the code without line numbers, because some instructions depend on these (a NOP may only mark a line).
+    `flat`: the code, compiled without its line numbers, because some instructions depend on line numbers (a NOP may
+    only mark a line).
     """
 
     line: int
@@ -47,7 +48,7 @@ class UnitCode:
     text: str
 
     def functions(self, path: str) -> Iterator[Function]:
-        """Yield the function, and those in it, as they are recorded in a file with this path."""
+        """Yield the unit, and the functions nested in a function, as they are recorded in a file with this path."""
         waiting = [self.code]
         while waiting:
             code = waiting.pop()
@@ -57,10 +58,11 @@ class UnitCode:
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """Two versions of one file: their units by name, and which lines differ, other than by indentation.
+    """Two versions of one file: their units by name, and the lines that differ in more than indentation.
 
-    `lines`: changed lines of the new text; `removed`: of the old one. `changed` and `same`: names of units that differ,
-    and of those whose text changed but not their code. "": the module's own code, class bodies included.
+    `lines`: changed lines of the new text; `removed`: changed lines of the old text. `changed`: names of the units
+    whose code differs; `same`: names of the units whose text differs, but not their code. The name "" stands for the
+    module's own code, including class bodies.
     """
 
     old: Mapping[str, UnitCode]
@@ -101,10 +103,11 @@ class FileEdit:
         return cls(was, now, changed, edited, lines, removed, certain)
 
     def changed_by(self, old: str, parts: Sequence[Sequence[tuple[int, int]]]) -> list[frozenset[str]] | None:
-        """Return which of `changed` each of the `parts` of the edit changes; a part is the `old` lines that it touches.
+        """Return, for each of the `parts` of the edit, which units of `changed` it changes; None if this is uncertain.
 
-        They are 1-based, and both ends included. None if that is uncertain: units were added or removed, some lines are
-        not in the body of one function, or the parts do not explain all of `changed`.
+        A part is given as the ranges of lines of the text `old` that it touches, 1-based, both ends included. It is
+        uncertain if units were added or removed, if some lines are not in the body of one function, or if the parts do
+        not explain all of `changed`.
         """
         if not self.old or self.old.keys() != self.new.keys():
             return None
@@ -115,10 +118,10 @@ class FileEdit:
         return found if None not in touched and frozenset().union(*found) == self.changed else None
 
     def not_executed(self, name: str, old: frozenset[int], new: frozenset[int]) -> frozenset[int]:
-        """Return the changed lines of the function `name` that no test ran; if there are none, such removed lines.
+        """Return the new lines of the function `name` that did not run; if all ran, the removed lines that did not.
 
-        A line that is also in the old function or file does not count as changed, because its block may have moved.
-        `old`, `new`: the lines that ran.
+        A line that is also in the old function or file does not count as new, because its block may have moved. `old`,
+        `new`: the lines that ran in the tests of each version.
         """
         was, now = self.old[name], self.new[name]
         removed, added = _changed_lines(was.text, now.text)
@@ -133,7 +136,7 @@ def text_of(data: Text) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """The lines of a function: of its first decorator or header, its body, and its end, 1-based and included."""
+    """Lines of a function, 1-based: the first (with decorators), the first of its body, and the last."""
 
     begin: int
     body: int
@@ -142,7 +145,7 @@ class _Lines:
 
 @lru_cache(maxsize=4)
 def _functions_by_line(text: str) -> list[_Lines]:
-    """Return the lines of all outermost functions and methods; a body on the row of the header counts as no body."""
+    """Return the lines of all outermost functions and methods; a body on the line of the header counts as no body."""
     found, waiting, rows = list[_Lines](), list[ast.AST](ast.parse(text).body), text.split("\n")
     while waiting:
         node = waiting.pop()
@@ -167,7 +170,10 @@ def docstring_lines(text: str) -> frozenset[int]:
 
 
 def _touched(functions: Mapping[_Lines, str], spans: Iterable[tuple[int, int]]) -> frozenset[str] | None:
-    """Return the names of the functions in whose bodies `spans` are, "" for those outside; None if one is in part."""
+    """Return the names of the functions whose bodies contain `spans`, "" for spans outside functions.
+
+    None if a span is only partly in the body of a function.
+    """
     found = set()
     for first, last in spans:
         near = [one for one in functions if one.begin <= last and first <= one.end]
@@ -181,7 +187,7 @@ def _touched(functions: Mapping[_Lines, str], spans: Iterable[tuple[int, int]]) 
 def units_of(text: str, *, documented: bool = False) -> Mapping[str, UnitCode]:
     """Return the module's own code ("") and all outermost functions and methods, by qualified name.
 
-    Of several with one name (a property and its setter), the second is `NAME#2`. `documented`: with docstrings.
+    Of several with one name (a property and its setter), the second is `NAME#2`. `documented`: keep docstrings.
     """
     tree = ast.parse(text)
     if not documented:
@@ -198,7 +204,7 @@ def units_of(text: str, *, documented: bool = False) -> Mapping[str, UnitCode]:
 
 
 def _flatten(tree: ast.Module) -> None:
-    """Put each function and class on a separate line: equal ones on the same line would become the same constant."""
+    """Put each function and class on a separate line: equal functions on one line would become the same constant."""
     lines, waiting = count(1), deque[tuple[ast.AST, int]]([(tree, 0)])
     while waiting:
         node, line = waiting.popleft()
@@ -211,7 +217,7 @@ def _flatten(tree: ast.Module) -> None:
 
 
 def _lines(text: str, code: types.CodeType) -> str:
-    """Return the lines of a unit, from its first to the last that is executed."""
+    """Return the text of a unit, from its first line to its last executable line."""
     first = code.co_firstlineno
     return "\n".join(text.split("\n")[first - 1 : max(executable(code), default=first)])
 
@@ -237,7 +243,7 @@ def _decorator(node: ast.expr) -> str:
 
 
 def _examples(docstring: str) -> str:
-    """Return the examples in a docstring that doctest runs; all of it if doctest cannot read it."""
+    """Return the examples in a docstring that doctest runs; the whole docstring if doctest cannot read it."""
     if ">>>" not in docstring:
         return ""
     try:
@@ -265,7 +271,10 @@ def _is_class(code: types.CodeType) -> bool:
 
 
 def _alike(old: types.CodeType, new: types.CodeType, *, whole: bool) -> bool:
-    """Return whether two code objects are the same; without `whole`, the functions in them are left out."""
+    """Return whether two code objects are equal.
+
+    `whole`: ignore the names of local variables; otherwise, ignore nested functions.
+    """
     return same(old, new) or same_but_for_names(old, new) if whole else _bare(old) == _bare(new)
 
 
@@ -303,7 +312,7 @@ def alike_lines(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield which lines differ: the first and the one after the last, in `old` and in `new`, 0-based."""
+    """Yield each difference: its first line and the line after its last in `old`, then the same in `new`; 0-based."""
     # Comparing only what is between equal ends takes a hundredth of the time.
     head = alike_lines(old, new)
     tail = alike_lines(old[head:][::-1], new[head:][::-1])
@@ -324,7 +333,7 @@ def _changed_lines(old: str, new: str) -> tuple[frozenset[int], frozenset[int]]:
 
 
 def executable(code: types.CodeType) -> frozenset[int]:
-    """Return the lines of a function that a trace reports, also those of functions in it; not its first line."""
+    """Return the lines of a function and its nested functions that a trace reports, without their first lines."""
     found = {line for _, _, line in code.co_lines() if line is not None}
     below = (executable(one) for one in _inner(code))
     return frozenset(found).union(*below) - {code.co_firstlineno}

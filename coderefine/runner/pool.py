@@ -40,21 +40,21 @@ from coderefine.sandbox import Bounds, steps
 __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
 
 WAYS = (("own", "own2"), ("other", "other2"), ("within", "within2"), ("own value", "other value"))
-"""Keys of the results of two versions, two runs each; see agent/version_comparison.py."""
+"""Pairs of keys in the server's reply (agent/version_comparison.py), in the order of Nearby's fields after `around`."""
 SLOW = 0.1
-"""Duration in seconds from which on a passing test is traced after the others, and may be one of `Pool.costly`."""
+"""Passing tests that take more seconds than this are traced after the others, and may be in `Pool.costly`."""
 LEAST_OTHERS = 1.5
-"""Minimum seconds for tracing passing tests: without these, all lines of failing tests are equally suspicious."""
+"""Minimum seconds for tracing passing tests: without their lines, all lines of failing tests are equally suspicious."""
 LINES, FUNCTIONS = 30.0, 6.0
-"""How many times slower a test may be while lines, or some functions, are traced, before it is killed."""
+"""Time limit of traced tests as a multiple of their usual duration: while lines, and while functions, are traced."""
 SLACK = 1.5
-"""CPU seconds that every traced test may take in addition."""
+"""CPU seconds that are added to the time limit of all tests that run in one process."""
 CALLS = 8
-"""Calls of each watched function that are repeated, and variants of each call."""
+"""Average number of calls of each watched function that are repeated, and of variants of each of these calls."""
 PORTION, MOST = 0.1, 20
 """Maximum duration in seconds, and maximum number, of the tests that are observed in one process."""
 DEATHS = 8
-"""Number of tests that may crash a process during observation before it is given up."""
+"""Number of processes that may crash before the tracing of passing tests is given up."""
 AT_ONCE = 600.0
 """Seconds for the observation of all tests, unless the caller limits it."""
 
@@ -120,7 +120,7 @@ class Pool:
         self.cpu = 0.0
         """CPU seconds that observing tests, and comparing results, have taken."""
         self.elsewhere: Callable[[Iterable[Candidate], Plan], Iterator[Judged]] | None = None
-        """Judges the candidates of plans with `many` in place of this pool's own workers; set by the cluster's."""
+        """Judges the candidates of plans with `many` in place of this pool's workers; set by the cluster."""
         self._begin()
 
     def _begin(self) -> None:
@@ -181,9 +181,9 @@ class Pool:
 
     @property
     def costly(self) -> Mapping[str, float]:
-        """Seconds of the slow tests that every candidate has to pass, because it is unknown what they reach.
+        """Seconds of the slow tests that every candidate has to pass, because the code that they reach is unknown.
 
-        For example, they start a program.
+        It is unknown, for example, if a test starts a program.
         """
         unsure = {self.tests[place] for packed in self._packs for place in packed["unsure"]}
         known = self._reach.entered.keys() - unsure
@@ -192,7 +192,7 @@ class Pool:
 
     @property
     def least(self) -> float:
-        """CPU seconds that every candidate may use at least; `judge` raises it after one that took longer."""
+        """Minimum CPU limit of a candidate, in seconds; `judge` raises it after a candidate that needed more."""
         return self._state.least
 
     @least.setter
@@ -245,9 +245,10 @@ class Pool:
         return self._reach.entered
 
     def _observe_others(self, places: Sequence[int], functions: frozenset[Function], until: float) -> None:
-        """Observe passing tests; after a crash, observe the other tests of that process again and the culprit alone.
+        """Observe passing tests.
 
-        If a process ended because its time was over, observe its remaining tests, too, if there is time left.
+        If a test crashes its process, observe the other tests of this process again, and later run the test without
+        tracing. If a process ended because its time was over, observe its remaining tests if there is time left.
         """
         waiting, alone = deque(places), list[int]()
         for order, answer in self._shared(self._portions(waiting, functions, until)):
@@ -259,7 +260,7 @@ class Pool:
         self._observe_unwatched(place for place in alone if place >= 0)
 
     def _again(self, order: Order, answer: Message, until: float) -> Sequence[int]:
-        """Return the tests to run again: all of a process that crashed, or those for which its time was not enough."""
+        """Return the tests to run again: all tests of a crashed process, or those for which a process had no time."""
         if answer.get("died"):
             return order.places
         left = [place for place in order.places if self.tests[place] not in self._found]
@@ -290,9 +291,9 @@ class Pool:
             self._take(order, answer)
 
     def _observe_unwatched(self, places: Iterable[int]) -> None:
-        """Run tests without tracing, MOST in a process, and those of a process that crashes one by one.
+        """Run tests without tracing, MOST in a process; if a process crashes, run its tests one by one.
 
-        One that crashes its process alone counts as an error, as in a cold run.
+        A test that crashes although it runs alone counts as an error, as in a cold run.
         """
         waiting, alone = list(places), list[int]()
         parts = (tuple(waiting[first : first + MOST]) for first in range(0, len(waiting), MOST))
@@ -322,7 +323,7 @@ class Pool:
         return SLACK + factor * sum(self._state.seconds[self.tests[place]] for place in places)
 
     def _shared(self, orders: Iterable[Order]) -> Iterator[tuple[Order, Message]]:
-        """Yield the answers to `orders`, each executed by the next free worker; empty if its server died."""
+        """Yield the answers to `orders`, each executed by the next free worker; empty answers if the server died."""
         source = iter(orders)
         free = list(self._workers)
         busy: dict[int, tuple[Worker, Order]] = {}
@@ -344,7 +345,7 @@ class Pool:
         return max(0.0, min(most, self.ends - time.monotonic()))
 
     def _take(self, order: Order, answer: Message) -> None:
-        """Store the results of one process; of a crashed one, those of the tests that had ended."""
+        """Store the results of one process; if it crashed, only the results of the tests that had ended."""
         if "slow" in answer:
             self._state.never_hot = answer["slow"]
             self._observe_warm(order)
@@ -373,7 +374,7 @@ class Pool:
         self._patterns = result["patterns"] or self._patterns
 
     def _observe_warm(self, order: Order) -> None:
-        """Run the tests of `order` in the warm server, where no fork after the import is possible; reach is unknown."""
+        """Run the tests of `order` in the warm server, because the hot server cannot; the reached code is unknown."""
         worker = self._workers[0]
         worker.preload(self._state.preload)
         names = [self.tests[place] for place in order.places]
@@ -410,7 +411,7 @@ class Pool:
             worker.learn(learned)
 
     def _without_deadly(self, places: Iterable[int]) -> list[int]:
-        """Return `places` without the tests that hang or crash, which would also end others of their process."""
+        """Return `places` without the tests that hang or crash: they would also end the other tests of the process."""
         return [place for place in places if self.tests[place] not in self._deadly]
 
     def _known(self, names: Iterable[str]) -> list[int]:
@@ -427,10 +428,11 @@ class Pool:
     ) -> Comparison:
         """Compare the results of `candidates` for the calls that `tests` make, and for variants of these calls.
 
-        Candidates that the hot server cannot run are missing; changes that take effect only at import are ignored.
-        Empty if the probe crashed. `failing`: those of `tests` that fail. `seconds`: wall time for all together; after
-        it, tuples are shorter. `repaired`: by test, the number of a candidate with which it passes; if the test hangs
-        or crashes in the unchanged program, its calls are recorded with this candidate.
+        Candidates that the hot server cannot run are left out; changes that take effect only at import are ignored.
+        The comparison is empty if the probe crashed. `failing`: those of `tests` that fail. `seconds`: CPU time for
+        the calls of all candidates together; calls after it are left out. `repaired`: for a test, the number of a
+        candidate with which it passes; if the test hangs or crashes in the unchanged program, its calls are recorded
+        with this candidate.
         """
         deadly: dict[str, list[int]] = {}
         for name, number in repaired.items():
@@ -439,9 +441,9 @@ class Pool:
         return _comparison(self._answers(candidates, tests, seconds, more))
 
     def answers(self, tests: Sequence[str], seconds: float) -> Mapping[str, Codes]:
-        """Return the results of two runs of the calls of `tests` and of variants of them, by call, within `seconds`.
+        """Execute the calls that `tests` make, and variants of these calls, twice; return both results by call.
 
-        The name of a call is the same in other versions of the program. Empty if the probe crashed.
+        The name of a call is the same in other versions of the program. The result is empty if the probe crashed.
         """
         codes = self._answers((Candidate(1, {}),), tests, seconds)
         pairs = zip(codes.get("", ()), codes.get("1", ()), strict=False)
@@ -450,10 +452,11 @@ class Pool:
     def watched(
         self, tests: Sequence[str], seconds: float, units: Sequence[tuple[Function, str]], modules: Sequence[str]
     ) -> Watched:
-        """Record calls of the functions of `units` (with the units' names) while `tests` run, and calls near these.
+        """Record the calls of some functions while `tests` run; then repeat calls, and execute variants of them.
 
-        All `tests` run, until the CPU time for them is over.
-        `modules`: files whose attributes are read before and afterwards. Empty if the probe crashed.
+        `units`: the functions, with the names of their units. `modules`: files of modules whose attributes are read
+        before and after the tests. All `tests` run, until the CPU time for them is over. If the probe crashed, the
+        result has no answers.
         """
         most = CALLS * max(len(units), CALLS)
         more = {
@@ -475,9 +478,9 @@ class Pool:
         )
 
     def nearby(self, tests: Sequence[str], seconds: float, other: Mapping[str, bytes | None]) -> Nearby:
-        """Return the results of the calls in `tests`, and of variants of them, without and with the `other` files.
+        """Return the results of the calls that `tests` make, and of variants, without and with the `other` files.
 
-        Empty if the probe crashed.
+        The result is empty if the probe crashed.
         """
         codes = self._answers((), tests, seconds, {"other": encoded(other)})
         calls, sizes = codes.get("?", ()), [int(size) for size in codes.get("*", ())]
@@ -550,9 +553,9 @@ def _comparison(reply: Mapping[str, Sequence[str]]) -> Comparison:
 
 
 def _answered(busy: dict[int, tuple[Worker, Order]], left: float) -> Iterator[tuple[Worker, Order, Message]]:
-    """Remove from `busy` and yield the workers that have answered; after the timeout all of them, as crashed.
+    """Remove the workers that have answered from `busy`; yield each with its order and its answer.
 
-    `left`: seconds until the timeout at the latest.
+    If none answers in time, all workers count as crashed, with empty answers. `left`: maximum seconds to wait.
     """
     longest = max(order.limit for _, order in busy.values()) * PATIENCE + ANSWER
     ready, _, _ = select.select(list(busy), [], [], min(longest, left))
@@ -586,8 +589,8 @@ def open_pool(
 
     `expected`: the cold baseline's statuses; tests whose outcome in a fork differs are left out (`Pool.unfit`).
     `deadly`: tests that hung or crashed in the cold run; they are run on candidates only. `seconds`: duration of each
-    test there. `files`: the test files to collect (None: all). `freedom`: the first step of the sandbox, and the
-    permissions the tests need. `within`: seconds in which the servers must be ready.
+    test in the cold run. `files`: the test files to collect (None: all). `freedom`: the first step of the sandbox, and
+    the permissions that the tests need. `within`: seconds in which the servers must be ready.
     Raises RunnerError if the tests cannot be collected, or if the system cannot fork: see cold_pool.py.
     """
     if sys.platform == "win32":

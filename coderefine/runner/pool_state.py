@@ -13,12 +13,13 @@ from coderefine.runner.pool_worker import encoded
 STATUSES = (None, *(Status(word) for word in ("passed", "failed", "error", "skipped", "xfailed", "xpassed")))
 """Statuses by their byte in a hot server's answer; see agent/server_plugin.py."""
 LEAST, BRIEF = 0.06, 0.02
-"""CPU seconds every child may use, at first (see Scheduler); BRIEF if a test hangs: most candidates then hang, too."""
+"""CPU seconds that every child may use at first (Scheduler may raise them); BRIEF if tests hang in the unchanged tree,
+because most candidates then hang, too."""
 ROOM = 6.0
-"""... plus the duration of the same tests at the baseline, multiplied by this."""
+"""Factor of the duration of the same tests at the baseline, which is added to this limit."""
 
 QUICK, TRIED = 0.05, 2.0
-"""Seconds up to which a test is tried as a direct call, and CPU seconds for trying all of them."""
+"""Maximum seconds of a test that is tried as a direct call, and CPU seconds for trying all these tests."""
 
 
 @dataclass(slots=True)
@@ -46,11 +47,11 @@ class PoolState:
     least: float = LEAST
     """CPU seconds every child may use."""
     judging: float = 0.0
-    """Seconds of all runs of candidates, over all plans, because a search has many short ones."""
+    """Seconds of all runs of candidates, over all plans, because a search has many short plans."""
     retried: float = 0.0
     """CPU seconds that were allowed for longer runs of candidates that hung, over all plans, too."""
     never_hot: str = ""
-    """Why no candidate can be judged by the hot server; "" if they can."""
+    """Why the hot server cannot judge any candidate; "" if it can."""
 
     def add(self, ready: Message) -> None:
         """Store the "ready" message that a hot server sends after collection."""

@@ -41,7 +41,7 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class CandidateRun:
-    """A candidate being judged. `factor` multiplies its time limit; `limit`: CPU seconds of the running child."""
+    """A candidate being judged. `factor` multiplies its time limit; `limit`: maximum CPU seconds of its child."""
 
     candidate: Candidate
     stage: Stage
@@ -93,7 +93,7 @@ class Worker:
         return self._server
 
     def learn(self, reach: Message) -> None:
-        """Send the hot server the functions that each test reaches; repeated after every restart."""
+        """Send the hot server the functions that each test reaches, now and after every restart."""
         self._reach = reach
         self.server.hot.send({"kind": "learn", **reach})
 
@@ -188,7 +188,7 @@ class WorkerProcess:
 
     @property
     def confined(self) -> tuple[str, ...]:
-        """Return the names of the mechanisms that confine it. Raises SandboxError if a strict sandbox is impossible."""
+        """Return the names of the confining mechanisms. Raises SandboxError if a strict sandbox is impossible."""
         return self._process.report().words
 
 

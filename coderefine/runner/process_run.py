@@ -59,8 +59,8 @@ class ProcessLimits:
 
     `test`, `module`: wall seconds for one test and for importing one module. `deadline`: when the whole check must end
     (`time.monotonic`). `computing`: CPU seconds for one test, at least `SLOWER` times those of the slowest test so far
-    (None: no limit). `glance`: CPU seconds of a test after which `repeats` checks whether its stacks are those of
-    another test that hangs.
+    (None: no limit). `glance`: CPU seconds of a test after which its stacks are compared with those of another test
+    that hangs (`repeats` of ProcessRun.watch).
     """
 
     test: float
@@ -84,7 +84,7 @@ class ProcessRun:
     """A process that runs the tests of `job`; a context manager, which kills it at the end of the block.
 
     Its messages are added to `results`, and `listen` is called after each. Raises SandboxError if the process must be
-    confined and cannot be.
+    confined, but this is not possible.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class ProcessRun:
                 return "repeated"
 
     def _take_in(self) -> bool:
-        """Wait up to TICK for reports and process them; return False once the process has ended and none is left."""
+        """Wait up to TICK for reports and process them; return False if the process has ended and no report is left."""
         gone = self._child.poll() is not None
         messages = self._channel.receive(0.0 if gone else TICK)
         for message in messages or ():
@@ -179,7 +179,7 @@ class ProcessRun:
         self._board.end_after_this()
 
     def kill(self) -> None:
-        """Kill the process, from another thread than the one that watches it."""
+        """Kill the process; may be called by another thread than the one that watches it."""
         proc.kill(self._child)
 
     def end(self, hung: str) -> Ended:
@@ -197,7 +197,7 @@ class ProcessRun:
 
 
 class _Board:
-    """A status file shared with the process: the number of the running test (4 bytes), LAST, then the stack dump."""
+    """A status file shared with the process: number of the running test (4 bytes), the byte LAST, the stack dump."""
 
     def __enter__(self) -> _Board:
         self._file = tempfile.TemporaryFile()
@@ -265,11 +265,11 @@ def _text(data: bytes) -> str:
 _THREAD = re.compile(r"^(?:Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):$", re.MULTILINE)
 _FRAME = re.compile(r'^  File "(?P<path>.*)", line (?P<line>\d+) in (?P<name>.*)$', re.MULTILINE)
 KEPT = 8
-"""Innermost frames of the project that are shown."""
+"""Maximum number of the project's frames that are shown: the innermost ones."""
 
 
 def frames_of(dump: str, top: Path) -> tuple[Frame, ...]:
-    """Return the project's frames, outermost first, of the thread with the most of them; empty if there are none.
+    """Return up to KEPT of the project's frames, outermost first, from the thread that has most of them.
 
     `top`: root of the repository as the process saw it.
     """

@@ -15,7 +15,7 @@ from coderefine.runner.reached_code import steps_of
 
 @dataclass(slots=True)
 class RunResults:
-    """Results that grow with each message. `running`, `importing`: responsible test or module if the process dies now.
+    """Results that grow with each message. `running`, `importing`: the test or module to blame if the process dies now.
 
     `number`: the running test's 1-based index in `chosen`, from the process's status file; 0 for none.
     """
@@ -53,7 +53,7 @@ class RunResults:
         self.since = time.monotonic()
 
     def of_running(self) -> RunResults:
-        """Return empty results for the running test of this process alone."""
+        """Return a copy without outcomes, in which only those of the test that is now running will be recorded."""
         return replace(self, cases={}, broken={}, coverage={}, canaries={})
 
     def add(self, message: Message) -> None:
@@ -86,7 +86,7 @@ class RunResults:
 
     @property
     def complete(self) -> bool:
-        """Return whether every chosen test has a result, beginning with the last one, which usually decides."""
+        """Return whether every chosen test has a result; look first at the last test, which usually has none yet."""
         return all(name in self.cases for name in reversed(self.chosen or ()))
 
     @property

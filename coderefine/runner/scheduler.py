@@ -15,18 +15,19 @@ from coderefine.runner.pool_state import PoolState, message
 from coderefine.runner.pool_worker import CandidateRun, Stage, Worker
 
 LONGER = 15.0
-"""Factor of the time limit with which a hung candidate is tried once more."""
+"""Factor by which the time limit is raised when a hung candidate is run once more."""
 MARGIN = 1.5
-"""If a hung candidate ends in its second run, the limit is raised to the time of this run multiplied by this."""
+"""If a hung candidate ends in its second run, the limit of all candidates becomes MARGIN times its CPU time."""
 OFTEN, SELDOM = 0.1, 1.0
 """Maximum seconds to wait for answers at a time: with `meanwhile` to call, and without."""
 
 
 def allows_longer(plan: Plan, cost: float, retried: float, seconds: float) -> bool:
-    """Return whether a second, longer run of `cost` CPU seconds is allowed after others that took `retried`.
+    """Return whether a hung candidate may run again, with the longer limit of `cost` CPU seconds.
 
-    The first one always is; further ones only while all together take at most the share `Plan.retry` of `seconds`,
-    the time of all servers.
+    The first such run is always allowed, unless `Plan.retry` is 0. A further run is allowed if together with the
+    earlier ones, which took `retried` CPU seconds, it takes at most the share `Plan.retry` of `seconds`, the time of
+    all servers.
     """
     return retried + cost <= plan.retry * seconds or (not retried and plan.retry > 0)
 
@@ -37,7 +38,7 @@ class Scheduler:
     def __init__(
         self, workers: Sequence[Worker], state: PoolState, plan: Plan, meanwhile: Callable[[], None] | None = None
     ) -> None:
-        """Create it. `meanwhile`: is called again and again, also while a candidate takes long."""
+        """Create a scheduler. `meanwhile` is called again and again, also while a candidate takes long."""
         self._workers = workers
         self._state = state
         self._plan = plan
@@ -63,7 +64,7 @@ class Scheduler:
                 worker.close()
 
     def _fill(self, source: Iterator[Candidate] | None) -> bool:
-        """Give a candidate to each worker that has none; return False if there are not enough."""
+        """Give a candidate to each worker that has none; return False if there are not enough candidates."""
         for worker in self._workers:
             if worker.task is not None:
                 continue
@@ -180,7 +181,7 @@ class Scheduler:
         return None if judged.plausible and self._advance(task, judged.rough) else judged
 
     def _runs_again(self, task: CandidateRun) -> bool:
-        """Return whether a hung task runs once more: the limit was raised since it started, or it gets a longer one."""
+        """Return whether a hung task runs again: the limit was raised since it began, or a longer limit is allowed."""
         if task.limit < self._state.least:
             return True
         if task.factor > 1.0 or not self._may_retry(task):
@@ -195,7 +196,7 @@ class Scheduler:
         return allowed
 
     def _raise_limit(self, seconds: float) -> None:
-        """Allow every child at least `seconds`, and judge those that hung once more.
+        """Allow every child at least `seconds`, and judge again the candidates that hung.
 
         A test that fails at once in the unchanged tree may take much longer with a candidate that gets further.
         """
@@ -205,7 +206,10 @@ class Scheduler:
             self._hung.clear()
 
     def _advance(self, task: CandidateRun, rough: str) -> bool:
-        """Move `task` to its next stage; False after the last. After a `rough` verdict, repeat the same stage."""
+        """Move `task` to its next stage; return False after the last stage.
+
+        After a `rough` verdict, repeat the same stage.
+        """
         task.factor = 1.0
         if rough:
             task.slow = rough

@@ -9,16 +9,17 @@ from coderefine.runner.process_run import Ended, ProcessLimits, ProcessRun, fram
 from coderefine.runner.run_results import RunResults
 
 SUSPECTED, KILLED = 2.0, 3.0
-"""`Ask.computing` of the unchanged tree, where a suspect continues, and of patched ones, where it is killed."""
+"""Values of `Ask.computing`: for the unchanged tree, where a suspect continues, and for patched trees, where it is
+killed."""
 LEAST, MOST, USUAL = 5.0, 10.0, 100.0
 """CPU seconds after which a test certainly hangs: `USUAL` times those of the slowest other test, in [LEAST, MOST]."""
 
 WAITING = 6.0
-"""Wall seconds allowed for each of these CPU seconds, because the test may have to wait for a processor."""
+"""Factor of these CPU seconds that gives the limit of wall time, because the test may have to wait for a processor."""
 
 
 class Suspect:
-    """The running test of `run`. Use as a context manager, which kills the process at its end."""
+    """The running test of `run`, which may hang. Use as a context manager, which kills the process at its end."""
 
     def __init__(self, run: ProcessRun, limits: ProcessLimits) -> None:
         self.name = run.results.running
@@ -39,7 +40,7 @@ class Suspect:
         self._threads.shutdown()
 
     def repeats(self, dump: str) -> bool:
-        """Return whether the stacks in `dump`, of another test, are in the same function as this test."""
+        """Return whether another test, with the stacks `dump`, executes the function in which this test hangs."""
         here = self._frames[-1:]
         there = frames_of(dump, self._run.start.view.top)
         return any((one.path, one.function) == (other.path, other.function) for one in here for other in there)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from coderefine.core import without_parameters
 
 ENOUGH = 600
-"""Number of tests up to which the servers collect the whole suite; of larger ones only the nearest files."""
+"""Number of tests up to which the servers collect the whole suite; of a larger suite, only the nearest files."""
 WATCHED, CHEAP = 40, 0.2
 """Maximum number, and total seconds, of the failing tests whose lines are traced.
 
@@ -20,7 +20,7 @@ UNKNOWN = 0.02
 
 
 def nearest(failing: Sequence[str], tests: Iterable[str]) -> list[str]:
-    """Return the other `tests`, nearest first: same function, same class, same file, files with similar names."""
+    """Return `tests` without `failing`, nearest first: same function, same class, same file, similar file names."""
     names = set(failing)
     functions = set(map(without_parameters, failing))
     classes = {function.rpartition("::")[0] for function in functions}
@@ -66,7 +66,7 @@ def files_of(tests: Iterable[str]) -> list[str]:
 
 
 def files_near(failing: Sequence[str], tests: Sequence[str]) -> list[str] | None:
-    """Return the test files to load for `failing`: theirs and the nearest, up to `ENOUGH` tests; None for all."""
+    """Return the test files to load: those of `failing` and the nearest ones, up to ENOUGH tests; None for all."""
     if len(tests) <= ENOUGH:
         return None
     counts = Counter(name.partition("::")[0] for name in tests)

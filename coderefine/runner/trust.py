@@ -11,7 +11,7 @@ from coderefine.errors import VoidError
 from coderefine.runner.client_channel import Message
 
 FEWEST = 2
-"""Minimum number of canary tests each time."""
+"""Minimum number of canary tests before the project's tests, and of those after them."""
 
 
 def patched(view: View) -> Mapping[str, str]:
@@ -21,7 +21,7 @@ def patched(view: View) -> Mapping[str, str]:
 
 
 def check_loaded(report: Message | None, expected: Mapping[str, str]) -> None:
-    """Raise VoidError unless all patched files were present according to `report`, and nothing else was loaded."""
+    """Raise VoidError unless `report` says that all patched files were present and no module came from elsewhere."""
     if report is None:
         raise VoidError("the test process did not report which files it had loaded")
     if fault := str(report["fault"]):

@@ -1,7 +1,7 @@
 """The launcher: confine this process according to the job, report what worked, and become the program.
 
-Started as `python -I -S -c BOOT FOLDER JOB PROGRAM…` (see launch.py) by our own interpreter, before any file of the
-project can be imported, so that the project's interpreter starts confined.
+It is started as `python -I -S -c BOOT FOLDER JOB PROGRAM…` (see launch.py) with coderefine's own interpreter, before
+any file of the project can be imported, so that the project's interpreter starts confined.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def unconfined(job: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Set only the resource limits that apply to everything in the view; return what `confined` returns."""
+    """Only drop capabilities and set resource limits. Return two empty lists, as no guard is set (see `confined`)."""
     powers(job["capabilities"])
     limits(job)
     return [], []
@@ -97,7 +97,7 @@ MISSING = {
     "outside read-only": "read-only mounts (without mount namespaces modes and times of files outside can be changed)",
     "Unix sockets closed": "a filter for Unix sockets (seccomp; agents and daemons can be reached)",
 }
-"""The description of each guard, for one that did not work."""
+"""What the system lacks if a guard does not work, by guard."""
 
 
 def powers(names: list[str] | None) -> None:

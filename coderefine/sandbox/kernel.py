@@ -30,7 +30,7 @@ SECRETS = (
     ".bash_history", ".zsh_history", ".python_history", ".config/coderefine", ".config/doctl", ".fly", ".heroku",
     ".config/containers/auth.json", ".config/netlify", ".config/hcloud", ".local/share/uv/credentials",
 )  # fmt: skip
-"""Files and folders of HOME that hold keys, tokens or a person's history."""
+"""Files and folders of HOME that contain keys, tokens or a person's history."""
 
 ELSEWHERE = ("/run/secrets", "/var/run/secrets", "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh")
 """Files and folders of the system that contain secrets."""
@@ -47,7 +47,7 @@ FILE = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE
 """Rights that a rule about a file (not a folder) may have."""
 
 SCOPE = 3
-"""Abstract Unix sockets and signals (ABI 6): only within the confined processes."""
+"""Scopes (ABI 6) that limit abstract Unix sockets and signals to the confined processes."""
 
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
@@ -81,9 +81,9 @@ def offline() -> bool:
 
 
 def separate(*, network: bool) -> tuple[bool, bool, bool]:
-    """Move into a mount namespace of our own and, unless `network`, away from the network.
+    """Move this process to a new mount namespace and, unless `network`, to a network namespace without a network.
 
-    Return (own mount namespace, offline, new user namespace), as bools.
+    Return three bools: whether the mount namespace is new, the process is offline, and a user namespace is new.
     """
     cut = 0 if network or offline() else CLONE_NEWNET
     tried = dict.fromkeys((CLONE_NEWNS | cut, CLONE_NEWUSER | CLONE_NEWNS | cut, cut, CLONE_NEWUSER | cut))
@@ -124,7 +124,7 @@ def _put(path: str, text: str) -> None:
 
 
 def _loopback() -> None:
-    """Bring `lo` up (netdevice(7): SIOCSIFFLAGS), so that tests may talk to servers of their own."""
+    """Enable the interface `lo` (netdevice(7): SIOCSIFFLAGS), so that tests can connect to servers that they start."""
     import fcntl
 
     request = struct.pack("16sh22x", b"lo", 0x41)
@@ -185,7 +185,7 @@ def _is_at(point: bytes, path: bytes) -> bool:
 
 
 def _mounts() -> list[tuple[bytes, bool]]:
-    """Return the mount points and whether they are writable. proc(5): mountinfo escapes blanks in octal."""
+    """Return each mount point, and whether it is writable. proc(5): mountinfo escapes blanks in octal."""
     with open("/proc/self/mountinfo", "rb") as stream:
         fields = [line.split(b" ") for line in stream]
     return [(_unescaped(field[4]), b"rw" in field[5].split(b",")) for field in fields]
@@ -240,7 +240,11 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 
 def rules(write: Sequence[str], read: Sequence[str], secrets: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield rules to read everything except devices and `secrets` (without those in `read`), and to write `write`."""
+    """Yield the rules (path, rights) for Landlock.
+
+    They allow writing `write` and DEVICES, and reading everything except other devices and `secrets`. Secrets that are
+    also in `read` may be read.
+    """
     hidden = [path for path in secrets if path not in read]
     for path in write:
         for found in readable(path, hidden):
@@ -259,7 +263,7 @@ def secret_paths(home: str) -> Iterator[str]:
 
 
 def readable(root: str, secrets: Sequence[str]) -> Iterator[str]:
-    """Yield the fewest paths that cover `root` except `secrets`, because Landlock rules cannot exclude paths."""
+    """Yield as few paths as possible that cover `root` except `secrets`: Landlock rules cannot exclude paths."""
     if root in secrets:
         return
     prefix = root.rstrip("/") + "/"
@@ -287,7 +291,7 @@ ARCHITECTURES = {
 """Machine -> AUDIT_ARCH, number of socket(2), numbers of add_key, request_key and keyctl."""
 IO_URING_SETUP = 425
 X32 = 0x40000000
-"""Bit of the numbers of x86-64's other system call table."""
+"""The bit that is set in the numbers of x86-64's second system call table (x32)."""
 LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 AF_UNIX = 1
 NUMBER, ARCHITECTURE, FIRST = 0, 4, 16

@@ -1,8 +1,8 @@
 """The only launcher of processes that run the project's or a patch's code.
 
-`start` and `run` put inside.py in front of the program, inside the view. It confines itself, reports on a pipe what
-worked, and becomes the program. The project's interpreter thus starts confined: no file of a patch (`sitecustomize.py`,
-a `pytest.py` at the root) is ever imported by an unconfined process.
+`start` and `run` start inside.py in the view. That process confines itself, reports on a pipe what worked, and becomes
+the program. The project's interpreter thus starts confined: no file of a patch (`sitecustomize.py`, a `pytest.py` at
+the root) is ever imported by an unconfined process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ USUAL_SOCKETS = (
     "/run/docker.sock", "/var/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock",
     "/run/dbus/system_bus_socket", "/var/run/dbus/system_bus_socket", "/run/snapd.socket", "/run/systemd/private",
 )  # fmt: skip
-"""Sockets of daemons that may have been bound in another network namespace, where our list does not see them."""
+"""Sockets of daemons; /proc/net/unix does not list them if they were bound in another network namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,10 @@ class Confined:
 
 @contextmanager
 def report_pipe() -> Iterator[tuple[int, int]]:
-    """Open the pipe for a launcher's report: the end to read from, and the end that the launcher inherits.
+    """Yield the two ends of a pipe for a launcher's report: the reading end, and the end that the launcher inherits.
 
-    The latter is closed at the end of the block; the former only if the block raises, because `read` closes it.
+    The launcher's end is closed after the block. The reading end is closed only if the block raises an exception;
+    otherwise `read` closes it.
     """
     reading, writing = os.pipe()
     try:
@@ -99,8 +100,8 @@ def start(
 ) -> Iterator[Confined]:
     """Start `argv` in `view` under `bounds` (None: with the view's own limits only); kill it at the end of the block.
 
-    `strict`: raise SandboxError (from `Confined.report`) if it cannot be confined as `bounds` require. Raises
-    ProcessError.
+    `strict`: `Confined.report` raises SandboxError if the process could not be confined as `bounds` require. Raises
+    ProcessError if the process cannot be started.
     """
     with report_pipe() as (reading, writing):
         line = command(view.entry, argv, bounds, cwd=str(view.top / cwd), pipe=writing, strict=strict)
@@ -149,7 +150,7 @@ def command(
 
 
 def _limits(bounds: Bounds | None, *, contained: bool) -> Mapping[str, int]:
-    """Return the limits; for an unconfined process only memory is limited, so that the machine stays usable."""
+    """Return the resource limits; for an unconfined process only that of memory, so that the machine stays usable."""
     if bounds is None:
         there = int(machine_memory() * MOST_SHARE)
         return {"DATA": there} if there else {}
@@ -158,7 +159,7 @@ def _limits(bounds: Bounds | None, *, contained: bool) -> Mapping[str, int]:
 
 
 def _tasks() -> int:
-    """Return the number of processes and threads on this machine; the kernel's limit counts a user's everywhere."""
+    """Return the number of processes and threads on this machine: RLIMIT_NPROC counts all those of the user."""
     try:
         return int(Path("/proc/loadavg").read_text("ascii").split()[3].partition("/")[2])
     except (OSError, ValueError, IndexError):

@@ -17,7 +17,7 @@ from coderefine.core import Freedom, Needs, View
 MEMORY_SHARE = 4
 """Memory limit of a process: the machine's memory divided by this, plus twice the largest process at the baseline."""
 MOST_SHARE = 0.8
-"""... but never more than this part of the machine's memory."""
+"""Maximum memory limit of a process, as a share of the machine's memory."""
 LARGEST_FILE = 2 << 30
 PROCESSES = 2048
 
@@ -59,13 +59,13 @@ class Bounds:
 
 TIGHT = Bounds()
 LOOSEST = 6
-"""The last step: unconfined."""
+"""Number of the last step, on which processes are unconfined."""
 TOUCHED = 1
-"""The step that allows exactly the recorded accesses of the tests on the untouched tree."""
+"""Number of the step that allows exactly the accesses of the tests that were recorded on the unchanged tree."""
 
 
 def steps(config: Config, needs: Needs = Needs()) -> tuple[Bounds | None, ...]:
-    """Return the bounds to try, in this order, that `config.sandbox` allows; None is unconfined."""
+    """Return the bounds that `config.sandbox` allows, in the order in which to try them; None is unconfined."""
     if config.sandbox == "off":
         return (None,)
     there = machine_memory()
@@ -105,7 +105,7 @@ def bounds(config: Config, freedom: Freedom | None) -> Bounds | None:
 
 @cache
 def machine_memory() -> int:
-    """Return the bytes of this machine's memory; 0 where unknown."""
+    """Return the bytes of this machine's memory; 0 if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 BUILT_IN = ("fix", "readability", "performance", "types", "docs")
-"""Names of tasks: functions of `built_in`."""
+"""Names of the built-in tasks; each is a function of `built_in`."""
 GROUP = "coderefine.tasks"
 """The entry point group."""
 
@@ -89,9 +89,9 @@ def read(path: Path) -> Task:
 
 
 def task_of(table: Mapping[str, Any], where: str, name: str) -> Task:
-    """Return the task described by `table`, which may contain a name other than `name`.
+    """Return the task described by `table`. `name`: its name if the table contains none.
 
-    Raises ConfigError, with `where`.
+    Raises ConfigError, with `where` in the message.
     """
     own = {key: _checked(key, value, where) for key, value in table.items() if key in KEYS}
     settings = {key: value for key, value in table.items() if key not in KEYS}

@@ -1,4 +1,4 @@
-"""The built-in tasks; each function creates one for a project, and imports the needed critics."""
+"""The built-in tasks; each function creates a task for a project, and imports the critics that the task needs."""
 
 from __future__ import annotations
 
@@ -92,9 +92,10 @@ def _code(data: bytes) -> str:
 
 
 def types(place: Place) -> Task:
-    """Repair the findings of a type checker: pyright or basedpyright if the project has settings for it, else mypy.
+    """Repair the findings of a type checker.
 
-    The project's own settings of the checker are used; without any, mypy checks the whole project.
+    It is pyright or basedpyright if the project has settings for it, but none for mypy; otherwise it is mypy. The
+    project's own settings of the checker are used; without any, mypy checks the whole project.
     """
     settings, named = _settings(place)
     other = next((name for name in PYRIGHTS if name in named and "mypy" not in named), None)
@@ -111,7 +112,7 @@ def types(place: Place) -> Task:
 
 
 def _settings(place: Place) -> tuple[dict[str, object], frozenset[str]]:
-    """Return mypy's settings in pyproject.toml, and the type checkers for which the project has settings."""
+    """Return mypy's settings, and the names of the type checkers for which the project has settings."""
     named = {"pyright"} if (place.root / "pyrightconfig.json").is_file() else set()
     tables: dict[str, object] = {}
     for name in ("mypy.ini", ".mypy.ini", "setup.cfg"):

@@ -16,9 +16,10 @@ from coderefine.errors import WorkspaceError
 from coderefine.project import Place
 
 DROPPED = ("PYTHONPYCACHEPREFIX", "PYTHONSTARTUP", "PYTEST_ADDOPTS_FILE", "PYTEST_DEBUG_TEMPROOT", "OLDPWD", "PWD")
-"""A bytecode folder shared by all views could serve one patch the bytecode of another.
+"""Environment variables that processes in a view do not get.
 
-The folder of PYTEST_DEBUG_TEMPROOT is outside the sandbox: all tests with `tmp_path` would fail there, and run again.
+PYTHONPYCACHEPREFIX: a bytecode folder shared by all views could give one patch the bytecode of another. The folder of
+PYTEST_DEBUG_TEMPROOT is outside the sandbox: all tests with `tmp_path` would fail, and would be run again.
 """
 MARK = "CODEREFINE_VIEW"
 """Environment variable that every child of a copied view inherits."""
@@ -47,9 +48,9 @@ def child_environment(temp: Path, extra: Mapping[str, str] | None, grants: Grant
 
 
 def relocated(env: Mapping[str, str], place: Place, copy: Path) -> dict[str, str]:
-    """Return `env` such that Python programs import the copy, whatever path an editable install names.
+    """Return `env`, changed so that Python programs import the copy even if an editable install names another path.
 
-    Without `sitecustomize` (`python -S`) the usual folders of the copy still come first.
+    Without `sitecustomize` (`python -S`), the import path still begins with the usual folders of the copy.
     """
     root = copy / place.prefix
     front = [path for path in (root / "src", root) if path.is_dir()]
@@ -71,17 +72,17 @@ def scratch() -> Iterator[Path]:
 
 
 def sweep() -> int:
-    """Remove the temporary folders of runs of this user that were killed, and kill processes still running in them.
+    """Remove the temporary folders of this user's killed runs, and kill the processes that still run in them.
 
-    Return how many folders.
+    Return the number of removed folders.
     """
     return temporary.sweep(lambda path: kill_strays(str(path)))
 
 
 def kill_strays(mark: str) -> None:
-    """Kill processes until none has a mark that starts with `mark`.
+    """Kill the processes in which the value of the variable MARK starts with `mark`, until there are none.
 
-    Linux only; elsewhere only process groups are killed.
+    On systems other than Linux, this function does nothing: there, only process groups are killed.
     """
     if not sys.platform.startswith("linux"):
         return

@@ -21,12 +21,12 @@ from coderefine.workspace.private_views import CopyViews, OverlayViews, PrivateV
 
 KINDS = ("auto", "overlay", "copy")
 TRIES, PAUSE = 2, 0.2
-"""Number of times that an overlay is tried before copies are used, and seconds between."""
+"""Number of times that an overlay is tried before copies are used, and seconds between two tries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """How the user's tree is protected here. `missing`: sentences on what is not available and what to do."""
+    """How the user's tree is protected on this system. `missing`: sentences on what is not available and what to do."""
 
     kind: str
     network_off: bool
@@ -46,10 +46,10 @@ UNCONFINED = (
 def open_views(
     place: Place, *, kind: str = "auto", grants: Grants = NOTHING, note: Callable[[str], object] = str
 ) -> Iterator[Views]:
-    """Yield a factory of private views of `place`. `kind` is auto, overlay or copy; every view has `grants`.
+    """Yield a factory of private views of `place`. `kind`: auto, overlay or copy; `grants`: permissions of every view.
 
     For auto, the first view decides. `note` is called with a sentence if copies are used instead of overlays, or if the
-    kind changes later. `open` raises WorkspaceError if the requested kind is not possible.
+    kind changes later. The factory's `open` raises WorkspaceError if the requested kind is not possible.
     """
     if kind not in KINDS:
         raise WorkspaceError(f"view must be one of {', '.join(KINDS)}, not {kind!r}")
@@ -82,10 +82,10 @@ def describe(place: Place) -> Isolation:
 
 @dataclass(slots=True)
 class _FirstDecides:
-    """Opens overlay views; if the first one is refused, opens copies instead, with the reason.
+    """Opens overlay views; if the system refuses the first one, opens copies instead.
 
-    `strict`: a refusal is an error instead. A refusal may be temporary (no memory, a busy machine), so the overlay is
-    tried `TRIES` times.
+    `strict`: raise an error instead of using copies. A refusal may be temporary (no memory, a busy machine), so the
+    overlay is tried `TRIES` times.
     """
 
     place: Place
@@ -108,9 +108,9 @@ class _FirstDecides:
             yield view
 
     def instead(self, why: str) -> bool:
-        """Change to copies instead of overlays, or to overlays if they are no longer refused; at most once.
+        """Change from overlays to copies, or from copies to overlays if these are no longer refused; at most once.
 
-        Return whether it changed.
+        Return whether the kind of views was changed.
         """
         with self.turn:
             if self.strict or self.switched:
@@ -129,7 +129,7 @@ class _FirstDecides:
             return True
 
     def _first(self, opened: contextlib.ExitStack, patch: Patch) -> View | None:
-        """Open the first view; return None if it is no overlay."""
+        """Open the first view as an overlay; if this is refused, prepare copies and return None."""
         for left in reversed(range(TRIES)):
             try:
                 with contextlib.ExitStack() as trial:
@@ -161,7 +161,7 @@ class _FirstDecides:
 
 CACHE = "__pycache__"
 MOST = 32 << 20
-"""Bytes of bytecode that are kept."""
+"""Maximum number of bytes of bytecode that are kept."""
 
 
 @dataclass(slots=True)
@@ -170,9 +170,10 @@ class BytecodeViews:
 
     A fresh clone has no bytecode, and pytest rewrites the assertions of every test module before compiling it, which
     can take longer than the tests. Only bytecode of the unchanged tree is used, because code of a patch could
-    manipulate it; a patched file gets none, nor does one that was written meanwhile (Python compares only size and
-    whole seconds with those in the bytecode).
-    `top`: the tree's own path. Views at other paths get none, because pytest does not correct the path in bytecode.
+    manipulate it. No bytecode is added for a patched file, or for a file that was written meanwhile (Python compares
+    only size and whole seconds with those in the bytecode).
+    `top`: the tree's own path. No bytecode is added to views at other paths, because pytest does not correct the path
+    in bytecode.
     """
 
     views: Views
@@ -224,7 +225,7 @@ def _content(path: Path, most: int) -> bytes:
 
 
 def _written(host_path: Path, caches: Iterable[str]) -> dict[str, int]:
-    """Return when the source of each .pyc was written, in nanoseconds; 0 where there is none."""
+    """Return when the source of each .pyc was written, in nanoseconds; 0 if there is no source."""
     found = dict.fromkeys(caches, 0)
     for path in found:
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Keep a copy of a tree equal to it: a file is copied again when it changed on either side."""
+"""Keep a copy of a tree equal to the tree: a file is copied again if it has changed in the tree or in the copy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Print = tuple[int, int, int, int, int]
 
 @dataclass(slots=True)
 class Mirror:
-    """The copy at `copy` of the tree at `origin`; `known` holds both sides' fingerprints after the last `restore`."""
+    """A copy, at `copy`, of the tree `origin`. `known`: fingerprints of each file in both, after the last `restore`."""
 
     origin: Path
     copy: Path
@@ -101,7 +101,7 @@ class Mirror:
 
 
 def walk(top: Path, below: str, *, every: bool = False) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield files, folders (before their content) and links below `top`. `every`: also those never copied."""
+    """Yield path and `lstat` of files, folders (before their content) and links. `every`: also those never copied."""
     with os.scandir(top / below) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:

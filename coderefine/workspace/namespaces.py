@@ -1,4 +1,4 @@
-"""One set of Linux namespaces per view: own mounts, processes and network, which end with their first process."""
+"""Linux namespaces for one view: its own mounts, processes and network, which end with their first process."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from coderefine.workspace.mirror import SKIPPED
 
 INSIDE = Path(__file__).with_name("namespaces_inside.py")
 SIZE = "25%"
-"""Maximum memory for the writes of one view, and the same for its children's temporary files."""
+"""Maximum memory for the files written in one view, and the same for the temporary files of its processes."""
 READY = 20.0
-"""Seconds a holder may take to report."""
+"""Maximum number of seconds until the first process in the namespaces reports."""
 
 SOON = 0.03
-"""Seconds to wait for the end of a view; after these, a thread waits for it."""
+"""Seconds to wait for the end of the first process; after that, a thread waits in the background."""
 KEPT = "chown,dac_override,fowner,fsetid,kill,setgid,setuid,net_bind_service,sys_chroot,setfcap,net_raw"
-"""Capabilities that root keeps inside: its tests behave as outside, but nothing outside the view can be changed."""
+"""Capabilities that root keeps inside: tests run as root work as usual, but cannot change anything outside the view."""
 
 ENTER = 'cd -- "$1" && shift && exec "$@"'
 
@@ -86,7 +86,7 @@ _SAME_USER = ("-U", "--preserve-credentials")
 def _dropped(*, privileged: bool) -> tuple[str, ...]:
     """Return the command prefix that drops capabilities.
 
-    A user loses them at exec anyway; root loses them only if they are removed from the bounding set.
+    Users other than root lose them at exec anyway; root loses only those that are not in the bounding set.
     """
     if privileged:
         kept = ",".join(f"+{name}" for name in KEPT.split(","))
@@ -108,9 +108,9 @@ def _dropped(*, privileged: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceSpec:
-    """Describe namespaces to create. `shield`: how every folder of `targets` is protected, "overlay" or "readonly".
+    """The namespaces to create. `shield`: how every folder of `targets` is protected, "overlay" or "readonly".
 
-    `scratch` has the folders `store` and `children` (the children's temporary folder).
+    `scratch` contains the folders `store` and `children` (the temporary folder of the processes inside).
     """
 
     scratch: Path
@@ -130,7 +130,7 @@ class NamespaceSpec:
 def namespaces(order: NamespaceSpec) -> Iterator[Namespaces]:
     """Create namespaces that exist until the end of the block. Raises WorkspaceError.
 
-    Root tries first without a user namespace, so that files of other owners stay accessible.
+    For root, this is tried without a user namespace first, so that files of other owners stay accessible.
     """
     missing = [name for name in ("unshare", "nsenter", "setpriv") if shutil.which(name) is None]
     if not sys.platform.startswith("linux") or missing:
@@ -173,9 +173,9 @@ def _hold(order: NamespaceSpec, *, privileged: bool) -> tuple[subprocess.Popen[b
 
 
 def _mapped(targets: Sequence[Path]) -> None:
-    """Raise WorkspaceError for folders of other users.
+    """Raise WorkspaceError if one of `targets`, or a folder directly in it, has another owner or group than we have.
 
-    A user namespace with one uid and gid could not write them (EOVERFLOW).
+    A process in a user namespace with one uid and gid could not write to such a folder (EOVERFLOW).
     """
     for folder in (inner for target in targets for inner in (target, *filter(Path.is_dir, target.iterdir()))):
         facts = folder.lstat()
@@ -210,9 +210,9 @@ def _complaint(holder: subprocess.Popen[bytes]) -> str:
 
 
 def _end(holder: subprocess.Popen[bytes]) -> None:
-    """Close stdin of process 1, which ends it and thereby every process inside; then unshare ends.
+    """Close stdin of the first process, which then ends, and with it every process inside; then unshare ends.
 
-    Orphans outside are reaped by the system's init process, possibly a second later; they are dead by then.
+    The system's init process may reap the dead processes up to a second later.
     """
     for stream in (holder.stdin, holder.stdout, holder.stderr):
         if stream is not None:
@@ -227,9 +227,10 @@ def _reap(holder: subprocess.Popen[bytes]) -> None:
 
 
 def covered(place: Place) -> tuple[Path, ...]:
-    """Return the folders of the user that no child may write, outermost first.
+    """Return the folders of the user that no process in a view may write, outermost first.
 
-    These are the tree, git directories outside of it, git directories that its own one links to, and mounts below them.
+    These are the tree, its git directories if they are outside of it, the folders of files to which links in these git
+    directories lead, and the mounts below all of them.
     """
     roots = [place.top]
     own = [folder for folder in (place.git_dir, place.worktree_dir) if folder is not None]

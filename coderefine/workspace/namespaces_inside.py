@@ -41,7 +41,7 @@ def cover(number: int, target: bytes, handle: int) -> None:
     try:
         os.chown(upper, facts.st_uid, facts.st_gid)
     except OSError:
-        pass  # an owner unknown in this user namespace; importing contextlib would cost a millisecond
+        pass  # this user namespace does not know the owner; importing contextlib would cost a millisecond
     os.chmod(upper, facts.st_mode & 0o7777)
     layers = b"lowerdir=/proc/self/fd/%d,upperdir=%s,workdir=%s" % (handle, upper, work)
     mount(b"overlay", target, b"overlay", 0, b"userxattr," + layers)
@@ -57,7 +57,10 @@ def freeze(target: bytes) -> None:
 
 
 def stage(scratch: bytes, size: bytes) -> None:
-    """Mount a tmpfs for written files. Before Linux 6.6, where tmpfs lacks user xattrs, use a folder on disk."""
+    """Mount one tmpfs for temporary files and one for written files; make the latter the current folder.
+
+    Before Linux 6.6, tmpfs lacks user xattrs: then a folder on disk is used for written files.
+    """
     store, temp = os.path.join(scratch, b"store"), os.path.join(scratch, b"children")
     mount(b"tmpfs", temp, b"tmpfs", MS_NOSUID_NODEV, b"mode=700,size=" + size)
     mount(b"tmpfs", store, b"tmpfs", MS_NOSUID_NODEV, b"mode=700,size=" + size)
@@ -87,9 +90,9 @@ def seclude(size: bytes) -> None:
 
 
 def count_processes() -> None:
-    """Limit the processes and threads of the view.
+    """Limit the number of processes and threads of the view.
 
-    Not before Linux 6.14, where this limit would apply to the whole machine.
+    Before Linux 6.14 nothing is limited, because the limit would apply to the whole machine.
     """
     release = os.uname().release.split(".")
     if (int(release[0]), int(release[1].split("-")[0])) < (6, 14):

@@ -16,7 +16,7 @@ from coderefine.workspace.patched_tree import plain
 class Originals(Mapping[str, "bytes | None"]):
     """The content of the user's files by repo-relative path (None: no file), read when first requested and then kept.
 
-    Raises PublishError for a file that was written after the run began, because that content was not judged.
+    Reading raises PublishError if the file was written after the run began, because its new content was not judged.
     """
 
     def __init__(self, top: Path) -> None:

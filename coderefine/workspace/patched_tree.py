@@ -1,4 +1,4 @@
-"""Write a patch into a private tree, and read from it, without ever following a link out of it."""
+"""Write a patch into a private tree, and read files of this tree, without ever following a link out of the tree."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def add(host_path: Path, files: Mapping[str, bytes]) -> None:
 
 
 def prune(host_path: Path, gone: Iterable[str]) -> None:
-    """Remove the folders of the removed files `gone` if they contain only stale bytecode."""
+    """Remove the folders of the removed files `gone` if they are empty or contain only stale bytecode."""
     folders = {parent for path in gone for parent in PurePosixPath(path).parents if parent.parts}
     for folder in sorted(folders, key=lambda folder: -len(folder.parts)):
         with contextlib.suppress(OSError), _parent(host_path, f"{folder}/x", make=False) as (handle, _):
@@ -62,7 +62,7 @@ def _lay(host_path: Path, path: str, content: bytes | None, mode: int) -> None:
 
 
 def _create(folder: int, name: str, content: bytes, old: os.stat_result | None, mode: int = 0o666) -> None:
-    """Create a new inode, so that a read-only file can be replaced, and its hard links elsewhere keep their content."""
+    """Write a new file (a new inode): so read-only files can be replaced, and their other hard links do not change."""
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW, mode, dir_fd=folder)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
@@ -122,7 +122,10 @@ def plain(path: str) -> tuple[str, ...]:
 
 
 def read(top: Path, host_path: Path, path: str) -> bytes | None:
-    """Return the content of a file as children at `top` see it, or None. Links out of the tree are not followed."""
+    """Return the content of a file as processes in the view see it at `top`; None if there is no file.
+
+    A link out of the tree counts as no file.
+    """
     target = _resolved(top, host_path, list(plain(path)))
     if target is None:
         return None
@@ -135,7 +138,7 @@ def read(top: Path, host_path: Path, path: str) -> bytes | None:
 
 
 def _resolved(top: Path, host_path: Path, steps: list[str]) -> Path | None:
-    """Return `steps` below `host_path`, links resolved as seen from `top`; None if they lead outside or in circles."""
+    """Return the path `steps` below `host_path`; None if links in it lead out of the tree `top`, or in circles."""
     here: list[str] = []
     for _ in range(400):
         if not steps:

@@ -33,10 +33,10 @@ from coderefine.workspace.patched_tree import lay, prune, read
 
 @dataclass(frozen=True, slots=True)
 class PrivateView:
-    """A view; see core.View. `temp`: a plain folder; in namespaces, children get a tmpfs of limited size as TMPDIR.
+    """A view; see core.View. `temp`: a plain folder; in namespaces, TMPDIR is a tmpfs of limited size instead.
 
-    `inside`: the namespaces in which children run; None if the system has none. `original`: for a copy, the path of the
-    tree that it copies, and `why` it is no overlay; None for an overlay.
+    `inside`: the namespaces in which processes of the view run; None if the system has none. `original`: the place of
+    the copied tree; None for an overlay. `why`: the reason why a copy is used.
     """
 
     top: Path
@@ -62,7 +62,7 @@ class PrivateView:
         return f"{kind}{offline} ({self.why})" if self.why else f"{kind}{offline}"
 
     def outside(self, path: Path) -> Path:
-        """Return the path, outside the namespaces, of what children see at `path`."""
+        """Return the path, outside the namespaces, of what processes in the view see at `path`."""
         return self.inside.host_path / path.relative_to(path.anchor) if self.inside else path
 
     def enter(self) -> None:
@@ -125,9 +125,9 @@ class OverlayViews:
 
 @dataclass(slots=True)
 class CopyViews:
-    """Opens copied views.
+    """Opens copied views; several can be open at a time.
 
-    A copy that is not in use is restored and used for the next view; several can be open at a time.
+    A copy that is no longer in use is restored, and used for the next view.
     """
 
     place: Place
@@ -157,7 +157,7 @@ class CopyViews:
         return False
 
     def confine(self, stack: contextlib.ExitStack, temp: Path) -> Namespaces | None:
-        """Create namespaces in which the original tree is read-only; return None if they are, or were, refused."""
+        """Create namespaces in which the original tree is read-only; return None if the system refuses or refused."""
         _make_folders(temp)
         if not self.confined:
             return None
@@ -204,8 +204,8 @@ def _make_folders(temp: Path) -> None:
 class SnapshotViews:
     """Opens views into which the files `then` (path -> content, None: no file) are written before the patch.
 
-    Folders that become empty are removed too: git has no empty folders, and Python would import one as a namespace
-    package. `programs`: see Patch.
+    Folders that become empty are removed too: git has no empty folders, and Python would import an empty folder as a
+    namespace package. `programs`: see Patch.
     """
 
     views: Views
@@ -230,10 +230,10 @@ OWN = ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD")
 
 
 def copy_git_folder(place: Place, copy: Path) -> None:
-    """Write `copy/.git` anew, which reads objects from the original git directory.
+    """Replace `copy/.git` by a new git directory that reads objects from the original one.
 
-    git may update the time of an original object file (it "freshens" an object instead of writing it again); their
-    content is never changed.
+    Git may update the time of an original object file (it "freshens" an object instead of writing it again), but it
+    never changes the content.
     """
     target = copy / ".git"
     remove(target)
@@ -261,9 +261,9 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _copied(item: Path, target: Path) -> None:
-    """Copy a file or folder with the content of linked files, because writing through a link would change the original.
+    """Copy a file or folder. Links are replaced by copies, because writing through a link would change the original.
 
-    `shutil.copytree` would report a full disk as a text without an error number.
+    `shutil.copytree` is not used, because it reports a full disk as a text without an error number.
     """
     if item.is_dir():
         target.mkdir()

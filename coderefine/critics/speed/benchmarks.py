@@ -57,7 +57,7 @@ class BenchmarkContext:
     def run(self, view: View, argv: Sequence[str], timeout: float, *, seed: int = 0) -> Finished:
         """Run `argv`; the caller checks its exit code.
 
-        Raises CriticError if it does not start, or does not end in time.
+        Raises CriticError if the program does not start, or does not end in time.
         """
         path = os.pathsep.join((str(self.python.parent), os.environ.get("PATH", "")))
         environment = {"PATH": path, "PYTHONHASHSEED": str(seed), "PYTHONDONTWRITEBYTECODE": ""}
@@ -180,9 +180,9 @@ def _object(data: bytes) -> Mapping[str, Any]:
 
 
 def profiled(rows: Sequence[dict[str, Any]], view: View) -> tuple[Hotspot, ...]:
-    """Return the functions in pytest-benchmark's profiles, the calls of each added up.
+    """Return the functions in pytest-benchmark's profiles, with the sums of their calls; slowest first.
 
-    The share of a function is relative to the one that takes longest.
+    The share of a function is its time, divided by the time of the function that takes longest.
     """
     seconds: dict[tuple[str, int], float] = defaultdict(float)
     calls: Counter[tuple[str, int]] = Counter()
@@ -197,7 +197,7 @@ def profiled(rows: Sequence[dict[str, Any]], view: View) -> tuple[Hotspot, ...]:
 
 
 def _function(row: Mapping[str, Any], files: Sequence[str], top: str) -> tuple[str, int] | None:
-    """Return path and line of a function of the project; None for others."""
+    """Return path and line of the function in `row`; None if it is not a function of the project."""
     shown = SHOWN.fullmatch(row.get("function_name") or row.get("function") or "")
     if shown is None:
         return None

@@ -1,4 +1,4 @@
-"""The speed adviser: measure a tree against the one that it has to beat, and decide if the gates find no difference."""
+"""The speed adviser: measure a tree against the tree that it must beat; it decides if the gates find no difference."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ELSEWHERE = "the rest of the time is not spent in code that may be changed"
 
 
 class Speed:
-    """The adviser. `total` is the certain speed-up: the lower end of its confidence interval, 1 for the start."""
+    """The adviser. `total` is the certain speed-up: the lower end of its confidence interval (unchanged tree: 1)."""
 
     name = "speed"
     gate = False
@@ -43,7 +43,7 @@ class Speed:
     def check(self, view: View, ask: Ask) -> Check:
         """Measure the unchanged tree and report its slowest functions.
 
-        Raises SurroundingsError if it cannot be measured.
+        Raises SurroundingsError if the tree cannot be measured.
         """
         began = time.monotonic()
         try:
@@ -55,9 +55,10 @@ class Speed:
         return self._result(view, ask, 1.0, notes, began)
 
     def compare(self, view: View, ask: Ask, rivals: Sequence[tuple[View, Check]]) -> Check | Verdict:
-        """Return the check of `view` if it is faster, else a refusal.
+        """Return the check of `view` if it is certainly faster than each of `rivals`, else a refusal.
 
-        It must certainly be faster than the start by the target factor, and certainly faster than the best so far.
+        The first rival is the unchanged tree, which must be beaten by the target factor. The second one, if there is
+        one, is the best attempt so far.
         """
         began = time.monotonic()
         options = MeasureOptions(self._benchmark, self._wanted.target, self._seconds(ask))
@@ -78,9 +79,9 @@ class Speed:
         return min(self._wanted.seconds, ask.timeout)
 
     def _result(self, view: View, ask: Ask, total: float, notes: tuple[str, ...], began: float) -> Check:
-        """Return the check, with findings as long as the tree is not fast enough.
+        """Return the check, with findings if the tree is not fast enough.
 
-        There are none if most of the time is spent in code that may not be changed.
+        There are no findings either if no slow function may be changed.
         """
         fast = total >= self._wanted.enough
         findings = () if fast else self._remarks(view, ask)

@@ -1,9 +1,9 @@
 """Decide whether one tree is faster than another: paired readings, and from them a speed-up with a confidence interval.
 
 Readings are taken in pairs, one of each version, one directly after the other. The logarithms of the ratios of the
-pairs are tested by the signed-rank test (Wilcoxon 1945). It only assumes that, if both versions are the same, the two
-readings of a pair are exchangeable. The estimate is the median of the pairwise means (Hodges and Lehmann 1963), with
-the confidence interval that belongs to the test.
+pairs are tested by the signed-rank test (Wilcoxon 1945). This test only assumes that, if both versions are the same,
+the two readings of a pair are exchangeable. The estimate is the median of the pairwise means (Hodges and Lehmann 1963),
+with the confidence interval that belongs to the test.
 
 The pairs are evaluated several times, so that measuring can stop early. The total error probability is divided equally
 between these evaluations (Bonferroni), so that the interval has the confidence `CONFIDENCE` whenever measuring stops.
@@ -27,7 +27,7 @@ from coderefine.errors import CriticError
 CONFIDENCE = 0.99
 """Confidence of the two-sided interval, whenever measuring stops."""
 LOOKS = (10, 16, 26, 40)
-"""Numbers of pairs after which the interval is computed. It takes at least ten pairs at this confidence."""
+"""Numbers of pairs after which the interval is computed. At this confidence, at least ten pairs are needed."""
 CACHE = re.compile(r"\blru_cache\b|\bcached_property\b|\bfunctools\.cache\b|@cache\b|\b_?cache\s*(?::[^=\n]+)?=")
 
 Reading = Mapping[str, float]
@@ -73,7 +73,7 @@ class MeasureOptions:
 
 @dataclass(frozen=True, slots=True)
 class SpeedComparison:
-    """The speed-up of all benchmarks together, and those that became slower. `several`: there is more than one."""
+    """The speed-up of all benchmarks together. `slower`: those that became slower; `several`: there are several."""
 
     speedup: Speedup
     slower: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ def _pair(before: View, after: View, options: MeasureOptions, number: int) -> Pa
 def speedup(ratios: Sequence[float], target: float = 1.0) -> Speedup:
     """Return the speed-up for `ratios`: seconds before / seconds after, one for each pair.
 
-    Raises ValueError if empty.
+    Raises ValueError if there are no ratios.
     """
     if not ratios:
         raise ValueError("no pair was measured")
@@ -156,17 +156,20 @@ def caches(before: str, after: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _rank(pairs: int, error: float) -> int:
-    """Return which of the sorted pairwise means, counted from either end, bounds the interval; 0 if no one does.
+    """Return which of the sorted pairwise means, counted from either end, bounds the interval; 0 if there is none.
 
     It is the largest k such that, without a difference, a sum of signed ranks below k has at most probability `error` /
-    2. With too few pairs there is none.
+    2. With too few pairs there is no such k.
     """
     most = 2**pairs * error / 2
     return sum(1 for _ in takewhile(lambda count: count <= most, accumulate(_ways(pairs))))
 
 
 def _ways(pairs: int) -> list[int]:
-    """Return in how many of the 2**pairs sign assignments the positive ones of the ranks 1 … pairs sum to 0, 1, 2 …"""
+    """Return, for the sums 0, 1, 2 …, how many of the 2**pairs sign assignments to the ranks 1 … `pairs` give the sum.
+
+    The sum is that of the ranks with a positive sign.
+    """
     ways = [1]
     for rank in range(1, pairs + 1):
         with_it = [0] * rank + ways

@@ -1,4 +1,4 @@
-"""Criteria of reviews: built-in sets as files of `- name: text` lines, and those of the configuration."""
+"""Criteria of reviews: those of the configuration, and built-in sets, each a file of lines `- name: text`."""
 
 from __future__ import annotations
 

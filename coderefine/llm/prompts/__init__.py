@@ -38,6 +38,6 @@ def system_message(task: Task) -> str:
 
 
 def task_text(task: Task) -> str:
-    """Return the task as text, on separate lines; "" if it has none."""
+    """Return the goal and the rules of the task, each on a line; "" if the task has none."""
     lines = [f"\nThe task: {task.goal}"] if task.goal else []
     return "".join((*lines, *(f"\n- {rule}" for rule in task.rules)))

@@ -21,7 +21,7 @@ __all__ = ["Model"]
 
 
 class Model:
-    """The proposer that sends requests to a model, which cost money.
+    """The proposer that asks a language model, at a cost.
 
     `client` contains the budget, the stored answers and the connection; the code that created it closes it.
     """

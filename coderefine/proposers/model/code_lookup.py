@@ -14,7 +14,7 @@ from coderefine.llm.reply import mentioned, needs
 from coderefine.proposers.model.prompt_state import Overlay
 
 MOST = 6_000
-"""Characters of a requested file or class up to which it is shown completely; of longer ones only signatures."""
+"""Maximum number of characters of code that is shown completely; of a longer file or class, only signatures are."""
 
 TOGETHER = 4
 """Maximum number of requests for code in one reply."""

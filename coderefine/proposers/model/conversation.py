@@ -59,13 +59,13 @@ NARROWEST = 0.15
 """Minimum share of the usual prompt length; shorter prompts are not tried."""
 
 CUT = "length"
-"""The reason of an answer's end if it was too long."""
+"""`Answer.finish` of an answer that was cut off because it was too long."""
 
 DIAGNOSIS = record("diagnosis", cause={"type": "string"}, mistake={"type": "string"}, plan={"type": "string"})
 
 
 class Conversation:
-    """Sends requests, parses answers and counts failures, during one run."""
+    """Sends requests, parses answers and counts unusable replies, during one run."""
 
     def __init__(self, builder: RequestBuilder, client: Client, history: History) -> None:
         self._builder = builder
@@ -80,7 +80,7 @@ class Conversation:
         self._tier = 0
         self.refusal = ""
         self.coming: tuple[Patch, ...] = ()
-        """The patches of the answers that were waited for together."""
+        """The patches in the answers of this round, if it waited for all answers."""
 
     @property
     def hopeless(self) -> bool:
@@ -154,7 +154,7 @@ class Conversation:
     def _collected(
         self, answers: Iterable[tuple[ModelRequest, Answer, Context]], state: PromptState, situation: Situation
     ) -> Iterator[tuple[ModelRequest, Answer, Context]]:
-        """Wait for all `answers`, then yield them; an error is raised after the answers before it."""
+        """Wait for all `answers`, then yield them; an error is raised after the answers that came before it."""
         found, error, patches = [], None, list[Patch]()
         try:
             for one in answers:
@@ -266,7 +266,7 @@ class Conversation:
         return None if within else f"only {', '.join(self._place.scope)} may change"
 
     def _critique(self, situation: Situation) -> str:
-        """Return the critic model's explanation of the failures; "" if its answer has not the requested form."""
+        """Return the critic model's explanation of the failures; "" if its answer does not have the requested form."""
         state = best_state(situation, "critique")
         tried = section("tried", ledger(situation, self._builder.start))
         user = f"{self._builder.context(state)}\n{tried}{state.ask}"
@@ -279,7 +279,7 @@ class Conversation:
         return "\n".join(f"{name}: {cut(str(found[name]), 600)}" for name in ("cause", "mistake", "plan"))
 
     def _add_attempts(self, situation: Situation) -> None:
-        """Add to the history each attempt since the last request, in full, with feedback on those of the model."""
+        """Add to the history each new attempt of the model, in full, and with the model's feedback on it."""
         new = [attempt for attempt in situation.attempts[self._retold :] if attempt.patch.origin == ORIGIN]
         self._retold = len(situation.attempts)
         for attempt in new:
@@ -309,7 +309,7 @@ def _split(answer: Answer, number: int) -> Iterator[Answer]:
 
 
 def _applied(blocks: tuple[Block, ...], kept: tuple[Block, ...], tree: EditableFiles) -> Mapping[str, bytes]:
-    """Apply `blocks`, and those of `kept` that they do not replace. Raises the errors of `apply`."""
+    """Apply `blocks`, and the blocks in `kept` that are not replaced by them. Raises the errors of `apply`."""
     searched = {(block.path, block.splits[0][0]) for block in blocks}
     others = [block for block in kept if (block.path, block.splits[0][0]) not in searched]
     if others:
@@ -323,7 +323,7 @@ def _applied(blocks: tuple[Block, ...], kept: tuple[Block, ...], tree: EditableF
 def _used_up(attempts: Iterable[Attempt]) -> list[Attempt]:
     """Return the attempts that a model may not repeat.
 
-    It may choose a patch of the search that was only offered, because the tests do not say which one is right.
+    The others are patches of other proposers that were only offered, because the tests do not show which one is right.
     """
     return [one for one in attempts if one.patch.origin == ORIGIN or not one.verdict.reason.startswith(PLAUSIBLE)]
 

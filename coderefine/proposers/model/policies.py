@@ -15,10 +15,10 @@ STEP = 0.2
 
 
 class Base(Enum):
-    """Which tree a move edits.
+    """The tree that a move edits.
 
-    One of: the best tree so far; that of a partly successful attempt; the tree at the start, with the patches that were
-    accepted since; the result of the last answer.
+    BEST: the best tree so far. FAILED: the tree of a failed attempt that repaired some tests. START: the tree at the
+    start with the accepted patches, thus also the best one. LAST: the tree of the model's last attempt.
     """
 
     BEST = "best"
@@ -55,7 +55,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A policy; `moves` restarts after every accepted patch."""
+    """A sequence of moves; `propose` calls `moves` again after every accepted patch. `history`: see History."""
 
     moves: Callable[[], Iterator[Move]]
     history: History = History.LEDGER
@@ -83,7 +83,7 @@ POLICIES = {
     "warming": Policy(
         lambda: (Move(warmth=round(STEP * number, 1), correct=False) for number in count()), History.NONE
     ),
-    # Feedback on the last output, refine it, with all outputs and all feedback in the prompt (Madaan et al. 2023).
+    # Each answer refines the last one; the prompt has all answers and the feedback on them (Madaan et al. 2023).
     "self-refine": Policy(lambda: repeat(Move("refine", Base.LAST, correct=False)), History.TRANSCRIPT),
 }
 """Policies by their name in the configuration."""

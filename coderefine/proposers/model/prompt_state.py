@@ -120,7 +120,7 @@ def initial_state(situation: Situation) -> PromptState:
 def state_after(attempt: Attempt, situation: Situation, writable: Callable[[str], bool], prompt: str) -> PromptState:
     """Return the state after `attempt`, without files that the model may not write.
 
-    If the attempt was refused before tests ran, it has the test results of the best tree.
+    If the attempt was refused before tests ran, the state has the findings and test results of the best tree.
     """
     files = {path: data for path, data in attempt.patch.files.items() if writable(path)}
     state = replace(best_state(situation, prompt), patch=replace(attempt.patch, files=files))

@@ -40,7 +40,7 @@ LEAST = 200
 """Minimum number of characters for the list of earlier attempts: one attempt must fit."""
 
 MARKS = 72
-"""Number of characters of the lines that enclose the list."""
+"""Number of characters of the lines that enclose the list of earlier attempts."""
 
 LAST = 8
 """Maximum number of listed failed attempts, the newest ones."""
@@ -65,8 +65,9 @@ COLUMNS = 88
 class PromptHistory:
     """The history in a request.
 
-    `fault`: of the last unusable reply. `advice`: the explanation by the critic model. `versions`: earlier attempts in
-    full. `size`: number of characters of the previous request.
+    `history`: how earlier attempts are described. `fault`: why the last reply was unusable; "" if it was not. `advice`:
+    the critic model's explanation. `versions`: earlier attempts in full. `size`: number of characters of the previous
+    request.
     """
 
     history: History
@@ -80,8 +81,8 @@ class PromptHistory:
 class RequestBuilder:
     """Builds the requests about one project.
 
-    `under`: files whose content at the run's start differs from the user's tree now. `room`: the size of the context,
-    as a share of the usual size, that the model can read. `trace` returns what the failing tests execute. `needed`:
+    `under`: files whose content at the run's start differs from the user's tree now. `room`: the share of the
+    usual context that the model can read. `trace` returns what the failing tests execute. `needed`:
     (path, name) of code that the model has requested.
     """
 
@@ -156,7 +157,10 @@ class RequestBuilder:
         return models[min(move.tier, len(models) - 1)] if models else None
 
     def _tried(self, situation: Situation, past: PromptHistory, room: int) -> str:
-        """Return the history for the request: all versions, or a list in at most `room` characters, newest first."""
+        """Return the history for the request: the last versions in full, or a list with the newest attempts last.
+
+        `room`: maximum number of characters of the list; but the newest attempt is always listed.
+        """
         if past.history is History.TRANSCRIPT:
             kept = past.versions[-max(1, round(len(past.versions) * self.room)) :]
             return section("versions", "\n\n".join(kept))

@@ -23,30 +23,32 @@ Tracer = Callable[[Patch, Sequence[Case], Sequence[str]], Check]
 Arguments: patch, failing tests, passing tests, the first WARM of which run before the failing ones."""
 
 FAILING = 12
-"""Failing tests that are traced, one of each test function first."""
+"""Maximum number of failing tests that are traced, one of each test function first."""
 
 PASSING, MORE = 20, 40
-"""Passing tests that are traced: those nearest to the failing ones by file and name, and more where they are quick.
+"""Maximum number of passing tests that are traced in the files of failing tests; and the maximum if they are quick.
 
+The tests with names most similar to those of the failing tests come first.
 With 150 near and 20 far ones, the function at fault in real projects was found no more often. Before Python 3.12, a
 traced test costs at least about 20 ms.
 """
 
 SHARE, QUICK = 0.05, 0.5
-"""Share of the seconds of all tests that these further ones may take, and seconds that they may take in any case."""
+"""Limit for the passing tests after the first PASSING, and for the far ones: a share of the seconds of all tests, and
+the seconds that are allowed in any case."""
 
 LEAST, SLOW = 10, 0.1
-"""Passing tests that take more than SLOW seconds are not traced, apart from the LEAST fastest ones: traced, a test that
-computes may take a hundred times as long, and one that starts a program waits for a traced one."""
+"""Passing tests that take more than SLOW seconds are not traced, except the LEAST fastest ones. Tracing may make a test
+that computes a hundred times slower; a test that starts a program waits for a traced program."""
 
 FAR = 10
-"""Passing tests of other files that are traced: what nearly every test runs is not suspicious."""
+"""Maximum number of passing tests of other files that are traced: what nearly every test runs is not suspicious."""
 
 WARM = 2
-"""Passing tests that run before the failing ones: otherwise code that runs once in a process would be suspicious."""
+"""Number of passing tests that run before the failing ones: otherwise code that runs only once would be suspicious."""
 
 SECONDS, RUNS = 30.0, 2
-"""Wall seconds that a trace may take, and runs of all tests, where these take longer."""
+"""Wall seconds that a trace may take; if RUNS runs of all tests take longer, the trace may take as long as these."""
 
 NEAR = 5
 FREEDOM = Freedom()
@@ -92,7 +94,7 @@ def traced(
     read: Callable[[str], bytes | None],
     usable: Callable[[str], bool],
 ) -> Trace | None:
-    """Return the trace of the failing tests among `cases`, with suspicion; None if nothing was recorded.
+    """Return the trace of the failing tests among `cases`; None if it shows no suspicious line.
 
     `read` returns a file of the patched tree; `usable`: whether a path is code that may be edited.
     """
@@ -180,7 +182,10 @@ def _number_within(cases: Iterable[Case], seconds: float) -> int:
 
 
 def _far_ones(passing: Iterable[Case], files: Collection[str]) -> list[Case]:
-    """Return the tests of other files than `files`, one of each file in turn; the first of a file are often trivial."""
+    """Return the `passing` tests of other files than `files`, one of each file in turn.
+
+    Within a file, the order is that of a hash, because the first tests are often trivial.
+    """
     by_file: dict[str, list[Case]] = {}
     for case in sorted(passing, key=lambda case: hashlib.sha256(case.id.encode()).digest()):
         if case.path not in files:

@@ -1,4 +1,4 @@
-"""Bring functions under radon's limit by refactorings that keep behaviour: `sequence.py` searches for them."""
+"""Bring functions under the complexity limit by refactorings that keep behaviour; `sequence.py` searches for these."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PRIVATE = re.compile(r"\b_[A-Za-z]\w*")
 
 
 class ComplexityChanges:
-    """Finds, for each function over the limit, the best sequence of refactorings that brings it under the limit."""
+    """Finds, for each function over the complexity limit, the best sequence of refactorings that brings it under it."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class ComplexityChanges:
         *,
         client: Client | None = None,
     ) -> None:
-        """Create the source. `client`: access to a model, which names the new functions (None: there is none)."""
+        """Create the source of changes. `client`: access to a model that names the new functions (None: no model)."""
         from coderefine.proposers.refactoring import Guard
 
         self._guard = Guard(listen)
@@ -51,7 +51,7 @@ class ComplexityChanges:
         self._protection = protection
         self._limit, self._floor = config.max_complexity, config.min_maintainability
         self._known: dict[tuple[str, str, int], str | None] = {}
-        """The new text by (text, function, line): None if there is none."""
+        """The new text of a file by (old text, function, line); None if there is none."""
         self._added: dict[tuple[str, str], frozenset[str]] = {}
         """The names of the new functions by (path, function)."""
         self._private: frozenset[str] | None = None
@@ -60,9 +60,9 @@ class ComplexityChanges:
         """The monotonic time at which drafting ends."""
 
     def __call__(self, view: View, situation: Situation) -> Iterator[CodeChange]:
-        """Yield a change of the file for each function that a finding names; in files that may be written.
+        """Yield the change for each function with a complexity finding in a writable file, if a change is found.
 
-        The least complex ones come first: they are the quickest, and most often brought under the limit.
+        The least complex functions come first: they take the least time and most often come under the limit.
         """
         self._ends = math.inf if situation.ends is None else situation.ends
         made: dict[str, list[TextEdit]] = {}
@@ -76,7 +76,10 @@ class ComplexityChanges:
                     yield found
 
     def _change(self, view: View, path: str, symbol: str, line: int, made: list[TextEdit]) -> CodeChange | None:
-        """Return the change of one function, if there is one. `made`: edits so far of other functions in its file."""
+        """Return the change that makes one function simpler; None if there is none.
+
+        `made`: edits of other functions in the same file so far; those of the returned change are added.
+        """
         from coderefine.proposers.refactoring import CodeChange
 
         source = decode(view.read(path))
@@ -88,7 +91,7 @@ class ComplexityChanges:
         else:
             after = self._shortened(view, (path, symbol), source.text, line)
             if after is not None or time.monotonic() < self._ends:
-                # A search that ended because of the time is repeated later if time is left.
+                # A search that ended for lack of time is repeated later if time is left.
                 self._known[key] = after
         if after is None:
             return None
@@ -100,14 +103,14 @@ class ComplexityChanges:
         return change
 
     def _maintainable(self, before: str, after: str) -> bool:
-        """Return whether the file's maintainability index stays above the limit: new functions lengthen the file."""
+        """Return whether the file's maintainability index does not fall below the limit: new functions may lower it."""
         return _index(after) >= self._floor or _index(before) < self._floor
 
     def _shortened(self, view: View, where: tuple[str, str], text: str, line: int) -> str | None:
-        """Return the text of the file with a function under the limit, None if there is no such text that reads well.
+        """Return the text of the file with one function brought under the limit; None if no such text reads well.
 
-        `where`: the file and the function, whose `def` is in `line`. The changes are made together, so that their new
-        functions need other names.
+        `where`: (path, function); `line`: the line of its `def`. The new functions get other names than those in
+        changes of other functions, because all changes are made together.
         """
         from coderefine.proposers.refactorings.files import identifiers, placed, written
 
@@ -128,7 +131,7 @@ class ComplexityChanges:
         return ModelNames(self._client, self._listen) if self._client is not None else None
 
     def _draft(self, unit: Unit) -> Draft | None:
-        """Return the best draft of a function; with names from the model where there is one, and it gives good ones."""
+        """Return the best draft of a function; its new functions have the model's names if all of these are usable."""
         from coderefine.proposers.refactorings.model_names import name_for_now
         from coderefine.proposers.refactorings.sequence import shortened
 
@@ -140,7 +143,7 @@ class ComplexityChanges:
         return shortened(unit, self._limit, self._ends)
 
     def _taken(self, view: View) -> frozenset[str]:
-        """Return the private names of the whole project: a new method must not be overridden, nor override one."""
+        """Return all private names in the project: a new method must not override another one, or be overridden."""
         from coderefine.proposers.refactorings.files import python_files
 
         if self._private is None:

@@ -79,7 +79,7 @@ class StatementBlock:
 
     @property
     def is_divided(self) -> bool:
-        """Return whether it is an `elif` with other branches below it."""
+        """Return whether the block is an `elif` with further branches."""
         return bool(self.suite.chained and getattr(self.body[0], "orelse", None))
 
     @cached_property
@@ -96,7 +96,7 @@ class StatementBlock:
 
     @cached_property
     def results(self) -> Names:
-        """Return the names that it binds and that are read later."""
+        """Return the names that the block binds and that are read after it."""
         flow = self.unit.flow
         read = flow.after[self.body[-1]].union(*(flow.before[leave] for leave in self.loop_exits))
         return frozenset(self.used.bound & read)
@@ -123,7 +123,7 @@ class StatementBlock:
 
     @cached_property
     def paragraphs(self) -> int:
-        """Return how many parts it has that blank lines separate."""
+        """Return the number of parts of the block that blank lines separate."""
         return 1 + sum(map(self.begins_paragraph, range(self.start + 1, self.stop)))
 
     @property
@@ -135,9 +135,14 @@ class StatementBlock:
 class Extraction:
     """A block that may become a function, a method, or a static method (`method` and `static`).
 
-    `manner`: how its exits are handled: "" (it has none), `return`, `continue`, `flag` (the new function returns
-    whether the caller must leave), `value` (it returns the result that the caller must return, or None). `leave`: the
-    statement that the caller executes if the flag is true.
+    `inputs`: the parameters; `outputs`: the names of the results. `manner`: what the caller does because of exits
+    (`return`, `break`, `continue`) in the block:
+
+    - "": nothing, as there are none.
+    - `return`: it returns what the new function returns.
+    - `continue`: nothing, as its loop continues after the call in any case.
+    - `flag`: it executes the statement `leave` if the new function returns True.
+    - `value`: it returns what the new function returns unless that is None.
     """
 
     block: StatementBlock
@@ -165,7 +170,7 @@ def extractions(unit: Unit, limit: int) -> Iterator[Extraction]:
 
 
 def _ranges(unit: Unit, suite: Suite, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of a suite's statements, without the docstring, with enough decisions and not more than `limit`."""
+    """Yield (start, stop) of ranges of statements with 2 to `limit` - 1 decisions, without the docstring."""
     weights = [decisions(statement) for statement in suite.statements]
     first = int(suite.parents == (unit.function,) and ast.get_docstring(unit.function) is not None)
     for start in range(first, len(weights)):
@@ -240,7 +245,7 @@ def _inputs(block: StatementBlock, manner: str, outputs: Names) -> Names:
 
 
 def _manner(block: StatementBlock) -> tuple[str, str] | None:
-    """Return `manner` and `leave` of the extraction; None if there is none."""
+    """Return `manner` and `leave` of the extraction; None if no manner fits the exits of the block."""
     exits = (*block.returns, *block.loop_exits)
     if not exits:
         return ("", "") if block.falls_through else None
@@ -250,7 +255,7 @@ def _manner(block: StatementBlock) -> tuple[str, str] | None:
 
 
 def _early_manner(block: StatementBlock, exits: Sequence[Exit]) -> tuple[str, str] | None:
-    """Return the manner of a block that is left early and also falls through."""
+    """Return `manner` and `leave` for a block that has exits and can also reach its end; None if no manner fits."""
     goes_on = block.suite.loop_tail and block.ends and not any(isinstance(node, ast.Break) for node in exits)
     if goes_on and not block.returns:
         return "continue", ""
@@ -265,7 +270,7 @@ def _returns_something(node: ast.Return) -> bool:
 
 
 def _are_alike(exits: Sequence[Exit]) -> bool:
-    """Return whether all exits are the same statement, without anything to compute."""
+    """Return whether all exits are the same statement, without a value or with a constant."""
     values = (getattr(node, "value", None) for node in exits)
     return len(set(map(ast.unparse, exits))) == 1 and all(isinstance(value, ast.Constant | None) for value in values)
 
@@ -353,7 +358,7 @@ def _captures_no_change(block: StatementBlock) -> str:
 
 
 def _binds_nothing_captured(block: StatementBlock) -> str:
-    """Refuse a block that binds a name which a nested function has captured before it."""
+    """Refuse a block that binds a name which a nested function has captured before the block."""
     flow = block.unit.flow
     for name in block.used.bound & flow.locals:
         outside = {place for place in flow.captures.get(name, set()) if not block.holds(place)}
@@ -363,7 +368,7 @@ def _binds_nothing_captured(block: StatementBlock) -> str:
 
 
 def _leaves_names_local(block: StatementBlock) -> str:
-    """Refuse a block that has the only binding of a name that is also read elsewhere: it would become a global one."""
+    """Refuse a block with all bindings of a name that is also read outside: there the name would become global."""
     flow = block.unit.flow
     for name in block.used.bound - block.results - parameters(block.unit.function.args):
         if all(map(block.holds, flow.binds[name])) and not all(map(block.holds, flow.reads[name])):

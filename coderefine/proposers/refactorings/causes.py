@@ -15,16 +15,16 @@ from collections.abc import Iterator
 from coderefine.source import bindings, last_name, syntax
 
 READS_CAUSES = re.compile(r"__cause__|__context__|__suppress_context__")
-"""Code through which causes would make a difference; tests may contain it, the rest of the project not."""
+"""Code that may read causes. Tests may contain such code; the rest of the project must not."""
 SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals", "_getframe", "currentframe"})
 CATCHES_STOP = frozenset({"StopIteration", "StopAsyncIteration", "Exception", "BaseException"})
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def without_causes(before: str, after: str) -> tuple[str, str] | None:
-    """Return two versions of a file without such causes, and without the names that only they use.
+    """Return both versions of a file without causes that name the handled exception, and without names used only there.
 
-    None if both have the same number of them.
+    None if both versions have the same number of such causes, or if one cannot be parsed.
     """
     trees = syntax(before), syntax(after)
     if trees[0] is None or trees[1] is None or _removed(trees[0]) == _removed(trees[1]):
@@ -33,7 +33,7 @@ def without_causes(before: str, after: str) -> tuple[str, str] | None:
 
 
 def _removed(tree: ast.Module) -> int:
-    """Remove the causes, and then unused names of exceptions; return the number of causes."""
+    """Remove such causes from `tree`, and then unused names of exceptions; return the number of removed causes."""
     found = list(_causes(tree, None))
     for statement in found:
         statement.cause = None
@@ -43,13 +43,13 @@ def _removed(tree: ast.Module) -> int:
 
 
 def _causes(node: ast.AST, handler: ast.ExceptHandler | None) -> Iterator[ast.Raise]:
-    """Yield the statements in `node` that name the exception of the innermost handler as the cause of a new one."""
+    """Yield each `raise` of a new exception in `node` whose cause is the exception of the innermost handler."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Raise) and handler is not None and _names_handled(child, handler):
             yield child
         if isinstance(child, ast.ExceptHandler):
             yield from _causes(child, child)
-        elif type(child).__name__ != "TryStar":  # there, the handler has a part of the exception
+        elif type(child).__name__ != "TryStar":  # `except*` handles only a part of the exception
             yield from _causes(child, None if isinstance(child, (*FUNCTIONS, ast.ClassDef)) else handler)
 
 
@@ -81,7 +81,7 @@ def _bound(node: ast.AST) -> list[str]:
 
 
 def _remove_unused_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    """Remove the names of the handlers in `function` that occur nowhere else in it."""
+    """Remove `as NAME` from the handlers in `function` where NAME occurs nowhere else in the function."""
     nodes = list(ast.walk(function))
     others = [node for node in nodes if not isinstance(node, ast.ExceptHandler)]
     used = {name for node in others for name in (*_bound(node), getattr(node, "id", ""), getattr(node, "attr", ""))}

@@ -15,7 +15,7 @@ from coderefine.proposers.refactorings.trees import Suite, Unit
 from coderefine.source import syntax
 
 LEAST_CASES = 3
-"""Number of branches from which a chain of comparisons becomes a table."""
+"""Minimum number of comparisons in a chain for which it becomes a dictionary."""
 Cases = Sequence[tuple[str, ast.expr]]
 """The beginning of a statement and the constant it returns or assigns, for each branch."""
 UNMOVABLE = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
@@ -94,7 +94,7 @@ def _operand(unit: Unit, group: Sequence[ast.expr], *, negative: bool) -> str:
 
 
 def _one_call(unit: Unit, calls: Sequence[ast.Call]) -> str:
-    """Write calls that differ in their last argument as one with a tuple of these."""
+    """Return one call in place of `calls`, which differ only in their last argument: it gets a tuple of these."""
     last = ", ".join(_source(unit, item) for one in calls for item in _items(one.args[-1]))
     given = [*(_source(unit, one) for one in calls[0].args[:-1]), f"({last})"]
     return f"{_source(unit, calls[0].func)}({', '.join(given)})"
@@ -146,7 +146,7 @@ def _flagged(unit: Unit, start: ast.Assign, loop: ast.For) -> Iterator[DecisionE
 
 
 def _innermost(loop: ast.For) -> list[ast.stmt]:
-    """Return the body of the innermost of loops that contain nothing else."""
+    """Return the body of `loop`; if this is only another loop, the body of that loop, and so on."""
     match loop.body:
         case [ast.For(orelse=[]) as inner]:
             return _innermost(inner)
@@ -185,7 +185,7 @@ def _quantified(unit: Unit, loop: ast.For, test: ast.expr, *, found: bool) -> st
 
 
 def _call(unit: Unit, near: ast.stmt, name: str, parts: Sequence[str]) -> str:
-    """Write `name(parts)` on one line where there is room for it, else with one part in each line."""
+    """Return `name(parts)`, on one line if it fits, else with each part on its own line."""
     margin = " " * near.col_offset
     whole = f"{name}({' '.join(parts)})"
     if near.col_offset + len(whole) + 20 <= unit.width and "\n" not in whole:
@@ -252,7 +252,7 @@ def _looked_up(unit: Unit, suite: Suite, place: int, node: ast.If) -> Iterator[D
 
 
 def _dictionary(unit: Unit, node: ast.If, name: str, keys: Sequence[ast.expr], cases: Cases) -> str:
-    """Write a statement that looks `name` up; the last case is the default."""
+    """Return a statement that looks `name` up in a dictionary; the last of `cases` is the default."""
     margin = " " * node.col_offset
     *values, default = (_source(unit, value) for _, value in cases)
     rows = "".join(

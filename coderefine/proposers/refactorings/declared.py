@@ -1,4 +1,4 @@
-"""The annotations of a module, and of the modules of its project, by which the types of variables are known."""
+"""The annotations in a module and in the other modules of its project, from which types of variables follow."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ Elsewhere = Callable[[str], "Declared | None"]
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """Annotations of a module.
+    """The annotations of a module.
 
-    `results`: of its functions, and its classes by their own names. `members`: of the attributes of its classes and of
-    the results of their methods, as `.name` and `.name()`. `bases`: names of the classes that a class inherits from.
-    `names`: those that an annotation may use; `early`: those of them that are bound before the code of the module.
-    `deferred`: whether annotations are not evaluated. `elsewhere`: finds the module that defines an imported name.
+    `results`: the result type of each function; for a class, its own name. `members`: for each class, the types of its
+    attributes (`.name`) and the result types of its methods (`.name()`). `bases`: for each class, the names of its base
+    classes. `names`: the names that an annotation may use; `early`: the built-in and imported ones, which are bound
+    before other code of the module runs. `deferred`: whether annotations are not evaluated. `elsewhere`: finds the
+    annotations of the module that defines an imported name.
     """
 
     results: Types = field(default_factory=dict)
@@ -68,7 +69,7 @@ NOTHING = Declared()
 
 
 class ProjectTypes:
-    """Finds the module of a project that defines a class or function, if it is the only one with this name."""
+    """Finds the annotations of the module that defines a class or function, if only one module defines that name."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = files
@@ -121,7 +122,10 @@ def _top(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _members(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    """Yield the names and types of the attributes and methods of a class; what is annotated comes last."""
+    """Yield the names and types of the attributes and methods of a class.
+
+    Those that the body of the class annotates come last: they replace those that follow from the constructor.
+    """
     for one in node.body:
         if isinstance(one, ast.FunctionDef) and one.name == "__init__":
             yield from _set_in(one)
@@ -154,7 +158,7 @@ def _set_in(node: ast.FunctionDef) -> Iterator[tuple[str, str]]:
 
 
 def arguments(function: Function) -> list[ast.arg]:
-    """Return the parameters of a function that may be annotated one by one, in order."""
+    """Return the parameters of a function in order, without `*args` and `**kwargs`."""
     return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
 
 

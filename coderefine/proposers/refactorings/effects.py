@@ -1,4 +1,4 @@
-"""What a block of statements does besides computing its results: adds to a list, sets attributes, reports."""
+"""What a block of statements does besides computing its results: it adds to a list, sets attributes, writes a log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REMOVING = frozenset(("pop", "popitem", "popleft", "remove", "discard", "clear")
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One effect, in words: a verb, and what is changed. `verb` is "" if there is no word for it."""
+    """One effect, in words: a verb, and what is changed. `verb` is "" if no verb is known for the effect."""
 
     verb: str
     noun: tuple[str, ...]
@@ -99,7 +99,7 @@ def _setting(target: ast.expr, read: set[str]) -> str:
 
 
 def _taken(value: ast.expr, target: ast.expr, made: set[str]) -> Iterator[Effect]:
-    """Yield the effect of taking an item away from an object, where the item is assigned."""
+    """Yield the effect of an assignment whose value is removed from an object: `item = items.pop()`."""
     if called(value) in REMOVING and isinstance(value, ast.Call) and _owner(value) not in made:
         yield Effect("pop", _words(last_word(target)))
 

@@ -1,4 +1,4 @@
-"""Write an extraction: the new function, and the call in its place."""
+"""Write an extraction: the new function, and its call in place of the block."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def extracted(found: Extraction, name: str) -> tuple[str, NewFunction]:
     blank, remarks = remarks_above(head)
     blank = blank if first else []
     body = [head.with_changes(leading_lines=remarks), *rest]
-    if "\\" in block.unit.text:  # checking every blank would take a quarter of an extraction
+    if "\\" in block.unit.text:  # checking every blank would take a quarter of the time
         columns = block.body[0].col_offset + len(block.unit.indent) * (bool(block.unit.owner and not found.method) - 1)
         body = [_visited(line, _Continuation(columns)) for line in body]
     call = [
@@ -72,7 +72,7 @@ def summary_of(name: str) -> str:
 
 
 def _decorator(found: Extraction) -> str:
-    """Return the row above the header of the new function; "" if it needs none."""
+    """Return the line with the decorator of the new function; "" if it needs none."""
     kind = found.block.unit.decorator if found.method else ""
     kind = "staticmethod" if found.static else kind
     return f"@{kind}\n" if kind else ""
@@ -139,7 +139,7 @@ def _call(found: Extraction, name: str) -> list[cst.BaseStatement]:
 
 
 def _margin(found: Extraction) -> int:
-    """Return the columns before and after the call: its indentation in the file, and the words around it."""
+    """Return the number of columns beside the call: for its indentation in the file, and for the words around it."""
     levels = len(found.block.suite.parents) + bool(found.block.unit.owner)
     return levels * len(found.block.unit.indent) + 8
 
@@ -156,7 +156,7 @@ def remarks_above(line: cst.BaseStatement) -> tuple[list[cst.EmptyLine], list[cs
 
 
 def _with_exits(line: cst.BaseStatement, found: Extraction) -> cst.BaseStatement:
-    """Return `line` with its exits written as the new function's returns."""
+    """Return the statement `line` with its exits replaced by `return` statements of the new function."""
     if found.manner not in ("continue", "flag", "value"):
         return line
     going_on = {"flag": "return True", "value": "return None"}.get(found.manner, "return")
@@ -184,7 +184,7 @@ class _Continuation(cst.CSTTransformer):
 
 
 class _Exit(cst.CSTTransformer):
-    """Replaces `break` and `continue` of the loop around (with `returns`, also `return`) by another statement."""
+    """Replaces `break` and `continue` of a loop outside (with `returns`, also `return`) by another statement."""
 
     def __init__(self, text: str, *, returns: bool) -> None:
         self._text, self._returns, self._loops = text, returns, 0

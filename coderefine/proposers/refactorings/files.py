@@ -19,12 +19,14 @@ from coderefine.source import Function, first_line
 
 WIDEST = 120
 MOST_FILES = 3_000
-"""Python files of a project that are read for the names in them."""
+"""Maximum number of Python files in a project that are read; if there are more, none of them is."""
 ACCESSORS = ("getter", "setter", "deleter")
 FAR = 40
-"""Rows between the beginning of a class and a method from which on a function above the class is not seen with it."""
+"""Maximum number of rows between the beginning of a class and its method for a new function to precede the class. If
+there are more, the function would be too far from the method, and becomes a static method."""
 LEAST_PRIVATE, MOST_DOCUMENTED = 3, 1.0
-"""Private functions of a module from which its style is known; share with docstrings for a new one to get one."""
+"""A new function gets a docstring if the module has at least LEAST_PRIVATE private functions, and if at least the share
+MOST_DOCUMENTED of them have docstrings."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ def placed(
 ) -> Placed | str:
     """Return the function `symbol` of a file, or the reason why it is left alone.
 
-    `line`: that of its `def`, for a property and its setter, which have one name. `elsewhere`: finds the annotations of
-    what the module imports.
+    `line`: the line of its `def`, because a property and its setter have the same name. `elsewhere`: finds the
+    annotations of the module that defines an imported name.
     """
     tree = ast.parse(text)
     found = _chosen(list(_found(tree, symbol.split("."), ())), line)
@@ -69,9 +71,10 @@ def placed(
 
 
 def _is_open(method: Function, owner: ast.ClassDef, tree: ast.Module) -> bool:
-    """Return whether a new method can hide no other one, and whether the first parameter of `method` is an object.
+    """Return whether a new static method may be called through the first parameter of `method`.
 
-    Classes of libraries have private methods, too. What the body of the class calls gets any object, as a decorator.
+    The new method must not hide another one: base classes of libraries may have private methods with any name. And the
+    parameter must be an object of the class: a method that the class body uses as a decorator may get any object.
     """
     inside = set(ast.walk(method))
     named = (node for node in ast.walk(owner) if isinstance(node, ast.Name) and node.id == method.name)
@@ -80,7 +83,7 @@ def _is_open(method: Function, owner: ast.ClassDef, tree: ast.Module) -> bool:
 
 
 def _is_own(owner: ast.ClassDef, own: Mapping[str, ast.ClassDef]) -> bool:
-    """Return whether all bases of a class are in `own`, the classes of its module."""
+    """Return whether all bases of a class, and their bases, are in `own`, the classes of its module."""
     names = [getattr(base, "id", "") for base in owner.bases]
     bases = [own.get(name) for name in names if name != "object"]
     return not owner.keywords and all(base is not None and base is not owner and _is_own(base, own) for base in bases)
@@ -89,7 +92,7 @@ def _is_own(owner: ast.ClassDef, own: Mapping[str, ast.ClassDef]) -> bool:
 def _found(
     node: ast.AST, names: Sequence[str], classes: tuple[ast.ClassDef, ...]
 ) -> Iterator[tuple[Function, tuple[ast.ClassDef, ...]]]:
-    """Yield the functions with that qualified name that are directly in the module or in classes, and these."""
+    """Yield each function with the qualified name `names` that is in no other function, and the classes around it."""
     for item in getattr(node, "body", ()):
         if isinstance(item, ast.ClassDef) and item.name == names[0] and len(names) > 1:
             yield from _found(item, names[1:], (*classes, item))
@@ -100,7 +103,7 @@ def _found(
 def _chosen(
     found: list[tuple[Function, tuple[ast.ClassDef, ...]]], line: int
 ) -> list[tuple[Function, tuple[ast.ClassDef, ...]]]:
-    """Return the function in `line` if all of `found` belong together, like a property and its setter; else all."""
+    """Return only the function in `line` if all `found` belong together, like a property and its setter; else all."""
     together = len(found) > 1 and _belong_together([function for function, _ in found])
     return [one for one in found if one[0].lineno == line] if together else found
 
@@ -129,7 +132,7 @@ def _first_row(node: ast.stmt) -> int:
 
 
 def belongs(function: Function, classes: Sequence[ast.ClassDef]) -> tuple[str, str, str]:
-    """Return the first parameter of a method, the decorator of its kind, and its class."""
+    """Return (receiver, "classmethod" or "", class name) of a method; "" for what the function does not have."""
     marks = {getattr(one, "id", "") for one in function.decorator_list}
     arguments = [*function.args.posonlyargs, *function.args.args]
     owner = classes[-1].name if classes else ""
@@ -139,7 +142,10 @@ def belongs(function: Function, classes: Sequence[ast.ClassDef]) -> tuple[str, s
 
 
 def _dedented(block: Sequence[str], margin: str) -> str | None:
-    """Return the function without its margin; LibCST leaves the lines of strings alone."""
+    """Return the function in `block` without its indentation `margin`; None if it cannot be parsed.
+
+    LibCST does not change the lines inside strings.
+    """
     shells = len(margin) and "".join(f"{margin[:level]}class _:\n" for level in _levels(margin))
     try:
         module = cst.parse_module((shells or "") + "\n".join(block) + "\n")
@@ -166,7 +172,7 @@ def indented(text: str, depth: int, indent: str) -> list[str]:
 
 
 def _documents(tree: ast.Module) -> bool:
-    """Return whether nearly all private functions of a module have docstrings."""
+    """Return whether the private functions of a module, at least LEAST_PRIVATE, have docstrings."""
     functions = (node for node in ast.walk(tree) if isinstance(node, Function))
     private = [node for node in functions if node.name.startswith("_") and not node.name.endswith("__")]
     documented = sum(ast.get_docstring(node) is not None for node in private)
@@ -178,10 +184,10 @@ def _width(lines: Sequence[str]) -> int:
 
 
 def written(text: str, place: Placed, draft: Draft) -> str:
-    """Return the text of the file with `draft` in the place of its function.
+    """Return the text of the file with `draft` in place of its function.
 
-    New methods, also static ones, follow the function. New functions precede the statement of the module that holds
-    it, so that they are defined when the module calls the function while it is imported.
+    New methods, also static ones, follow the function. Other new functions precede the module's statement that contains
+    the function: so they are already defined if the function is called during import.
     """
     lines, indent = text.split("\n"), place.unit.indent
     inside = indented(draft.unit.text, place.depth, indent)
@@ -196,9 +202,9 @@ def written(text: str, place: Placed, draft: Draft) -> str:
 
 
 def _above(text: str, place: Placed, lines: Sequence[str]) -> int:
-    """Return the row of the module's statement that holds the function, with its decorators, overloads, and comments.
+    """Return the first row of the module's statement that contains the function.
 
-    Overloads must be directly above their implementation.
+    Its decorators, overloads, and comments count as part of it; overloads must be directly above the implementation.
     """
     body = ast.parse(text).body
     index = next(index for index, node in enumerate(body) if place.rows.start < (node.end_lineno or 0))

@@ -1,7 +1,7 @@
 """Data flow inside one function: which names a statement reads and binds, which are live, which are surely bound.
 
 All sets are approximations on the safe side: too many live names, too few that are surely bound. Names that a nested
-function captures are treated apart (`Flow.captures`), because it reads them whenever it is called.
+function captures are recorded separately (`Flow.captures`), because this function reads them whenever it is called.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ SUPPRESSING = frozenset(("suppress", "raises", "assertRaises", "ExitStack", "Asy
 class NameUses:
     """The names that a piece of code reads and binds in the function's own scope.
 
-    `maybe`: bound, but perhaps not (`:=`). `lazy`: captured by a nested function that may run later. `shared`: bound by
-    nested functions (`nonlocal`). `global_`: declared global or nonlocal.
+    `maybe`: perhaps bound (by patterns, or by `:=` in a part that may not be evaluated). `lazy`: captured by a nested
+    function that may run later. `shared`: bound by nested functions (`nonlocal`). `declared`: global or nonlocal.
     """
 
     reads: set[str] = field(default_factory=set)
@@ -51,7 +51,7 @@ class NameUses:
 
 
 def uses(nodes: Iterable[ast.AST | None]) -> NameUses:
-    """Return the names used in `nodes`, statements with everything below them."""
+    """Return the names used in `nodes` and everything below them."""
     every = [_uses_of(node) for node in nodes if node is not None]
     if len(every) == 1:
         return every[0]
@@ -180,7 +180,7 @@ class _Reader(ast.NodeVisitor):
         for part in (*node.decorator_list, *node.bases, *node.keywords):
             self.visit(part)
         inner = uses(node.body)
-        # Conservative: what the body binds may still be a name of the function when it is read.
+        # Conservative: a name that the class body binds may still be the function's name when it is read.
         self.found.reads |= inner.reads
         self.found.lazy |= inner.lazy | inner.reads
         self.found.shared |= inner.shared | inner.declared
@@ -216,7 +216,7 @@ def parameters(arguments: ast.arguments) -> set[str]:
 
 
 def called(node: ast.AST) -> str:
-    """Return the last part of the name of the called function; "" if `node` is no such call."""
+    """Return the last part of the name of the called function; "" if `node` is no call, or the function has no name."""
     return last_name(node.func) if isinstance(node, ast.Call) else ""
 
 
@@ -252,10 +252,11 @@ class Exits:
 class Flow:
     """The data flow of one function.
 
-    `locals`: its own names. `before`, `after`: the live names around each statement. `raises`: those live where an
-    exception in it is caught. `bound`: the names that are surely bound before it; a statement that cannot be reached
-    is missing. `binds`, `reads`, `captures`: places (line, column) of the statements that bind a name, that read it,
-    and in which a nested function captures it. `shared`: names that nested functions bind, and those of other scopes.
+    `locals`: the function's own names. By statement, `before` and `after`: the names that are live before and after it;
+    `raises`: the names that are live where an exception in it is caught; `bound`: the names that are surely bound
+    before it (no entry: it cannot be reached). By name, `binds`, `reads`, `captures`: the places (line, column) of the
+    statements that bind the name, that read it, and in which a nested function captures it. `shared`: names that nested
+    functions bind, and names declared global or nonlocal.
     """
 
     def __init__(self, function: Function) -> None:
@@ -292,7 +293,7 @@ class Flow:
 
 
 def header(node: ast.stmt | ast.ExceptHandler) -> list[ast.AST]:
-    """Return the parts of a compound statement that are no statements; a simple statement itself."""
+    """Return the parts of a compound statement that are no statements; for a simple statement, the statement."""
     match node:
         case ast.If() | ast.While():
             return [node.test]
@@ -390,7 +391,10 @@ State = Names | None
 
 
 def assigned(body: Sequence[ast.stmt], state: State, bound: Bound | None = None) -> State:
-    """Return the names that are surely bound after `body`, if those of `state` are before it."""
+    """Return the names that are surely bound after `body` if the names in `state` are bound before it.
+
+    In `bound`, store the names that are surely bound before each statement.
+    """
     return _Assignments({} if bound is None else bound).block(body, state)
 
 
@@ -461,6 +465,6 @@ class _Assignments:
 
 
 def _both(*states: State) -> State:
-    """Return the names bound in each of `states` that can be reached."""
+    """Return the names bound in all `states` that can be reached; None if none can be."""
     reached = [state for state in states if state is not None]
     return reached[0].intersection(*reached[1:]) if reached else None

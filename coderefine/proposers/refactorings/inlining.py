@@ -1,8 +1,8 @@
-"""Put the statements of new functions back where these are called, to show that they were only moved there.
+"""Put the statements of new functions back in place of their calls, to show that the statements were only moved.
 
 Each step is guessed and then checked: extracting the statements that were put back (`examined`, `extracted`) must give
-the function and its call again. So the same rules hold as for a draft, and a wrong guess proves nothing.
-Before that, causes of exceptions are left out (`causes.py`).
+the new function and its call again. So the same rules hold as for a draft, and a wrong guess proves nothing.
+Before these steps, causes of exceptions are removed (`causes.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ SEES_FRAMES = re.compile(
     r"\b(_getframe|currentframe|getouterframes|extract_stack|format_stack|print_stack|settrace|setprofile)\b"
     r"|inspect\.stack\b|stacklevel\s*=\s*(?!1\b|2\b)|def __getattribute__"
 )
-"""Code that may depend on the number of calls above it; `stacklevel=2` only names the calling file, as before."""
+"""Code that may depend on the number of calls on the stack. `stacklevel=2` only names the calling file, which does not
+change."""
 PRIVATE, OF_CLASS = re.compile(r"\b_[A-Za-z]\w*"), re.compile(r"\b(?=([A-Za-z_]\w*\.[A-Za-z_]\w*))")
 TRANSPARENT = frozenset(
     """property cached_property staticmethod classmethod setter getter deleter abstractmethod overload override final
@@ -52,7 +53,7 @@ Classes = tuple[ast.ClassDef, ...]
 
 @dataclass(frozen=True)
 class _Definition:
-    """A function that is directly in the module or in classes. `home`: the list of statements that it is in."""
+    """A function that is in no other function. `home`: the list of statements that contains it."""
 
     node: Function
     classes: Classes
@@ -65,9 +66,10 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class _Project:
-    """Facts by which a project may notice new functions: its private names and CLASS.METHOD, frames, and finalizers.
+    """What a project contains that may notice new functions or removed causes of exceptions.
 
-    `reads_causes`: whether it may notice the causes of exceptions.
+    `words`: its private names, and its dotted names (CLASS.METHOD). `sees_frames`, `finalized`, `reads_causes`: whether
+    some code may depend on the call stack, on the destruction of objects, or on the causes of exceptions.
     """
 
     words: AbstractSet[str]
@@ -78,10 +80,11 @@ class _Project:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """The text of a file with new functions put back; these functions, and the methods that pass their receiver on.
+    """A file after the statements of new functions were put back.
 
-    `methods`: as CLASS.METHOD. `holds`: whether a variable of a new function may hold the last reference to an object.
-    `before`: the text to compare with; without causes of exceptions if `without_causes`.
+    `text`: its new text; `before`: the text to compare it with. `without_causes`: whether causes of exceptions were
+    removed from both. `names`: the new functions that were put back; `methods`: the methods that called one of them as
+    a method, as CLASS.METHOD. `holds`: whether a variable of a new function may hold the last reference to an object.
     """
 
     before: str
@@ -100,17 +103,18 @@ class Restored:
 
 
 class Inlining:
-    """Returns files with their new functions put back, if no other file of the project can notice a difference.
+    """Returns files with the statements of their new functions put back, if the project cannot notice a difference.
 
-    Other files must not contain the names of the new functions, nor call a method that now calls a new one with objects
-    of other classes. Nothing in the project, except tests, may read the call stack or the causes of exceptions.
+    The project must not contain the names of the new functions, nor the text CLASS.METHOD for a method that now calls a
+    new method: this could be a call with an object of another class. Nothing except tests may depend on the call stack,
+    on causes of exceptions, or on the destruction of objects, as far as the change affects these.
     """
 
     def __init__(self, place: Place, protection: Protection) -> None:
         self._place, self._protection = place, protection
 
     def __call__(self, view: View, texts: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-        """Return the changed pairs of `texts` (before and after) by path: without such functions and causes."""
+        """Return, by path, the pairs (before, after) of `texts` that change, without such functions and causes."""
         every = {path: found for path, pair in texts.items() if (found := restored(*pair))}
         project = self._project(view) if every else None
         if project is None:
@@ -132,9 +136,9 @@ class Inlining:
 
 @lru_cache(maxsize=64)
 def restored(before: str, after: str) -> Restored | None:
-    """Return the file `after` with those new functions put back that are only moved statements.
+    """Return the file `after` with the statements of new functions put back, where they were only moved.
 
-    Causes are removed from both texts. None if there are no such functions and causes.
+    Causes are removed from both texts. None if there are neither such functions nor causes.
     """
     plain = without_causes(before, after)
     before, after = plain or (before, after)
@@ -148,7 +152,7 @@ def restored(before: str, after: str) -> Restored | None:
 
 
 def _all_put_back(tree: ast.Module, fresh: AbstractSet[str]) -> Iterator[tuple[_Definition, _Definition]]:
-    """Put functions of `fresh` back in `tree`, one after the other; yield (its caller, the function) for each."""
+    """Put the functions in `fresh` back in `tree`, one after another; yield (caller, function) for each."""
     while done := next(_steps(tree, fresh), None):
         caller, helper, function = done
         caller.home[caller.home.index(caller.node)] = function
@@ -178,14 +182,14 @@ def _definitions(body: list[ast.stmt], classes: Classes) -> Iterator[_Definition
 
 
 def _is_new(node: Function, before: str, after: str) -> bool:
-    """Return whether a function is private and new, and its name occurs only at one call."""
+    """Return whether a function is private and new, and its name occurs only once more, which may be the call."""
     word = re.compile(rf"\b{re.escape(node.name)}\b")
     private = node.name.startswith("_") and not node.name.startswith("__")
     return private and len(word.findall(after)) == 2 and not word.search(before)
 
 
 def _steps(tree: ast.Module, fresh: AbstractSet[str]) -> Iterator[tuple[_Definition, _Definition, Function]]:
-    """Yield (a caller of one of `fresh`, that function, the caller with the statements put back)."""
+    """Yield (caller, helper, new caller): the new caller has the statements of the helper, one of `fresh`, put back."""
     every = list(_definitions(tree.body, ()))
     # Begin with callers that are not new: statements that are put back may call further new functions.
     for caller in sorted(every, key=lambda one: one.name in fresh):
@@ -195,7 +199,10 @@ def _steps(tree: ast.Module, fresh: AbstractSet[str]) -> Iterator[tuple[_Definit
 
 
 def _may_call(tree: ast.Module, caller: _Definition, helper: _Definition) -> bool:
-    """Return whether the caller calls the helper, and this is a method of its class, or above it in the module."""
+    """Return whether `caller` calls `helper`, which must be a method of its class or above it in the module.
+
+    Return False if an object may be destroyed when the helper returns: in the caller, it would exist for longer.
+    """
     calls = any(called(node) == helper.node.name for node in ast.walk(caller.node))
     if not calls or _destroys_early(helper.node, HELD):
         return False
@@ -223,7 +230,7 @@ def _put_back(caller: _Definition, helper: _Definition) -> Iterator[Function]:
 
 
 def _places(node: ast.AST, name: str) -> Iterator[tuple[list[ast.stmt], int, int]]:
-    """Yield the suite, the position and the number of the statements that call the function `name`."""
+    """Yield (suite, position, number of statements) for each call of `name`; a test of its result belongs to it."""
     for part in ast.walk(node):
         suites: Iterator[object] = (getattr(part, branch, None) for branch in ("body", "orelse", "finalbody"))
         for suite in (one for one in suites if isinstance(one, list)):
@@ -252,7 +259,10 @@ def _is_result(node: ast.Assign, following: Sequence[ast.stmt]) -> bool:
 
 
 def _guesses(kept: Sequence[ast.stmt], helper: Function) -> Iterator[list[ast.stmt]]:
-    """Yield statements that may have been in place of `kept`, which call the helper, before the extraction."""
+    """Yield guesses of the statements that were in the caller before `helper` was extracted.
+
+    `kept`: the statements that are there now and call `helper`.
+    """
     body = list(helper.body)
     if not body:
         return
@@ -270,7 +280,7 @@ def _guesses(kept: Sequence[ast.stmt], helper: Function) -> Iterator[list[ast.st
 
 
 def _left(body: Sequence[ast.stmt], value: ast.expr | None, leave: ast.stmt) -> list[ast.stmt]:
-    """Return `body` with another statement for each `return VALUE`; without the return at its end."""
+    """Return `body` with `leave` in place of each `return` of `value`, and without a `return` at its end."""
     *others, last = body
     kept = others if isinstance(last, ast.Return) and others else body
     leaver = _Leaver(value, leave)
@@ -278,7 +288,7 @@ def _left(body: Sequence[ast.stmt], value: ast.expr | None, leave: ast.stmt) -> 
 
 
 def _with_results(body: Sequence[ast.stmt], target: ast.expr) -> Iterator[list[ast.stmt]]:
-    """Yield `body` with its results in the variables of `target` in place of returning them."""
+    """Yield variants of `body` that set the variables in `target` and return nothing, as before the extraction."""
     *others, last = body
     if not isinstance(last, ast.Return) or last.value is None:
         return
@@ -352,7 +362,7 @@ def _dumps(body: Iterable[ast.stmt]) -> list[str]:
 
 
 def _dump(node: ast.stmt) -> str:
-    """Return a dump of a statement; of a function, without its docstring and annotations, which are compared apart."""
+    """Return a dump of a statement; for a function, without docstring and annotations, which are compared elsewhere."""
     found = _normal(node) or node
     if isinstance(found, Function):
         found.body = found.body[ast.get_docstring(found) is not None :]

@@ -1,4 +1,4 @@
-"""Ask a model for the names and summaries of new functions. It changes nothing else: the statements are moved here."""
+"""Ask a model for the names and summaries of new functions. The model changes nothing else, and moves no statements."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PLACEHOLDER, CHEAP = "_part_", 0.2
 
 
 def name_for_now(found: Extraction) -> Named:
-    """Return a name for a new function until the model names it; it costs little, and may say nothing."""
+    """Return a name for a new function until the model names it, and its cost, which is low even if it says nothing."""
     named = name_for(found)
     if named is not None:
         return named[0], min(named[1], CHEAP)
@@ -56,7 +56,7 @@ def name_for_now(found: Extraction) -> Named:
 
 
 class ModelNames:
-    """Renames the new functions of drafts, one request each, until a request fails."""
+    """Renames the new functions of drafts, with one request for each draft, until a request fails."""
 
     def __init__(self, client: Client, listen: Listen) -> None:
         self._client, self._listen = client, listen
@@ -69,7 +69,10 @@ class ModelNames:
         return not self._failed and (most is None or self._client.budget.used.requests + 1 <= SHARE * most)
 
     def __call__(self, draft: Draft) -> Draft | None:
-        """Return the draft with the names of the model; None if one of them is missing or impossible."""
+        """Return the draft with the names of the model.
+
+        Return None if the request fails, or if a name is missing, impossible or too long.
+        """
         try:
             answer = ask_json(self._client, _request(draft))
         except CoderefineError as error:
@@ -86,7 +89,7 @@ class ModelNames:
 
 
 def _is_good(name: str, old: str, draft: Draft) -> bool:
-    """Return whether the function `old` may have this name, which may be its own if that is no placeholder."""
+    """Return whether the function `old` may get the name `name`; it may keep its own name if this is no placeholder."""
     if name == old:
         return not name.startswith(PLACEHOLDER)
     return NAME.fullmatch(name) is not None and is_possible(name, draft.unit)
@@ -101,7 +104,7 @@ def _request(draft: Draft) -> ModelRequest:
 
 
 def _renamed(draft: Draft, old: str, given: Mapping[str, Any]) -> Draft:
-    """Return the draft with another name for the new function `old`, which is a word that occurs nowhere else."""
+    """Return the draft with the new function `old` renamed; in the draft, the word `old` only stands for it."""
     word, new = re.compile(rf"\b{re.escape(old)}\b"), given["name"]
     unit = replace(draft.unit.with_text(word.sub(new, draft.unit.text)), taken=draft.unit.taken | {new})
     added = (replace(one, text=word.sub(new, one.text)) for one in draft.added)
@@ -128,7 +131,7 @@ def _sentence(summary: str, unit: Unit) -> str:
 
 
 def _fits(draft: Draft) -> bool:
-    """Return whether no line with a new name is too long."""
+    """Return whether all lines with a new name are short enough."""
     names = [one.name for one in draft.added]
     margin = len(draft.unit.indent) if draft.unit.owner else 0
     lines = "\n".join((draft.unit.text, *(one.text for one in draft.added))).split("\n")

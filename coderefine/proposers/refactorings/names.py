@@ -26,22 +26,23 @@ from coderefine.proposers.refactorings.words import (
 )
 
 LONGEST, MOST_REMARKS = 34, 2
-"""Characters of a name; lines of a comment from which a name is taken."""
+"""Maximum number of characters of a name; maximum number of lines of a comment from which a name is taken."""
 INPUTS = 0.4
 """Cost of a name from a parameter's name."""
 HIDDEN, HIDDEN_SET, HIDDEN_MORE, HIDDEN_MOST = 0.9, 0.3, 0.2, 1.3
-"""Cost of a name that describes a result: if the block has another effect; if it only sets something; for each further
-effect; the most."""
+"""Costs of a name that does not mention effects of the block: HIDDEN for the first effect (HIDDEN_SET if all of them
+only set something), HIDDEN_MORE for each further effect, HIDDEN_MOST at most."""
 VAGUE = 0.2
 """Cost of a verb that says little."""
 UNNAMED = 0.7
-"""Cost of a name for each share of the effects that it does not describe."""
+"""Cost of a name that describes none of the effects; a name that describes some of them costs less, in proportion."""
 HALF = 0.5
-"""Least share of the effects that a name describes, and the share that `process` describes: of all, but little."""
+"""Minimum share of the main effect in all effects for a name to be taken from it; also the share of the effects that
+`process` counts as not describing: this verb fits all effects, but says little."""
 MOST_WORDS = 3
-"""Words of a name after its verb, where some of them only say which part it is."""
+"""Maximum number of words after the verb of a name if some of them only say which part of the function it is."""
 ASKING = frozenset(("is", "has", "needs", "can", "should", "was", "are"))
-"""First words of a truth value's name, which is the name of a function, too."""
+"""First words of names of truth values, such as `is_empty`; such a name also suits a function."""
 Named = tuple[str, float]
 """A name and its cost: how badly it describes the function (0 is best)."""
 
@@ -85,7 +86,7 @@ def _acting(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[s
 
 
 def _unnamed(words: Sequence[str], every: Sequence[Effect]) -> float:
-    """Return the share of the effects whose verb is another one than that of the name."""
+    """Return the share of the effects whose verb differs from the first of `words`; HALF if this is `process`."""
     if every and words[:1] == ["process"]:
         return HALF
     return sum(one.verb != words[0] for one in every) / len(every) if words and every else 0.0
@@ -104,7 +105,7 @@ def _done(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str
 
 
 def _condition(block: StatementBlock) -> list[str]:
-    """Return at most two words for the condition or the loop that holds the whole block, or is the whole block."""
+    """Return at most two words for the `if` or loop whose whole body the block is, or which is the whole block."""
     owner = block.suite.parents[-1] if _is_whole(block) else block.body[0] if len(block.body) == 1 else None
     match owner:
         case ast.If(test=ast.UnaryOp() | ast.Compare(ops=[ast.Lt() | ast.Gt() | ast.LtE() | ast.GtE() | ast.NotIn()])):
@@ -131,7 +132,7 @@ def _item(target: ast.expr, iterable: ast.expr) -> list[str]:
 
 
 def _object(block: StatementBlock) -> list[str]:
-    """Return at most two words for what the function is about: those of its name without the verb."""
+    """Return at most two words for the subject of the function, from its name without the verb."""
     words = split(block.unit.function.name) if not block.unit.function.name.startswith("__") else []
     words = words[1:] if words[:1] and words[0] in VERBS | FILLERS else words
     return [word for word in words if word not in FILLERS | GENERIC | VERBS][:2]
@@ -171,7 +172,10 @@ def _only(block: StatementBlock, *kinds: type[ast.stmt]) -> bool:
 
 
 def _computed(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str], float]]:
-    """Yield words for the results. `every`: the effects of the block, which these words do not describe."""
+    """Yield words for the results, and their costs.
+
+    `every`: the effects of the block; effects that the words do not mention increase the cost.
+    """
     names, own = found.outputs, _function_words(found.block)
     verb, words = making(found, own), [word for name in names for word in ("and", *split(name))][1:]
     cost = _hidden(words, every)
@@ -191,7 +195,7 @@ def _say_nothing(names: Sequence[str]) -> bool:
 
 
 def _resulting(verb: str, words: list[str]) -> list[str]:
-    """Return the words for a result; those of a truth value are a name already: `is_empty`."""
+    """Return `verb` and the words for a result; without `verb` if the words are like `is_empty`."""
     return words if len(words) > 1 and words[0] in ASKING and "and" not in words else [verb, *words]
 
 

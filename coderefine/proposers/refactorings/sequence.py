@@ -21,7 +21,7 @@ from coderefine.proposers.refactorings.verbs import added_to
 from coderefine.source import Function
 
 MOST_FUNCTIONS, WIDTH, CHOICES = 8, 3, 6
-"""Maximum number of new functions; drafts that are kept after each step; steps that are tried on each of them."""
+"""Maximum numbers of new functions, of drafts kept after each step, and of steps tried on each draft."""
 MOST_FLAWS, MOST_IN_ONE = 1.1, 1.8
 """Maximum flaws of a draft, as the mean over its new functions; and of a single new function."""
 MOST_GROWTH, FEW_LINES = 0.15, 8
@@ -33,7 +33,10 @@ Namer = Callable[[Extraction], Named | None]
 
 @dataclass(frozen=True)
 class Draft:
-    """A function after some steps, with its new functions. `flaws`: the sum of `_flaws` and of the names' costs."""
+    """A function after some extractions, and the functions extracted from it (`added`).
+
+    `flaws`: the sum over the extractions of their `_flaws` and of the costs of the new names.
+    """
 
     unit: Unit
     added: tuple[NewFunction, ...] = ()
@@ -55,10 +58,10 @@ class _Step:
 
 
 def shortened(unit: Unit, limit: int, ends: float = math.inf, name: Namer = name_for) -> Draft | None:
-    """Return the best draft of `unit` whose complexity is at most `limit`; None if none reads well by `ends`.
+    """Return the best draft of `unit` with a complexity of at most `limit`; None if none that reads well is found.
 
-    Decisions are written in a shorter way first, because that needs no new function. `ends`: a monotonic time.
-    `name` returns the name of a new function, and what it costs.
+    Decisions are written in a shorter way first, because that needs no new function. `ends`: the monotonic time at
+    which the search ends. `name` returns the name of a new function, and what it costs.
     """
     drafts = [Draft(_with_short_decisions(unit, limit))]
     for _ in range(MOST_FUNCTIONS + 1):
@@ -76,9 +79,9 @@ def _with_short_decisions(unit: Unit, limit: int) -> Unit:
 
 
 def _next(drafts: list[Draft], limit: int, ends: float, name: Namer) -> list[Draft]:
-    """Return the best drafts with one more new function, and all that are within the limit.
+    """Return the drafts with one more new function: all that are within the limit, and the best of the others.
 
-    One that is within the limit may not read well; several small functions may read better than a large one.
+    A draft within the limit may not read well: several small functions may read better than a large one.
     """
     steps = ((step, draft) for draft in drafts for step in _steps(draft, limit, name))
     in_time = takewhile(lambda _: time.monotonic() < ends, steps)
@@ -141,21 +144,21 @@ def _flaws(found: Extraction) -> Iterator[float]:
 
 
 def _missing_annotations(found: Extraction) -> int:
-    """Return how many annotations the new function lacks, if its function has all."""
+    """Return how many annotations the new function lacks; 0 if the original function does not have all."""
     if not is_annotated(found.block.unit.function):
         return 0
     return len(found.inputs) - len(input_types(found)) + (result_type(found) is None)
 
 
 def _is_rest(found: Extraction) -> bool:
-    """Return whether the block is the end of the function without its beginning: seldom a step of its own."""
+    """Return whether the block is the last part of the function's body; such a part is seldom a separate step."""
     block = found.block
     statements = len(block.body) - isinstance(block.body[-1], ast.Return)
     return found.manner == "return" and block.suite.parents == (block.unit.function,) and statements > 1
 
 
 def _begun(found: Extraction) -> int:
-    """Return to how many results the caller adds afterwards: the block makes only their beginning."""
+    """Return the number of results to which the caller adds more later: the block computes only a part of each."""
     made = {*found.outputs} - {*found.inputs}
     nodes = own_nodes(found.block.unit.function.body) if made else ()
     later = {added_to(node) for node in nodes if getattr(node, "lineno", 0) > found.block.end[0]}
@@ -178,7 +181,7 @@ def _cuts(found: Extraction) -> Iterator[float]:
 
 
 def _is_followed_by_its_return(found: Extraction) -> bool:
-    """Return whether the next statement only returns the result: it belongs to the block."""
+    """Return whether the statement after the block only returns the result, and so should be in the block."""
     block = found.block
     after = None if block.ends else block.suite.statements[block.stop]
     return isinstance(after, ast.Return) and [getattr(after.value, "id", "")] == [*found.outputs]

@@ -1,4 +1,4 @@
-"""The annotations of an extracted function, where those of its function and its module tell them."""
+"""The annotations of an extracted function, as far as they follow from those of its original function and module."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _conditions(block: StatementBlock) -> Iterator[ast.expr]:
 
 
 def _excludes(name: str, test: ast.expr) -> bool:
-    """Return whether `name` is not None where `test` is true."""
+    """Return whether `name` is certainly not None if `test` is true."""
     match test:
         case ast.Name(id=one) | ast.Compare(left=ast.Name(id=one), ops=[ast.IsNot()], comparators=[ast.Constant(None)]):
             return one == name
@@ -46,9 +46,9 @@ def _excludes(name: str, test: ast.expr) -> bool:
 
 
 def _is_guarded(block: StatementBlock, name: str) -> bool:
-    """Return whether an `if` above the block leaves the function or the loop where `name` is None.
+    """Return whether an `if` above the block leaves the function or the loop if `name` is None.
 
-    Nothing may bind the name in between.
+    Nothing may bind the name between the `if` and the block.
     """
     start = _place(block.body[0])
     bound = max((one for one in block.unit.flow.binds.get(name, ()) if one < start), default=(0, 0))
@@ -56,7 +56,7 @@ def _is_guarded(block: StatementBlock, name: str) -> bool:
 
 
 def _guards(block: StatementBlock) -> Iterator[ast.If]:
-    """Yield the `if` statements beside the block, or beside a statement around it, that leave the function or loop."""
+    """Yield the `if` statements that leave the function or loop, in the bodies of all statements around the block."""
     for owner, inner in pairwise([*block.suite.parents, block.body[0]]):
         for node in _beside(owner, inner):
             if isinstance(node, ast.If) and isinstance(node.body[-1], LEAVING):
@@ -74,7 +74,7 @@ def _place(node: ast.stmt) -> Place:
 
 
 def _is_missing(name: str, test: ast.expr) -> bool:
-    """Return whether `test` is true where `name` is None: it is `not NAME`, `NAME is None`, or one of several."""
+    """Return whether `test` is true if `name` is None: it is `not NAME`, `NAME is None`, or one of these with `or`."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=one)):
             return one == name
@@ -86,7 +86,7 @@ def _is_missing(name: str, test: ast.expr) -> bool:
 
 
 def result_type(found: Extraction) -> str | None:
-    """Return the annotation of the result where the unit has one and it is known; None otherwise."""
+    """Return the annotation of the new function's result; None if the unit has none, or if the type is not known."""
     unit, block = found.block.unit, found.block
     if unit.function.returns is None or block.yields:
         return None

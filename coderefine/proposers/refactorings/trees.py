@@ -18,12 +18,12 @@ Loop = ast.For | ast.AsyncFor | ast.While
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Consecutive statements with the same indentation; or an `elif` with those that follow it, as one `if`.
+    """Consecutive statements with the same indentation; or an `elif` with its further branches, taken as one `if`.
 
     `places`: the position of each statement in `block`; None if it shares its line with another. `tail`: whether the
-    function returns None where the suite ends. `looped`: whether it is in a loop. `loop_tail`: whether the innermost
-    loop continues where the suite ends. `parents`: the statements around it, outermost first; `branch`: the field of
-    the innermost one that contains it (`body`, `orelse` …). `chained`: whether it is an `elif`.
+    function returns None where the suite ends. `looped`: whether the suite is in a loop. `loop_tail`: whether the
+    innermost loop continues where the suite ends. `parents`: the statements around the suite, outermost first;
+    `branch`: the field of the innermost one that contains it (`body`, `orelse` …). `chained`: whether it is an `elif`.
     """
 
     statements: Sequence[ast.stmt]
@@ -42,7 +42,7 @@ class Suite:
         return (self.block.body[0], cst.Else(suite)) if self.chained else (self.block, suite)
 
     def cut(self, start: int, stop: int) -> tuple[int, int] | None:
-        """Return the positions in `block` of the statements from `start` to `stop`; None if they share lines."""
+        """Return the range in `block` of the statements from `start` to `stop`; None if they share lines."""
         every = [*self.places, len(self.block.body)]
         first, last = every[start], every[stop]
         if first is None or last is None or None in every[start:stop]:
@@ -54,9 +54,10 @@ class Suite:
 class Unit:
     """One function, written without indentation.
 
-    `receiver`: the name of its first parameter if it is a method or class method. `taken`: names that a new function
-    may not have. `documented`: whether a new function gets a docstring. `declared`: the annotations of its module.
-    `far`: the class begins far above, so that a new function that needs no object becomes a static method.
+    `receiver`: the name of its first parameter if it is a method or class method; `decorator`: `classmethod` or "";
+    `owner`: the name of its class. `taken`: names that a new function must not have. `documented`: whether a new
+    function gets a docstring. `declared`: the annotations of its module. `far`: whether its class begins so far above
+    that a new function that needs no object becomes a static method.
     """
 
     text: str
@@ -118,9 +119,9 @@ class Unit:
 
     @cached_property
     def beginnings(self) -> tuple[str, ...]:
-        """Return what its name must not begin with: a class may collect methods by this, as visitors do.
+        """Return prefixes that the name of a new function must not have: classes may find their methods by a prefix.
 
-        For example, `getattr(self, "visit_" + kind)`. Underscores in front are left out.
+        For example, visitors do: `getattr(self, "visit_" + kind)`. The prefixes have no leading underscores.
         """
         found = (name.lstrip("_") for name in self.reserved if name.endswith("_") and len(name) > 3)
         return tuple(filter(None, found))
@@ -158,7 +159,7 @@ def _suites(body: Sequence[ast.stmt], block: cst.BaseSuite, branch: str, at: _Po
 
 
 def _chained(node: ast.stmt, twin: cst.CSTNode, at: _Position, *, last: bool) -> Iterator[Suite]:
-    """Yield each `elif` below `node` with those that follow it."""
+    """Yield each `elif` of the `if` statement `node`, with its further branches."""
     while isinstance(node, ast.If) and isinstance(twin, cst.If) and isinstance(twin.orelse, cst.If):
         here = _below(node, "orelse", at, last=last)
         node, twin = node.orelse[0], twin.orelse
@@ -191,7 +192,7 @@ def _paired(
 
 
 Inner = tuple[ast.stmt, Sequence[ast.stmt], cst.BaseSuite, str]
-"""A list of statements: its owner, LibCST's node, and the name of the owner's field."""
+"""A list of statements: (the statement that contains it, the list, LibCST's node for it, the name of its field)."""
 
 
 def _inside(node: ast.stmt, twin: cst.CSTNode) -> Iterator[Inner]:
@@ -221,7 +222,7 @@ def _otherwise(node: ast.stmt, twin: cst.CSTNode) -> Iterator[Inner]:
 
 @lru_cache(maxsize=20_000)
 def decisions(statement: ast.stmt) -> int:
-    """Return how much radon counts for `statement`."""
+    """Return how much radon's complexity of a function increases by `statement`."""
     from radon.visitors import ComplexityVisitor
 
     visitor = ComplexityVisitor(off=False)

@@ -1,4 +1,4 @@
-"""Annotations for the parameters and the results of extracted functions, from those that the module has already.
+"""Annotations for the parameters and results of extracted functions, from the existing annotations of the module.
 
 The type of a variable is known if all its values have one known type: a plain value, a parameter, an attribute, the
 result of a function or a method that is annotated, or an item of one of these. No type is guessed.
@@ -33,7 +33,7 @@ MAPPINGS = frozenset("dict mapping mutablemapping defaultdict ordereddict".split
 ITERATING = frozenset(("enumerate", "list", "range", "reversed", "set", "sorted", "tuple", "zip"))
 NUMBERS = ("int", "float")
 SAME = "="
-"""What `a += b` says about the type of `a`."""
+"""Stands for the type of `a` after `a += b`: it remains the same."""
 
 
 @lru_cache(maxsize=64)
@@ -52,7 +52,7 @@ def known_types(unit: Unit) -> Types:
 
 
 def is_annotated(function: Function) -> bool:
-    """Return whether a function has a complete signature: its result and all parameters but the first of a method."""
+    """Return whether the result of a function and all its parameters, except `self` and `cls`, are annotated."""
     plain = [one for one in arguments(function) if one.arg not in ("self", "cls")]
     return function.returns is not None and all(one.annotation is not None for one in plain)
 
@@ -68,7 +68,7 @@ class _Types:
             self._known[unit.receiver] = unit.owner
 
     def variables(self) -> Types:
-        """Return the types of the names, those of which all values have one type."""
+        """Return the types of the variables whose values all have the same known type."""
         found: dict[str, list[str]] = defaultdict(list)
         own = {**self._signed, **self._annotated()}
         self._known |= own
@@ -88,7 +88,7 @@ class _Types:
         return {node.target.id: annotation_text(node.annotation) for node in nodes if isinstance(node.target, ast.Name)}
 
     def _is_one(self, name: str, every: list[str]) -> bool:
-        """Return whether `every`, the types of all values of a variable, are one: with `SAME`, a text or a list."""
+        """Return whether `every`, the types of a variable's values, are one type; with `SAME`, only str or a list."""
         one, *others = dict.fromkeys(every)
         kept = others == [SAME] and (one == "str" or _base(one) == "list")
         return one not in ("", SAME) and len(every) == len(self._unit.flow.binds[name]) and (not others or kept)

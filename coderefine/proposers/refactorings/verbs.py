@@ -88,7 +88,10 @@ def _looping(block: StatementBlock, names: Sequence[str]) -> str:
 
 
 def added_to(node: ast.AST) -> str:
-    """Return the name of what a statement or a call adds something other than a constant to; "" if it does not."""
+    """Return the variable that `node` extends, by an operator such as `+=` or a method in ADDING; "" if none.
+
+    An operator with a constant does not count.
+    """
     match node:
         case ast.AugAssign(target=ast.Name(id=name), value=value):
             return "" if isinstance(value, ast.Constant) else name
@@ -106,7 +109,7 @@ def _assigned(block: StatementBlock, names: Collection[str]) -> Iterator[ast.exp
 
 
 def _assigning(value: ast.expr) -> str:
-    """Return the verb in the name of the function that is called; "" if there is none."""
+    """Return the verb with which the name of the called function begins; "" if there is none, or it is in READING."""
     return next((word for word in split(called(value))[:1] if word in VERBS and word not in READING), "")
 
 

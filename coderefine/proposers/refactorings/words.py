@@ -1,4 +1,4 @@
-"""English words by which good and bad names are distinguished, and the words in code."""
+"""Word lists by which good and bad names are distinguished, and functions that find the words in code."""
 
 from __future__ import annotations
 

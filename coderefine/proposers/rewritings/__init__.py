@@ -1,7 +1,7 @@
-"""Rewritings of code with ruff findings that ruff does not fix, or not safely; `registry.py` names them by rule.
+"""Rewritings of code with ruff findings that ruff does not fix, or not safely; `registry.py` lists them by rule.
 
-A rewriting keeps behaviour as far as it can tell from the text, and refuses where it cannot; the proof is that of
-every `Refactoring`.
+A rewriting is only made if it keeps behaviour, as far as the text shows. This is proved afterwards, as for every
+`Refactoring`.
 """
 
 from __future__ import annotations
@@ -36,15 +36,16 @@ FOLLOWING = 2
 GENERATED = re.compile(
     r"@generated\b|\b(generated|created)\b.*\n?.*\b(do not|don't) (edit|change|modify)\b", re.IGNORECASE
 )
-"""What a generator says in the files that it writes: a rewriting would be lost, or be a difference to a new file."""
+"""The note in a generated file. Such files are not changed: to generate them again would undo the change, or report
+it as a difference."""
 HEAD = 1000
-"""Characters at the beginning of a file in which it is looked for."""
+"""Number of characters at the beginning of a file in which GENERATED is searched."""
 
 
 class LintChanges:
     """Finds the changes that clear ruff findings: rewritings, and ruff's unsafe fixes.
 
-    `rules`: the rewritings by rule; those of the registry, if there are none. `listen` is called for failed ones.
+    `rules`: the rewritings by rule (None: those of the registry). `listen` is called with a note if a rewriting fails.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class LintChanges:
     def __call__(self, view: View, situation: Situation) -> Iterator[CodeChange]:
         """Yield a change for each finding that can be repaired. Raises CriticError if ruff fails.
 
-        Files that are in ruff's format remain in it.
+        A file that is in ruff's format remains in this format.
         """
         remarks = self._remarks(view, situation)
         for path in dict.fromkeys(one.path for one in remarks):
@@ -82,7 +83,10 @@ class LintChanges:
     def _known_useful(
         self, view: View, file: _File, drafts: Sequence[CodeChange], situation: Situation
     ) -> Iterator[CodeChange]:
-        """Yield the useful changes of `drafts` for one file, each text and draft checked once, while there is time."""
+        """Yield the useful changes of `drafts` for one file, as long as there is time.
+
+        The result for a text and a draft is stored and not computed again.
+        """
         text = file.source.text
         waiting = [draft for draft in dict.fromkeys(drafts) if (text, draft) not in self._known]
         while waiting and not situation.late:
@@ -107,13 +111,16 @@ class LintChanges:
             yield from self._checked(view, file, drafts[middle:])
 
     def _all_useful(self, view: View, drafts: Sequence[CodeChange], file: _File) -> bool:
-        """Return whether drafts that do not touch clear a finding each, cause none, and need not be formatted."""
+        """Return whether each of `drafts` clears a finding, and all together cause none and need no formatting.
+
+        `drafts` must not touch each other.
+        """
         text = apply(file.source.text, list(dict.fromkeys(edit for draft in drafts for edit in draft.edits)))
         if text is None or (file.clean and self._formatted(view, drafts[0].path, file.source, text) != text):
             return False
         found = self._linter.remarks_of(view, drafts[0].path, file.source.encode(text))
         fewer = Counter(one.rule for one in found) <= file.counts - Counter(draft.rule for draft in drafts)
-        # A draft that clears two long lines would hide from the counts that another makes one.
+        # If one draft clears two long lines, the counts do not show that another draft makes a line too long.
         return fewer and not any(one.rule == TOO_LONG for one in _of_new_lines(file.source.text, text, found))
 
     def _draft(self, view: View, remark: Diagnostic, file: _File) -> CodeChange | None:
@@ -182,10 +189,9 @@ class LintChanges:
         return after.text if after else text
 
     def _laid_out(self, view: View, remark: Diagnostic, file: _File) -> CodeChange | None:
-        """Return the change that lays out the statement with a line that is too long, as ruff formats it.
+        """Return the change by which ruff formats only the statement in which a line is too long.
 
-        In the file's own indentation and quotes. None if a line stays too long, or if ruff formats other statements
-        with it.
+        ruff uses the file's own indentation and quotes. None if a line stays too long, or if other statements change.
         """
         text = file.source.text
         options = [f"--range={remark.first}-{remark.last + 1}", *_style(file.code)]  # the end is not in the range
@@ -248,7 +254,7 @@ def _with_text(draft: CodeChange, file: _File, text: str) -> CodeChange:
 def _in_change(source: Source, text: str, remarks: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
     """Yield the `remarks` about `text` that a change of `source` can have caused.
 
-    They begin between the first and the last line that differ; a line that is too long is a new one.
+    These begin between the first and the last changed line. A remark about a long line counts only if it is a new line.
     """
     old, new = source.text.splitlines(), text.splitlines()
     head, tail = alike_lines(old, new), alike_lines(old[::-1], new[::-1])
@@ -258,7 +264,7 @@ def _in_change(source: Source, text: str, remarks: Sequence[Diagnostic]) -> Iter
 
 
 def _of_new_lines(before: str, after: str, remarks: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Yield the `remarks` about `after` without those of long lines that `before` has, too."""
+    """Yield the `remarks` about `after`, except those about a long line that is also in `before`."""
     old, new = set(before.splitlines()), after.splitlines()
     yield from (one for one in remarks if one.rule != TOO_LONG or new[one.first - 1] not in old)
 

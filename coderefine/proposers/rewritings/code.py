@@ -128,7 +128,7 @@ class Code:
         raise Unsure
 
     def parent(self, node: ast.AST, kind: type[Node]) -> Node:
-        """Return the node around `node`, which must be of `kind`."""
+        """Return the parent of `node`. Raises Unsure if the parent is not of `kind`."""
         return expect(self.parents.get(node), kind)
 
     def around(self, node: ast.AST, kind: type[Node]) -> Node:
@@ -169,7 +169,7 @@ class Code:
     def body_line(self, header: int, end: int) -> int:
         """Return the line after a header that starts at `header` and whose last expression ends at `end`.
 
-        Raises Unsure if a comment is in the header, or if the body begins on its line.
+        Raises Unsure if a comment is in the header, or if the body begins on the last line of the header.
         """
         colon = self.text.find(":", end)
         after = self.begin(self.line_of(colon) + 1)
@@ -178,13 +178,13 @@ class Code:
         return self.line_of(colon) + 1
 
     def indent(self, node: ast.stmt | ast.excepthandler) -> str:
-        """Return the white space before a statement; nothing else may be there."""
+        """Return the white space before a statement. Raises Unsure if other text precedes it on its line."""
         before = self.text[self.begin(node.lineno) : self.start(node)]
         sure(not before.strip())
         return before
 
     def alone(self, node: ast.stmt) -> bool:
-        """Return whether no other statement is on the lines of this one; a comment may be."""
+        """Return whether no other statement is on the lines of `node`; a comment may be on them."""
         before = self.text[self.begin(node.lineno) : self.start(node)].strip()
         rest = self.text[self.end(node) : self.begin((node.end_lineno or 0) + 1)].strip()
         return not before and (not rest or rest.startswith("#"))
@@ -194,16 +194,16 @@ class Code:
         return any(start <= place < end for place, _ in self.comments.values())
 
     def edit(self, start: int, end: int, content: str) -> TextEdit:
-        """Replace the text between two offsets."""
+        """Return an edit that replaces the text between two offsets."""
         return TextEdit(self._position(start), self._position(end), content)
 
     def replace(self, node: ast.AST, content: str) -> Edits:
-        """Replace the text of `node`, in which there must be no comment."""
+        """Return edits that replace the text of `node`. Raises Unsure if a comment is in it."""
         sure(not self.commented(self.start(node), self.end(node)))
         return (self.edit(self.start(node), self.end(node), content),)
 
     def replace_lines(self, first: int, last: int, content: str) -> Edits:
-        """Replace whole lines (1-based, inclusive); `content` ends with a line break, or is empty."""
+        """Return edits that replace whole lines (1-based, inclusive); `content` is empty or ends with a line break."""
         return (self.edit(self.begin(first), self.begin(last + 1), content),)
 
     def _position(self, offset: int) -> tuple[int, int]:
@@ -211,7 +211,7 @@ class Code:
         return line, offset - self._starts[line - 1] + 1
 
     def shifted(self, first: int, last: int, old: str, new: str) -> str:
-        """Return whole lines with indentation `new` in place of `old`; no string may continue over them."""
+        """Return whole lines with indentation `new` in place of `old`. Raises Unsure if a line begins in a string."""
         found = []
         for number in range(first, last + 1):
             line = self.lines[number - 1]
@@ -229,7 +229,7 @@ class Code:
         return found
 
     def function(self, node: ast.AST) -> Function:
-        """Return the innermost function around `node`; there must be no class or lambda between."""
+        """Return the innermost function around `node`. Raises Unsure if a class or lambda is between them."""
         found = self.scope(node)
         if not isinstance(found, Function):
             raise Unsure
@@ -255,7 +255,7 @@ def _lines_of(node: ast.stmt) -> tuple[int, int]:
 
 
 def names(node: ast.AST) -> set[str]:
-    """Return all names in `node`, of whatever scope, also those of parameters, imports, handlers and patterns."""
+    """Return all names in `node`, in any scope, including those of parameters, imports, handlers and patterns."""
     return {name for one in ast.walk(node) for name in bindings(one)}
 
 

@@ -175,7 +175,7 @@ def _check_returned(code: Code, docstring: ast.Constant, text: str) -> None:
 
 
 def _returns(body: Sequence[ast.stmt]) -> bool:
-    """Return whether a block ends by returning a value, whichever way it goes."""
+    """Return whether a block ends by returning a value, in every branch of a final `if`."""
     last = body[-1] if body else None
     if isinstance(last, ast.If):
         return _returns(last.body) and _returns(last.orelse)
@@ -194,7 +194,10 @@ def _verbs(text: str) -> list[str]:
 
 
 def _inside(word: str) -> str:
-    """Return the first word after a colon in the case that it has inside a sentence."""
+    """Return the first word after a colon as it is written inside a sentence: `the` for `The`.
+
+    Raises Unsure if it may be a name.
+    """
     if word in ("A", "An", "The"):
         return word.lower()
     sure(word in ("True", "False", "None") or not word.istitle())
@@ -214,7 +217,7 @@ def _base(word: str, known: AbstractSet[str]) -> str:
 
 
 def separate_summary(code: Code, at: Diagnostic) -> Edits:
-    """D205: a blank line after the summary, which is the first sentence, on one line."""
+    """D205: put the first sentence on one line, as the summary, and a blank line after it."""
     found = code.find(at, ast.Constant)
     opening = expect(OPENING.match(code.source(found)), re.Match)
     start, end = code.start(found) + opening.end(), code.end(found) - len(opening[1])
@@ -235,10 +238,10 @@ def separate_summary(code: Code, at: Diagnostic) -> Edits:
 
 
 def _blocks(paragraph: Sequence[str], room: int) -> list[list[str]]:
-    """Divide a paragraph: its first sentence in one row, the other sentences in rows as long as before, other blocks.
+    """Return a paragraph as blocks of rows: its first sentence in one row, its other sentences, and what is no prose.
 
-    Empty parts are left out. `room`: maximum length of the sentence; a longer one is divided. Raises Unsure if the end
-    of the sentence is uncertain.
+    The rows of the other sentences are as long as before. Empty blocks are left out. `room`: maximum length of the
+    first sentence; a longer one is divided. Raises Unsure if the end of this sentence is uncertain.
     """
     prose = list(itertools.takewhile(lambda row: not BLOCK.match(row), paragraph))
     sure(len(paragraph) > 1, prose)
@@ -255,7 +258,7 @@ def _blocks(paragraph: Sequence[str], room: int) -> list[list[str]]:
 def parted(text: str, room: int) -> tuple[str, str]:
     """Return the first sentence of `text`, or only its first clauses if it is too long, and the rest of the text.
 
-    `room`: its maximum length. Raises Unsure in doubt.
+    `room`: the maximum length of the first part. Raises Unsure if it is uncertain where to divide.
     """
     summary, rest = _sentence(text)
     if len(summary) <= room:
@@ -267,7 +270,7 @@ def parted(text: str, room: int) -> tuple[str, str]:
 CLAUSE = re.compile(r"(?P<sign>;|,(?: and| but| then| and then)?| and| --| -| –| —)\s+(?P<word>[a-z]+)\b(?!['=(.-])")
 SUBJECTS = frozenset(("this", "it", "these", "they", "there"))
 PARTICIPLE = re.compile(r"\s+(?!(and|or|to)\b)[\w`*:](?!.* (and|or) \w+ing\b)")
-"""Text after a participle that is not a noun, and not joined to another one by `and` or `or`."""
+"""Text that shows that the participle before it is not a noun, and not joined to another by `and` or `or`."""
 FEWEST = 20
 """Minimum number of characters of a clause that may be a summary."""
 VAGUE = frozenset(
@@ -275,7 +278,7 @@ VAGUE = frozenset(
 )
 """Participles that belong to the noun before them."""
 DESCRIBING = ("describing", "indicating", "providing", "representing")
-"""Those of them that may also be the verb of a sentence about the noun: `It represents …`."""
+"""Words of VAGUE that may also be the verb of a sentence about this noun: `It represents …`."""
 MAKING = re.compile(
     r"(Return|Yield|Create|Construct|Build|Make|Implement)s? (?:(an?|the) (?:iterator|list|tuple|sequence) of )?"
 )
@@ -317,7 +320,7 @@ class _Mood:
 
 
 def _without_adverb(sentence: str) -> str:
-    """Return `looks …` for `Quickly looks …`; `Apply …` begins with a verb."""
+    """Return a sentence without an adverb at its beginning: `looks …` for `Quickly looks …`, but not for `Apply …`."""
     adverb = re.match(r"([A-Z][a-z]+ly) (?=[a-z])", sentence)
     return sentence[adverb.end() :] if adverb and adverb[1].lower() not in VERBS | OTHERS else sentence
 
@@ -333,7 +336,7 @@ def _beginning(found: re.Match[str], mood: _Mood, head: str) -> str:
 
 
 def _predicate(found: re.Match[str], mood: _Mood) -> str:
-    """Return the verb after `found`, with a subject if the sentence needs one; "" if no verb has this mood."""
+    """Return the verb after `found`, with a subject if the sentence needs one; "" if no verb in this form is there."""
     word, base = found["word"], _base(found["word"], VERBS | OTHERS)
     if not base or not mood.form:
         return ""
@@ -352,7 +355,7 @@ def _has_verbs(head: str) -> bool:
 
 
 def _is_participle(found: re.Match[str]) -> bool:
-    """Return whether the word after a comma is a participle that is about what the clause before it does."""
+    """Return whether `found` is a comma and a participle that describes the action of the clause before the comma."""
     alone = found["sign"] == "," and PARTICIPLE.match(found.string, found.end())
     return bool(alone) and found["word"] not in VAGUE
 
@@ -363,7 +366,7 @@ def _serves(head: str) -> bool:
 
 
 def _verb(base: str, mood: _Mood) -> str:
-    """Return a verb at the beginning of a sentence."""
+    """Return the beginning of a sentence with the verb `base`: in the form of `mood`, with a subject if needed."""
     if mood.form == "third":
         ies, es = re.search(r"[^aeiou]y$", base), base.endswith(("s", "sh", "ch", "x", "z"))
         base = f"{base[:-1]}ies" if ies else f"{base}{'es' if es else 's'}"
@@ -385,7 +388,10 @@ def _relative(found: re.Match[str], _mood: _Mood, head: str) -> str:
 
 
 def _antecedent(head: str, *, after_comma: bool) -> str:
-    """Return the pronoun for the last noun in `head`; "" if the clause may refer to another, or restrict this one."""
+    """Return the pronoun for the last noun in `head`, to which the next clause refers.
+
+    Return "" if the clause may refer to another noun, or may restrict this noun.
+    """
     many = re.search(r"[^s]s\W*$", head) is not None
     if many and after_comma:
         return "They"
@@ -427,7 +433,7 @@ def _statement(found: re.Match[str], *_: object) -> str:
 
 
 def _otherwise(found: re.Match[str], mood: _Mood, head: str) -> str:
-    """Return the beginning of `Return None if …`."""
+    """Return `Return None` for `, or None if …` after `Return …`."""
     first = re.match(r"Returns? ", head) if mood.form else re.search(r", (returns? )(?!.*, returns?)", head)
     return f"{first[first.re.groups].capitalize()}{found['value']}" if first else ""
 
@@ -460,7 +466,7 @@ BEGINNINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Mood, str], s
 
 
 def _usual_width(code: Code) -> int:
-    """Return the line length set by the project, or that of the file's longest lines; one in 200 may be longer."""
+    """Return the project's line length; if the file's lines are longer (except one in 200), theirs, up to WIDEST."""
     lengths = sorted(len(line.rstrip()) for line in code.lines)
     return max(code.width, min(WIDEST, lengths[-1 - len(lengths) // 200]))
 
@@ -474,7 +480,10 @@ IDENTIFIER = re.compile(r"[A-Z]\w*[_.]\w+\b(?!:)")
 
 
 def joined(rows: Sequence[str]) -> str:
-    """Return the rows of a paragraph as one line. Raises Unsure if a row may begin an item without a full stop."""
+    """Return the rows of a paragraph as one line; add a full stop before a row that certainly begins a sentence.
+
+    Raises Unsure if it is uncertain whether a row begins a sentence.
+    """
     texts = [row.strip() for row in rows]
     for number, (text, after) in enumerate(itertools.pairwise(texts)):
         if text[-1].isalnum() and OPENER.match(after) and text.rpartition(" ")[2].lower() not in BEFORE_NAMES:

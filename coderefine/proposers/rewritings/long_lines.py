@@ -34,7 +34,7 @@ def limit(at: Diagnostic) -> int:
 
 
 def shorten(code: Code, at: Diagnostic) -> Edits:
-    """E501, W505: more lines in place of one."""
+    """E501, W505: divide a line that is too long into several lines."""
     sure(limit(at))
     for rewriting in (
         _wrap_comment,
@@ -76,7 +76,7 @@ def _wrap_docstring(code: Code, at: Diagnostic) -> Edits:
 
 
 def _wrap_item(code: Code, at: Diagnostic) -> Edits:
-    """Wrap the rest of a field or a note in a docstring; its other rows are indented."""
+    """Wrap the rest of a field or a note in a docstring, from the long line on; the rows after it are indented."""
     string, row = _docstring_around(code, at.first), code.lines[at.first - 1]
     pad = _padding(row)
     below = itertools.takewhile(str.strip, code.lines[at.first : (string.end_lineno or 0) - 1])
@@ -99,7 +99,10 @@ def _is_prose(code: Code, string: ast.Expr, line: int) -> bool:
 
 
 def _hanging(code: Code, string: ast.Expr, line: int, rows: list[str]) -> str:
-    """Return the indentation of the rows after the first of an item that begins or continues in `line`."""
+    """Return the indentation for the rows after the first one when the item that is in `line` is wrapped.
+
+    `rows`: the rows of the item, from `line` on. Raises Unsure if this is not certainly an item.
+    """
     pad, margin, text = _padding(rows[0]), code.indent(string), rows[0].strip()
     usual = _deeper(rows) or pad + "    "
     if TEXTS.match(text):
@@ -143,7 +146,7 @@ def _docstring_near(code: Code, line: int) -> ast.Expr:
 
 
 def _break_string(code: Code, at: Diagnostic) -> Edits:
-    """Divide a string that is too long into several ones, each in a row of its own, in parentheses."""
+    """Divide a string that is too long into several strings, each on its own row, in parentheses."""
     found = _longest_string(code, at.first)
     written = expect(STRING.fullmatch(code.source(found)), re.Match)
     parent, line = code.parents[found], code.lines[at.first - 1]
@@ -161,7 +164,7 @@ def _break_string(code: Code, at: Diagnostic) -> Edits:
 
 
 def _break_row(code: Code, at: Diagnostic) -> Edits:
-    """Divide a row of a string that is written as several ones, in rows of their own."""
+    """Divide one row of a string that is written as several strings, each on its own row."""
     row = code.lines[at.first - 1].rstrip("\n")
     margin, rest = _padding(row), "," if row.endswith(",") else ""
     written = expect(STRING.fullmatch(row.strip().removesuffix(",")), re.Match)
@@ -178,7 +181,7 @@ PIECE = re.compile(r"(?:\{\{|\{[^{}]*\}|\\.|[^ {\\])* *")
 
 
 def _longest_string(code: Code, line: int) -> ast.Constant | ast.JoinedStr:
-    """Return the longest string that is in `line`, and in no other one."""
+    """Return the longest string that begins and ends in `line`."""
     whole = (one for one in code.nodes if getattr(one, "lineno", 0) == getattr(one, "end_lineno", 0) == line)
     found = [one for one in whole if isinstance(one, ast.Constant | ast.JoinedStr)]
     sure(found)
@@ -201,13 +204,16 @@ def _parts(written: re.Match[str], width: int) -> list[str]:
 
 
 def _docstring_around(code: Code, line: int) -> ast.Expr:
-    """Return the docstring that has `line` between its first and its last one."""
+    """Return the docstring that contains `line`, but not as its first or last line."""
     around = (one for one in code.docstrings if one.lineno < line < (one.end_lineno or 0))
     return expect(next(around, None), ast.Expr)
 
 
 def _wrapped(code: Code, at: Diagnostic, last: int, text: str, margins: tuple[str, str]) -> Edits:
-    """Replace the lines from that of the finding to `last` by `text`. `margins`: before the first row, others."""
+    """Return edits that replace the lines from the finding to `last` by `text`, wrapped.
+
+    `margins`: what precedes the text in the first row, and in the others.
+    """
     # Quoted text is not divided.
     rows = textwrap.wrap(
         QUOTED.sub(lambda found: found[0].replace(" ", JOINT), text),
@@ -223,7 +229,7 @@ def _wrapped(code: Code, at: Diagnostic, last: int, text: str, margins: tuple[st
 
 
 def _break_elements(code: Code, at: Diagnostic) -> Edits:
-    """Distribute elements anew over rows, from a row that is too long, in a list with several elements per row."""
+    """Distribute the elements of a row that is too long over more rows, in a list with several elements per row."""
     own, packed = _elements(code, at)
     sure(len(own) > 1, packed, all(one.end_lineno == one.lineno for one in own))
     start, end = code.start(own[0]), code.begin(own[-1].lineno + 1) - 1
@@ -242,9 +248,9 @@ def _break_elements(code: Code, at: Diagnostic) -> Edits:
 
 
 def _elements(code: Code, at: Diagnostic) -> tuple[list[ast.expr], bool]:
-    """Return the elements in the row of the finding and in the following rows that are too long.
+    """Return the elements of a list that are in the row of the finding, and in rows after it that are also too long.
 
-    They are those of the innermost list that begins above; and whether another row of it has several elements.
+    The list is the innermost one that begins above. Also return whether another row of it has several elements.
     """
     rows = next((row for row in reversed(_rows(code, at.first)) if at.first in row), {})
     last = at.first
@@ -255,7 +261,10 @@ def _elements(code: Code, at: Diagnostic) -> tuple[list[ast.expr], bool]:
 
 
 def _rows(code: Code, line: int) -> list[dict[int, list[ast.expr]]]:
-    """Return the elements of each list that begins above `line`, by their lines; inner lists last."""
+    """Return the elements of each list, set or tuple that begins above `line`, grouped by the line where they begin.
+
+    Outer ones come before inner ones.
+    """
     lists = (one for one in code.nodes if isinstance(one, ast.List | ast.Set | ast.Tuple))
     groups = (itertools.groupby(one.elts, lambda each: each.lineno) for one in lists if one.lineno < line)
     return [{first: list(row) for first, row in group} for group in groups]

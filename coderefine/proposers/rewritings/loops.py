@@ -1,4 +1,4 @@
-"""Rewritings of loops: those that only fill a list, and functions made in a loop."""
+"""Rewritings of loops: loops that only fill a list, functions made in a loop, and loops that look up their keys."""
 
 from __future__ import annotations
 

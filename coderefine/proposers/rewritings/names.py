@@ -67,8 +67,8 @@ def unshadow_builtin(code: Code, at: Diagnostic) -> Edits:
 def keep_loop_variable(code: Code, at: Diagnostic) -> Edits:
     """PLW2901: `for line in lines: line = line.strip()` → another name for the second value.
 
-    `if old: line = convert(line)` → `converted_line = convert(line) if old else line`, where it is used below.
-    Otherwise `for original_line in lines: line = original_line`.
+    `if old: line = convert(line)` → `converted_line = convert(line) if old else line`, with this name also below.
+    If that is not certainly right: `for original_line in lines: line = original_line`.
     """
     found = code.find(at, ast.Name)
     try:
@@ -120,7 +120,7 @@ def _chosen(code: Code, choice: ast.If, statement: ast.Assign, new: str) -> str:
 
 
 def _uses_below(code: Code, statement: ast.stmt, name: str) -> list[ast.Name]:
-    """Return the occurrences of `name` in the statements after one in its block."""
+    """Return the occurrences of `name` in the statements after `statement` in its block."""
     block = code.siblings(statement)
     return [one for node in block[block.index(statement) + 1 :] for one in uses(node, name)]
 
@@ -137,7 +137,7 @@ def _check_seen_here(code: Code, loop: ast.For, name: str) -> None:
 
 
 def _sees_names(place: Place) -> bool:
-    """Return whether `place` may show its variables by name; a variable of its own called `vars` does not."""
+    """Return whether `place` may use its variables by name; a variable in `place` that is called `vars` does not."""
     own = _own_nodes(place)
     bound = {one.id for one in own if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     given = {one.arg for one in own if isinstance(one, ast.arg)}
@@ -184,7 +184,7 @@ def _telling_name(code: Code, name: ast.Name) -> str:
 
 
 def renamed(code: Code, place: Place, old: str, new: str) -> Edits:
-    """Rename the variable `old` of a function or comprehension. Raises Unsure if others may see it, or bind it too."""
+    """Rename the variable `old` of a function or comprehension. Raises Unsure if other code may see or bind it."""
     new = f"{new}_" if hasattr(builtins, new) or keyword.iskeyword(new) else new
     sure(new not in names(place))  # avoid names like `size_2`
     sure(new.isidentifier(), not _sees_names(place))
@@ -193,7 +193,7 @@ def renamed(code: Code, place: Place, old: str, new: str) -> Edits:
 
 
 def _replaced(code: Code, found: Sequence[ast.Name], new: str, place: ast.AST) -> Edits:
-    """Replace the names `found`, which are the same, by `new`. `place`: the code around all of them."""
+    """Replace `found`, occurrences of the same name, by `new`. `place`: the code around all of them."""
     old, places = found[0].id, sorted({code.start(one) for one in found})
     # In an f-string, Python before 3.12 may not know the positions; f"{name=}" shows the name.
     sure(len(places) == len(found), all(code.text.startswith(old, at) for at in places))

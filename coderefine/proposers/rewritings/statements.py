@@ -37,7 +37,7 @@ def split_header(code: Code, at: Diagnostic) -> Edits:
 
 
 def split_statements(code: Code, at: Diagnostic) -> Edits:
-    """E702: `a; b` → two lines; where they follow a header, that is split first (E701)."""
+    """E702: `a; b` → two lines; not after a header on the same line, which must be split first (E701)."""
     place = code.begin(at.first) + at.column - 1
     sure(code.text[place : place + 1] == ";")
     second = _statement_after(code, place + 1)
@@ -59,7 +59,7 @@ def move_return_to_else(code: Code, at: Diagnostic) -> Edits:
     found = code.find(at, ast.Return)
     parent = code.parent(found, ast.Try)
     sure(parent.body[-1] is found, len(parent.body) > 1, not parent.orelse, parent.handlers, code.alone(found))
-    sure(found.value is None or plain(found.value))  # the exceptions of others are caught here
+    sure(found.value is None or plain(found.value))  # other values may raise exceptions, which are caught here
     first, after = found.lineno, (found.end_lineno or 0) + 1
     last, margin = parent.handlers[-1].end_lineno or 0, code.indent(parent)
     sure(last + 1 not in code.comments, first - 1 not in code.comments, code.lines[last - 1].endswith("\n"))

@@ -1,4 +1,4 @@
-"""Repair failing tests without a model: apply generic edits to suspicious statements and judge hundreds of them."""
+"""Repair failing tests without a model: try hundreds of generic edits of suspicious statements, and judge each."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ from coderefine.runner.pool import Pool
 from coderefine.runner.test_selection import files_near, files_of, to_watch
 
 ALONE, TURN = 30.0, 8.0
-"""Default time of a search in seconds: if no proposer follows, and before a model is asked."""
+"""Default time limit of the search in seconds: if no model follows it, and if a model follows it."""
 OBSERVING, MOST_OBSERVING = 0.15, 3.0
-"""Share of the remaining time, and maximum seconds, for tracing failing tests and those near them."""
+"""Share of the remaining time, and maximum seconds, for tracing the failing tests and the tests near them."""
 MOST_SEARCHES = 3
-"""Maximum number of searches on one tree: there is another one after all repairs of the last one were refused."""
+"""Maximum number of searches on one tree: if all repairs of a search are refused, the tree is searched again."""
 UNPARSED = ("SyntaxError", "IndentationError", "TabError")
 SCREENING = 10.0
-"""Maximum seconds for judging the repairs that are left by tests of files that the search had not loaded."""
+"""Maximum seconds for judging the remaining repairs by the tests that a refused repair broke."""
 COMPARING = 2.0
 """Seconds for comparing plausible repairs by behaviour."""
 
@@ -88,9 +88,9 @@ class Search(Searcher):
     ) -> None:
         """Create the proposer.
 
-        `alone`: no model is configured to follow, so the search may take longer. `fork` False: judge candidates in cold
-        processes. `under`: files whose content in the views differs from that in the user's tree (staged ones).
-        `open_pool`: used in place of `open_any_pool`.
+        `alone`: whether no model follows the search, so that it may take longer. `fork`: if False, judge candidates in
+        cold processes. `under`: by path, the content that a file has in the views, if it differs from the file in the
+        user's tree (staged changes). `open_pool`: used in place of `open_any_pool`.
         """
         self._open_pool = open_pool
         self._fork = fork
@@ -110,20 +110,26 @@ class Search(Searcher):
         """Tests of the files that the last search had loaded in its servers."""
         self._patches: dict[int, Patch] = {}
         self._together: set[frozenset[str]] = set()
-        """Sets of failing tests that run one statement; those of earlier searches as far as they still fail."""
+        """Sets of failing tests that run the same connecting statement (see `Spectrum.connects`), in any search.
+
+        Tests that no longer fail are removed from the sets.
+        """
         self._entered: dict[tuple[str, ...], frozenset[str]] = {}
-        """Failing tests that ran each statement, by path, function and text, and of each function those that ran
-        statements which connect them; in any search."""
+        """Failing tests that ran a statement in any search, by (path, function, text of the statement).
+
+        By (path, function): failing tests that ran a connecting statement of the function, see `Spectrum.connects`.
+        """
         self._aside: frozenset[str] = frozenset()
-        """Failing tests that this search does not watch, because repairs of them were offered."""
+        """Failing tests that this search ignores, because repairs of these tests were offered."""
         self._changes: dict[str, tuple[PastChange, ...]] = {}
         """How the most suspicious files were changed lately, by path."""
         self.chosen = Chosen([])
         """Result of the last search."""
         self._failed: set[int] = set()
-        """Keys of the candidates that failed on the present tree, in searches whose repairs were refused."""
+        """Keys of the candidates that failed or were refused on the present tree: they are not tried again."""
         self._unforeseen = False
-        """Whether a proposal broke a test that the search had not loaded: another search would propose more such."""
+        """Whether a proposal broke a test that the search had not loaded: further searches would propose more such
+        patches."""
         self._unsolved: frozenset[Symptom] = frozenset()
         """Symptoms of the last search without a result: a tree with the same symptoms is not searched again."""
 
@@ -132,10 +138,10 @@ class Search(Searcher):
         return Cost(seconds=self._seconds, test_runs=self._runs)
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """Yield cumulative patches, best first; start a new search if the failures differ after an accepted patch.
+        """Yield patches, best first, each with all accepted edits; search again if tests fail after an accepted patch.
 
-        If repairs of a test are only offered, it is ignored from then on. If all repairs are refused, the search
-        continues with edits that it has not tried, up to MOST_SEARCHES times.
+        A test for which repairs are only offered is ignored from then on. If all repairs are refused, search again
+        among the edits that were not tried, up to MOST_SEARCHES times.
         """
         searches = 0
         while self._wanted(situation):
@@ -153,7 +159,7 @@ class Search(Searcher):
     def _each(
         self, found: Sequence[Repair], situation: Situation, views: Views
     ) -> Generator[Patch, Situation | None, Situation]:
-        """Yield the patches of one search, those after an accepted one with its edits; return the last situation."""
+        """Yield the patches of one search, each with the edits accepted before it; return the last situation."""
         repairs, accepted = [*found], list[Repair]()
         while repairs:
             repair, best = repairs.pop(0), situation.best
@@ -170,7 +176,10 @@ class Search(Searcher):
         return situation
 
     def _rebased(self, situation: Situation, repairs: list[Repair], accepted: Sequence[Repair]) -> list[Repair]:
-        """Return those of `repairs` that repair further failing tests, with the edits of the accepted repairs added."""
+        """Return those of `repairs` whose tests all still fail, with the edits of the accepted repairs added.
+
+        Return [] if the best patch does not contain the proposed one.
+        """
         if self.proposed is None or not self.proposed.files.items() <= situation.best.patch.files.items():
             return []
         left = {case.id for case in repairable(situation)}
@@ -180,7 +189,11 @@ class Search(Searcher):
         return [rebased[id(repair)] for repair in repairs if id(repair) in rebased]
 
     def _take(self, repair: Repair, situation: Situation) -> bool:
-        """Make `repair` the next proposal; return False if it was offered, or if its parts are proposed separately."""
+        """Make `repair` the next proposal; return False if this is not done.
+
+        It is not done if patches for one of its tests were offered. It is not done either if `repair` combines two
+        repairs, of which one is doubtful: these are proposed separately, unless all plausible repairs are accepted.
+        """
         if repair.fixed & situation.offered:
             return False
         known = self._rivals_of(repair)
@@ -203,7 +216,7 @@ class Search(Searcher):
         return (other for other in self.chosen.repairs if other is not repair and other.fixed == repair.fixed)
 
     def _rivals_of(self, repair: Repair) -> list[Rivals]:
-        """Return the rivals of `repair`: those for the same tests, or for the tests of one of its parts."""
+        """Return the rivals for the tests of `repair`; if it combines two repairs, those for the tests of each part."""
         wanted = repair.parts or (repair.fixed,)
         return [rivals for rivals in self.chosen.sets if rivals.fixed in wanted]
 
@@ -219,17 +232,17 @@ class Search(Searcher):
             self._listen(Event("note", f"search: {wrong[0]} passed in a fork of the warm tests and fails cold"))
 
     def _without_breaking(self, situation: Situation, views: Views, repairs: list[Repair]) -> list[Repair]:
-        """Return those of `repairs` that pass the tests that the last proposal broke in its cold run.
+        """Return those of `repairs` that pass the tests which the last proposal broke in its cold run.
 
-        The other repairs would break them, too, at the cost of a cold run for each. If the search had loaded these
-        tests, they fail only after other tests of their file, so these run before them in the same process.
+        This saves a cold run for each of the other repairs. If the search had loaded the broken tests, they fail only
+        after other tests of their files, so all tests of these files are run in one process.
         """
         names = broken(situation, self.proposed)
         self._unforeseen = self._unforeseen or not self._loaded.issuperset(names)
         return self._passing(situation, views, repairs, names) if names and repairs else repairs
 
     def _passing(self, situation: Situation, views: Views, repairs: list[Repair], names: list[str]) -> list[Repair]:
-        """Return those of `repairs` that pass the tests `names`, which the last proposal broke."""
+        """Return those of `repairs` that pass the tests `names`, which the last proposal broke; forget the others."""
         self._listen(Event("stage", f"search: {counted(len(repairs), 'other repair')} and {names[0]}"))
         clock = Clock(min(SCREENING, situation.seconds_left or SCREENING))
         tests = to_repeat(names, self._loaded, situation.best.cases)
@@ -331,8 +344,8 @@ class Search(Searcher):
     def _tried(self, trial: Trial, proposals: Iterator[Proposed], failing: list[Case], spectrum: Spectrum) -> Chosen:
         """Judge `proposals` and return the repairs.
 
-        The search is a little longer if there is evidence against the best one, or if it would be applied although few
-        tests reach it: rivals are likely then.
+        Search a little longer if there is evidence against the best repair, or if it would be applied although few
+        tests reach it: such a repair probably has rivals.
         """
         try:
             trial.run(proposals)
@@ -348,7 +361,7 @@ class Search(Searcher):
                 self.first_candidate = trial.first_judged
 
     def _chosen(self, trial: Trial, failing: list[Case], spectrum: Spectrum) -> Chosen:
-        """Order the repairs, best first, after comparing their behaviour beyond the tests."""
+        """Compare how the repairs behave on more calls than those of the tests, and return them, best first."""
         repairs, pool = [self._described(repair) for repair in trial.repairs], trial.pool
         likely = compared(repairs)
         comparison = self._comparison(likely, pool, failing) if likely else Comparison()
@@ -366,12 +379,12 @@ class Search(Searcher):
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison)), sets=sets)
 
     def _ran(self, site: Site) -> frozenset[str]:
-        """Return the failing tests that ran the statement, or a statement of its function that connects tests."""
+        """Return the failing tests that ran the statement, or a connecting statement of its function (`_entered`)."""
         function = function_of(site)
         return frozenset().union(*(self._entered.get(key, ()) for key in (function, (*function, site.code(site.stmt)))))
 
     def _described(self, repair: Repair) -> Repair:
-        """Add to `repair` what its text shows, and which earlier state of its lines it restores."""
+        """Return `repair` with the fields `ignores`, `meaning` and `former`."""
         module = repair.proposed.scored.site.module
         repair = described(repair)
         if repair.files.keys() != {module.path}:
@@ -379,19 +392,19 @@ class Search(Searcher):
         return replace(repair, former=former(module, repair.files[module.path], self._past(module.path)))
 
     def _past(self, path: str) -> tuple[PastChange, ...]:
-        """Return the recent changes of the file; only for the first MOST_FILES different files."""
+        """Return the recent changes of the file; () without git, or if MOST_FILES other files were read before."""
         if self._place.git_dir is not None and path not in self._changes and len(self._changes) < MOST_FILES:
             self._changes[path] = changes(self._place.top, path, self._read(Patch(), path) or b"")
         return self._changes.get(path, ())
 
     def _with_strength(self, rivals: Rivals, pool: AnyPool, seconds: float) -> Rivals:
-        """Add to `rivals` how many mutants of the first repair the tests kill, measured within `seconds`."""
+        """Return `rivals` with the number of mutants of the first repair that the tests kill, in up to `seconds`."""
         first = rivals.groups[0]
         features = with_strength(first.features, pool, first.repairs[0], seconds)
         return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))
 
     def _comparison(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Comparison:
-        """Compare the behaviour of `repairs` near the tests; empty if it cannot be observed."""
+        """Compare the behaviour of `repairs` on the tests' calls and similar ones; empty if that is not possible."""
         candidates = [Candidate(place + 1, repair.files) for place, repair in enumerate(repairs)]
         first = [case.id for case in failing]
         tests = [*first, *(name for name in pool.tests if name not in set(first))]
@@ -407,7 +420,7 @@ class Search(Searcher):
     def _observation(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
     ) -> Observation:
-        """Trace the failing tests and those near them, and read the files that they run through."""
+        """Trace the failing tests and the tests near them, and read the files that the failing tests execute."""
         self._listen(Event("stage", f"search: watching {counted(len(failing), 'failing test')} and those near"))
         coverage = self._observed(situation, views, pool, failing, clock)
         imported = self._imported(situation, views, pool, failing, coverage)
@@ -428,7 +441,7 @@ class Search(Searcher):
     def _observed(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
     ) -> Coverage:
-        """Return the executed lines by test: from the pool, else from a cold run of the failing tests."""
+        """Return the executed lines by test: from the pool; for failing tests not traced there, from a cold run."""
         names = [case.id for case in failing if case.id in pool.tests]
         passing = [name for name in pool.tests if (case := situation.best.cases.get(name)) and not case.status.bad]
         coverage = pool.observe(names, passing, min(MOST_OBSERVING, OBSERVING * clock.left))
@@ -443,8 +456,8 @@ class Search(Searcher):
     ) -> Coverage:
         """Return the lines that run while test modules are imported, for tests about which `found` has too little data.
 
-        These are the modules that cannot be imported and, if no test runs a line of the program, all that were traced:
-        a test module may create a class by calling a function.
+        Such tests are the modules that cannot be imported and, if no traced failing test runs a line of the program,
+        all traced failing tests: their module may call the program when it is imported, for example to create a class.
         """
         names = [case.id for case in failing if case.id in pool.broken]
         watched = [case.id for case in failing if case.id in found and case.id in pool.tests]
@@ -454,7 +467,7 @@ class Search(Searcher):
         return dict.fromkeys(names, trace.get("", {}))
 
     def _cold_coverage(self, situation: Situation, views: Views, names: list[str]) -> Coverage:
-        """Return the lines by test from a cold run, without tests that hang or crash; these have tracebacks only."""
+        """Return the executed lines by test from a cold run; tests that hang or crash are left out."""
         chosen = tuple(name for name in names if not is_deadly(situation.best.cases[name]))
         if not chosen:
             return {}
@@ -466,9 +479,9 @@ class Search(Searcher):
         return self._protection.reason(path) is None and not self._protection.is_test(path)
 
     def _without_protected(self, paths: set[str], files: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Return those of `files` that may be changed. Raises RunnerError if the failing tests run none of them.
+        """Return those of `files` that may be changed. `paths`: the files that the failing tests run.
 
-        `paths`: the files that the failing tests run.
+        Raises RunnerError if the failing tests run protected files, but none that may be changed.
         """
         others = {path: data for path, data in files.items() if self._free(path)}
         reasons = (self._protection.reason(path) for path in sorted(paths) if not self._protection.is_test(path))
@@ -478,7 +491,7 @@ class Search(Searcher):
         return others
 
     def _neighbours(self, paths: set[str]) -> set[str]:
-        """Return Python files in the same folders as `paths`, from which ingredients may come."""
+        """Return Python files in the same folders as `paths`, from which ingredients of edits may come."""
         found = set()
         for folder in {PurePosixPath(path).parent for path in paths if self._free(path)}:
             for file in sorted((self._place.top / folder).glob("*.py"))[:40]:

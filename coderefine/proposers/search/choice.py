@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 SHORTCUT = 2.0
 """Additional penalty of a repair that removes behaviour."""
 TEMPER = 1.25
-"""Scores of equivalent repairs are added as exp(score / TEMPER): the higher, the more their number counts."""
+"""Scores of equivalent repairs are added as exp(score / TEMPER): the higher TEMPER, the more their number counts."""
 SLIP, CRASH = 1.5, 6.0
 """Penalty for calls that crash now and did not before: a constant, and a factor of the share of such calls."""
 FIT = 2.5
-"""Penalty of repairs of one test with a factor or a text that follows from this very test."""
+"""Penalty of a repair of a single test with a factor or a text that was derived from the failure of this test."""
 LITERAL = re.compile(r""" (?:\*|//?) \d+\)?$|["'][^"']*[^\W_][^"']*["']""")
-"""A factor, or a text with letters or digits, of an edit that follows from the difference of two values."""
+"""A factor, or a text with letters or digits, in an edit of the operator "difference"; see `fitted`."""
 EMPTY, NEAR = 1.0, 5.0
-"""Penalty of repairs that behave like one which only removes behaviour, and the distance of its score from the best one
-beyond which it does not count: of many tried edits, one that removes the right part passes by chance."""
+"""EMPTY: penalty of repairs that behave like a repair which only removes behaviour. Of many tried edits, an edit that
+removes the right part passes by chance. NEAR: there is no penalty if the score of this repair is lower than the best
+score of its group by NEAR or more."""
 OPERATOR, NAME, CONSTANT = range(3)
-"""Kinds of tokens, the plainest to change first."""
+"""Kinds of tokens, in the order in which repairs that change only such tokens are preferred."""
 WORDS = frozenset(("and", "or", "not", "in", "is"))
 """Operators that are keywords."""
 UNINTENDED = {ENDLESS, *(f"{RAISED}{name}" for name in ACCIDENTS)}
@@ -69,7 +70,7 @@ class Chosen:
         return next((group.changed for group in groups), None)
 
     def mapped(self, others: Mapping[int, Repair]) -> Chosen:
-        """Return a copy with each repair replaced by `others[id(repair)]`; repairs that are not in it are left out."""
+        """Return a copy with each repair replaced by `others[id(repair)]`; repairs not in `others` are left out."""
         left = self.without([repair for repair in self.repairs if id(repair) not in others])
         sets = tuple(rivals.mapped(others) for rivals in left.sets)
         return replace(left, repairs=[others[id(repair)] for repair in left.repairs], sets=sets)
@@ -83,9 +84,9 @@ class Chosen:
 def choose(
     repairs: Sequence[Repair], behaviour: Behaviour, bonus: Mapping[int, float] = MappingProxyType({})
 ) -> Chosen:
-    """Order the repairs: those of all failing tests, best first; then partial ones by the number of tests they repair.
+    """Order the repairs: first the repairs of all failing tests, then partial repairs by their number of tests.
 
-    `bonus`: amounts to add to the scores, by index of the repair.
+    Repairs of equally many tests are ordered by score. `bonus`: amounts to add to the scores, by index of the repair.
     """
     groups = clusters(repairs, behaviour)
     doubts = {place: doubt(group, behaviour, repairs) for group in groups for place in group}
@@ -99,7 +100,7 @@ def choose(
 def shared(group: Sequence[int], repairs: Sequence[Repair]) -> float:
     """Return the common score of repairs that behave alike, which grows with their number.
 
-    Repairs that remove behaviour count only if there are no others in the group.
+    Repairs that remove behaviour count only if there are no other repairs in the group.
     """
     best = max(worth(repairs[place]) for place in group)
     scores = [worth(repairs[place]) for place in group if not _emptying(repairs[place])] or [best]
@@ -113,10 +114,16 @@ def _emptying(repair: Repair) -> bool:
 def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
     """Return the sort key of repairs that behave alike; the simplest one has the lowest.
 
-    Repairs that remove behaviour are last; then by the number of changed tokens other than parentheses, where two
-    expressions that change places are one change, of no token; a limit moved by one first, because it changes the
-    fewest cases, and a `not` taken away; operators before names before constants; then the shorter result (`a != b`
-    rather than `not a == b`); then by score.
+    The parts of the key:
+
+    1. whether the repair removes behaviour;
+    2. the number of changed tokens other than parentheses;
+    3. False if the repair only moves a limit by one, which changes the fewest cases, or only removes a `not`;
+    4. the kind of the changed tokens: operators before names before constants;
+    5. by how many tokens the result is longer: `a != b` is better than `not a == b`;
+    6. the negative score.
+
+    Two expressions that change places count as one changed operator.
     """
     parts = repair.proposed.scored.edit.parts
     text = repair.proposed.scored.site.module.text
@@ -131,7 +138,7 @@ def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
 
 
 def _moves_limit(old: Sequence[str], new: Sequence[str]) -> bool:
-    """Return whether the tokens differ in whether a limit itself counts, as `>` and `>=`, `3` and `2`."""
+    """Return whether the change moves a limit by one, as from `>` to `>=` or from `3` to `2`."""
     if len(old) != 1 or len(new) != 1:
         return False
     one, two = sorted((old[0], new[0]))
@@ -148,7 +155,7 @@ def _exchange(parts: Sequence[Replacement], text: str) -> bool:
 
 
 def _tokens(text: str) -> list[str]:
-    """Return the tokens other than parentheses; a number with its sign is one."""
+    """Return the tokens other than parentheses; a number with its sign is one token."""
     found: list[str] = []
     for token in TOKEN.findall(text):
         if token[0].isdigit() and found[-1:] == ["-"] and (len(found) == 1 or _kind(found[-2]) == OPERATOR):
@@ -172,9 +179,9 @@ def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair])
 
 
 def removing(group: Sequence[int], repairs: Sequence[Repair]) -> float:
-    """Return how close one of several repairs that behave alike, which only removes behaviour, comes to the best one.
+    """Return how close the score of a repair that only removes behaviour comes to the best score of its group.
 
-    From 1 for equal scores down to 0 for a distance of NEAR, or if there is none.
+    1 for equal scores, 0 for a distance of NEAR or more, or if the group has no such repair or only one repair.
     """
     best = max(worth(repairs[place]) for place in group)
     scores = [worth(repairs[place]) for place in group if _emptying(repairs[place])]
@@ -182,7 +189,7 @@ def removing(group: Sequence[int], repairs: Sequence[Repair]) -> float:
 
 
 def fitted(repair: Repair) -> bool:
-    """Return whether a factor, or a text with letters or digits, in the repair follows from the failure itself."""
+    """Return whether a factor, or a text with letters or digits, in the repair was derived from the failure itself."""
     scored = repair.proposed.scored
     text = scored.site.module.text
     return scored.operator.name == "difference" and any(
@@ -195,7 +202,7 @@ def fitted(repair: Repair) -> bool:
 def clusters(repairs: Sequence[Repair], behaviour: Behaviour) -> list[list[int]]:
     """Group the indices of repairs that fix the same tests with the same results; unknown results match no others.
 
-    Repairs of the same meaning are in the same group in any case.
+    Repairs that fix the same tests and have the same `meaning` are in the same group in any case.
     """
     found: dict[Hashable, list[int]] = defaultdict(list)
     for place, repair in enumerate(repairs):
@@ -215,7 +222,7 @@ def clusters(repairs: Sequence[Repair], behaviour: Behaviour) -> list[list[int]]
 
 
 def crashes(place: int, behaviour: Behaviour) -> float:
-    """Return the share of calls that return a value in the unchanged program and one of UNINTENDED with this repair."""
+    """Return the share of calls that have a value in the unchanged program and end as UNINTENDED with this repair."""
     before, after = behaviour.get(-1, ()), behaviour.get(place, ())
     pairs = list(zip(before, after, strict=False))
     slips = sum(new in UNINTENDED and has_value(old) for old, new in pairs)
@@ -234,7 +241,7 @@ def _size(repair: Repair) -> int:
 
 
 def _changes(repair: Repair) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the tokens that are replaced, and those in place of them."""
+    """Yield for each change the tokens that are replaced, and the tokens that replace them."""
     text = repair.proposed.scored.site.module.text
     for part in repair.proposed.scored.edit.parts:
         one, two = _tokens(text[part.start : part.end]), _tokens(part.text)

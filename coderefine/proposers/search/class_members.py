@@ -11,7 +11,8 @@ from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.value_kinds import dotted
 
 LIKELY, MOST_MEMBERS, MOST_METHODS = 0.6, 40, 60
-"""Share of the attributes of an object that its likely classes have; maximum number of members of these, of methods."""
+"""Share of an object's attributes that a class must have to be likely; maximum number of members of likely classes, and
+of methods."""
 
 
 class ClassMembers:
@@ -23,7 +24,7 @@ class ClassMembers:
 
     @cached_property
     def methods(self) -> tuple[str, ...]:
-        """Return the names of the methods of the first classes, without special methods."""
+        """Return the names of the first MOST_METHODS methods of all classes, without special methods."""
         found = {
             stmt.name: None
             for module in self._modules.values()
@@ -35,9 +36,9 @@ class ClassMembers:
         return tuple(found)[:MOST_METHODS]
 
     def of_likely(self, used: frozenset[str], *, called: bool) -> tuple[str, ...]:
-        """Return the methods, or other attributes, of the likely classes of an object with the attributes `used`.
+        """Return the methods (if `called`), or other attributes, of the likely classes of an object.
 
-        Those of most of these classes come first.
+        `used`: the known attributes of the object. Names that most of these classes have come first.
         """
         if (used, called) not in self._found:
             enough = LIKELY * len(used)

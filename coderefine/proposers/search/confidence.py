@@ -42,13 +42,13 @@ UPPER = re.compile(
     r"\b(below|under|minimum)\b|\b(less|fewer|smaller|shorter|younger|lower) than\b|\bstarting (at|from|with)\b",
     re.IGNORECASE,
 )
-"""Phrases after which the limit itself counts as above it, as with `>=` and `<`."""
+"""Phrases that put the limit itself into the upper range (`at least 5`), as `>=` and `<` do."""
 LOWER = re.compile(
     r"\bat most\b|\bor (less|fewer|below|earlier|younger|lower|smaller|shorter)\b|"
     r"\b(up to|above|over|beyond|maximum|exceeds?)\b|\b(more|greater|larger|longer|older|higher) than\b",
     re.IGNORECASE,
 )
-"""Phrases after which the limit itself counts as below it, as with `<=` and `>`."""
+"""Phrases that put the limit itself into the lower range (`at most 5`), as `<=` and `>` do."""
 NEGATED = re.compile(r"\bnot? (less|fewer|more|greater) than\b", re.IGNORECASE)
 SIDES: dict[type[ast.cmpop], int] = {ast.GtE: 1, ast.Lt: 1, ast.Gt: -1, ast.LtE: -1}
 
@@ -96,16 +96,16 @@ def _side_in(text: str) -> int:
 
 
 def _negations(text: str) -> list[str]:
-    """Return the phrases of UPPER and LOWER that occur negated.
+    """Return "less than" or "more than" for each comparison that `text` negates (`not greater than`).
 
-    `no less than` counts as upper, `no more than` as lower.
+    `no less than` counts as a phrase of UPPER, `no more than` as a phrase of LOWER.
     """
     words = {"less": "less than", "fewer": "less than", "more": "more than", "greater": "more than"}
     return [words[found.group(1).lower()] for found in NEGATED.finditer(text)]
 
 
 def _side(repair: Repair) -> int:
-    """Return the side (see SIDES) of the comparison that the repair changes; 0 if there is none, or several.
+    """Return the value in SIDES of the comparison operator that the repair introduces; 0 for none, or different ones.
 
     Only changes from one side to the other count; that `==` becomes `>` is no evidence.
     """
@@ -123,7 +123,7 @@ def _side(repair: Repair) -> int:
 
 
 def _sides(text: str) -> list[int]:
-    """Return the sides of the comparisons in the header of a statement."""
+    """Return the value in SIDES of each comparison operator in the header of a statement (0 for `==` and others)."""
     head = text.split("\n", 1)[0].rstrip()
     for tried in (head, f"{head} pass", f"if 1: pass\n{head} pass"):
         try:
@@ -135,16 +135,17 @@ def _sides(text: str) -> list[int]:
 
 
 LEAST_VARIANTS = 4
-"""Minimum number of different results of variants of failing tests' calls that make equal repairs known to be alike."""
+"""Minimum number of different values that variants of failing tests' calls return, see `answers`."""
 MOST_COMPARED, LEAST_COMPARED, MOST_OF_ALL = 16, 4, 48
-"""Maximum number of compared repairs per set of repaired tests; LEAST_COMPARED if all sets together have
-more than MOST_OF_ALL."""
+"""Maximum number of compared repairs for each set of repaired tests: MOST_COMPARED, or fewer (but at least
+LEAST_COMPARED) so that there are about MOST_OF_ALL in all sets together."""
 BAR = 0.7
 """Minimum confidence of a repair that is applied.
 
-A lower bar applies more right ones, and more wrong ones (the option --curve of learn.py in tests/bench/confidence
-prints both). Of 123 plausible first repairs (three quarters in hand-written programs with few tests, a quarter slips
-in real suites), 98 of which are right, 79 are over this bar, and 75 of these are right: all 27 slips, 48 of 52 others.
+A lower bar applies more right repairs, and more wrong ones (the option --curve of learn.py in tests/bench/confidence
+prints both numbers). Measured on 123 plausible first repairs, three quarters of them in hand-written programs with few
+tests, a quarter slips in real suites. 98 of them are right. 79 are over this bar, and 75 of these are right: all 27
+slips, and 48 of 52 others.
 """
 WEIGHTS: Mapping[str, float] = {
     "always": 0.3,
@@ -169,10 +170,10 @@ WEIGHTS: Mapping[str, float] = {
 """Log odds of the features if the repair is the only plausible one: learnt on 60 trials, eight of them slips.
 
 See learn.py of tests/bench/confidence; rounded by hand, because of the small number of trials. "rivalled" was added
-later, and set so that its 13 wrong repairs are offered.
+later, and set so that the 13 wrong repairs with this feature are offered.
 """
 OFTEN = 10.0
-"""A share of 1/OFTEN of newly failing calls is already full evidence against a repair."""
+"""If 1/OFTEN of the compared calls fail newly, this is already full evidence against a repair."""
 NAMING = "misspelt"
 """The operator that replaces a name which was not found."""
 INTENT = 3.0
@@ -180,17 +181,19 @@ INTENT = 3.0
 EXAMPLES = 6.0
 """Bonus of repairs with which more examples in docstrings hold, and penalty of repairs that break some."""
 FORMER = 4.0
-"""Bonus of repairs that restore code which an earlier commit replaced: it most likely introduced the fault."""
+"""Bonus of repairs that restore code which an earlier commit replaced: this commit most likely introduced the fault."""
 FEW = 4
 """If fewer than this many tests reach a repair, their number is named as evidence against it."""
 DECISIVE, LEAD = 3, 5.0
-"""A rival of other behaviour, however unlikely, counts against a repair that fewer than DECISIVE tests reach, unless
-its score is LEAD above the lowest of the tried ones. Of 25 such repairs 12 were right, of 98 others 86.
+"""A repair has the feature "rivalled" if plausible patches behave differently, fewer than DECISIVE tests reach it, and
+its score is less than LEAD above the lowest score of a tried candidate. How likely the rivals are does not matter. Of
+25 such repairs 12 were right, of 98 others 86.
 """
 MOST_WRONG, NOTICING = 8, 0.7
 """Maximum number of mutants of a repair that are judged, and seconds for this; see `with_strength`."""
 FAR = -7.0
-"""Score below which a repair is one of thousands of tried edits; the lower it is, the likelier it passes by chance."""
+"""Score below which a repair is one of thousands of tried edits; the lower its score, the likelier it passes by
+chance."""
 LEAST_WRONG, LEAST_NOTICED = 3, 0.5
 """Minimum number of mutants for a conclusion, and the share of them that the tests have to kill."""
 
@@ -264,9 +267,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Rivals:
-    """All compared repairs of one set of failing tests, grouped by behaviour, the most likely first.
+    """All compared repairs of one set of failing tests, grouped by behaviour, the most likely group first.
 
-    `asked`: calls on which they differ, with the results of each repair by its index plus one.
+    `asked`: calls on which the repairs differ, with the results of each repair by its index plus one.
     """
 
     fixed: frozenset[str]
@@ -310,9 +313,9 @@ class Rivals:
 
 
 def vector(known: Features) -> dict[str, float]:
-    """Convert `known` to the numbers that WEIGHTS refers to.
+    """Return the value of each feature in WEIGHTS.
 
-    What could not be measured does not count as strong.
+    Tests count as weak if their strength could not be measured.
     """
     weak = known.unmeasured or (known.wrong >= LEAST_WRONG and known.noticed < LEAST_NOTICED * known.wrong)
     return {
@@ -344,8 +347,8 @@ def _reaching(known: Features) -> int:
 def confidence(known: Features) -> float:
     """Return the estimated probability that a repair with these features is correct.
 
-    It is the probability that one of the plausible repairs is correct, times the share of this one, because even many
-    tests do not distinguish between several repairs that pass all of them.
+    It is the probability that any of the plausible repairs is correct, times the share of this group: even many tests
+    do not distinguish between repairs that all pass them.
     """
     total = sum(WEIGHTS[name] * value for name, value in vector(known).items())
     return known.share / (1 + math.exp(-total))
@@ -395,11 +398,12 @@ def compared(repairs: Sequence[Repair]) -> list[Repair]:
 
 
 def answers(comparison: Comparison) -> Behaviour:
-    """Return the answer codes by index of the repair; -1 is the unchanged program.
+    """Return the result codes by index of the repair; -1 is the unchanged program.
 
-    Repairs that change no result besides those of failing tests are missing: all repairs pass these tests, so such
-    calls do not show what each of them does. But where the fault shows in these results, and at least LEAST_VARIANTS
-    variants of the calls have different ones, such repairs are known to behave alike, as `n >= 10` and `n > 9` do.
+    A repair is left out if it changes no results, or only results of the failing tests' own calls: all repairs pass
+    these tests, so equal results do not show that two repairs behave alike. It is included nevertheless if it changes
+    such a result and variants of these calls return at least LEAST_VARIANTS different values. Then equal results do
+    show that repairs behave alike, as `n >= 10` and `n > 9` do.
     """
 
     def known(number: int) -> bool:
@@ -456,7 +460,10 @@ def _of_functions(
     fixed: frozenset[str],
     aside: Callable[[Site], frozenset[str]],
 ) -> Iterator[frozenset[str]]:
-    """Yield the failing tests of each statement in the functions that the repairs of the tests `fixed` change."""
+    """Yield, for each statement of the functions that repairs change, the failing tests that execute it.
+
+    For each repaired place, also yield `fixed` with the tests that `aside` returns for it. `found`: indices of repairs.
+    """
     sites = [repairs[place].proposed.scored.site for places in found for place in places]
     for top in {site.local.function or site.stmt for site in sites}:
         for stmt in ast.walk(top):
@@ -467,9 +474,10 @@ def _of_functions(
 
 
 def with_strength(known: Features, pool: AnyPool, repair: Repair, seconds: float) -> Features:
-    """Add to `known` how many mutants of `repair` the tests kill.
+    """Return `known` with the number of mutants of `repair` that the tests kill.
 
-    LEAST_WRONG of them are judged also if that takes longer than NOTICING, as on a busy machine, but within `seconds`.
+    Mutants are judged for NOTICING seconds. The first LEAST_WRONG ones may take `seconds` if that is longer, because
+    the machine may be busy.
     """
     module = repair.proposed.scored.site.module
     originals = {module.path: module.source.encode(module.text)}
@@ -499,10 +507,10 @@ def groups(
     explained: frozenset[str] = frozenset(),
     unexplained: bool = False,
 ) -> list[Group]:
-    """Describe the groups `found`: lists of indices of repairs that fix the same tests and behave alike.
+    """Return a Group for each of `found`: lists of indices of repairs that fix the same tests and behave alike.
 
     `frontier`: the lowest score of a tried candidate. `spectrum`: which tests execute which statements.
-    `explained`: the tests that any repair makes pass. `unexplained`: see `Features`.
+    `explained`: the tests that at least one repair makes pass. `unexplained`: see `Features`.
     """
     behaviour, agreeing = answers(comparison), documented(repairs, comparison)
     agreed = [max(agreeing[place] for place in one) for one in found]
@@ -550,10 +558,10 @@ def bonuses(repairs: Sequence[Repair], comparison: Comparison) -> dict[int, floa
 
 
 def documented(repairs: Sequence[Repair], comparison: Comparison) -> list[int]:
-    """Compare each repair with the examples in docstrings: 1 if more hold than before, -1 if one fails that held.
+    """Compare each repair with the documentation: 1 if examples in docstrings hold only with it, -1 if one now fails.
 
-    Also -1 if more hold with another repair of the same tests, or if more results contradict a return annotation than
-    with another; 0 without such documentation.
+    Also -1 if more examples hold, or fewer results contradict a return annotation, with another repair of the same
+    tests. 0 in all other cases.
     """
     counts = [(*comparison.examples(place), comparison.contradictions(place)) for place in range(1, len(repairs) + 1)]
     most: dict[frozenset[str], int] = {}
@@ -606,7 +614,7 @@ def _features(
 
 
 def _renames(repair: Repair) -> bool:
-    """Return whether the repair replaces a parameter in the head of a function."""
+    """Return whether the repair replaces a parameter in the header of a function."""
     scored = repair.proposed.scored
     stmt, module = scored.site.stmt, scored.site.module
     if not isinstance(stmt, Function):

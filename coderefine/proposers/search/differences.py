@@ -17,7 +17,7 @@ MOST_ADDED = 3
 FACTORS = (2, 3, 4, 7, 10, 12, 24, 60, 100, 1000, 1024, 3600)
 """Factors between usual units, and small ones."""
 TIMES, DIVIDED = "{{}} * {}", "{{}} / {}"
-"""Operations for a factor."""
+"""Templates of the operations with a factor."""
 HUGE = 1e15
 """Limit of numbers for which operations are searched; larger ones are infinite, or inexact as float."""
 EMPTY = '""'
@@ -26,7 +26,7 @@ MOST_DIGITS = 4
 
 
 def compared(message: str) -> tuple[object, object] | None:
-    """Return the actual and the expected value that the first line of a failure's message shows; None without them."""
+    """Return the actual and the expected value in the first line of a failure's message; None if it shows none."""
     match = COMPARED.fullmatch(message.split("\n", 1)[0].strip())
     if match is None:
         return None
@@ -44,7 +44,7 @@ def operations(messages: Iterable[str]) -> dict[str, float]:
 
 
 def factors(shapes: Mapping[str, float]) -> tuple[float, ...]:
-    """Return the numbers by which the `operations` among `shapes` multiply."""
+    """Return the numbers by which the multiplications and divisions in `shapes` (see `operations`) multiply."""
     larger = (float(factor) for factor in FACTORS if TIMES.format(factor) in shapes)
     return (*larger, *(1 / factor for factor in FACTORS if DIVIDED.format(factor) in shapes))
 
@@ -95,7 +95,7 @@ def _on_text(actual: str, expected: str) -> dict[str, str]:
 
 
 def _exchanged(actual: str, expected: str) -> set[tuple[str, str]]:
-    """Return the characters to replace; not letters and digits, which would be right for this one text only."""
+    """Return pairs of a character and its replacement, without letters and digits: they would fit this text only."""
     pairs = {pair for pair in zip(actual, expected, strict=False) if pair[0] != pair[1]}
     pairs |= {(gone, "") for gone in {*actual} - {*expected}}
     return {(one, two) for one, two in pairs if not one.isalnum() and not two.isalnum()}
@@ -111,7 +111,7 @@ def _without_ends(actual: str, before: str, behind: str) -> dict[str, str]:
 
 
 def _literals(shape: str) -> int:
-    """Return the length of the longest literal of a shape."""
+    """Return the length of the longest literal of an operation."""
     return max((len(text) for text in re.findall(r'"([^"]*)"', shape)), default=0)
 
 

@@ -53,7 +53,7 @@ def rank(node: ast.AST) -> int:
 
 
 def fitted(module: Module, old: ast.AST, text: str) -> str:
-    """Put parentheses around `text` if its precedence is too low for the position of `old`."""
+    """Return `text`, in parentheses if its precedence is too low for the position of `old`."""
     return f"({text})" if _rank_of(text) < _required_rank(module, old) and not _bracketed(text) else text
 
 
@@ -233,7 +233,7 @@ def reindented(module: Module, stmt: ast.stmt, indent: str) -> str:
 
 
 def enclosing(module: Module, stmt: ast.stmt) -> ast.stmt:
-    """Return the outermost function around a statement, or else its top-level statement; it must be recompiled."""
+    """Return what to recompile after an edit of `stmt`: its outermost function, or else its top-level statement."""
     chain = [stmt, *(up for up in module.ancestors(stmt) if isinstance(up, ast.stmt))]
     functions = [node for node in chain if isinstance(node, Function)]
     return functions[-1] if functions else chain[-1]

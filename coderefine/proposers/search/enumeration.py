@@ -1,4 +1,4 @@
-"""Enumerate edits of all suspicious statements lazily, best first, without duplicates of the same bytecode."""
+"""Enumerate edits of all suspicious statements lazily, best first; of edits with equal bytecode only the first."""
 
 from __future__ import annotations
 
@@ -31,21 +31,24 @@ SHORTCUT = 0.7
 CEILING = 3.0
 """Upper bound of the score (log odds) that naturalness adds."""
 FIRST_GUESS = 0.5
-"""Expected score of an operator's best edit relative to its base, before any of its edits is known. It and SLACK are
-high: an edit whose score is underestimated may come a thousand candidates late, while more edits are made for nothing
-(on slips in nine packages the mean log rank of the original is 2.47 with -0.5 and a slack of 0.5, 2.30 with these
-values, which cost a tenth more time, and 2.25 with 1.5 and 2.0, which cost half as much again)."""
+"""Expected score of an operator's best edit relative to the operator's base, before any of its edits is known.
+
+FIRST_GUESS and SLACK are high: an edit whose score is underestimated may come a thousand candidates late. The price is
+that more edits are generated in vain. On slips in nine packages, the mean log rank of the original code is 2.47 with
+the values -0.5 and 0.5. It is 2.30 with the present values, which take a tenth more time, and 2.25 with 1.5 and 2.0,
+which take half as much time again.
+"""
 PLACES = 0.3
 """Weight of the logarithm of the number of places in a statement where an operator applies."""
 SLACK = 1.0
-"""How much the score of the best edit at the next location may exceed the best one so far."""
+"""How much an operator's best edit at the next statement may exceed its best one so far, both relative to the base."""
 
 DEAR = 2.0
-"""Penalty of edits to code that runs at import: judging one costs ten times as much as judging others."""
+"""Penalty of edits to code that runs at import: to judge them costs ten times as much as to judge other edits."""
 UNUSED = 1.5
-"""Bonus of edits that read a name which is not read so far."""
+"""Bonus of edits that read a name which is bound, but not read so far."""
 KEYED = 2.5
-"""Bonus of edits of the entry of a table whose key is in the failing test."""
+"""Bonus of edits of a dictionary entry whose key is in the failing test, see `Site.asked`."""
 RUNNING = 1.0
 """Bonus of edits within the expression that raised."""
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -64,13 +67,13 @@ class Scored:
 
     @property
     def place(self) -> str:
-        """Return `path:line` of its first part."""
+        """Return `path:line` of the edit's first part."""
         module = self.site.module
         return f"{module.path}:{module.text.count(chr(10), 0, self.edit.parts[0].start) + 1}"
 
 
 def base(site: Site, operator: Operator) -> float:
-    """Return the score of an operator at a site before its single edits are generated."""
+    """Return the score of an operator at a site without what depends on the single edit."""
     return (
         SUSPICION * math.log(max(site.suspicion, 1e-6))
         + math.log(operator.prior / _TOTAL)
@@ -81,7 +84,7 @@ def base(site: Site, operator: Operator) -> float:
 
 
 def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored]:
-    """Score the edits of one operator at one site, best first; the prior is divided according to their weights."""
+    """Score the edits of one operator at one site, best first; they share the operator's prior by their weights."""
     total = sum(edit.weight for edit in edits)
     if total <= 0:
         return []
@@ -149,9 +152,9 @@ MOST = 1500
 """Maximum number of edits of one operator at one statement: those with the highest weights."""
 
 SAME_STATEMENT, SAME_FUNCTION = 3.0, 2.0
-"""Bonus of the remaining edits there once a repair was found: if it is wrong, the right one is probably near."""
+"""Bonus of edits of the statement, and of the function, of the first repair: if it is wrong, the right one is near."""
 REMOVING = 6.0
-"""Bonus of edits there that remove behaviour: if one of them passes, too, the tests are weak evidence."""
+"""Further bonus of edits of this statement that remove behaviour: if one of them passes, the tests are weak."""
 
 Code = tuple[object, ...]
 Compiler = Callable[[Module, ast.stmt, Edit | None], Code | None]
@@ -161,7 +164,7 @@ Key = tuple[Compiler, ast.stmt, Code | None]
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """An edit that compiles and differs from all before it. `text` is the file's new text."""
+    """An edit that compiles and differs from all earlier ones. `text`: the file's new text."""
 
     scored: Scored
     text: str
@@ -249,7 +252,7 @@ class Enumeration:
         return Proposed(item, text)
 
     def _key(self, item: Scored) -> Key | None:
-        """Compile the edited statement, or the function if the edit reaches beyond it; None if it does not compile."""
+        """Return the code of the edited statement or, if this cannot be compiled alone, of its function; else None."""
         module, stmt = item.site.module, item.site.stmt
         for compiler, node in ((alone, stmt), (compiled, emit.enclosing(module, stmt))):
             code = compiler(module, node, item.edit)

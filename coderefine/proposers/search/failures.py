@@ -12,16 +12,17 @@ from coderefine.runner.cold_pool import AnyPool, ColdPool
 
 Symptom = tuple[str, str, str]
 MOST_FIRST, MORE_FIRST, CHEAP = 3, 8, 0.01
-"""Number of failing tests that run first on a candidate, and how many do if they take CHEAP seconds together."""
+"""Number of failing tests that run first on a candidate: MOST_FIRST, or up to MORE_FIRST if they take at most CHEAP
+seconds together."""
 NO_FIXTURE = "FixtureLookupError"
-"""A test requests a missing fixture, often that of a plug-in: no change to the program repairs it."""
+"""The exception if a test requests a missing fixture, often of a plug-in: no change to the program repairs this."""
 
 
 def repairable(situation: Situation) -> list[Case]:
     """Return the failing tests that a change to the program may repair.
 
-    Where others fail, a test that lacks the network is left out: it fails for that reason, most likely, and what it
-    executes would be as suspicious as the fault.
+    Tests that need the network are left out if other tests fail, too. They most likely fail because there is no
+    network, and what they execute would be as suspicious as the fault.
     """
     left = situation.flaky | situation.absent | situation.offered
     bad = [case for case in situation.best.cases.values() if case.status.bad and case.id not in left]
@@ -41,9 +42,10 @@ def broken(situation: Situation, patch: Patch | None) -> list[str]:
 
 
 def to_repeat(names: Sequence[str], loaded: Collection[str], cases: Iterable[str]) -> list[str]:
-    """Return the tests that tell whether another patch breaks the tests `names`: those that were not loaded.
+    """Return the tests to run in order to find out whether another patch breaks the tests `names`.
 
-    If all were, they fail only after others: all tests of their files, in their order.
+    These are the tests of `names` that were not loaded. If all were loaded, they fail only after other tests; then
+    return all tests of their files, in the order of `cases`.
     """
     files = {name.partition("::")[0] for name in names}
     unforeseen = [name for name in names if name not in loaded]
@@ -61,8 +63,8 @@ def symptoms(situation: Situation) -> frozenset[Symptom]:
 def in_order(failing: list[Case], pool: AnyPool, covering: frozenset[str]) -> list[str]:
     """Order the failing tests: one of each symptom first, then one of each test function; fastest first in each part.
 
-    `covering`: the tests that execute a statement of the program. The others are last: hardly any repair can influence
-    them. Tests that the servers do not know, or that end differently there, are left out.
+    `covering`: the tests that execute a statement of the program. The other tests are last: hardly any repair can
+    influence them. Tests that the servers do not know, or that end differently there than in a cold run, are left out.
     """
     names = {*pool.tests, *pool.broken} - pool.unfit
     fit = sorted((case for case in failing if case.id in names), key=lambda case: case.seconds)
@@ -78,7 +80,7 @@ def in_order(failing: list[Case], pool: AnyPool, covering: frozenset[str]) -> li
 def first_on(
     failing: Sequence[Case], asked: Sequence[str], executing: Mapping[ast.stmt, Collection[str]]
 ) -> dict[ast.stmt, tuple[str, ...]]:
-    """Select the tests that run first on an edit of each statement: those of `asked`, in this order, that execute it.
+    """Return by statement the tests that run first on its edits: the first ones of `asked` that execute the statement.
 
     A test that does not execute a statement tells nothing about its edits. `executing`: failing tests by statement.
     """
@@ -100,7 +102,7 @@ def _symptom(case: Case) -> object:
 
 
 def failed_again(pool: AnyPool, failing: list[Case]) -> frozenset[str]:
-    """Return those of `failing` that failed once more in `pool`; none if it may have run them more than once."""
+    """Return those of `failing` that failed once more in `pool`; none if the pool may have run them more than once."""
     if isinstance(pool, ColdPool) or pool.launches > 1:
         return frozenset()
     ran = (case.id for case in failing if not is_deadly(case))  # the others are not run, see Pool.observe

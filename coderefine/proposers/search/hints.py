@@ -97,9 +97,9 @@ BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
 """Log odds of each operator, by the exception that a failing test raised inside the program."""
 
 DIFFERENCE = 3.0
-"""Log odds of the operator that applies an operation which explains every failure."""
+"""Log odds of the operator "difference" if one operation explains every failure."""
 CLASS_WANTED = re.compile(r"is(?:instance|subclass)\(\) arg \d must be a (?:type|class)")
-"""CPython's message for an object where a class is wanted, such as the arguments of `isinstance` in the wrong order."""
+"""CPython's message if another object is passed in place of a class, as by swapped arguments of `isinstance`."""
 
 BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
     (
@@ -201,7 +201,7 @@ class Hints:
 
     @classmethod
     def of(cls, failing: Sequence[Case], sources: Mapping[str, str] = MappingProxyType({})) -> Hints:
-        """Compute the mean of the log odds over the failing tests. `sources`: the texts of their functions, by id."""
+        """Return the hints, with the mean of the log odds over the failing tests. `sources`: their texts by test id."""
         failures = [case.failure for case in failing if case.failure is not None]
         found = _mean(list(map(_odds_of, failures)))
         texts = [failure.words for failure in failures]
@@ -225,7 +225,7 @@ class Hints:
 
 
 def _mean(odds: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean of the odds of each operator; one that is missing counts as 0."""
+    """Return the mean of the odds of each operator; a missing value counts as 0."""
     names = {name for one in odds for name in one}
     return {name: sum(one.get(name, 0.0) for one in odds) / len(odds) for name in names}
 
@@ -244,7 +244,7 @@ def _absent(failures: Sequence[Failure]) -> dict[str, tuple[str, ...]]:
 
 
 def _named(pattern: re.Pattern[str], texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the texts of the pattern's group in `texts`, without duplicates."""
+    """Return what the group of `pattern` matches in `texts`, without duplicates."""
     return tuple(dict.fromkeys(match.group(1) for text in texts for match in pattern.finditer(text)))
 
 

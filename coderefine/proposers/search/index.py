@@ -203,7 +203,7 @@ class Index:
 
 
 def _read(node: ast.AST) -> tuple[str, ...]:
-    """Return the names that a node reads; a string may contain one, too (`__all__`, `getattr`)."""
+    """Return the names that a node reads; a string may be a name, too (`__all__`, `getattr`)."""
     match node:
         case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
             return (name,)

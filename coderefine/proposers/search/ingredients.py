@@ -47,7 +47,7 @@ class ProjectContext:
 
     @cached_property
     def texts(self) -> Mapping[str, float]:
-        """Return short strings and identifiers of all files, with lower weights than those of the file itself."""
+        """Return short strings and identifiers of all files, with lower weights than in the index of their file."""
         return {text: 0.6 * boost for module in self.modules.values() for text, boost in module.index.texts.items()}
 
     @cached_property
@@ -65,7 +65,7 @@ class ProjectContext:
 
     @cached_property
     def uses(self) -> Mapping[str, Mapping[bool, frozenset[str]]]:
-        """Return the attributes of each variable, by its name: the called ones (True), and those that are read."""
+        """Return by variable name the attributes used on such variables: called ones (True) and read ones (False)."""
         found: dict[str, dict[bool, frozenset[str]]] = defaultdict(lambda: {True: frozenset(), False: frozenset()})
         for module in self.modules.values():
             for base, names in module.index.attributes.items():
@@ -89,7 +89,7 @@ class ProjectContext:
 
 
 def own_words(module: Module, stmt: ast.stmt) -> Sequence[str]:
-    """Return the tokens of a statement, of a compound one only those of its header; none of a docstring."""
+    """Return the tokens of a statement: only of the header of a compound statement, and none of a docstring."""
     body = getattr(stmt, "body", None)
     if isinstance(body, list) and body:
         end = min(module.line_start(first_line(body[0])), module.start(body[0]))
@@ -168,7 +168,7 @@ class FunctionContext:
 
     @cached_property
     def mentions(self) -> Mapping[str, Sequence[int]]:
-        """Return the lines, ascending, in which the function reads or binds each name, without its parameters."""
+        """Return by name the lines, ascending, that read or bind the name; the list of parameters does not count."""
         found: dict[str, list[int]] = {}
         for node in ast.walk(self._outer if self.function else self.module.tree):
             if isinstance(node, ast.Name):

@@ -19,18 +19,19 @@ from coderefine.source import first_line
 
 __all__ = ["Spectrum", "Suspects", "suspects", "test_sources"]
 HEADER, BARE_HEADER = 0.8, 0.2
-"""Share of a function's most suspicious statement that its header gets: with defaults or decorators, and without."""
+"""Share of the weight of a function's most suspicious statement that its header gets: if it has defaults or decorators,
+and if it has none."""
 TRUST = 1.5
 """Exponent of the spectrum relative to the other features; undone at the end, to keep the scale of suspicion."""
 BRANCH = 0.5
-"""Share that a condition gets of the most suspicious statement in its branches."""
+"""Share of the weight of the most suspicious statement in its branches that a condition gets."""
 FALLEN = 0.8
-"""Additional factor for statements that run because a condition was false whose block would have left the function."""
+"""Additional factor for statements after an `if` whose block ends with a jump: they run because its test was false."""
 UNSEEN = 0.3
 """Base weight of a statement that is in a traceback but not in the coverage."""
 LEAST = 0.02
 REFUSED = re.compile(r"(\w+)\(\) (?:takes|missing|got)\b")
-"""CPython's messages for a call that does not match the signature; the function's name."""
+"""CPython's messages for a call that does not match the signature; the group is the function's name."""
 BOUND = re.compile(r"<bound method (?:\w+\.)*(\w+) of")
 UNCALLED = re.compile(r"'(?:method|function)' object (?:has no|is not|cannot)|of type 'method'")
 READ = re.compile(r"\.(\w+)\b(?!\s*\()")
@@ -39,7 +40,7 @@ READ = re.compile(r"\.(\w+)\b(?!\s*\()")
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """Statements with their suspicion (0..1), and the values of locals in failing frames by function."""
+    """Suspicious statements. `weights`: their suspicion, 0..1. `seen`: by function, locals in frames of tracebacks."""
 
     weights: Mapping[ast.stmt, float]
     seen: Mapping[ast.AST, Mapping[str, str]] = field(default_factory=dict)
@@ -57,10 +58,12 @@ def suspects(
     steps: Steps = MappingProxyType({}),
     constants: Mapping[str, Module] = MappingProxyType({}),
 ) -> Suspects:
-    """Rank the statements of `modules`. `sources`: test id -> text of the failing test function, if known.
+    """Rank the statements of `modules`.
 
-    `tests`: files of the failing tests, and `steps`: what each of their lines executed; both improve precision.
-    `constants`: modules that `modules` import and of which no function ran; only what they bind counts.
+    `sources`: the text of each failing test function by test id, if known. `tests`: the files of the failing tests;
+    `steps`: for each line of these tests, the project's lines that it executed; both improve the precision.
+    `constants`: further modules, imported by `modules`, in which no function ran; only statements that bind or change a
+    name are ranked there.
     """
     spectrum = spectrum_of(modules, coverage, failing, tests, steps)
     evidence = FeatureInput(modules, failing, tests, sources, spectrum.ran)
@@ -103,7 +106,7 @@ def _add_conditions(weights: dict[ast.stmt, float], modules: Mapping[str, Module
 
 
 def _after(weights: Mapping[ast.stmt, float], module: Module, stmt: ast.If | ast.While) -> float:
-    """Return the maximum weight of statements that run because an `if ...: return` did not; 0 for other conditions."""
+    """Return the maximum weight of the statements after an `if` whose block ends with a jump; 0 for other `stmt`."""
     if not isinstance(stmt, ast.If) or stmt.orelse or not isinstance(stmt.body[-1], JUMPS):
         return 0.0
     block = module.block(stmt)
@@ -129,7 +132,7 @@ def _within(function: Function) -> list[ast.stmt]:
 
 
 def refusing(failing: Iterable[Case], sources: Mapping[str, str]) -> set[str]:
-    """Return the names of functions that the failure mentions although no line of them ran.
+    """Return the names of functions that failures mention, although probably no line of these functions ran.
 
     Either a call did not match the signature ("f() takes 1 positional argument but 2 were given"), or a method was used
     without calling it: `<bound method Row.size of ...>`, or an attribute that the test reads and does not call.
@@ -171,7 +174,7 @@ def _raised(failing: Iterable[Case]) -> frozenset[str]:
 
 
 def test_sources(cases: Iterable[Case], read: Mapping[str, Module]) -> dict[str, str]:
-    """Return the text of each failing test's function."""
+    """Return by test id the body of each failing test's function, without its docstring."""
     found = {}
     for case in cases:
         module = read.get(case.path)
@@ -186,18 +189,18 @@ def test_sources(cases: Iterable[Case], read: Mapping[str, Module]) -> dict[str,
 
 
 AT_IMPORT = 0.6
-"""Share of the most suspicious reader's weight for a statement that binds or fills a name at import."""
+"""Share of the weight of a name's most suspicious reader for a statement that binds or changes the name at import."""
 FOR_THIS = 1.0
-"""Share if a string that the statement uses is also in the failure message."""
+"""The same share for statements of a function that is called at import with a string which a failure message quotes."""
 CALLED = 0.4
-"""Share for the other statements of a function that the module itself calls when it is imported."""
+"""The same share for the other statements of a function that the module itself calls when it is imported."""
 
 
 QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 
 
 def add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module], messages: Sequence[str]) -> None:
-    """Give weights to statements that run at import and bind or change a name or attribute which a suspect reads."""
+    """Give weights to statements that run at import and bind or change a name that a suspicious statement reads."""
     readers = _readers(weights, modules)
     words = frozenset(word for text in messages for pair in QUOTED.findall(text) for word in pair if len(word) > 1)
     for module in modules.values():
@@ -227,7 +230,7 @@ def _lift(weights: dict[ast.stmt, float], function: Function) -> None:
 
 
 def _called(module: Module, words: frozenset[str]) -> dict[Function, float]:
-    """Return the functions that top-level code of the module calls by name, each with a factor for its weights."""
+    """Return the functions that top-level code of the module calls by name, with a factor for their statements."""
     names: dict[str, float] = {}
     for node in _at_top(module):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -248,7 +251,7 @@ def _texts(node: ast.Call) -> set[str]:
 
 
 def _made(stmt: ast.stmt, *, inside: bool) -> Iterator[str]:
-    """Yield the names that a statement binds (not `inside` a function), and those whose value it mutates."""
+    """Yield the names that a statement binds (unless it is `inside` a function), and those whose value it mutates."""
     targets: list[ast.expr] = []
     match stmt:
         case ast.Assign():
@@ -263,7 +266,7 @@ def _made(stmt: ast.stmt, *, inside: bool) -> Iterator[str]:
 
 
 def _readers(weights: Mapping[ast.stmt, float], modules: Mapping[str, Module]) -> dict[str, float]:
-    """Return the names and attributes that suspicious statements read, each with the maximum weight of these."""
+    """Return the names and attributes that suspicious statements read, with the maximum weight of their readers."""
     readers: dict[str, float] = defaultdict(float)
     for module in modules.values():
         for stmt in module.statements:
@@ -282,9 +285,9 @@ def _read(stmt: ast.stmt) -> Iterator[str]:
 
 
 def inside_functions(modules: Mapping[str, Module], imported: Coverage, failing: Iterable[Case]) -> Coverage:
-    """Return those lines of `imported` that are in functions, and those in tracebacks.
+    """Return those lines of `imported` that are in functions or in tracebacks.
 
-    All other statements of a module run whenever it is imported, so this is not evidence against them.
+    The other statements run whenever their module is imported, so that their execution is no evidence against them.
     """
     raising = {(frame.path, frame.line) for case in failing if case.failure for frame in case.failure.frames}
     return {

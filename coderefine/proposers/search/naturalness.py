@@ -1,4 +1,4 @@
-"""Naturalness of code in this project: a token trigram model trained on its own files."""
+"""Naturalness of code: a token trigram model trained on the project's files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _bare(line: str) -> str:
 
 
 class _Counts:
-    """The counts of one statement, which a model leaves out: of n-grams, of contexts, and n-grams only it has."""
+    """Counts of one statement, which a model subtracts: n-grams, contexts, and n-grams that no other statement has."""
 
     def __init__(self) -> None:
         self.grams: Counter[tuple[str, ...]] = Counter()

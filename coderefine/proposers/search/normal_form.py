@@ -29,10 +29,9 @@ COUNTS = ("len", "count", "index", "find", "ord")
 def normalised(tree: ast.AST) -> str:
     """Return the dump of `tree` after normalisation, which changes `tree`.
 
-    `not` is moved inwards to comparisons, which are inverted; `a < b` becomes `b > a`; and where an integer that a
-    function of COUNTS returns is compared with a constant, `>=` becomes `>`. `a - -b` becomes `a + b`, `a + -b` becomes
-    `a - b`, and `1 + a` becomes `a + 1`. Values that are neither equal nor unequal, less nor greater, as NaN, are not
-    thought of.
+    `not` is moved inwards, and inverts comparisons. `a < b` becomes `b > a`. `len(x) >= 1` becomes `len(x) > 0`, also
+    with other functions in COUNTS and other integers. `a - -b` becomes `a + b`, `a + -b` becomes `a - b`, `1 + a`
+    becomes `a + 1`, and `2 * a` becomes `a * 2`. It is assumed that `not a < b` means `a >= b`, which is wrong for NaN.
     """
     return ast.dump(_Normaliser().visit(tree))
 

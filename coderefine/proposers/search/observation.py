@@ -20,18 +20,20 @@ from coderefine.proposers.search.syntax import Function, Module
 MOST_SITES = 400
 """Maximum number of statements to edit: the most suspicious ones."""
 SMALL, SEPARATE, SELDOM, MOST_GROUPS = 40, 0.9, 0.4, 8
-"""Factors of the suspicion that follows from one group of failing tests alone: where up to SMALL passing tests were
-traced, and in larger suites, where all failing tests mostly have one reason. Maximum number of such groups."""
+"""SEPARATE: factor of the suspicion that follows from one group of failing tests alone, if at most SMALL passing tests
+were traced. SELDOM: the same in larger suites, in which all failing tests mostly have one reason. MOST_GROUPS: maximum
+number of groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
     """All that the ranking of statements depends on; it can be stored, and ranked again without running a test.
 
-    `coverage`: executed lines by test; `imported`: the same of test modules while they are imported, for tests about
-    which `coverage` has too little data; `steps`: what each line of a failing test executed. `files`: the program's
-    files that may be changed; `entered`: those of them that failing tests execute or have in their tracebacks. `tests`:
-    the files of the failing tests. `asserting`: functions that assert for tests, which are not edited, by path.
+    `coverage`: executed lines by test. `imported`: by test, lines executed while test modules are imported, for tests
+    about which `coverage` has too little data. `steps`: the program's lines that each line of a failing test executed.
+    `files`: the program's files that may be changed; `entered`: paths of the files that failing tests execute or have
+    in their tracebacks. `tests`: the files of the failing tests. `asserting`: by path, functions that assert for tests;
+    these are not edited.
     """
 
     failing: Sequence[Case]
@@ -49,7 +51,7 @@ def ranked(
 ) -> tuple[list[Site], Spectrum]:
     """Return the most suspicious statements, best first, and the spectrum.
 
-    `changes`: how files were changed lately, by path; read when edits are made.
+    `changes`: recent changes of the files, by path; they are read only when edits are generated.
     """
     modules, tests = parsed(observation.files), parsed(observation.tests)
     entered = {path: module for path, module in modules.items() if path in observation.entered}
@@ -89,7 +91,7 @@ Likely = tuple[float, Suspects, Hints]
 
 
 def _likeliest(views: Sequence[tuple[Suspects, Hints]], share: float) -> dict[ast.stmt, Likely]:
-    """Return the highest suspicion of each statement; `share`: factor for all views but the first."""
+    """Return the highest suspicion of each statement; `share`: factor of the suspicion in all `views` but the first."""
     likely: dict[ast.stmt, Likely] = {}
     for at, (here, hints) in enumerate(views):
         for stmt, weight in here.weights.items():
@@ -111,7 +113,7 @@ def separate(failing: Sequence[Case], spectrum: Spectrum) -> list[list[Case]]:
 
 
 def _imported(modules: Iterable[Module], others: Mapping[str, Module]) -> dict[str, Module]:
-    """Return those of `others` that one of `modules` imports, as the last part of their names shows."""
+    """Return those of `others` that one of `modules` imports, judging by the last part of the imported name."""
     names: set[str] = set()
     for module in modules:
         for stmt in module.statements:
@@ -128,7 +130,7 @@ def _contexts(
     world: ProjectContext,
     seen: Mapping[ast.AST, Mapping[str, str]],
 ) -> dict[ast.stmt, FunctionContext]:
-    """Return the context of each statement; those of one function share it, including values computed at first use."""
+    """Return the context of each statement; statements of one function share it, with the values computed so far."""
     shared: dict[tuple[str, Function | None], FunctionContext] = {}
     found = {}
     for stmt in stmts:

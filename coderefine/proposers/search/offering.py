@@ -24,8 +24,8 @@ Read = Callable[[Patch, str], "bytes | None"]
 def offer(rivals: Rivals, first: Repair, base: Patch, read: Read) -> Offer:
     """Build an offer with one repair of each behaviour.
 
-    It begins with the behaviour of `first`; a cold run has refused likelier ones. `base`: the patch to which the
-    repairs are added.
+    It begins with the behaviour of `first`: a cold run has refused repairs of likelier behaviours. `base`: the patch to
+    which the repairs are added.
     """
     at = rivals.place(first)
     groups = rivals.groups[at : at + MOST]
@@ -74,10 +74,10 @@ class _Row:
 
 
 def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Question]:
-    """Yield calls that distinguish the alternatives; if there is only one, calls whose results it changes.
+    """Yield calls on which the alternatives give different results; for a single one, calls whose result it changes.
 
-    The first call divides them most evenly by their results; each further call divides the groups with equal results
-    so far. Other calls follow, because each of the alternatives may be wrong elsewhere.
+    The first call divides the alternatives into the most even groups with equal results; each further call divides the
+    groups that remain. Then come more calls, because each alternative may be wrong where these calls do not show it.
     """
     by_call = {one.call: row for one in asked if (row := _row(one, groups)) is not None}
     rows = sorted(by_call.values(), key=lambda row: row.readable)
@@ -93,7 +93,10 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
 
 
 def _with_others(shown: list[_Row], rows: Sequence[_Row]) -> list[_Row]:
-    """Add the readable ones of `rows` (or all) to `shown`: first those with new results, then those with known ones."""
+    """Return `shown` and then the readable ones of `rows`, first those with results that no row before them has.
+
+    If no row is readable and none is shown, return all `rows` in this order.
+    """
     readable = [row for row in rows if not row.readable[0]]
     left = readable or ([] if shown else rows)
     first_with = {(*row.answers, row.now): row for row in reversed([*shown, *left])}
@@ -102,7 +105,10 @@ def _with_others(shown: list[_Row], rows: Sequence[_Row]) -> list[_Row]:
 
 
 def _row(one: Asked, groups: Sequence[Group]) -> _Row | None:
-    """Return the results of all groups for `one`; None if they are equal, or if the only group does not change it."""
+    """Return the results of the call `one` with all groups.
+
+    None if they are equal; for a single group, None if its result equals that of the unchanged program.
+    """
     numbers = [group.places[0] + 1 for group in groups]
     answers = tuple(one.answers.get(number, "") for number in numbers)
     row = _Row(one, answers)

@@ -24,7 +24,7 @@ COMMIT = re.compile(r"\0([0-9a-f]+)")
 
 @dataclass(frozen=True, slots=True)
 class PastChange:
-    """Adjoining lines that were changed: `came` replaced `gone`. `commit`: "" for uncommitted work."""
+    """Adjoining lines that were changed: the lines `came` replaced the lines `gone`. `commit`: "" if uncommitted."""
 
     commit: str
     gone: tuple[str, ...]
@@ -53,9 +53,9 @@ def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
 
 
 def changes(top: Path, path: str, data: bytes) -> tuple[PastChange, ...]:
-    """Return the changes of the file at `path` below `top`, the newest first; empty where HEAD does not have it.
+    """Return the changes of the file at `path` below `top`, the newest first; empty if the file is not in HEAD.
 
-    `data`: its content now, in the tree or as it is staged.
+    `data`: the present content of the file, in the tree or staged.
     """
     commands = (
         ("cat-file", "blob", f"HEAD:./{path}"),
@@ -77,7 +77,7 @@ def changes(top: Path, path: str, data: bytes) -> tuple[PastChange, ...]:
 
 
 def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield the adjoining lines that differ: those of `old` and those of `new` in their place."""
+    """Yield adjoining lines of `old` that differ, with the lines of `new` in their place."""
     for step, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if step != "equal":
             yield tuple(old[a:b]), tuple(new[c:d])

@@ -22,7 +22,7 @@ NEUTRAL: dict[type[ast.operator], str] = {
 
 
 REPEATABLE = (ast.Add, ast.Mult, ast.Pow, ast.MatMult, ast.LShift)
-"""Operators that are used with twice the same operand: `x * x`."""
+"""Operators whose two operands may be the same value: `x * x`."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Site:
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """Return the statement's nodes whose position in the text is reliable, without annotations and docstrings."""
+        """Return the statement's nodes with a reliable position, without annotations, decorators and docstrings."""
         return tuple(node for node in self._reachable() if not isinstance(node, ast.expr) or self._placed(node))
 
     def _reachable(self) -> Iterator[ast.AST]:
@@ -76,7 +76,7 @@ class Site:
             yield node
 
     def _placed(self, node: ast.expr) -> bool:
-        """Return False inside f-strings before Python 3.12 if the positions there are wrong."""
+        """Return whether the position of `node` is right: inside f-strings, Python before 3.12 gives wrong ones."""
         up = self.module.parents.get(node)
         while isinstance(up, ast.expr | ast.keyword | ast.comprehension):
             if isinstance(up, ast.JoinedStr):
@@ -105,7 +105,7 @@ class Site:
 
     @cached_property
     def values(self) -> tuple[ast.expr, ...]:
-        """Return the expressions with a value, without classes and the types in `isinstance` or `except`."""
+        """Return those of `exprs` that are no names of classes, and no types in `isinstance(…)` or `except`."""
         types = {id(inner) for node in self.nodes for top in _types_named_by(node) for inner in ast.walk(top)}
         return tuple(node for node in self.exprs if id(node) not in types and not self._class(node))
 
@@ -137,7 +137,7 @@ class Site:
 
     @cached_property
     def loop_names(self) -> frozenset[str]:
-        """Return the names bound by comprehensions and lambdas of the statement, and by the innermost `for` around."""
+        """Return the names bound by comprehensions and lambdas of the statement, and by its innermost loop."""
         loop = self.loop if isinstance(self.loop, ast.For | ast.AsyncFor) else None
         return frozenset({*self._bound_inside, *(names_of(loop.target) if loop else ())})
 
@@ -195,7 +195,10 @@ class Site:
 
     @cached_property
     def asked(self) -> tuple[tuple[int, int], ...]:
-        """Return the spans of dictionary entries with a text in a failing test as key; not if all entries are such."""
+        """Return the spans of the values in dictionary displays whose keys are texts in a failing test.
+
+        A dictionary in which this holds for all keys is left out.
+        """
         found: list[tuple[int, int]] = []
         for node in self.nodes if self.hints.literals else ():
             if isinstance(node, ast.Dict):
@@ -207,7 +210,7 @@ class Site:
 
     @cached_property
     def at_import(self) -> bool:
-        """Return whether the statement runs when its module is imported."""
+        """Return whether the statement runs when its module is imported; every function definition counts as such."""
         return isinstance(self.stmt, Function) or self.module.function(self.stmt) is None
 
     @property
@@ -235,7 +238,10 @@ class Site:
         return self.module.code(node)
 
     def swap(self, node: ast.AST, text: str, weight: float = 1.0, boost: float = 0.0) -> Iterator[Edit]:
-        """Yield an edit that replaces an expression, simplified if possible (`x`, not `x - 0`), if it has an effect."""
+        """Yield an edit that replaces an expression by `text`; `x - 0` is simplified to `x`.
+
+        Yield nothing if the edit has no effect, or if it combines a value with itself (`x or x`).
+        """
         parent = self.module.parents.get(node)
         if isinstance(parent, ast.BinOp) and parent.right is node and text == NEUTRAL.get(type(parent.op)):
             node, text = parent, self.module.code(parent.left)
@@ -244,7 +250,7 @@ class Site:
             yield emit.expression(self.module, node, text, weight, boost)
 
     def _with_itself(self, node: ast.AST, text: str) -> bool:
-        """Return whether `text` in place of `node` uses a value with itself: `x is x`, `x or x`, `x - x`, `x = x`."""
+        """Return whether `text` in place of `node` combines a value with itself: `x is x`, `x or x`, `x - x`."""
         operands: Sequence[ast.AST] = ()
         match self.module.parents.get(node):
             case ast.Compare(left=left, comparators=others):

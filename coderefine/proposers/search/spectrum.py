@@ -16,10 +16,11 @@ from coderefine.proposers.search.syntax import Function, Module, own_nodes
 from coderefine.source import first_line, last_name
 
 CONNECTING, SHARE, MOSTLY = 8, 0.05, 0.5
-"""A statement connects failing tests if few passing ones execute it: at most CONNECTING, or SHARE of them if that is
-more, but never more than MOSTLY. Most tests of a web framework handle a request, for whatever reason they fail."""
+"""A statement connects failing tests if few passing tests execute it: at most CONNECTING, or the share SHARE of them if
+that is more, but never more than the share MOSTLY. A statement that most tests execute is no evidence of a common
+reason: most tests of a web framework handle a request, for whatever reason they fail."""
 SET_UP, ELSEWHERE = 0.8, 0.3
-"""Weight of a statement that ran only in the setup of the failed assertion; of one that ran only in other parts."""
+"""Weights of a statement that did not run in the failed assertion: if it ran in the assertion's setup, and if not."""
 ACCIDENTS = frozenset(
     (
         "AttributeError",
@@ -99,9 +100,9 @@ def is_check(stmt: ast.stmt) -> bool:
 
 
 def makers(stmts: set[ast.stmt], ended: set[ast.stmt]) -> set[ast.stmt]:
-    """Return those of `stmts` that bind, or call a method on, a name that `ended` reads, directly or through others.
+    """Return those of `stmts` that bind a name that `ended` reads, or call a method on it, also indirectly.
 
-    A decorator is such a call: `@cli.command()` changes `cli`.
+    A decorator counts as a call: `@cli.command()` changes `cli`.
     """
     names = {name for stmt in ended for name, _ in names_in(stmt)}
     found: set[ast.stmt] = set()
@@ -134,10 +135,10 @@ def names_in(stmt: ast.stmt) -> Iterator[tuple[str, bool]]:
 class Spectrum:
     """The failing and the passing tests that execute each statement.
 
-    `share`: the sum, over the failing tests, of their weights as evidence against a statement (1 for a test that could
-    not be split); `cleared`: number of passed assertions in failing tests that executed the statement. `traced`: number
-    of traced passing tests. `raised`: the statement of the program that raised the exception, one of ACCIDENTS, in
-    which a failing test ends, by test id.
+    `share`: the sum of the weights of the failing tests as evidence against a statement (1 for a test that could not be
+    split); `cleared`: number of passed assertions in failing tests that executed the statement. `traced`: number of
+    traced passing tests. `raised`: by id of a failing test that crashed (raised one of ACCIDENTS in the program), the
+    statement that raised.
     """
 
     failing: Mapping[ast.stmt, frozenset[str]]
@@ -154,7 +155,7 @@ class Spectrum:
         return {tests for stmt, tests in self.failing.items() if self.connects(stmt)}
 
     def connects(self, stmt: ast.stmt) -> bool:
-        """Return whether few passing tests execute `stmt`, so that failing ones which do may have one reason."""
+        """Return whether few passing tests execute `stmt`, so that the failing tests which do may have one reason."""
         return self.passing.get(stmt, 0) <= min(max(CONNECTING, SHARE * self.traced), MOSTLY * self.traced)
 
     @property
@@ -168,7 +169,7 @@ class Spectrum:
     def blaming(self, stmt: ast.stmt) -> frozenset[str]:
         """Return the failing tests that `stmt` may explain: those that crashed in it, else all that execute it.
 
-        A test that passes the statement where others crash most likely fails for another reason.
+        If some tests crash in the statement, a test that gets past it most likely fails for another reason.
         """
         tests = self.failing.get(stmt, frozenset())
         return frozenset(test for test in tests if self.raised.get(test) is stmt) or tests
@@ -176,7 +177,7 @@ class Spectrum:
     def purified(self, stmt: ast.stmt) -> float:
         """Return the Ochiai suspiciousness ef / sqrt(nf * (ef + ep)) after test purification (Xuan, Monperrus 2014).
 
-        An assertion that passed inside a failing test counts as a passing test of its own.
+        An assertion that passed inside a failing test counts as a separate passing test.
         """
         hit = self.share.get(stmt, float(len(self.failing.get(stmt, ()))))
         passed = self.passing.get(stmt, 0) + self.cleared.get(stmt, 0)
@@ -201,7 +202,7 @@ def spectrum_of(
 
 
 def _crashed(modules: Mapping[str, Module], failing: Sequence[Case]) -> Iterator[tuple[str, ast.stmt]]:
-    """Yield each failing test that crashed in the program, and the statement in which it did."""
+    """Yield each failing test that crashed in the program, with the statement that raised."""
     for case in failing:
         if case.failure is not None and case.failure.exception in ACCIDENTS:
             ours = [frame for frame in case.failure.frames if frame.path in modules]
@@ -213,7 +214,7 @@ def _crashed(modules: Mapping[str, Module], failing: Sequence[Case]) -> Iterator
 def _ran(
     modules: Mapping[str, Module], coverage: Coverage, failing: set[str]
 ) -> tuple[Mapping[ast.stmt, set[str]], Mapping[ast.stmt, int]]:
-    """Return the failing tests of each statement, and the number of passing ones."""
+    """Return by statement the failing tests that execute it, and the number of passing tests that do."""
     bad: dict[ast.stmt, set[str]] = defaultdict(set)
     good: Counter[ast.stmt] = Counter()
     for test in filter(None, coverage):

@@ -72,14 +72,14 @@ NOT_FOUND = re.compile(r"(?:(?<!NoneType' object) has no attribute|\bname) '(\w+
 OUTER = 0.3
 """Factor for each further caller in the traceback."""
 GUARD = 0.3
-"""Weight of the conditions around a `raise` statement that raised. It has none itself: that it runs is the effect."""
+"""Weight of the conditions around a `raise` that ran. The `raise` itself gets none: that it ran is the effect."""
 MADE = 0.4
 """Weight of statements of the same function that bind the values which a raising statement reads."""
 STORED = 0.5
 """Weight of the statements that store an attribute which the statement that raised reads, shared among them."""
 UNREACHED, FEW_UNREACHED = 0.7, 3
-"""Share of the highest suspicion for what decided that an awaited exception or warning did not come; less if more than
-FEW_UNREACHED could have."""
+"""Share of the highest suspicion for conditions that prevented an expected exception or warning; less if more than
+FEW_UNREACHED statements could have raised it."""
 NOT_RAISED = re.compile(r"DID NOT RAISE (.*)")
 NAMED = 0.15
 """Weight of functions named in the failing line of the test or in the failure message."""
@@ -94,9 +94,9 @@ KIND = 0.7
 JUMP = 0.7
 """Weight of loops, their jumps, and statements that affect their conditions, in the function that hangs."""
 ONE_WAY, NEVER, MANY = 0.3, 0.6, 4
-"""Weights of conditions with the same result in all traced tests, and of loops that none of them entered.
+"""Weights of conditions with the same result in all traced tests, and of loops that no traced test entered.
 
-Only if at least MANY tests execute the statement.
+They apply only if at least MANY tests execute the statement.
 """
 SHOWN = -1.2
 """Weight of code that only displays values (`__repr__`): pytest calls it because a test failed."""
@@ -140,7 +140,7 @@ class FeatureInput:
 
 
 def odds(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Odds:
-    """Return for each statement the sum of its features; of several weights for one feature only the highest counts."""
+    """Return for each statement the sum of its features; of several weights for one feature only the largest counts."""
     found: Odds = defaultdict(float)
     for sign in (frames, makers, named, _by_statement(evidence), showing, exceptional, one_way, hanging):
         for stmt, value in _strongest(sign(evidence, stmts)).items():
@@ -160,7 +160,7 @@ def _strongest(messages: Weighted) -> Odds:
 
 
 def frames(evidence: FeatureInput, _: Iterable[ast.stmt]) -> Weighted:
-    """Yield weights of the statements in the traceback, unless the exception is the test's own assertion."""
+    """Yield weights of the program's statements in tracebacks; for a `raise` that ran, of the conditions around it."""
     for case in evidence.failing:
         for depth, frame in enumerate(evidence.ours(case)):
             stmt = evidence.statement(frame)
@@ -228,10 +228,10 @@ def _binds(stmt: ast.stmt, names: set[str]) -> bool:
 
 
 def unreached(evidence: FeatureInput, executed: AbstractSet[ast.stmt]) -> Odds:
-    """Return what decided that an awaited `raise` or warning did not run, in functions that did run.
+    """Return weights of the executed conditions that prevented an expected exception or warning, and of what they read.
 
-    The values are shares (0..1) of the highest suspicion: such conditions are executed by many passing tests, too, so
-    that the spectrum says nothing about them.
+    The weights are shares (0..1) of the highest suspicion: many passing tests execute such conditions, too, so that the
+    spectrum says nothing about them.
     """
     found = [
         (module, deciding)
@@ -244,7 +244,7 @@ def unreached(evidence: FeatureInput, executed: AbstractSet[ast.stmt]) -> Odds:
 
 
 def _missing(evidence: FeatureInput, executed: AbstractSet[ast.stmt]) -> Iterator[tuple[Module, ast.stmt]]:
-    """Yield the statements with an awaited `raise` or warning that did not run."""
+    """Yield the statements that would raise an expected exception or warning, but did not run."""
     exceptions, warns = _awaited(evidence)
     for module in evidence.modules.values() if exceptions or warns else ():
         for stmt in module.statements:
@@ -253,7 +253,7 @@ def _missing(evidence: FeatureInput, executed: AbstractSet[ast.stmt]) -> Iterato
 
 
 def _awaited(evidence: FeatureInput) -> tuple[set[str], bool]:
-    """Return the names of the exceptions that tests missed, and whether one missed a warning."""
+    """Return the names of the exceptions that tests expected in vain, and whether a test expected a warning in vain."""
     text = "\n".join(evidence.messages)
     missed = (one for part in NOT_RAISED.findall(text) for one in re.findall(r"\w+(?='>|$)", part))
     return set(missed), "DID NOT WARN" in text
@@ -272,7 +272,7 @@ def _around(module: Module, stmt: ast.stmt, executed: AbstractSet[ast.stmt]) -> 
 
 
 def _jumps(module: Module, stmt: ast.stmt, executed: AbstractSet[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the conditions of the jumps before `stmt` that were executed."""
+    """Yield the `if` statements before `stmt` whose block was executed and ends with a jump."""
     inside = (up for up in ast.walk(module.function(stmt) or stmt) if isinstance(up, ast.If))
     before = (up for up in inside if up.lineno < stmt.lineno and {up, up.body[0]} <= executed)
     return (up for up in before if isinstance(up.body[-1], JUMPS))
@@ -353,7 +353,10 @@ def _in_functions(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Iterator
 
 
 def one_way(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
-    """Yield weights of conditions with only one result, and of loops never entered: good suites cover both."""
+    """Yield weights of conditions that always had the same result, and of loops that were never entered.
+
+    Good test suites cover both results, and enter each loop.
+    """
     for stmt in stmts:
         if evidence.ran.get(stmt, 0) < MANY:
             continue

@@ -80,7 +80,7 @@ class Module:
         return owner
 
     def offset(self, line: int, column: int) -> int:
-        """Return the character offset of a line and a column in UTF-8 bytes, as in `ast`."""
+        """Return the character offset of a position as in `ast`: a line, and a column in UTF-8 bytes."""
         start = self._starts[line - 1]
         end = self._starts[line] if line < len(self._starts) else len(self.text)
         row = self.text[start:end]

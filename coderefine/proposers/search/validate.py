@@ -25,32 +25,34 @@ from coderefine.runner.cold_pool import AnyPool
 from coderefine.source import first_line
 
 LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 1.5, 3.0, 0.3
-"""After a repair of tests for which there was none, the search continues for GRACE_SHARE of the time so far, but at
-least and at most these seconds."""
+"""After a repair of tests that had none, the search continues for GRACE_SHARE of the time so far, but for at least
+LEAST_GRACE and at most MOST_GRACE seconds."""
 LEAST_JUDGED, LONGEST_GRACE = 40, 8.0
-"""Minimum number of candidates that are judged after it, within LONGEST_GRACE seconds: whether a rival is found must
-not depend on how busy the machine is."""
+"""Minimum number of candidates that are judged after such a repair, within LONGEST_GRACE seconds: whether a rival is
+found must not depend on how busy the machine is."""
 UNEXPLAINED, LONGER, MOST_FAULTS = 8, 3, 6
-"""Factors of candidates and of seconds for each test function that still fails with every known repair, because each
-may have a fault of its own; and the maximum number of such functions."""
+"""UNEXPLAINED, LONGER: factors of LEAST_JUDGED and of LONGEST_GRACE for each test function that still fails with every
+known repair, because each may have a different fault. MOST_FAULTS: maximum number of test functions that count."""
 DOUBT, FEW = 3.0, 0.5
 """Minimum additional seconds for finding a better repair if there is evidence against the best one; and for finding
 rivals of a repair that few tests reach."""
 MORE_JUDGED = 160
-"""Number of candidates that are judged in this additional time, also if it takes LONGEST_GRACE more seconds."""
+"""Minimum number of candidates that are judged in the additional time (DOUBT or FEW), within LONGEST_GRACE seconds."""
 EXACT = 0.35
 """Share of the judging time for candidates that failed with only their functions replaced: they are judged once more
 after a fresh import, which takes several times as long."""
 MOST_LEFT = 3
-"""A repair is held back if other failing tests run its statement. At the end it counts if these are at most this
-factor of the tests that it repairs: they may have another fault, or fail because of a dependency's version."""
+"""A repair is held back if other failing tests run its statement. At the end it counts nevertheless if there are at
+most MOST_LEFT times as many of these tests as the repair makes pass: they may have another fault, or fail because of a
+dependency's version."""
 MOST_EVERY = 300
 """Maximum number of tests that run first on a candidate if a failing test fails only after others."""
 ENOUGH = 20
-"""Number of repairs of all failing tests after which there is no additional time: these tests tell little apart."""
+"""Number of repairs of all failing tests after which there is no additional time: the tests distinguish too little."""
 LATER, PORTION, LATEST = 0.5, 0.5, 10.0
-"""Costly tests (see `Pool.costly`) that together take more than LATER seconds run only at the end of a search, on the
-repairs found, best first, for LATEST seconds; in portions of PORTION seconds, so that all workers have some."""
+"""If the costly tests (see `Pool.costly`) take more than LATER seconds together, they run only at the end of a search:
+on the repairs found, best first, for at most LATEST seconds. They are divided into portions of PORTION seconds, so that
+all workers have work."""
 MOST_SEEDS, MOST_RIVALS = 40, 8
 """Maximum number of confirmed partial repairs kept for combining, and of rivals for the same tests for comparing."""
 
@@ -59,10 +61,10 @@ MOST_SEEDS, MOST_RIVALS = 40, 8
 class Repair:
     """A proposal that passed the tests. `fixed`: the failing tests that it makes pass; `whole`: whether these are all.
 
-    `second`: the other proposal, if two were combined; `parts`: the tests that each of the two makes pass alone.
-    `former`: the earlier state of its lines that it restores, see `past.former`; "" for none. `ignores`: it makes its
-    function ignore a parameter, or return a constant in place of a computed value. `meaning`: its function as returned
-    by `normal_form.normalised`; "" if unknown.
+    `at`: seconds on the clock when it was found. `second`: the other proposal, if two were combined; `parts`: the tests
+    that each of the two makes pass alone. `former`: the earlier state of its lines that it restores, see `past.former`;
+    "" for none. `ignores`: whether it makes its function ignore a parameter, or return a constant in place of a
+    computed value. `meaning`: the changed function as returned by `normal_form.normalised`; "" if unknown.
     """
 
     proposed: Proposed
@@ -103,7 +105,10 @@ First = Callable[[Proposed], tuple[str, ...]]
 
 
 class Trial:
-    """Judges the proposals for one tree. `tried`: number of candidates sent to the pool; `judged`: of verdicts."""
+    """Judges the proposals for one tree.
+
+    `tried`: number of candidates given to the pool; `judged`: number of candidates with a verdict.
+    """
 
     def __init__(
         self,
@@ -121,7 +126,7 @@ class Trial:
         """Create a trial.
 
         `prefer`: called with the site of the first repair, near which its rivals are likely. `failed`: keys of
-        proposals that need not be judged; those that fail are added.
+        proposals that are not judged; the keys of proposals that fail are added.
         """
         self._failed = set[int]() if failed is None else failed
         self._fastest = fastest
@@ -134,29 +139,29 @@ class Trial:
         self._first = first
         self._seeds: list[Repair] = []
         self._held: list[Repair] = []
-        """Confirmed partial repairs with which other failing tests that run their statement still fail."""
+        """Confirmed partial repairs that are held back: other failing tests that run their statement still fail."""
         self._elsewhere: dict[int, frozenset[str]] = {}
-        """Tests that a partial repair, by its id, makes pass together with another one."""
+        """By id of a partial repair, the tests that it makes pass when it is combined with another one."""
         self._explained: frozenset[str] = frozenset()
         """Failing tests that some repair makes pass."""
         self._since = 0.0
-        """Seconds on the clock when these last increased."""
+        """Seconds on the clock when tests were last added to `_explained`."""
         self._given: dict[int, tuple[Proposed, dict[str, bytes]]] = {}
         self._waiting: list[tuple[Candidate, frozenset[str], bool]] = []
         """Candidates with the tests that they repair, and whether all tests that reach the edit have run."""
         self._alone: dict[tuple[str, ...], frozenset[str]] = {}
-        """Failing tests that pass on the unchanged tree where only these tests run."""
+        """By the tests that were run without others: the failing tests that passed on the unchanged tree."""
         self._dependent = False
-        """Whether there are such tests: they fail because of state that other tests leave."""
+        """Whether `_alone` has such tests: they fail because of state that other tests leave."""
         self._late = late_tests(pool, self._failing)
-        """Portions of the passing tests that run at the end only."""
+        """The passing tests that run only at the end, in portions."""
         late = frozenset(itertools.chain.from_iterable(self._late))
         self._then = tuple(name for name in (*pool.tests, *pool.broken) if name not in late) if late else None
         """The tests to pass during the search; None for all."""
         self._passed = set[tuple[int, tuple[str, ...]]]()
-        """Repairs, by their id, with the portions of `_late` that passed."""
+        """Pairs of a repair's id and a portion of `_late` that passed with the repair."""
         self._every = tuple(pool.tests[:MOST_EVERY])
-        """In this case the tests that run first on candidates: all, in one process, as in a cold run."""
+        """The tests that run first on candidates if `_dependent`: all, in one process, as in a cold run."""
         self._deferred: deque[Candidate] = deque()
         """Candidates to be judged once more, see EXACT."""
         self._hot, self._slow = 0.0, 0.0
@@ -166,12 +171,12 @@ class Trial:
         """Seconds on the clock when the first candidate was judged."""
         self.tried = self.judged = self._before = 0
         self.frontier = math.inf
-        """The lowest score of a proposal so far (not the last: near the first repair, others are tried later)."""
+        """The lowest score of a proposal so far, which need not be that of the last one (see `prefer`)."""
         self._shown = 0.0
         self._more, self._least, self._longest = 0.0, LEAST_JUDGED, LONGEST_GRACE
 
     def extend(self, proposals: Iterator[Proposed], seconds: float) -> bool:
-        """Continue the search for at least `seconds` and MORE_JUDGED candidates; return whether it found repairs."""
+        """Search on for at least `seconds` and MORE_JUDGED candidates; return whether more repairs were found."""
         since, known = self.clock.spent - self._since, len(self.repairs)
         self._more, self._longest = since + seconds, since + LONGEST_GRACE
         self._least = self.judged - self._before + MORE_JUDGED
@@ -181,16 +186,16 @@ class Trial:
     def run(self, proposals: Iterator[Proposed]) -> None:
         """Judge `proposals` until the extra time after the first repair is over, or time or proposals run out.
 
-        Then run the tests that were left out on the best repairs, and go on if none is left.
+        Then run the tests that were left out on the best repairs, and continue if no repair passes them.
         """
         self._judge(proposals)
         while self._late and self.repairs and self._drop_wrong() and not self.repairs:
             self._judge(proposals)
 
     def _drop_wrong(self) -> bool:
-        """Run the late tests on the repairs, best first, as far as there is time; drop those with which one fails.
+        """Run the late tests on the repairs, best first, while there is time; drop repairs with which a test fails.
 
-        Return whether there are such repairs.
+        Return whether repairs were dropped.
         """
         until = time.monotonic() + min(LATEST, self.clock.left)
         best = sorted(self.repairs, key=lambda repair: -repair.proposed.scored.score)
@@ -251,7 +256,10 @@ class Trial:
         return Candidate(self.tried, {proposed.path: data}, rough=True, first=first)
 
     def again(self, *, only: bool) -> Candidate | None:
-        """Return the next candidate to be judged once more, None if new ones are first. `only`: there are none."""
+        """Return the next candidate to be judged once more, or None if new candidates have priority.
+
+        `only`: whether there are no new candidates.
+        """
         if self._deferred and (only or self._slow <= EXACT * (self._slow + self._hot)):
             return self._deferred.popleft()
         return None
@@ -271,7 +279,7 @@ class Trial:
             self._report(self.tried, sum(repair.whole for repair in self.repairs))
 
     def _time(self, judged: Judged) -> None:
-        """Count the candidate, unless it is judged once more, and the seconds of hot servers and of fresh imports."""
+        """Count the candidate, unless it was judged before, and add up the seconds of hot servers and fresh imports."""
         self.first_judged = self.clock.spent if self.first_judged is None else self.first_judged
         self.judged += judged.candidate.rough
         if judged.slow:
@@ -297,7 +305,7 @@ class Trial:
         return bool(self._waiting) or self._over()
 
     def _confirm(self) -> None:
-        """Run all tests on a few rivals, and on partial repairs of tests that no confirmed repair makes pass.
+        """Store the waiting repairs of all failing tests; run all tests on partial repairs that `_wanted` selects.
 
         A test that also passes on the unchanged tree, if only the same tests run, is not repaired.
         """
@@ -317,7 +325,7 @@ class Trial:
                 self._confirm_partial(repair, complete=complete)
 
     def _confirm_partial(self, repair: Repair, *, complete: bool) -> None:
-        """Store a partial repair, after running all tests that reach it unless `complete` (they have run)."""
+        """Store a partial repair if it passes all tests that reach it. `complete`: they have run already."""
         if complete:
             self._seed(repair)
             return
@@ -348,8 +356,8 @@ class Trial:
     def _seed(self, seed: Repair) -> None:
         """Store a confirmed partial repair, and combine it with those stored before.
 
-        If other failing tests run its statement, it probably passes by chance, unless another repair, combined with it,
-        makes these pass.
+        If other failing tests run its statement, too, it probably passes by chance, unless these tests pass when it is
+        combined with another repair.
         """
         new = not any(seed.fixed <= other.fixed for other in self._seeds)
         others = [*self._seeds, *(held for held in self._held if held not in self._seeds)]
@@ -361,14 +369,14 @@ class Trial:
         self._release()
 
     def _release(self) -> None:
-        """Add held-back repairs with which, combined with others, all failing tests that run their statement pass."""
+        """Add held-back repairs if all failing tests that run their statement pass with them, alone or combined."""
         for held in self._held.copy():
             if self._covering(held.proposed) <= held.fixed | self._elsewhere.get(id(held), frozenset()):
                 self._held = [one for one in self._held if one is not held]
                 self._add(held)
 
     def fall_back(self) -> None:
-        """Add held-back repairs of tests that no other one repairs, unless too many failing tests run their statement.
+        """Add held-back repairs of tests that no added repair makes pass, see MOST_LEFT.
 
         Most such repairs are only offered.
         """
@@ -381,7 +389,8 @@ class Trial:
     def _add(self, repair: Repair) -> None:
         """Store a repair; after the first that repairs all tests, prefer edits near it, which are likely rivals.
 
-        Near a partial repair, the search would find more of the same, and its complement only later.
+        Near a partial repair, the search would find more repairs of the same tests, and repairs of the other tests only
+        later.
         """
         if not self.repairs or not repair.fixed <= self._explained:
             self._explained |= repair.fixed
@@ -393,7 +402,7 @@ class Trial:
     def _compose(self, one: Repair, two: Repair, *, new: bool) -> None:
         """Judge two partial repairs, of different faults with different tests, as one candidate.
 
-        It is stored if it makes all failing tests pass and `two` is `new`: no stored repair has the same tests.
+        It is stored if it makes all failing tests pass and `new`: no stored repair makes all tests of `two` pass.
         """
         files = merged([*one.edits, *two.edits])
         if files is None or one.fixed <= two.fixed or two.fixed <= one.fixed:
@@ -446,10 +455,10 @@ def passing(
 def outcomes(
     pool: AnyPool, runs: Sequence[tuple[Repair, tuple[str, ...]]], plan: Plan, is_time: Callable[[], bool]
 ) -> Iterator[tuple[Repair, tuple[str, ...], bool]]:
-    """Run tests on repairs as long as `is_time`; yield each repair with its tests, and whether these passed.
+    """Run tests on repairs as long as `is_time()`; yield each repair with its tests, and whether these passed.
 
-    `runs`: repairs with the tests that run first on them. Once a test has failed with a repair, its other runs are left
-    out.
+    `runs`: repairs with the tests that run first on them. Once a test has failed with a repair, further runs of the
+    repair are left out.
     """
     wrong = set[int]()
     candidates = (
@@ -483,14 +492,14 @@ def merged(edits: Sequence[Proposed]) -> dict[str, bytes] | None:
 
 
 def beside(accepted: Sequence[Repair], repairs: Sequence[Repair]) -> dict[int, Repair]:
-    """Return those of `repairs`, by their id, that can be applied together with the accepted ones, with their edits."""
+    """Return by id those of `repairs` that can be applied together with `accepted`, with the edits of these added."""
     edits = [edit for repair in accepted for edit in repair.edits]
     texts = ((repair, merged([*edits, *repair.edits])) for repair in repairs)
     return {id(repair): replace(repair, files=files) for repair, files in texts if files is not None}
 
 
 def described(repair: Repair) -> Repair:
-    """Add to `repair` whether it ignores a value, and its meaning."""
+    """Return `repair` with the fields `ignores` and `meaning`."""
     after = _edited(repair.proposed)
     ignoring = _ignores(repair.proposed, after)
     return replace(repair, ignores=ignoring, meaning=normalised(after) if after and not repair.second else "")
@@ -513,7 +522,7 @@ def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:
 
 
 def _edited(proposed: Proposed) -> ast.stmt | None:
-    """Return the function of an edit after it; None if the edit reaches beyond its body."""
+    """Return the function that contains an edit, after the edit; None if the edit is not inside its body."""
     site, parts = proposed.scored.site, proposed.scored.edit.parts
     function, module = site.local.function, site.module
     if function is None or isinstance(site.stmt, Function):

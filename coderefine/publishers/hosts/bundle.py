@@ -30,7 +30,7 @@ LINE, WORDS, ROWS = 2_000, 500, 60
 VERDICT = "coderefine verdict"
 """The name of the check with the verdict on the pull request itself."""
 PROVED, UNPROVED, WORSE = "proved", "unproved", "worse"
-"""Verdicts on the pull request itself; "unproved": nothing gets worse, but nothing shows that it helps."""
+"""Verdicts on the pull request itself; UNPROVED: nothing gets worse, but nothing shows an improvement."""
 SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 CONTROL = re.compile(r"[\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Control characters and those that change the direction of text: what is shown must be what is applied."""
@@ -58,7 +58,7 @@ def is_path(path: str) -> bool:
 
 
 def is_patch(text: str) -> bool:
-    """Return whether `text` is nothing but a diff of files that coderefine may change; an empty one is none."""
+    """Return whether `text` is empty, or nothing but a diff of files that coderefine may change."""
     try:
         return all(map(is_path, paths_of(text))) if text else True
     except ValueError:
@@ -90,7 +90,7 @@ class Suggestion:
 
     @property
     def fingerprint(self) -> str:
-        """Return an identity without line numbers and with reduced white space, so that moving lines keeps it equal."""
+        """Return a digest that ignores line numbers and the amount of white space, so that moved lines keep theirs."""
         parts = (self.path, " ".join(sorted(set(self.rules))), _squeezed(self.old), _squeezed(self.new))
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -120,8 +120,8 @@ class Bundle:
     """Everything to post.
 
     `head`: the commit on which the patch was proved. `patch`: the whole patch as a unified diff, "" for none.
-    `behaviour`: it repairs more than style. `evidence` and `summary`: one line each. `judgement`: None if it was not
-    asked for.
+    `behaviour`: whether the patch repairs more than style. `evidence` and `summary`: one line each. `judgement`: the
+    verdict on the pull request itself; None if none was requested.
     """
 
     head: Sha
@@ -210,7 +210,7 @@ def checked_file(folder: Path, patch: str) -> str:
     """Return the SHA-256 of the patch file in `folder` if `git apply` would read exactly `patch` from it, else "".
 
     The file is a mail (git/patch_format.py): headers, a message, a diffstat, then the diff. Nothing before the diff may
-    look like the beginning of another one, and nothing may follow it.
+    look like the beginning of another diff, and nothing may follow it.
     """
     try:
         data = _bytes(folder / PATCH)

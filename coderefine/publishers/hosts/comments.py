@@ -41,7 +41,7 @@ def mark(suggestion: Suggestion) -> str:
 def summary(bundle: Bundle, checkout: str, *, inline: int = 0, fetch: str = "", distrust: bool = False) -> str:
     """Return the summary comment: what the patch does, the evidence, and a command that applies it.
 
-    `checkout`: the command that checks out the pull request. `inline`: number of suggestions on it. `fetch`: a command
+    `checkout`: the command that checks out the pull request. `inline`: number of inline suggestions. `fetch`: a command
     that downloads the patch if it is too long to show. `distrust`: the evidence was reported only by the pull request's
     own run.
     """
@@ -60,10 +60,10 @@ def summary(bundle: Bundle, checkout: str, *, inline: int = 0, fetch: str = "", 
 
 
 def settled(body: str, bundle: Bundle, *, distrust: bool = False) -> bool:
-    """Return whether `body` is a summary of another patch for this very commit: then nothing more is posted.
+    """Return whether `body` is the summary of another patch for the same commit; then nothing more is posted.
 
-    A second run may prove another patch that is as good; replacing the first one would only cause notifications. The
-    same patch is posted again: the host may now accept suggestions that it refused before.
+    A second run may prove another patch that is as good; replacing the first one would only cause notifications. If
+    the patch is the same, it is posted again: the host may now accept suggestions that it refused before.
     """
     about = ABOUT.search(body)
     source, digest = _source(bundle, distrust=distrust)

@@ -54,7 +54,7 @@ class Api:
         return self._ask(verb, path, body)[1]
 
     def pages(self, path: str, key: str = "") -> Iterator[Any]:
-        """Yield every entry of a list, page by page; `key` names the list if the answer contains it in an object."""
+        """Yield every entry of a list, page by page. `key`: the key of the list if the answer is an object."""
         link: str | None = f"{path}{'&' if '?' in path else '?'}per_page=100"
         for _ in range(PAGES):
             headers, found = self._ask("GET", link, None)
@@ -67,7 +67,7 @@ class Api:
     def graphql(self, query: str, **variables: object) -> Any:
         """Return the `data` of the answer.
 
-        The address comes from PyGithub, since GitHub Enterprise has another one for GraphQL.
+        The address comes from PyGithub, since GitHub Enterprise has another address for GraphQL.
         """
         found = self.ask("POST", self.requester.graphql_url, {"query": query, "variables": variables})
         if found.get("errors"):

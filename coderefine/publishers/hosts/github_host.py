@@ -35,7 +35,7 @@ VIEWER = "query{viewer{login}}"
 RESOLVE = "mutation($id:ID!){resolveReviewThread(input:{threadId:$id}){thread{isResolved}}}"
 REPORTED = "as the pull request's own run reports, which its author controls"
 ANNOTATIONS = 50
-"""Annotations that GitHub takes in one request; more are appended."""
+"""Maximum number of annotations that GitHub accepts in one request; further requests append the others."""
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class GitHub(Host):
             raise MovedError(f"the head moved to {pull['head']['sha'][:10]}, nothing posted")
 
     def judge(self, judgement: Judgement) -> None:
-        """Write the check run `coderefine verdict`: it fails if anything gets worse, and blocks in no other case."""
+        """Write the check run `coderefine verdict` unless an equal one exists; it fails only for a WORSE verdict."""
         id_ = hashlib.sha256(repr((judgement, self.distrust)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
         if self._is_written(VERDICT, id_):
             return
@@ -193,7 +193,7 @@ class GitHub(Host):
     def finish(self, bundle: Bundle) -> None:
         """Write the check run, with remaining findings as annotations, unless an equal one exists.
 
-        It never blocks merging.
+        The check run never blocks merging.
         """
         self.attempt(lambda: self._check_run(bundle), "check run")
 
@@ -243,7 +243,7 @@ def _annotation(note: Note) -> dict[str, object]:
 
 
 def find_pull(api: Api, repo: str, head: str, label: str = "") -> int | None:
-    """Return the open pull request whose head is `head`; `label` is OWNER:BRANCH where the event has it."""
+    """Return the number of the open pull request with the head `head`. `label`: OWNER:BRANCH, "" if unknown."""
     where = f"pulls?state=open&head={quote(label, safe=':')}" if label else f"commits/{head}/pulls"
     try:
         pulls = list(api.pages(f"/repos/{repo}/{where}"))

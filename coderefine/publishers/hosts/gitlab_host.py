@@ -25,7 +25,7 @@ from coderefine.publishers.hosts.host import (
 )
 
 REACH = 100
-"""Number of lines above its own that a suggestion may replace."""
+"""Maximum number of lines that a suggestion may replace above the line of its comment."""
 
 
 def client(token: str, url: str) -> Any:
@@ -140,7 +140,7 @@ class GitLab(Host):
     def fitting(self, offered: Sequence[Suggestion]) -> Sequence[Suggestion]:
         path = f"{self.request.manager.path}/{self.request.encoded_id}/diffs"
         for one in self.request.manager.gitlab.http_list(path, iterator=True):
-            text = one.get("diff") or ""  # none of too large a diff
+            text = one.get("diff") or ""  # GitLab sends no text for a diff that is too large
             self.places[one["new_path"]] = ChangedFile(one["old_path"], regions(text), unchanged(text))
         near = (one for one in offered if one.last - one.first <= REACH)
         return [one for one in near if fits(one, self.places.get(one.path, NOWHERE).regions)]

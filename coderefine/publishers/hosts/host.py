@@ -1,4 +1,4 @@
-"""Post a bundle on a pull request, nothing twice: the code that is the same for all hosts."""
+"""Post a bundle on a pull request, and nothing twice: the code that is the same for all hosts."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class MovedError(PublishError):
 
 
 class ForbiddenError(PublishError):
-    """The token lacks the permission; the host skips this part of the posting and tries the next."""
+    """The token lacks the permission; this part of the posting is skipped, the next part is tried."""
 
 
 class MissingError(PublishError):
-    """The host has no such object, or no longer."""
+    """The host does not have the requested object, or no longer."""
 
 
 class InvalidError(PublishError):
@@ -44,7 +44,7 @@ class InvalidError(PublishError):
 
 
 class BusyError(PublishError):
-    """A fault of the server, a rate limit or a broken connection: it may work later.
+    """A fault of the server, a rate limit or a broken connection: the same request may succeed later.
 
     `wait`: seconds that the host asks to wait; 0 if it gives none.
     """
@@ -72,7 +72,7 @@ class Posted:
 
 @dataclass(frozen=True, slots=True)
 class CommentPlan:
-    """The comments to `post`; of the `stale` ones, those to `remove` (without answers), and to `resolve` (others)."""
+    """The suggestions to `post`, and the `stale` comments, which are removed or, if they have answers, resolved."""
 
     post: tuple[Suggestion, ...] = ()
     stale: tuple[Posted, ...] = ()
@@ -109,7 +109,7 @@ def plan(wanted: Iterable[Suggestion], posted: Iterable[Posted]) -> CommentPlan:
 
 @dataclass(slots=True, kw_only=True)
 class Host(ABC):
-    """Posts a bundle on one pull request; a subclass for each host reads and writes there.
+    """Posts a bundle on one pull request; a subclass for each kind of host sends the requests.
 
     `fetch`: command that downloads a patch which is too long to show. `distrust`: add the remark that the artifact was
     made by a run that others control. `style`: also post a patch that repairs only style. `head`: the commit on which
@@ -179,9 +179,10 @@ class Host(ABC):
         return summary(bundle, self.checkout, inline=inline, fetch=self.fetch, distrust=self.distrust)
 
     def attempt(self, act: Callable[[], object], what: str, done: str = "", *, deleting: bool = False) -> bool:
-        """Call `act`; if the host refuses, skip it, note `what` was skipped and return False.
+        """Call `act`, add the text `done` to `self.done`, and return True.
 
-        Missing comments need no deletion.
+        If the host refuses, add a text about `what` instead, and return False. `deleting`: add no text if the object is
+        missing, because it need not be deleted.
         """
         try:
             with self.translated():
@@ -233,7 +234,7 @@ class Host(ABC):
 
     @abstractmethod
     def fitting(self, offered: Sequence[Suggestion]) -> Sequence[Suggestion]:
-        """Return those suggestions whose lines are in the pull request's diff, where they can be commented."""
+        """Return the suggestions whose lines are in the pull request's diff: only there, comments are possible."""
 
     @abstractmethod
     def remove(self, stale: Posted) -> None:
@@ -241,7 +242,7 @@ class Host(ABC):
 
     @abstractmethod
     def resolve(self, answered: Sequence[Posted]) -> None:
-        """Mark the threads of these comments as resolved; add to `done` how many could not be."""
+        """Mark the threads of these comments as resolved; add to `done` how many were resolved."""
 
     @abstractmethod
     def suggest(self, fresh: Sequence[Suggestion]) -> int:
@@ -267,7 +268,7 @@ def patiently(act: Callable[[], T], sleep: Callable[[float], None] = time.sleep)
 
 
 def regions(patch: str) -> tuple[Region, ...]:
-    """Return, for each hunk of a file's diff, its lines in the new file, by line number; none if it is malformed."""
+    """Return, for each hunk of a file's diff, its lines in the new file, by line number; () for a malformed diff."""
     return tuple(
         {line.target_line_no: line.value.removesuffix("\n").removesuffix("\r") for line in hunk if line.target_line_no}
         for hunk in _hunks(patch)

@@ -1,6 +1,6 @@
 """Repositories on GitHub and GitLab: find them by a query, and open a pull or merge request for a branch.
 
-The modules that talk to the hosts are imported where they are used: they take 30 ms of the start of every run.
+The modules that send requests to hosts are imported where they are used, because every run would start 30 ms later.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class HostedRepository:
         return found
 
     def request_merge(self, branch: str, base: str, outcome: Outcome, wording: Wording) -> str:
-        """Ask for the merge of `branch` into `base` unless that is asked for already; return a line about it.
+        """Open a pull or merge request of `branch` into `base`, unless one is open already; return a line about it.
 
         Raises PublishError.
         """
@@ -116,7 +116,7 @@ class HostedRepository:
 
 
 def repositories(query: str) -> tuple[str, ...]:
-    """Return the clone URLs of the repositories that `query` finds, sorted; archived ones only if it requests them.
+    """Return the clone URLs of the repositories that `query` finds, sorted; archived ones only on request.
 
     `github:` is followed by a search in GitHub's syntax (`github:org:acme language:python`), `gitlab:` by a group and
     filters of GitLab's list of projects (`gitlab:acme/tools?topic=python`). Raises UsageError, PublishError.

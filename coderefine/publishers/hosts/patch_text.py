@@ -17,7 +17,7 @@ NAMES = ("--- ", "+++ ", "rename from ", "rename to ")
 ESCAPE = re.compile(r'\\([0-7]{3}|[abfnrtv"\\])')
 ESCAPED = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, '"': 34, "\\": 92}
 LOSSY = "\r"
-"""Suffix that marks a patch whose bytes are not UTF-8 (cli/bundling): it is never shown."""
+"""Suffix that marks a patch whose bytes are not UTF-8 (see app/suggest): such a patch is never shown."""
 
 
 def paths_of(text: str) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def _touched(first: str, headers: Sequence[str]) -> list[str]:
     paths = list({_stripped(name) for name in named})
     if len(paths) != 1:
         raise ValueError("it names no file")
-    return paths  # an empty file: it is named nowhere else
+    return paths  # of an empty file, which only the first line names
 
 
 def _headers(rows: Sequence[str], at: int) -> tuple[int, list[str]]:
@@ -82,7 +82,7 @@ def _hunks(rows: Sequence[str], at: int) -> int:
 
 
 def _length(count: str | None) -> int:
-    """Return the number of lines in a hunk's header; 1 if it gives none."""
+    """Return the number of lines in a hunk's header; 1 if the header gives no number."""
     return 1 if count is None else int(count)
 
 

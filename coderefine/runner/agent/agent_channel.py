@@ -58,7 +58,7 @@ class AgentChannel:
         self._sent = 0.0
 
     def take_over(self) -> None:
-        """Make this process, a fork of ours, the only one that may write, with an empty queue."""
+        """Make this process the only one that may write, and empty the queue; called after a fork."""
         self._owner = os.getpid()
         self._waiting = []
 
@@ -72,7 +72,7 @@ class AgentChannel:
         self._flush()
 
     def flush_if_due(self) -> None:
-        """Send the queued messages if the last time was more than PAUSE seconds ago."""
+        """Send the queued messages if messages were last sent more than PAUSE seconds ago."""
         if self._waiting and time.monotonic() - self._sent > PAUSE:
             self._flush()
 

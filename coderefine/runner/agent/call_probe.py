@@ -48,25 +48,28 @@ PER_FUNCTION = 8
 MOST_FIELDS = 6
 """Maximum number of attributes of one argument with which another argument may be compared."""
 SLOW, MOST_SLOW = 0.02, 3
-"""CPU seconds for copying the arguments, and maximum number of slower copies of the arguments of one function.
+"""CPU seconds from which on a copy of a call's arguments is slow, and maximum number of slow copies for one function.
 
-After these no more calls of it are recorded. The first such call is kept; it is not varied.
+After MOST_SLOW slow copies, no more calls of the function are recorded. Of its calls with slow copies, only the first
+is kept, and no variants of this call are made.
 """
 NEAR = 320
 """Maximum number of variants, which differ from a recorded call in one argument."""
 PATIENCE, WAITING = 0.03, 0.3
 """Maximum CPU seconds and wall seconds of one call: on a busy machine, wall time depends on other processes."""
 WAITED = 0.5
-"""Wall seconds of the calls of one function that wait, for example for a program that they start: more of them would
-take the time of the others. To wait for a processor does not count: a busy machine must not change what is compared."""
+"""Maximum wall seconds of calls of one function that wait, for example for a program that they start: further calls
+would take the time of other functions. Waiting for a processor does not count, because a busy machine must not change
+which calls are compared."""
 MOST_HUNG, IMPATIENCE = 3, 0.006
-"""After this many calls of a function that did not end, the CPU seconds of each further call of it."""
+"""After MOST_HUNG calls of a function that did not end, each further call of it has IMPATIENCE CPU seconds."""
 EXAMPLE = "d"
 """Kind of an example in a docstring (docstring_examples.py); the examples follow the calls."""
 YIELDS = "yields "
 """Prefix of the text of a result that is an iterator, before its items."""
 AND_THEN, TO, AFTERWARDS = "\x1f", "\x1e", "afterwards "
-"""Separators: between a result's text and changed parts of the arguments, inside these; their prefix when shown."""
+"""Separators: AND_THEN before each changed part of the arguments, after a result's text; TO inside such a part.
+AFTERWARDS is the prefix of the changed parts when they are shown."""
 PRINTED = "printed text"
 """Name of the printed text of a call, among the names of its changed arguments."""
 MOST_PLACES = 2
@@ -76,7 +79,7 @@ TIMEOUT, FAILED = "~", "!"
 ENDLESS = (TIMEOUT, "does not end")
 """Code and text of a call that did not end."""
 DEPTH, WIDTH, MOST_SHOWN = 9, 60, 2000
-"""Maximum depth, items of one container, and items altogether of a value that are compared."""
+"""Maximum depth, maximum items of one container, and maximum items in all, up to which a value is compared."""
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 CONTRADICTS = "?"
 """Suffix of the code of a result whose type contradicts the function's return annotation."""
@@ -149,7 +152,7 @@ class CallRecorder:
         self._frames.clear()
 
     def wants(self, entered: "Iterable[types.CodeType]", *, failing: bool) -> bool:
-        """Return whether calls of a test may be recorded that enters the edited functions with the code `entered`."""
+        """Return whether more calls of a test may be recorded; `entered`: code of edited functions that it enters."""
         if self._left <= 0:
             return False
         return not self._full(edited=False, failing=failing) or any(
@@ -230,12 +233,11 @@ def bound(code: types.CodeType, values: Dict[str, Any]) -> "tuple[List[Any], Dic
 
 
 def near(calls: List[Call], most: int = NEAR, seconds: float = math.inf) -> "List[Tuple[str, Call]]":
-    """Return the recorded calls followed by variants that differ in one argument, taken in turn from each call.
+    """Return labelled calls: the recorded ones, then variants that differ in one argument, in turn from each call.
 
-    Each has its label. A variant that is itself recorded is left out, because it is a call of the tests.
-    Heavy calls come last and are not varied: each candidate needs a copy of the arguments, and a single one may take
-    more time than all other calls together.
-    `seconds`: CPU time after which no more are made: arguments may refer to most objects of the program.
+    A variant that equals a recorded call is left out. Heavy calls come last and have no variants: each candidate needs
+    a copy of the arguments, and a single copy may take more time than all other calls together. `seconds`: CPU time
+    after which no more calls are labelled or made, because arguments may refer to most objects of the program.
     """
     recorded, heavy = (_labelled(calls, seconds / 3, heavy=heavy) for heavy in (False, True))
     known = {name for name, _ in (*recorded, *heavy)}
@@ -327,7 +329,7 @@ class Answers(NamedTuple):
     waiting: Sequence[int] = ()
 
     def without_waiting(self) -> "Answers":
-        """Return the answers to the other calls."""
+        """Return these answers without those to the calls `waiting`."""
         return Answers(without(self.waiting, self.codes), without(self.waiting, self.texts))
 
 
@@ -336,10 +338,10 @@ def answers(
 ) -> Answers:
     """Execute `calls` in order and return their answers.
 
-    Calls that are left at `until` (monotonic seconds), or after `seconds` of CPU time, have none. `unchanged`: this is
-    the program without a repair. As soon as one call of a function does not end there, its further calls by failing
-    tests, and variants of these, are taken not to end either: the time is left for those of passing tests. The calls of
-    functions that wait (see WAITED) are found there, too.
+    Calls that are left at `until` (monotonic seconds), or after `seconds` of CPU time, have no answer. `describe`: make
+    readable texts. `unchanged`: this is the program without a repair. In this program, the calls of functions that wait
+    (see WAITED) are found. As soon as one call of a function does not end in it, further calls of the function by
+    failing tests, and variants of these, are not executed and count as endless, to save time for other calls.
     """
     cpu = time.process_time() + seconds
     found, times = Answers([], []), CallTimes(unchanged=unchanged)
@@ -362,7 +364,7 @@ def answers(
 
 
 class CallTimes:
-    """What the calls of each function have taken so far. `unchanged`: see `answers`."""
+    """The endless calls and the waiting time of each function so far. `unchanged`: see `answers`."""
 
     def __init__(self, *, unchanged: bool) -> None:
         self._unchanged = unchanged
@@ -377,14 +379,14 @@ class CallTimes:
         return PATIENCE if hung < MOST_HUNG else IMPATIENCE
 
     def note(self, call: Call, code: str, waited: float) -> None:
-        """Note the result of `call`, and the wall seconds that it took if it waited."""
+        """Record the result of `call`; `waited`: its wall seconds if it waited for something, otherwise 0."""
         if code == TIMEOUT:
             self._hung[call.function] += 1
         else:
             self._waited[call.function] += waited
 
     def waits(self, call: Call) -> bool:
-        """Return whether the calls of this function wait for too long, in the unchanged program."""
+        """Return whether calls of the function of `call` wait for too long in the unchanged program."""
         return self._unchanged and self._waited[call.function] > WAITED
 
 
@@ -421,12 +423,15 @@ def comparable(found: Dict[str, Answers], again: str) -> Dict[str, Answers]:
 
 
 def _common_length(most: int, rows: "Iterable[List[str]]") -> int:
-    """Return the length of the shortest of `rows` (and `most`), ignoring rows that hung or have less than half."""
+    """Return the length of the shortest of `rows`, but at most `most`.
+
+    Rows with a timeout, and rows with at most half of `most` results, are ignored.
+    """
     return min([most, *(len(row) for row in rows if TIMEOUT not in row and 2 * len(row) > most)])
 
 
 def kinds(calls: List[Call], found: Dict[str, Answers]) -> List[str]:
-    """Return the kinds of `calls` (see Call); `-` for those without a code."""
+    """Return the kinds of `calls` (see Call); `-` for calls without a code."""
     codes = found[""].codes if "" in found else []
     return [call.kind if at >= len(codes) or codes[at] else "-" for at, call in enumerate(calls)]
 
@@ -442,9 +447,9 @@ def _ring(_number: int, _frame: object) -> None:
 
 
 def _answer(call: Call, describe: Optional[Describer], output: io.StringIO, patience: float) -> "Tuple[str, str]":
-    """Execute `call`, in `patience` CPU seconds; return code and text of the result (empty without `describe`).
+    """Execute `call` for up to `patience` CPU seconds; return the code and the text of the result.
 
-    Its output to `output` is a part of the result.
+    Without `describe`, the text of a returned value is empty. What the call prints to `output` is part of the result.
     """
     text = ""
     if not patience:
@@ -500,7 +505,7 @@ def _differences(name: str, before: Any, after: Any, depth: int) -> "Iterator[Tu
 
 
 def _parts(name: str, value: Any) -> Dict[str, Any]:
-    """Return the items of a list or a dictionary, or the attributes of an object, by the expression for each."""
+    """Return the items of a sequence or dictionary, or the attributes of an object, by expressions like `NAME[0]`."""
     if isinstance(value, (list, tuple, dict)):
         keys = value if isinstance(value, dict) else range(len(value))
         return {"%s[%r]" % (name, key): value[key] for key in keys}
@@ -508,7 +513,7 @@ def _parts(name: str, value: Any) -> Dict[str, Any]:
 
 
 def _different(texts: "Dict[str, str]") -> "Dict[str, str]":
-    """Return the results; if all are equal, return the changed parts of the arguments that differ instead."""
+    """Return the texts of the results; if all are equal, texts of the changed arguments in which they differ."""
     rows = {key: text.split(AND_THEN) for key, text in texts.items()}
     results = {key: row[0] for key, row in rows.items()}
     if len(set(results.values())) > 1:
@@ -517,9 +522,10 @@ def _different(texts: "Dict[str, str]") -> "Dict[str, str]":
 
 
 def _afterwards(changes: "Dict[str, List[List[str]]]") -> "Dict[str, str]":
-    """Return as text the innermost parts of the arguments that differ; `changes`: name, before, now, by key.
+    """Return, for each key of `changes`, a text with the innermost parts of the arguments that differ between the keys.
 
-    A part is compared if its value is known for every key: if one call deleted an item, its container is compared.
+    `changes`: for each key, lists of the name of a changed part, its value before, and its value now. A part is
+    compared if its value is known for every key: if one call deleted an item, the item's container is compared.
     """
     before = {place: old for parts in changes.values() for place, old, _ in parts}
     tables = {key: {place: new for place, _, new in parts} for key, parts in changes.items()}
@@ -599,7 +605,7 @@ def source_of(call: Call, describe: Describer) -> str:
 
 
 def _named(function: Any, args: List[Any]) -> "tuple[List[Any], Dict[str, Any]]":
-    """Return the required arguments, and the others by the names of their parameters, if a call may use these."""
+    """Return the required arguments, and the others by the names of their parameters, if a call may use these names."""
     code = function.__code__
     first = code.co_argcount - len(function.__defaults__ or ())
     if len(args) > code.co_argcount or code.co_posonlyargcount > first:
@@ -610,7 +616,7 @@ def _named(function: Any, args: List[Any]) -> "tuple[List[Any], Dict[str, Any]]"
 def distinguishing(codes: Dict[str, List[str]], most: int) -> List[int]:
     """Return the indices of at most `most` calls on which candidates differ; the most even splits first.
 
-    Where they differ on none, return calls on which they differ from the unchanged program.
+    If candidates differ on no call, return calls on which they differ from the unchanged program.
     """
     rows = list(zip(*(codes[name] for name in codes if name)))  # noqa: B905 - Python 3.9
     even = sorted((max(map(row.count, row)), place) for place, row in enumerate(rows) if len(set(row)) > 1)
@@ -660,7 +666,10 @@ def _plain(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return the repr of an object without attributes, such as a date or a Decimal, without its address."""
+    """Return the repr of an object that has no attributes, such as a date or a Decimal; memory addresses are removed.
+
+    Return "" if its class has no repr of its own, or if the repr fails.
+    """
     plain: Any = object.__repr__
     try:
         return ADDRESS.sub("", repr(value)) if type(value).__repr__ is not plain else ""

@@ -48,7 +48,7 @@ class ChildLimits(NamedTuple):
 
 
 def usual_limits() -> ChildLimits:
-    """Return the limits of children of this process; the CPU limit is set for each one."""
+    """Return the limits of children of this process; the CPU limit is 0, to be replaced for each child."""
     return ChildLimits(0.0, memory_limit(MEMORY), FILE, process_limit(PROCESSES))
 
 
@@ -201,7 +201,7 @@ class _ChildClock:
 
     @property
     def next_look(self) -> float:
-        """Return the seconds after which the CPU time may be used up if the child has a processor, at most STEP."""
+        """Return the seconds until the next check: until the CPU time may be used up, between SHORT and STEP."""
         return min(STEP, max(SHORT, self._limit - self._cpu))
 
     def over(self) -> bool:
@@ -313,7 +313,10 @@ def memory_limit(extra: int) -> Optional[int]:
 
 
 def process_limit(extra: int) -> Optional[int]:
-    """Return the limit of processes: those of this user now plus `extra`. The kernel counts per user and namespace."""
+    """Return the limit of processes: those of this user now plus `extra`; None for root, or if the number is unknown.
+
+    The kernel counts processes per user and namespace.
+    """
     uid = os.getuid()
     if uid == 0:
         return None
@@ -350,7 +353,7 @@ def patterns() -> List[Pattern]:
 
 
 def warm_up(known: Sequence[Pattern], modules: Sequence[str]) -> None:
-    """Import `modules` and compile the `known` patterns, except those with warnings, which every child must repeat."""
+    """Import `modules` and compile the patterns `known`, unless they cause a warning: each child must emit it."""
     for name in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

@@ -40,7 +40,7 @@ class RanAtImportError(NotHotError):
 class Statement(NamedTuple):
     """A statement of a module or of a top-level class: its lines, 1-based and inclusive, with decorators.
 
-    `header`: the class statement under which it must be compiled; "" at module level.
+    `header`: the class statement under which it must be compiled; "" at module level, "-" if this is impossible.
     """
 
     first: int
@@ -85,13 +85,13 @@ class SourceFile:
     def _around(self, head: int, end: int) -> Optional[Statement]:
         """Return the smallest block that contains lines `head`..`end` (0-based, end exclusive).
 
-        None if there is no such block, or if it shares a line with another one.
+        None if there is no such block, or if it shares a line with another block.
         """
         block = _only(self.blocks, head, end)
         return block and (_only(self._members.get(block, ()), head, end) or block)
 
     def _methods(self, node: ast.ClassDef) -> List[Statement]:
-        """Return the functions of a class that can be compiled alone, under a header with the class's name."""
+        """Return the statements of a class; functions that can be compiled alone have a header with its name."""
         if getattr(node, "type_params", None):
             return []
         found = [_block(item) for item in node.body]
@@ -104,7 +104,7 @@ class SourceFile:
         ]
 
     def _compile_block(self, text: str, block: Statement) -> Optional[CodeType]:
-        """Compile `text` in place of `block`; None if it is not exactly one statement, so that the file is needed."""
+        """Compile `text` in place of `block`; None if it is not exactly one statement: then compile the whole file."""
         if text.rstrip().endswith("\\"):
             return None
         try:
@@ -141,7 +141,7 @@ class SourceFile:
         self._twins.update((id(one), other) for one, other in zip(alone, whole))  # noqa: B905 - Python 3.9
 
     def _compile(self, text: str) -> CodeType:
-        """Compile `text`. Raises NotHotError for warnings, which fail the import with `filterwarnings = error`."""
+        """Compile `text`. Raises NotHotError, also for warnings: `filterwarnings = error` would fail the import."""
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:

@@ -143,7 +143,7 @@ class TestChoice:
         return path in self._files or any(item.startswith(path + os.sep) for item in self._files)
 
     def arrange(self, items: List[Any]) -> List[Any]:
-        """Return the requested `items`: those in `first` first, the others in collection order."""
+        """Return the requested `items`: those in `first` first, the others in the order of `only` or of collection."""
         kept = [item for item in items if item.nodeid not in self._done]
         if self._only is not None:
             only = self._only
@@ -155,7 +155,7 @@ class TestChoice:
 
 
 class Canaries:
-    """Runs the canary tests (canary.py) before and after the project's, and sends their results."""
+    """Runs the canary tests (canary.py) before and after the project's tests, and sends their results."""
 
     def __init__(self, channel: AgentChannel, paths: ProjectPaths, job: Dict[str, Any]) -> None:
         self._channel = channel
@@ -167,7 +167,7 @@ class Canaries:
         self.running = False
 
     def open(self, session: Any, patched: Sequence[str]) -> None:
-        """Prepare the canary tests after collection; nothing is sent if this version of pytest is not supported."""
+        """Prepare the canary tests after collection; if this version of pytest is not supported, report the error."""
         self._chosen = [item.nodeid for item in session.items]
         if not self._chosen or not self._job["secret"]:
             return
@@ -250,7 +250,7 @@ class ColdPlugin:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector: Any) -> Any:
-        """Report SystemExit during the import of a module as its error; otherwise it would end pytest."""
+        """Report SystemExit during the import of a module as an error of the module; otherwise it would end pytest."""
         outcome = yield
         if outcome.excinfo and isinstance(outcome.excinfo[1], SystemExit):
             error = outcome.excinfo[1]

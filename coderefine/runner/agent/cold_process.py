@@ -1,7 +1,7 @@
 """A whole pytest run in a fresh process, as `python -m pytest` would do it, reported over the channel.
 
-Started by the parent as `python -c BOOT here module fd`; BOOT puts this folder into `sys.modules` under a private
-package name and takes it out of `sys.path` again, so that nothing of ours can shadow anything of the project's.
+Started by the parent as `python -c BOOT here module fd`. BOOT registers this folder in `sys.modules` as a package with
+a private name; the folder is not in `sys.path`, so that no module of ours can shadow a module of the project.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Call tests that are plain functions directly, without pytest's protocol, which is several times faster.
 
 This is possible only for tests where the protocol does nothing but call the function: no fixtures, no marks that change
-the meaning, no hooks but pytest's and those of IDLE. They run in the context that pytest would set up (warning filters,
+the meaning, no hooks but pytest's and those of IDLE. The context is the one that pytest would set up (warning filters,
 capture, log handlers). A result that is not clearly a pass or a failure is `DOUBT`; the caller then uses the protocol.
 """
 
@@ -56,7 +56,7 @@ class DirectCalls:
         self.proved: "set[Any]" = set()
         """Test functions whose failure in a direct call was once confirmed by the protocol."""
         self.on_trial = False
-        """Whether this is the trial run of all tests, in which a doubt about one does not affect the others."""
+        """Whether this is the trial run of all tests, in which a doubt about one test does not affect the others."""
         self._doubt = False
         self._staged: Optional[contextlib.ExitStack] = None
 
@@ -71,7 +71,7 @@ class DirectCalls:
         return found
 
     def adopt(self, places: Iterable[int], tried: bytes, expected: bytes) -> None:
-        """Trust those of `places` whose result `tried` (direct call) equals that `expected` (protocol)."""
+        """Trust those of `places` whose result in a direct call (`tried`) equals that by the protocol (`expected`)."""
         good = [place for place in places if tried[place] == expected[place] and tried[place] in (PASSED, FAILED)]
         self.trusted = frozenset(good)
         self._prove(place for place in good if tried[place] == FAILED)
@@ -82,8 +82,8 @@ class DirectCalls:
     def settled(self, numbers: Iterable[int], results: bytes, known: Container[int]) -> bool:
         """Return whether the `results` of direct calls are enough to reject the candidate.
 
-        They are if a test outside `known` failed, and if each test that failed is either not called directly, or its
-        function failed before, too, and pytest's protocol confirmed that.
+        They are enough if a test outside `known` failed, and if every failure is certain: either the test is not called
+        directly, or pytest's protocol has confirmed an earlier failure of its function.
         """
         bad = [number for number in numbers if results[number] in BAD]
         return any(number not in known for number in bad) and all(self._proved(number) for number in bad)
@@ -108,7 +108,7 @@ class DirectCalls:
         return self._unhooked(item) and all(self._no_setup(node) for node in nodes)
 
     def _unhooked(self, item: Any) -> bool:
-        """Return whether only pytest's own plugins, ours and those of IDLE take part in this test."""
+        """Return whether only pytest's own plugins, the server's plugin and those of IDLE take part in this test."""
         folder = id(item.parent)
         if folder not in self._hooks:
             found = {id(one.plugin): one.plugin for one in internals.implementations(item.ihook)}.values()
@@ -134,7 +134,7 @@ class DirectCalls:
         return protocol(item, following)
 
     def watch(self) -> None:
-        """Treat events that pytest would later report as a warning as a doubt (in the child)."""
+        """In the child: count an event as a doubt if pytest would later report it as a warning."""
 
         def noticed(_: Any) -> None:
             self._doubt = True
@@ -143,7 +143,7 @@ class DirectCalls:
         threading.excepthook = noticed
 
     def _call(self, item: Any, following: Optional[Any]) -> int:
-        """Call the test; return PASSED, FAILED or DOUBT. The state of pytest's setup is as after the protocol."""
+        """Call the test; return PASSED, FAILED or DOUBT. Leave pytest's setup as the protocol would."""
         self._doubt = False
         os.environ["PYTEST_CURRENT_TEST"] = "%s (call)" % item.nodeid.replace("\0", "(null)")
         before = (sys.stdout, sys.stderr, sys.stdin)

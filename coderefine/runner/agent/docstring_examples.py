@@ -13,7 +13,7 @@ from typing import Any, Iterable, List
 MOST = 200
 """Maximum number of examples."""
 KEPT, BROKEN = "kept", "!broken"
-"""Codes of an example with the documented result, and of one with another."""
+"""Codes of an example with the documented result, and of an example with another result."""
 LONGEST = 0.1
 """CPU seconds that the examples of one docstring may take."""
 

@@ -190,7 +190,7 @@ def _frames(paths: ProjectPaths, error: BaseException, describe: Describer, *, r
 
 
 def _places(paths: ProjectPaths, error: BaseException) -> Tuple[List[TraceLink], List[TraceLink]]:
-    """Return the project's frames, with deep recursions shortened; and the innermost one if it is of a library."""
+    """Return the project's frames, with deep recursions shortened; and the innermost frame if it is in a library."""
     walked = [place for place in _walk(error) if not _hidden(place.frame)]
     ours = [place for place in walked if paths.ours(place.frame.f_code.co_filename)]
     last = [place for place in walked[-1:] if place not in ours and not _machinery(place.frame.f_code.co_filename)]
@@ -330,9 +330,9 @@ def _looked_up_in(frame: Any, error: BaseException, name: Optional[str]) -> "Tup
 
 
 def _keys(frame: Any, wrong: str) -> List[str]:
-    """Return str keys that are similar candidates for the missing key `wrong`.
+    """Return the str keys that may have been meant by the missing key `wrong`: those of dictionaries that lack it.
 
-    They are the keys of those dicts, among the frame's locals and the attributes of these, that lack `wrong`.
+    The dictionaries are locals of the frame, and attributes of its locals.
     """
     held = list(frame.f_locals.values())
     held += [value for one in held[:10] for value in getattr(one, "__dict__", {}).values()]

@@ -1,4 +1,4 @@
-"""The hot server: has collected the tests, and forks children that replace changed functions and run tests."""
+"""The hot server: it has collected the tests, and forks children that replace changed functions and run tests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .server_plugin import ServerPlugin
 from .working_tree import WorkingTree, decoded, ours
 
 WALL = 4.0
-"""Factor of the CPU time for answers that gives the limit of wall time, for calls that wait and for busy processors."""
+"""Limit of wall time for answers, as a multiple of their CPU time: calls may wait, and processors may be busy."""
 AGAIN = "again"
 """Key of the second answers of the unchanged program."""
 WATCHED = 0.8
@@ -146,7 +146,7 @@ class HotServer:
         return {**answer, "changed": self._tree.changed}
 
     def _reaching(self, numbers: List[int], edit: "CodeEdit") -> List[int]:
-        """Return those tests that entered an edited function, or whose functions are unknown."""
+        """Return those of `numbers` whose tests entered an edited function, or whose entered functions are unknown."""
         if edit.files_unseen:
             return numbers
         reached = set().union(*(self._entering.get(function, ()) for function in edit.changed))
@@ -155,7 +155,7 @@ class HotServer:
     def _edit(self, files: Dict[str, Optional[bytes]], *, rough: bool = False) -> "CodeEdit":
         """Return the functions to change for `files`. Raises NotHotError if only a fresh import can apply them.
 
-        `rough`: change also functions that ran during the import, regardless of their effects there; see
+        `rough`: change also functions that ran during the import, although the effects of their old code stay; see
         `CodeEdit.rough`.
         """
         if self._threads > 1:
@@ -234,7 +234,10 @@ class HotServer:
         return json.dumps({"reach": found, "patterns": child.patterns()}).encode("ascii")
 
     def _open_watch(self, message: Message) -> test_coverage.Watch:
-        """Open a Watch for `message`: `watch`: the functions to trace (empty: all); `lines`: also executed lines."""
+        """Open a Watch for the request `message`.
+
+        Key "watch": the functions to trace (empty: all). Key "lines": whether executed lines are recorded, too.
+        """
         wanted = {(self._tree.full(path), line, name) for path, line, name in message["watch"]}
         if message["followed"]:
             message["followed"] = os.path.join(self._job["scratch"], "followed")
@@ -250,7 +253,10 @@ class HotServer:
         return watch
 
     def _live_directly(self, message: Message, edit: "CodeEdit", numbers: List[int]) -> bytes:
-        """Like `_live`, but with direct calls where these are trusted; return whether the results are certain."""
+        """Apply the edit and run the tests as `_live` does, but by direct calls if these are trusted (in the child).
+
+        Return whether the results are certain.
+        """
         edit.make()
         sure = self._run.run_directly(
             numbers, self._board, known=message["known"], keep_going=message["keep_going"], way=self._way
@@ -258,7 +264,7 @@ class HotServer:
         return b'{"sure":true}' if sure else b'{"sure":false}'
 
     def _try_directly(self, message: Message) -> None:
-        """Find the tests that can be called directly: those whose result is then the same as at the baseline.
+        """Find the tests that can be called directly: those whose direct call has the same result as the baseline.
 
         If the child exceeds its time limit, only the tests that it ran are considered.
         """
@@ -272,7 +278,7 @@ class HotServer:
         self._way.adopt(places, bytes.fromhex(answer["results"]), bytes.fromhex(message["statuses"]))
 
     def _probe(self, message: Message) -> Dict[str, List[str]]:
-        """Return the codes of the results of the same calls, by candidate number; "" is the unchanged program.
+        """Return, by candidate number, the codes of the results of the tests' calls; "" is the unchanged program.
 
         Further keys: "?": labels of the calls; "^": their kinds (see Call.kind); "@", "$", "%" and "=N": see `_shown`.
         Candidates that the hot server cannot run are left out. The result is empty if the child crashes.
@@ -296,7 +302,7 @@ class HotServer:
         return {**codes, **trace}
 
     def _compare(self, message: Message, edits: "Dict[str, CodeEdit]") -> bytes:
-        """Record calls while the tests run, then execute them with every candidate (in the child)."""
+        """Record calls while the tests run, then execute them, and variants, with every candidate (in the child)."""
         seconds = message["seconds"] / 2
         recorded = self._recorded(message, edits, seconds)
         if "other" in message:
@@ -311,10 +317,10 @@ class HotServer:
         return json.dumps({**_shown(calls, answers), **reply}).encode("ascii")
 
     def _recorded(self, message: Message, edits: "Dict[str, CodeEdit]", seconds: float) -> List[Call]:
-        """Run the tests for 2 * `seconds` of CPU time and return their calls; copying the arguments has `seconds`.
+        """Run the tests for 2 * `seconds` of CPU time, of which `seconds` for copying arguments; return their calls.
 
-        Tests that hang come first, each in the program with an edit that repairs it: "repaired" in `message` has pairs
-        of the key of an edit and the numbers of tests.
+        Tests that hang or crash run first, with an edit applied that repairs them: "repaired" in `message` has pairs of
+        the key of an edit and the numbers of tests.
         """
         failing = frozenset(message.get("failing", ()))
         repaired = [(edits[number], tests) for number, tests in message.get("repaired", ()) if number in edits]
@@ -390,7 +396,7 @@ class HotServer:
         """Run the tests twice, each in its own process, and record the watched functions (see unit_trace.py).
 
         The keys "trace" and "trace2" have one JSON text each: results and lines by unit, values by module before and
-        after the tests (no values after them if their time was over). If a text is missing, "untraced" has the reason.
+        after the tests (only before them if their time was over). If a text is missing, "untraced" has the reason.
         """
         watched = self._watched(message)
 
@@ -430,11 +436,12 @@ class HotServer:
     def _answered(
         self, labelled: "List[Tuple[str, Call]]", edits: "Dict[str, CodeEdit]", seconds: float
     ) -> "Tuple[List[Tuple[str, Call]], Dict[str, Answers]]":
-        """Return the results of the program (twice: "" and AGAIN) and of every candidate, each in its own process.
+        """Return the calls that were compared, and their results by program: "" (unchanged) and each candidate.
 
-        Side effects of calls, in a cache or a counter, thus do not affect the others. Crashed ones are left out.
-        `seconds`: CPU time for all together, so that a busy machine does not change which calls are compared. The calls
-        that were compared are returned, too: those of `labelled`, without calls of functions that wait.
+        Each program runs in a separate process, so that side effects of calls, in a cache or a counter, do not affect
+        other programs. The unchanged program runs twice, as "" and as AGAIN, to find unstable results. Programs that
+        crash are left out. `seconds`: CPU time for all together, so that a busy machine does not change which calls are
+        compared. The compared calls are those of `labelled` without calls of functions that wait.
         """
         found: Dict[str, Answers] = {}
         asked = {"": CodeEdit(), **edits, AGAIN: CodeEdit()}
@@ -497,8 +504,8 @@ def _shown(calls: List[Call], answers: "Dict[str, Answers]") -> Dict[str, List[s
 class CodeEdit:
     """The changes of a candidate: functions and their new code, and the keys of the old code objects.
 
-    `files_unseen`: it changes a module that is not imported yet, so the tests that reach it are unknown. `rough`: why
-    a fresh import may do more than the change of these functions; "" if it cannot.
+    `files_unseen`: whether the candidate changes a module that is not imported yet, so that the tests that reach this
+    module are unknown. `rough`: why a fresh import may do more than the change of these functions; "" if it cannot.
     """
 
     def __init__(self) -> None:
@@ -514,7 +521,7 @@ class CodeEdit:
 
     @contextlib.contextmanager
     def made(self) -> Iterator[None]:
-        """Make the edit until the end of the block."""
+        """Apply the edit until the end of the block."""
         before = [(function, function.__code__) for function, _ in self.targets]
         self.make()
         try:

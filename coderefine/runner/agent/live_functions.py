@@ -98,8 +98,8 @@ class LiveFunctions:
     def targets(self, pairs: Pairs, source: SourceFile) -> List[Target]:
         """Return (function object, new code) for all functions with an old code of `pairs`.
 
-        Raises NotHotError if a function with this key has other code (a decorator rewrote it), or if there is no such
-        function (another object holds the code).
+        Raises NotHotError if a live function with the key of an old code has other code (a decorator rewrote it), or if
+        no live function has the key (another object refers to the code).
         """
         found: List[Target] = []
         for old, new in pairs:

@@ -34,7 +34,10 @@ class LoadedModules:
         return {"digests": {path: self._digest(path) for path in given}, "fault": self.fault(given)}
 
     def fault(self, paths: Iterable[str]) -> str:
-        """Describe a loaded module that is not the patched one of `paths`; "" if there is none."""
+        """Describe a module that was loaded from the wrong place; "" if there is none.
+
+        The wrong place is the user's tree, or for one of `paths` (the patched files) any file but the patched one.
+        """
         modules = list(_modules())
         foreign = self._foreign(modules, frozenset(paths))
         if foreign:
@@ -54,7 +57,7 @@ class LoadedModules:
         return None
 
     def _instead(self, path: str, modules: List[Module]) -> str:
-        """Describe the module that was loaded in place of the patched file; "" if there is none."""
+        """Describe the module that was loaded in place of the patched file `path`; "" if there is none."""
         full = os.path.join(self._top, path)
         stem = os.path.basename(path)
         if any(os.path.basename(file) == stem and self._real(file) == os.path.realpath(full) for _, file in modules):
@@ -94,7 +97,7 @@ class LoadedModules:
 def loaded() -> List[Tuple[str, Any]]:
     """Return the loaded modules by name, except weak references to modules, which jinja2 stores.
 
-    Garbage collection removes these from `sys.modules` at any time, even while this loop runs.
+    Garbage collection removes these references from `sys.modules` at any time, even while this loop runs.
     """
     modules: Dict[str, Any] = sys.modules.copy()
     return [(name, module) for name, module in modules.items() if type(module) is not weakref.ProxyType]

@@ -96,7 +96,7 @@ def _owner(fixture: Any) -> str:
 
 
 def arguments_of(item: Any) -> Dict[str, Any]:
-    """Return the keyword arguments with which pytest calls the test's function, given `has_plain_arguments`."""
+    """Return the keyword arguments with which pytest calls the test's function, if `has_plain_arguments` is true."""
     given = item.callspec.params if hasattr(item, "callspec") else {}
     return {name: given[name] for name in item._fixtureinfo.argnames}
 

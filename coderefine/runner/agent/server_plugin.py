@@ -28,7 +28,7 @@ class WatchRecord(NamedTuple):
 
 
 class ServerPlugin:
-    """A pytest plugin that calls `work(session)` in place of pytest's own loop over the items.
+    """A pytest plugin that calls `work(plugin)` in place of pytest's own loop over the items.
 
     `files`: test files to collect, relative to pytest's root (None: all).
     """
@@ -62,7 +62,7 @@ class ServerPlugin:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector: Any) -> Any:
-        """Report SystemExit during the import of a module as its error; otherwise it would end pytest."""
+        """Report SystemExit during the import of a module as an error of the module; otherwise it would end pytest."""
         outcome = yield
         if outcome.excinfo and isinstance(outcome.excinfo[1], SystemExit):
             outcome.force_result(pytest.CollectReport(collector.nodeid, "failed", "SystemExit at import", []))
@@ -88,7 +88,7 @@ class ServerPlugin:
     ) -> bool:
         """Run the items `numbers` in this order by pytest's protocol, and write their statuses to `board`.
 
-        Without `keep_going` the first failure of a test outside `known` ends the run. Return whether there was none.
+        Return whether no test outside `known` failed. Without `keep_going`, end the run at the first such failure.
         """
         fine = True
         for number, item, following in self._items(numbers):
@@ -103,10 +103,10 @@ class ServerPlugin:
     def run_within(
         self, numbers: Sequence[int], board: Board, seconds: float, wanted: Callable[[int], bool] = lambda _: True
     ) -> bool:
-        """Run the items `numbers` as `run` does, for `seconds` of CPU time; return whether they were enough for all.
+        """Run the items `numbers` as `run` does, for `seconds` of CPU time; return whether this time was enough.
 
-        `wanted`: whether an item is still to be run. It is asked before the item that precedes it runs, because pytest
-        ends fixtures that the next item does not use.
+        `wanted` returns whether an item still has to run. It is called before the preceding item runs, because pytest
+        then ends fixtures that the next item does not use.
         """
         over = self._timed(seconds)
         for number, item, following in self._items(filter(wanted, numbers)):
@@ -123,7 +123,7 @@ class ServerPlugin:
         """Run the items `numbers` as `run_within` does, and record the code that they execute.
 
         `followed`: the folder where Python programs that the tests start store which lines they executed. `seconds`:
-        CPU time after which the run ends; of the test that was running nothing is recorded, unless it is the first.
+        CPU time after which the run ends; the test that is then running is not recorded, unless it is the first one.
         """
         done = WatchRecord([], [])
         over = self._timed(seconds)
@@ -194,7 +194,10 @@ class ServerPlugin:
     def run_directly(
         self, numbers: Sequence[int], board: Board, *, known: "frozenset[int]", keep_going: bool, way: Any
     ) -> bool:
-        """Like `run`, but call tests directly if `way` (DirectCalls) trusts them; False if a result is uncertain."""
+        """Run the items as `run` does, but call tests directly if `way` (DirectCalls) trusts them.
+
+        Return False if a result is uncertain, which ends the run; True otherwise.
+        """
         way.watch()
         for place, number in enumerate(numbers):
             following = self.items[numbers[place + 1]] if place + 1 < len(numbers) else None

@@ -1,7 +1,7 @@
 """The servers inside a view: one with pytest loaded (warm), and one that has also collected the project (hot).
 
-The first process loads pytest, forks both, and restarts them if they crash. Each has its own socket and forks a child
-per candidate. They are started in the sandbox, like the cold runner: `python -c BOOT here servers FD`.
+The first process loads pytest, forks both servers, and restarts them if they crash. Each server has a separate socket
+and forks a child per candidate. All run in the sandbox, like the cold runner: `python -c BOOT here servers FD`.
 """
 
 from __future__ import annotations

@@ -32,15 +32,15 @@ OUTSIDE = frozenset(("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spaw
 UNKNOWN = -1
 """Placeholder for the lines of a function if they are unknown."""
 IDLE = 3000
-"""Line events in one function without a new line after which it is no longer traced (Python < 3.12)."""
+"""Number of line events without a new line after which a function is no longer traced (Python < 3.12)."""
 
 
 class Watch:
     """Records coverage between `begin` and `end`.
 
     `wanted`: the functions to record (None: all in files for which `ours` is true). `lines`: record executed lines,
-    not only entered functions; `entries` False: only lines. `stepped`: numbers of the tests whose lines are recorded
-    separately; their files are those for which `tests` is true.
+    which is also done if `wanted` is given; `entries`: record entered functions. `stepped`: numbers of the tests whose
+    coverage is also recorded separately for each line of the test; `tests` is true for the files of these tests.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class Tracer(Watch):
 
     def start(self) -> None:
         self._foreign: Set[types.CodeType] = set()
-        """Functions that are never recorded: most calls in the process, so these must cost little."""
+        """Functions that are never recorded. Most calls in the process are calls of these, and must cost little."""
         self._line_numbers: Dict[types.CodeType, FrozenSet[int]] = {}
         self._unseen: Dict[types.CodeType, Set[int]] = {}
         self._idle: Dict[types.CodeType, int] = {}
@@ -382,11 +382,11 @@ class TestSteps:
 
 
 Lines = Dict[str, List[int]]
-"""Repo-relative path to the executed lines, ascending."""
+"""Executed lines, ascending, by repo-relative path."""
 
 
 STEPPED = 0
-"""Number of a test whose lines are recorded separately."""
+"""Number of a test whose coverage is recorded separately for each line of the test."""
 
 
 class LineRecorder:
@@ -394,7 +394,7 @@ class LineRecorder:
 
     `only`: repo-relative paths of the files to record (empty: all files of the project).
     `chosen`: ids of the tests to trace (None: all); on Python 3.12+, where tracing is cheap, all tests are traced.
-    `stepped`: ids of the tests whose lines are recorded separately, and their files, which are not recorded.
+    `stepped`: files (which are not recorded) by id of the tests whose coverage is recorded for each line of the test.
     `folder`: where Python programs that tests start store their executed lines; "" if they are not recorded.
     """
 
@@ -415,7 +415,7 @@ class LineRecorder:
         self.followed = False
         """Whether a program that the last test started has stored executed lines."""
         self.steps: Optional[Dict[str, Any]] = None
-        """The lines of the last test, as from `packed`, if it is one of `stepped`."""
+        """The result of `packed` for the last test, if it is one of `stepped`."""
         files = frozenset(stepped.values())
         self._watch = open_watch(
             lambda path: self.ours(path) and paths.relative(path) not in files,

@@ -1,8 +1,8 @@
 """Record what chosen functions return while the tests run, and which of their lines run.
 
-Two versions of a program are compared by these records: equal arguments must give equal results. Unlike the calls that
-are repeated (call_probe.py), these need no copies of the arguments, so that coroutines, methods of objects that cannot
-be copied, and functions with side effects are compared too.
+Two versions of a program are compared by these records: equal arguments must give equal results. Repeated calls
+(call_probe.py) need copies of the arguments, but these records do not. Therefore coroutines, methods of objects that
+cannot be copied, and functions with side effects are compared, too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Call = Tuple[str, List[Any], Dict[str, Any]]
 
 
 class UnitTrace:
-    """Traces the functions given to it; functions inside them count for their lines only."""
+    """Traces the given functions; of the functions nested in them, only executed lines are recorded."""
 
     def __init__(self, units: Iterable[Tuple[types.FunctionType, str]]) -> None:
         """Create a trace. `units`: functions with the names of their units."""
@@ -88,7 +88,7 @@ class UnitTrace:
         return self._stepped if frame in self._frames or self._unseen[unit] else None
 
     def _call(self, code: types.CodeType, unit: str, arguments: str) -> str:
-        """Return the key of a call's results; each generator has its own, even if the arguments are equal."""
+        """Return the key of a call's results; each generator has a separate key, even if the arguments are equal."""
         if not code.co_flags & RESUMED or arguments == UNKNOWN:
             return arguments
         self._generators[unit, arguments] += 1
@@ -144,9 +144,10 @@ def _code(value: Any) -> str:
 
 
 def module_values(names: Dict[str, Any], module: str, around: "Tuple[type, ...]" = ()) -> Dict[str, str]:
-    """Return the codes of a module's attributes, and of those of its classes, other than functions and modules.
+    """Return the codes of the attributes `names` of a module, and of the attributes of its classes.
 
-    `around`: the classes with these `names`; an attribute of a class may be that class.
+    Modules are left out; of a function, the code is only its type. `around`: the enclosing classes, if `names` are
+    attributes of a class. An attribute may be an enclosing class, which is not described again.
     """
     found = {}
     for name, value in list(names.items()):

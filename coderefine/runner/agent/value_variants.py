@@ -32,10 +32,11 @@ def variants(value: Any, dice: random.Random) -> List[Any]:
 
 
 def at_limits(value: Any, limits: Iterable[Any]) -> List[Any]:
-    """Return at most MOST_LIMITS values that equal one of `limits`, or sequences that are as long as one.
+    """Return at most MOST_LIMITS values that equal one of `limits`, or sequences with one of `limits` as length.
 
-    Programs that differ in a comparison (`<` and `<=`) often differ only there. Where `value` is no integer, at most
-    MOST_BETWEEN numbers between a limit and the integer below follow: only these tell `< 10` and `<= 9` apart.
+    Programs that differ in a comparison (`<` and `<=`) often differ only for such values. If `value` is a float, at
+    most MOST_BETWEEN numbers between an integer limit and the integer below it are added: only these numbers
+    distinguish `< 10` from `<= 9`.
     """
     found: List[Any] = []
     between: List[Any] = []
@@ -63,8 +64,8 @@ def _at(value: Any, limit: Any) -> Any:
 def objects(value: Any, dice: random.Random) -> List[Any]:
     """Return at most MOST copies of an object, each with another value of one attribute.
 
-    There are none for an object that is also a container of items: `copy.copy` adds the items by methods of its class
-    to a copy that shares all attributes with the original, which may never end.
+    An object that is also a container is not copied: `copy.copy` adds the items to the copy by methods of the class. As
+    the copy shares all attributes with the original, this may never end.
     """
     if isinstance(value, (*PLAIN, *CONTAINERS)) or not isinstance(getattr(value, "__dict__", None), dict):
         return []

@@ -58,8 +58,8 @@ def compared(recorded: List[Call], files: Dict[str, Optional[bytes]], seconds: f
     The other version is the program with `files`. Keys: "?": labels of the calls. "*": the number of variants of each
     recorded call. "own": results of the program. "other": results of the other version. "within": results of the
     program's functions when the functions that they call are those of the other version. "own value", "other value":
-    only the returned values, without the changed arguments. Each is run twice; the second run has the key with "2"
-    appended.
+    only the returned values, without the changed arguments. Runs for "own", "other" and "within" are repeated; the
+    second run has the key with "2" appended.
     """
     calls, sizes = with_variants(recorded)
     codes = {"?": [label(call) for call in calls], "*": [str(size) for size in sizes]}
@@ -91,7 +91,7 @@ def _given(call: Call, at: int, value: Any) -> Call:
 
 
 def varied(value: Any, dice: random.Random) -> List[Any]:
-    """Return values with the type and shape of `value`, without itself."""
+    """Return at most VARIANTS values that have the type of `value` and are similar, but not equal to it."""
     make = MAKERS.get(type(value), _of_object)
     try:
         return [one for one in make(value, dice) if type(one) is type(value) and _other(one, value)][:VARIANTS]
@@ -228,7 +228,7 @@ class OtherVersion:
 
     @contextlib.contextmanager
     def wholly(self) -> Iterator[None]:
-        """Run calls with the other version's functions and module attributes."""
+        """Inside the block, let calls run the functions of the other version, with its module attributes."""
         self._set(other=True)
         for function, (_, code) in self.functions.items():
             function.__code__ = code
@@ -240,7 +240,7 @@ class OtherVersion:
 
     @contextlib.contextmanager
     def within(self) -> Iterator[None]:
-        """Run calls with this version's functions, whose inner calls go to the other version's functions."""
+        """Inside the block, let calls run this version of a function, but their inner calls run the other version."""
         first = {code: (function, other) for function, (code, other) in self.functions.items()}
 
         def entered(frame: types.FrameType, event: str, _: object) -> None:
@@ -303,7 +303,7 @@ def _unwrapped(value: Any) -> Optional[types.FunctionType]:
 
 
 def _outside(text: str) -> List[str]:
-    """Return the dumps of a module's statements other than definitions of functions and classes."""
+    """Return AST dumps of a module's statements, except for definitions of functions and classes."""
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return [ast.dump(node) for node in ast.parse(text).body if not isinstance(node, definitions)]
 

@@ -57,7 +57,7 @@ class WorkingTree:
     def restore(self, files: Mapping[str, Optional[bytes]]) -> None:
         """Restore `files`, remove new files, and list in `changed` other files that the child changed or removed.
 
-        The content of these is not known, so they cannot be restored.
+        The old content of these other files is unknown, so they cannot be restored.
         """
         self.changed = self._dirt.clean({self.full(path) for path in files})
         for path in files:
@@ -142,7 +142,7 @@ class FileChanges:
         self._events()
 
     def clean(self, own: Set[str]) -> List[str]:
-        """Remove files created since `forget`; return older ones that were changed or removed.
+        """Remove files created since `forget`; return older files that were changed or removed.
 
         Files in `own` (absolute paths) are ignored; the caller restores them.
         """

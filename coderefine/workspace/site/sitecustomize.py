@@ -28,7 +28,7 @@ def moved(path: object) -> object:
 
 
 def hook(entry: str) -> Any:
-    """Search a folder of the original in the copy; a hook for `sys.path_hooks`, so that later paths are covered too."""
+    """Return a finder for the copy of the folder `entry`: a hook for `sys.path_hooks`, also for paths added later."""
     there = moved(entry)
     if there == entry or not isinstance(there, str):
         raise ImportError(entry)

@@ -1,6 +1,6 @@
 """The table of operator families: the generic edits that the search tries.
 
-The first sentence of a family's docstring is its description.
+The first sentence of the docstring of a family's function describes the family.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from coderefine.proposers.search.syntax import Edit
 class Operator:
     """An operator family.
 
-    `prior`: how frequent it is among repairs of real faults, relative to the others. `shortcut`: it removes behaviour.
+    `prior`: how frequent it is among repairs of real faults, relative to the others. `shortcut`: whether its edits
+    remove behaviour.
     """
 
     name: str

@@ -84,7 +84,7 @@ def _indexed(base: str, index: str) -> Iterable[tuple[str, float]]:
 
 
 def around(site: Site) -> Iterator[Edit]:
-    """Begin again at the first element behind the last one: `names[(at + 1) % len(names)]`."""
+    """Continue at the first element after the last one: `names[(at + 1) % len(names)]`."""
     for node in site.exprs:
         match node:
             case ast.Subscript(value=base, slice=ast.Name() | ast.BinOp() as at) if site.kinds.of(at) in ("int", ""):
@@ -99,7 +99,7 @@ def index_order(site: Site) -> Iterator[Edit]:
 
 
 def key_access(site: Site) -> Iterator[Edit]:
-    """Replace `d.get(k)` by `d[k]` or vice versa, add a missing default, or use `setdefault`."""
+    """Replace `d[k]` by `d.get(k)`, with or without a default, or by `d.setdefault(k, …)`; or vice versa."""
     for node in site.exprs:
         match node:
             case ast.Subscript(value=base, slice=key) if not isinstance(key, ast.Slice):

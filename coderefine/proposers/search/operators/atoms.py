@@ -77,7 +77,7 @@ UNKNOWN = (
 
 
 def atoms(site: Site) -> dict[str, float]:
-    """Return conditions with their weights: existing ones of this function, then ones on one or two names."""
+    """Return conditions with weights: existing ones of this function and file, and new ones on one or two names."""
     if "atoms" not in site.memo:
         site.memo["atoms"] = _atoms(site)
     return site.memo["atoms"]
@@ -176,7 +176,7 @@ def _between(one: str, two: str, a: str, b: str, weight: float) -> Iterator[tupl
 
 
 def _of_numbers(one: str, two: str, a: str, b: str, weight: float) -> Iterator[tuple[str, float]]:
-    if not a and not b and one >= two:  # of two unknown ones
+    if not a and not b and one >= two:  # if both kinds are unknown, one order is enough
         return
     boost = 1.0 if a and b else 0.5
     for sign in ("<", "<=", ">", ">="):

@@ -74,7 +74,7 @@ def argument_removed(site: Site) -> Iterator[Edit]:
 
 
 def argument_added(site: Site) -> Iterator[Edit]:
-    """Add an argument: one in KEYWORDS, one of another call of this name or of its signature, or a value in scope."""
+    """Add an argument: from KEYWORDS, from another call of this name, from its signature, or a value in scope."""
     for node in site.exprs:
         if not isinstance(node, ast.Call):
             continue

@@ -123,7 +123,7 @@ def _to_elif(site: Site, node: ast.If, start: int) -> Iterator[Edit]:
 
 
 def else_removed(site: Site) -> Iterator[Edit]:
-    """Run the body of an `else` unconditionally, or move the statements after an `if` to its `else`."""
+    """Run the body of an `else` unconditionally, or move the statement after an `if` to a new `else`."""
     node = site.stmt
     if not isinstance(node, ast.If | ast.For | ast.While | ast.Try) or not site.module.alone(node):
         return
@@ -155,7 +155,7 @@ def _else_made(site: Site, node: ast.If) -> Iterator[Edit]:
 
 
 def unconditional(site: Site) -> Iterator[Edit]:
-    """Remove the `if` around a statement, or put a statement under an atomic condition."""
+    """Remove the `if` around statements."""
     node = site.stmt
     module = site.module
     if isinstance(node, ast.If) and not node.orelse and module.alone(node) and module.alone(node.body[0]):

@@ -22,10 +22,12 @@ USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")
 
 
 LEAST_BY_ONE, LEAST_PROPORTIONAL, PROPORTION_BOOST = 5, 20, 4.0
-"""Smallest integer that is changed in proportion to the failing value: by one, beside a larger one for which this
-holds, and by more; and boost of the new one. `24 * 8` becomes `24 * 7` rather than `21 * 8`."""
+"""LEAST_PROPORTIONAL: smallest integer that is changed in the ratio of the expected to the actual value. LEAST_BY_ONE:
+smallest integer for which this is done if it changes by one, and if a larger integer can be changed, too.
+PROPORTION_BOOST: boost of the new number. `24 * 8` becomes `24 * 7` rather than `21 * 8`."""
 OFTEN, UNLIKE, UNLIKE_BOOST = 3, 10.0, 2.0
-"""Factor and boost of a number that the statement contains OFTEN, in place of one that it contains once."""
+"""UNLIKE, UNLIKE_BOOST: factor and boost of a number that the statement contains at least OFTEN times, in place of a
+number that it contains once."""
 
 
 def numbers(site: Site) -> Iterator[Edit]:
@@ -70,9 +72,10 @@ def _other_numbers(site: Site, node: ast.AST, value: float, proportional: set[in
 
 
 def _proportions(site: Site, values: Iterable[float]) -> dict[float, set[int]]:
-    """Return the integers to which a value changes in the ratio of the expected to the actual value, or inversely.
+    """Return for each integer its products with the ratio of the expected to the actual value, or with the inverse.
 
-    Few large integers have any, unless they are the cause; a small one counts only beside such an integer.
+    Only integer products count. A large integer seldom has any, unless it is the cause of the failure. Products of
+    small integers count only if a large integer has a product, too.
     """
     found: dict[float, set[int]] = {value: _scaled(site, value) for value in values if isinstance(value, int)}
     large = any(scaled for value, scaled in found.items() if abs(value) >= LEAST_PROPORTIONAL)
@@ -163,7 +166,7 @@ def truths(site: Site) -> Iterator[Edit]:
 
 
 def texts(site: Site) -> Iterator[Edit]:
-    """Replace a string by a similar one of the project, by other letter case, or with one character more or less."""
+    """Replace a string by a similar one of the project, change its letter case, or add or remove a character."""
     for node in site.exprs:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _docstring(site, node):
             for text, weight in _texts_for(site, node.value).items():

@@ -83,7 +83,7 @@ def defaults(site: Site) -> Iterator[Edit]:
 
 
 def parameters(site: Site) -> Iterator[Edit]:
-    """Add a missing parameter (`self`, `cls`, `*args`, `**kwargs`) or swap two parameters."""
+    """Add a missing `self`, or swap two neighbouring parameters."""
     node = site.stmt
     if not isinstance(node, Function):
         return
@@ -104,7 +104,7 @@ def parameters(site: Site) -> Iterator[Edit]:
 
 
 def decorators(site: Site) -> Iterator[Edit]:
-    """Add a decorator (property, staticmethod, classmethod, or one that the file uses) or remove one."""
+    """Add a decorator (property, staticmethod, classmethod, or one that the file uses), or replace or remove one."""
     node, module = site.stmt, site.module
     if not isinstance(node, DEFINITIONS) or not module.alone(node):
         return
@@ -180,7 +180,7 @@ def _caught(site: Site, handler: ast.ExceptHandler) -> Iterator[Edit]:
 
 
 def protected_by_try(site: Site) -> Iterator[Edit]:
-    """Put a statement into `try` if failing tests end with that exception inside the program."""
+    """Put a statement into a `try` that catches an exception with which a failing test ended."""
     node, module = site.stmt, site.module
     if not site.raised or site.local.function is None or not module.alone(node) or isinstance(node, DEFINITIONS):
         return
@@ -213,7 +213,7 @@ def awaited(site: Site) -> Iterator[Edit]:
 
 
 def comprehension_kind(site: Site) -> Iterator[Edit]:
-    """Change the type of a comprehension (list, set, generator), or replace its element by one of its names."""
+    """Change the type of a comprehension, swap its key and value, or swap neighbouring elements of a list or tuple."""
     for node in site.exprs:
         match node:
             case ast.ListComp() | ast.SetComp():

@@ -15,9 +15,9 @@ from coderefine.proposers.search.syntax import DEFINITIONS, Edit, Replacement
 DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
 PART = -2.0
-"""Boost of an operation that is applied to a part of what is returned, or elsewhere in the function."""
+"""Boost of an operation that is applied to a part of the returned value, or to a value that is not returned."""
 LONGEST = 100
-"""Maximum length of a line that becomes a conditional expression; a longer one gets a statement before it."""
+"""Maximum length of a conditional expression; if it would be longer, only a statement before the division is tried."""
 NEAREST = 3.0
 """Log odds of the first suggestion; high, because the error message itself names the misspelt identifier."""
 
@@ -34,7 +34,7 @@ def difference(site: Site) -> Iterator[Edit]:
 
 
 def zero_divisor(site: Site) -> Iterator[Edit]:
-    """Return 0, or what the failure expects, in place of a division by zero."""
+    """Use 0 or None in place of a division by zero, or return it before the division."""
     if "ZeroDivisionError" not in site.raised or site.local.function is None:
         return
     for node in site.exprs:

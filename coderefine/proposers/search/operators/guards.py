@@ -88,7 +88,7 @@ def _returned(site: Site, values: list[ast.expr]) -> dict[str, float]:
 
 
 def early_raise(site: Site) -> Iterator[Edit]:
-    """Insert a check: `if atom: raise Error` before a statement, with an exception that this project raises."""
+    """Insert a check: `if atom: raise Error` before a statement, with an exception of this file or a common one."""
     if site.local.function is None:
         return
     errors = sorted(_errors(site).items(), key=lambda item: -item[1])[:MOST_ERRORS]
@@ -123,7 +123,7 @@ def early_jump(site: Site) -> Iterator[Edit]:
 
 
 def default_value(site: Site) -> Iterator[Edit]:
-    """Insert a default at the start of a function: `if x is None: x = empty`, or `x = x or empty`."""
+    """Insert a default at the start of a function: `if x is None: x = []`."""
     if not site.first or site.local.function is None:
         return
     for name in site.local.parameters:

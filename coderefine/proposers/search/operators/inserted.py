@@ -37,7 +37,7 @@ def from_here(site: Site) -> Iterator[Edit]:
 
 
 def invented(site: Site) -> Iterator[Edit]:
-    """Insert a small update: of a counter, a collection or an attribute; a jump; a call of a method of the class."""
+    """Insert a small statement: the update of a counter, a collection or an attribute, a jump, or a method call."""
     unchanged = idle(site)
     for text, weight in _updates(site):
         updated = UPDATED.match(text)
@@ -93,7 +93,7 @@ def _there_already(site: Site, text: str) -> bool:
 
 
 def _out_of_place(site: Site, text: str) -> bool:
-    """Return whether `text` cannot be inserted here: a jump outside a loop, or a statement outside a function."""
+    """Return whether `text` cannot be inserted here: `break` or `continue` outside a loop, or code next to a `def`."""
     if site.loop is None and text in ("break", "continue"):
         return True
     return isinstance(site.stmt, DEFINITIONS) and site.local.function is site.stmt
@@ -116,7 +116,7 @@ def _fruitless(node: ast.AST) -> bool:
 
 
 def _variants(site: Site, piece: Piece) -> Iterator[tuple[str, float]]:
-    """Yield a piece unchanged, under a condition, or with one name replaced; with factors of its weight."""
+    """Yield a piece unchanged, under a condition, or with one name replaced; each with a factor for its weight."""
     missing = piece.names - site.known
     if not missing:
         yield piece.text, 1.0
@@ -136,7 +136,7 @@ def nearest(site: Site, pieces: list[Piece]) -> list[tuple[float, Piece]]:
 
 
 def _adapted(site: Site, text: str, free: frozenset[str], missing: frozenset[str]) -> Iterator[str]:
-    """Yield `text` with one of its names replaced by one in scope."""
+    """Yield `text` with one of its names replaced by a name in scope."""
     if len(missing) > 1:
         return
     for old in missing or free & set(site.names):
@@ -171,7 +171,7 @@ def idle(site: Site) -> set[str]:
 
 
 def _unchanged(tree: ast.AST, prefix: str) -> set[str]:
-    """Return the names that begin with `prefix` ("self.") and are bound once in `tree`, to an empty value, and read."""
+    """Return the names with the prefix `prefix` ("self.") that `tree` binds once, to an empty value, and only reads."""
     nodes = list(ast.walk(tree))
     bound = [pair for node in nodes for pair in _bound(node)]
     times = Counter(name for name, _ in bound)
@@ -221,7 +221,7 @@ def _of_path(site: Site, path: str, names: list[str]) -> Iterator[tuple[str, flo
 
 
 def _of_object(site: Site, me: str, names: list[str]) -> Iterator[tuple[str, float]]:
-    """Yield assignments of parameters to attributes, calls of methods of the class, and of the base class's method."""
+    """Yield `self.x = x` for parameters, calls of the class's methods, and `super()` calls of the current method."""
     if me:
         for name in site.local.parameters[1:]:
             yield f"{me}.{name} = {name}", 2.0 if name not in site.local.fields else 0.8

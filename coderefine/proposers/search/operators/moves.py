@@ -46,7 +46,7 @@ def _gaps(site: Site) -> Iterator[int]:
 
 
 def outdent(site: Site) -> Iterator[Edit]:
-    """Move the last statements of a block out of it, after it and dedented by one level."""
+    """Move a statement out of its block: to the place after the block or, if it is the first one, before the block."""
     module, node, block = site.module, site.stmt, site.siblings
     parent = module.parents.get(node)
     if not isinstance(parent, ast.stmt) or isinstance(parent, DEFINITIONS) or not module.alone(node):
@@ -59,7 +59,7 @@ def outdent(site: Site) -> Iterator[Edit]:
 
 
 def loop_return(site: Site) -> Iterator[Edit]:
-    """Move a `return` out of the loop that it ends too early, behind that loop."""
+    """Move a `return` that ends a loop too early to the place after the loop."""
     module, loop = site.module, site.stmt
     at = _after(module, loop) if isinstance(loop, LOOPS) else None
     if at is None:
@@ -109,7 +109,7 @@ def _into_next(site: Site, after: ast.stmt) -> Iterator[Edit]:
 
 
 def _last_blocks(stmt: ast.stmt | None) -> Iterator[ast.stmt]:
-    """Yield the first statements of the blocks that end where `stmt` ends, outermost first."""
+    """Yield the last statements of the blocks that end where `stmt` ends, outermost first."""
     while stmt is not None and not isinstance(stmt, DEFINITIONS):
         blocks = [block for name in ("body", "orelse", "finalbody") if (block := getattr(stmt, name, None))]
         blocks += [handler.body for handler in getattr(stmt, "handlers", [])]
@@ -121,7 +121,7 @@ def _last_blocks(stmt: ast.stmt | None) -> Iterator[ast.stmt]:
 
 
 def loop_else(site: Site) -> Iterator[Edit]:
-    """Move a statement after a loop to the loop's `else`, or vice versa."""
+    """Move the statement after a loop with a `break` to the loop's `else`."""
     block = site.siblings
     if site.stmt not in block or not site.module.alone(site.stmt):
         return

@@ -69,25 +69,26 @@ def likeness(one: str, other: str) -> float:
 
 
 GUARDED = 4.0
-"""Factor for a tested name that is used where the test holds."""
+"""Factor of a name in a test (`if x:`) if the block under the test uses the name."""
 DISTANCES = (1, 2, 4, 8, 16, 40)
 FADING = (1.55, 1.1, 1.0, 0.7, 0.5, 0.4, 0.2)
 """Factors of a name by the number of lines since it was last mentioned: at most 1, 2, 4 ..., more than 40.
 
-These and the next three are likelihood ratios in real code: how often the variable that is read has the property, in
-relation to the other variables that could be read there (tests/bench/repair/variables.py).
+These factors, LOOPED, UNBOUND and READ_HERE are likelihood ratios in real code: how often the variable that is read has
+the property, in relation to the other variables that could be read there (tests/bench/repair/variables.py).
 """
 LOOPED, UNBOUND, READ_HERE = 2.3, 0.35, 0.4
-"""The variable of the innermost loop; one bound only by this statement or after it; one that the statement reads."""
+"""Factors of the variable of the innermost loop; of a variable that is bound only by this statement or after it; of a
+variable that the statement also reads."""
 INVARIANT = -3.0
 """Added to the score of a name with which a condition inside a loop no longer depends on the loop."""
 DOTTED = 0.25
-"""Factor of an attribute in place of a variable: there are many."""
+"""Factor of an attribute in place of a variable: there are many attributes."""
 OF_VARIABLES, OF_CALLS = (-1.0, 0.3, 2.5), (0.0, 1.5, 2.5)
-"""Log odds of a variable, and of a called function, whose name has no word, a word, or all words of the name that its
-value gets: of a parameter, a keyword, or the target of an assignment. Of the variables in such places 71 % have all
-words, of the others in scope 3 % (tests/bench/repair/variables.py); of called methods 5 % (others on the same object:
-0.3 %), and 13 % some words (2 %)."""
+"""Log odds of a variable, and of a called function, if its name shares no word, some words, or all words with the name
+that its value gets (of a parameter, a keyword, or the target of an assignment). In real code, 71 % of the variables in
+such places share all words, and 3 % of the other variables in scope (tests/bench/repair/variables.py). Of called
+methods, 5 % share all words (other methods of the object: 0.3 %), and 13 % some words (other methods: 2 %)."""
 VERBS = frozenset(("get", "set", "is", "has", "to", "make", ""))
 """Words of names that do not tell what the value is."""
 
@@ -113,8 +114,8 @@ def variables(site: Site) -> Iterator[Edit]:
 def _wanted(site: Site, node: ast.AST) -> str:
     """Return the name that the value of `node` gets: of a parameter, a keyword or a target; "" if it gets none.
 
-    For the collection that a loop runs over it is the plural of the loop's variable, and for `**x` and `*x` in a call
-    the parameter of this function that is written so.
+    For the collection of a loop, return the plural of the loop's variable. For `*x` and `**x` in a call, return the
+    parameter of the current function that has the same number of stars.
     """
     match parent := site.module.parents.get(node):
         case ast.keyword(arg=str(name)):
@@ -148,7 +149,7 @@ def _accord(wanted: str, old: str, new: str, odds: Sequence[float]) -> float:
 
 
 def unlike_others(site: Site) -> Iterator[Edit]:
-    """Give a call the argument that all other calls of the same function in the statement have at that place."""
+    """Give a call the argument that all other calls of the same function in the statement have at this position."""
     given: dict[tuple[str, int], list[ast.expr]] = {}
     for node in site.exprs:
         if isinstance(node, ast.Call):
@@ -189,10 +190,10 @@ def _nearness(site: Site, name: str) -> float:
 
 
 def _guarded(site: Site, node: ast.expr) -> frozenset[str]:
-    """Return the names that are used where `node` is true; empty unless its truth alone is tested.
+    """Return the names that the block under a test uses, if `node` is the test or an operand of its `and` or `or`.
 
-    A value of almost any kind can be tested, and mostly the one that is used next: `x[0] if x else None`. What can be
-    called is always true.
+    Such a test of a value mostly concerns a value that the block uses: `x[0] if x else None`. Functions are left out:
+    they are always true. Return no names for other nodes.
     """
     parents = site.module.parents
     test: ast.AST = node
@@ -206,7 +207,7 @@ def _guarded(site: Site, node: ast.expr) -> frozenset[str]:
 
 
 def _bound_by_loop(site: Site, node: ast.expr) -> frozenset[str]:
-    """Return the names that a loop binds if `node` is the only one of them in a condition of the loop; else none.
+    """Return the names that a loop binds if a condition of the loop reads only one of them, at `node`; else none.
 
     Conditions are the filters of a comprehension, and tests of `if` and `while` in the body of a `for`.
     """
@@ -221,7 +222,10 @@ def _bound_by_loop(site: Site, node: ast.expr) -> frozenset[str]:
 
 
 def _condition(site: Site, node: ast.expr) -> tuple[ast.expr, ast.AST | None]:
-    """Return the condition that `node` is a part of, and the statement or comprehension that has it; None if none."""
+    """Return the outermost expression around `node`, and the `if`, `while` or comprehension whose condition it is.
+
+    The second value is None if the expression is no condition.
+    """
     test, parents = node, site.module.parents
     while isinstance(parent := parents.get(test), ast.expr) and not isinstance(parent, ast.Lambda | Comprehension):
         test = parent
@@ -317,10 +321,10 @@ def _used_on(site: Site, base: str, *, called: bool) -> set[str]:
 
 
 def _of_like_objects(site: Site, node: ast.Attribute, *, called: bool) -> Iterator[str]:
-    """Yield attributes that variables of the same name have in other files, then those of its likely classes.
+    """Yield attributes used on variables of the same name in the project, then attributes of the likely classes.
 
-    In seven packages these cover 8 and 10 % of the attributes of variables, besides the 71 % that the same file uses
-    on the same variable a second time.
+    In seven packages, these cover 8 % and 10 % of the attributes of variables. Another 71 % are used on the same
+    variable elsewhere in the same file.
     """
     base = dotted(node.value)
     if base and base not in ("self", "cls"):
@@ -395,7 +399,7 @@ def receiver(site: Site) -> Iterator[Edit]:
 
 
 def field_of(site: Site) -> Iterator[Edit]:
-    """Add an attribute, index or key to a value, as the file has it elsewhere, or remove one."""
+    """Add an attribute, index or key that the file uses elsewhere to a value, or remove one."""
     for node in site.values:
         if isinstance(node, ast.Attribute | ast.Subscript) and _superfluous(site, node, node.value):
             yield from site.swap(node, site.code(node.value), 1.0)
@@ -410,7 +414,7 @@ def _alone(site: Site, node: ast.Name) -> bool:
 
 
 def _superfluous(site: Site, node: ast.expr, base: ast.expr) -> bool:
-    """Return whether `base` without its attribute may have been intended."""
+    """Return whether `base` may have been intended in place of `node`, which is an attribute or item of it."""
     return not isinstance(base, ast.Call) and not _called(site, node) and dotted(base) not in ("self", "cls")
 
 

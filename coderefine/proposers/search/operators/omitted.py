@@ -59,7 +59,7 @@ def _is_number(site: Site, node: ast.expr) -> bool:
 
 
 def _elements(site: Site) -> list[tuple[str, float]]:
-    """Return elements of local sequences: the last one, and the first ones of what is never read so far."""
+    """Return elements of sequences: the last one and, of local variables that are never read, also the first two."""
     unused = site.local.unused
     found = [(f"{name}[{at}]", 3.0) for name in site.names if name in unused for at in (0, 1, -1)]
     named = (path for path in site.readable if site.kinds.name(path) in SEQUENCES and path not in unused)
@@ -104,7 +104,7 @@ def moved_addend(site: Site) -> Iterator[Edit]:
 
 
 def set_default(site: Site) -> Iterator[Edit]:
-    """Keep what is there: `groups.setdefault(key, [])` for `groups[key] = []`."""
+    """Keep an existing entry: `groups.setdefault(key, [])` for `groups[key] = []`."""
     match site.stmt:
         case ast.Assign(targets=[ast.Subscript(value=base, slice=key)], value=value) if not isinstance(key, ast.Slice):
             text = f"{site.code(base)}.setdefault({site.code(key)}, {site.code(value)})"
@@ -112,7 +112,7 @@ def set_default(site: Site) -> Iterator[Edit]:
 
 
 def noted(site: Site) -> Iterator[Edit]:
-    """Note what a condition looks up, where that never happens: `seen.add(x)` after `if x in seen: ...`."""
+    """Store a compared value in the other operand if this never changes: `seen.add(x)` after `if x in seen: ...`."""
     if not isinstance(site.stmt, ast.If) or site.loop is None:
         return
     unchanged = idle(site)
@@ -138,13 +138,13 @@ def _notes(site: Site, value: str, holder: str, operator: ast.cmpop) -> Iterator
 
 
 def _behind(site: Site, stmt: ast.If, text: str) -> Iterator[Edit]:
-    """Insert `text` in one of 3 places: at the end of the block of `stmt`, behind `stmt`, at the end of its body."""
+    """Yield insertions of `text`: at the end of the block around `stmt`, after `stmt`, and at the end of its body."""
     for place in dict.fromkeys((site.siblings[-1], stmt, stmt.body[-1])):
         yield from emit.insertion(site.module, place, text, after=True, boost=IDLE)
 
 
 def reset(site: Site) -> Iterator[Edit]:
-    """Begin to count again where a series ends: an `else` with the initial value of what the body counts."""
+    """Reset a counter when a series ends: add an `else` that assigns the initial value of what the `if` counts."""
     stmt = site.stmt
     if not isinstance(stmt, ast.If) or stmt.orelse or site.loop is None:
         return

@@ -68,7 +68,7 @@ ARITH_FOR: dict[str, dict[str, float]] = {
 
 
 DOES_NOTHING = {ARITH[kind]: operand for kind, operand in NEUTRAL.items()}
-"""Operations with the right operand with which they have no effect."""
+"""By operator, the right operand with which it has no effect."""
 OPPOSITES = ("is is not", "is not is", "in not in", "not in in")
 
 
@@ -121,7 +121,7 @@ def boolean(site: Site) -> Iterator[Edit]:
 
 
 def negation(site: Site) -> Iterator[Edit]:
-    """Add or remove `not`, `-` or `~`."""
+    """Add `not` or `-`, or remove a unary operator."""
     for node in site.conditions:
         handed_on = _handed_on(node, site.module.parents.get(node))
         if not isinstance(node, ast.UnaryOp | ast.Constant) and not handed_on:
@@ -177,7 +177,7 @@ def _commutes(site: Site, node: ast.BinOp) -> bool:
 
 
 def _chain_order(site: Site, node: ast.BinOp, left: ast.BinOp) -> Iterator[Edit]:
-    """Give the operands of `a - b + c` or `a * b / c`, without parentheses, another order than by one exchange."""
+    """Yield other orders of the operands of `a - b + c` or `a * b / c` that change the place of `c`."""
     signs = {type(node.op), type(left.op)}
     sums = signs <= {ast.Add, ast.Sub} and (ast.Sub in signs or site.kinds.of(node) not in NUMBERS)
     if not sums and not (signs <= QUOTIENTS and signs != {ast.Mult}):

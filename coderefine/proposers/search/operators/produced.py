@@ -1,4 +1,4 @@
-"""Insert a missing call in place of None, a constant or a bare name."""
+"""Replace None by a call that may be missing, and initialise undefined names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coderefine.proposers.search.value_kinds import METHODS, RESULTS, dotted, is
 HOLES = (ast.Call, ast.Assign, ast.AnnAssign, ast.Return, ast.keyword, ast.Tuple, ast.List, ast.BinOp, ast.IfExp)
 """Parents of a None that may stand for a missing call."""
 ANY_NONE, THIS_NONE = 1.5, 4.0
-"""Bonus for replacing a bound or returned None: if tests fail because some value is None; because this one is."""
+"""Bonus for replacing a bound or returned None: if tests fail because some value is None; because this value is."""
 MOST_PATHS, MOST_NESTED, MOST_TEXTS = 10, 14, 12
 OF_TEXT = (
     ("{}.strip()", "strip", 0.5),
@@ -34,7 +34,7 @@ OF_ANY = (
     ("iter({})", "iter", 0.2),
     ("sorted({})", "sorted", 0.3),
 )
-"""Calls of any value, {} being the value: text, name of the function or method, weight."""
+"""Calls on a value ({}) of any kind: text, name of the function or method, weight."""
 ASKING = ("search", "match", "get", "split", "index")
 CUTTING = ("split", "rsplit", "partition")
 """Methods of str with a short str as argument."""
@@ -112,7 +112,7 @@ def _of_functions(site: Site) -> Iterator[tuple[str, float, str]]:
 
 
 def _of_methods(site: Site) -> Iterator[tuple[str, float, str]]:
-    """Yield method calls on names in scope, with arguments of such calls in this file or a short string of it."""
+    """Yield method calls on names in scope, with arguments as in calls of this file, or a short string of the file."""
     tails, cuts = _tails(site), _cuts(site)
     for path, near in _given(site):
         kind = site.kinds.name(path)

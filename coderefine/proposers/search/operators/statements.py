@@ -35,7 +35,7 @@ def deletion(site: Site) -> Iterator[Edit]:
 
 
 def exchange(site: Site) -> Iterator[Edit]:
-    """Swap a statement with the next one."""
+    """Swap a statement with one of the next two statements."""
     if isinstance(site.stmt, JUMPS):
         return
     index = site.siblings.index(site.stmt) if site.stmt in site.siblings else -1
@@ -115,7 +115,7 @@ def assignment_kind(site: Site) -> Iterator[Edit]:
 
 
 def _may_count(site: Site, node: ast.Assign) -> bool:
-    """Return whether there is one target, which already has a value."""
+    """Return whether the assignment has one target, which already has a value."""
     return (
         len(node.targets) == 1 and not isinstance(node.targets[0], ast.Tuple) and _bound_before(site, node.targets[0])
     )

@@ -28,7 +28,7 @@ TAKES_VALUE = (
     ast.Subscript,
     ast.IfExp,
 )
-"""Parents of a None in place of which another value may be intended."""
+"""Parents of a None that may have to be replaced by another value."""
 GROWS = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Call, ast.BinOp)
 BOUNDED = (
     ast.Assign,
@@ -45,7 +45,7 @@ BOUNDED = (
 
 
 def returned(site: Site) -> Iterator[Edit]:
-    """Return another value: a local variable, an attribute, a simple value; or return one where there was none."""
+    """Return another value: a local variable, an attribute, a simple value; or add such a value to a bare `return`."""
     node = site.stmt
     if not isinstance(node, ast.Return) or site.local.function is None:
         return
@@ -122,7 +122,7 @@ def _pool(site: Site) -> list[tuple[str, str, float]]:
 
 
 def composed(site: Site) -> Iterator[Edit]:
-    """Replace a variable or None by a small expression of two names: `a + b`, `f(a)`, `a.b`, `a[b]`."""
+    """Combine a value, or a name in place of None, with another name: `a + b`, `max(a, b)`, `a[b]`."""
     for node in site.values:
         if not _part_of_name(site, node) and (is_none(node) or isinstance(node, GROWS)):
             yield from _grown(site, node, empty=is_none(node))
@@ -168,7 +168,7 @@ def _reckoned(base: str, other: str, own: str, theirs: str) -> Iterator[tuple[st
 
 
 def rounded_up(site: Site) -> Iterator[Edit]:
-    """Round an integer division up instead of down, or vice versa."""
+    """Round an integer division up or to the nearest integer, instead of down."""
     for node in site.exprs:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
             left, right = site.code(node.left), site.tight(node.right)

@@ -1,4 +1,4 @@
-"""Record a Python program that a test starts (see follow_programs in ../../test_coverage.py).
+"""Record a Python program that a test starts (see follow_programs in ../test_coverage.py).
 
 `site` imports this file when the program starts. If the environment has another `sitecustomize`, it is imported too.
 """
