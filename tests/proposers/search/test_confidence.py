@@ -116,7 +116,7 @@ def test_the_message_of_a_branch_determines_to_which_side_its_limit_belongs(
     source = f'def f(n):\n    """More than ten."""\n    {statement}\n'.encode()
     at = source.index(f" {old} 10".encode()) + 1
     scored = Scored(0.0, Edit((Replacement(at, at + len(old), new),)), PLAIN, cast(Site, Place(source)))
-    assert intent(Repair(Proposed(scored, ""), frozenset("t"), whole=True, at=0.0)) == wanted
+    assert intent(Repair(Proposed(scored, ""), frozenset("t"), whole=True)) == wanted
 
 
 def test_a_docstring_is_no_evidence_on_a_comparison_without_a_limit() -> None:
