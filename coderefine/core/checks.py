@@ -87,10 +87,10 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a test failed: its innermost frame is the last one, values are short reprs, output is shortened.
+    """Why a test failed. `frames`: the innermost frame is the last one; values are short reprs. `output` is shortened.
 
-    `wrong`: an attribute, name, key or keyword that was not found; `nearest`: the most similar existing ones of the
-    same object or scope. `attributes`: the names of all attributes of an object that lacks the one looked up.
+    `wrong`: an attribute, name, key or keyword that was not found; `nearest`: the most similar ones that exist in the
+    same object or scope. `attributes`: if an attribute was not found, those that its object has.
     """
 
     message: str

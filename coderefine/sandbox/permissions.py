@@ -135,9 +135,10 @@ def recorded(view: View) -> Needs:
 
 
 def _narrow(path: str) -> str:
-    """Return the path to make writable so that `path` can be written: its folder; "" if that is not allowed.
+    """Return the path to make writable so that `path` can be written; "" if that is not allowed.
 
-    If the folder contains the home folder, return only the file itself, if it exists.
+    This is the folder of `path`, or the nearest existing folder above. If the folder of `path` contains the home
+    folder, it is only `path` itself, which must exist.
     """
     home, folder = os.path.realpath(Path.home()), str(Path(path).parent)
     if folder not in TEMPORARY and f"{home}/".startswith(folder.rstrip("/") + "/"):

@@ -144,7 +144,7 @@ def chain(code: Code, at: Diagnostic) -> Edits:
 
 
 def _named(code: Code, handler: ast.ExceptHandler) -> tuple[Edits, str]:
-    """Give the exception of `handler` the name that handlers of the file usually use."""
+    """Return edits that give the exception of `handler` the name that handlers of the file mostly use, and the name."""
     end, kind = _caught(code, handler)
     colon = code.text.find(":", end)
     sure(not code.text[end:colon].strip(" )"))
@@ -155,7 +155,7 @@ def _named(code: Code, handler: ast.ExceptHandler) -> tuple[Edits, str]:
 
 
 def _caught(code: Code, handler: ast.ExceptHandler) -> tuple[int, str]:
-    """Return the end of what `handler` catches, and what must be added there if it catches everything.
+    """Return the offset after the types that `handler` catches, and the type to add there if it has none.
 
     Raises Unsure if `BaseException` is bound to something else in the file.
     """

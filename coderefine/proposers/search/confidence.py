@@ -54,10 +54,10 @@ SIDES: dict[type[ast.cmpop], int] = {ast.GtE: 1, ast.Lt: 1, ast.Gt: -1, ast.LtE:
 
 
 def intent(repair: Repair) -> int:
-    """Compare the comparison that `repair` changes with what its function says: 1 if they agree, -1 if not.
+    """Return 1 if the comparison that `repair` changes agrees with what its function says, -1 if it does not.
 
-    The messages of the branch that the comparison leads to come first, then the docstring and the comments. 0 if the
-    text has no such phrase or contradictory ones, or if the repair changes no comparison.
+    The messages of the branch that the comparison leads to count first, then the docstring and the comments. Return 0
+    if these have no phrase of UPPER or LOWER, or phrases of both, or if no comparison changes its side.
     """
     side = _side(repair)
     return side * (_side_in(_messages(repair)) or _side_in(_documentation(repair))) if side else 0
@@ -202,21 +202,25 @@ LEAST_WRONG, LEAST_NOTICED = 3, 0.5
 class Features:
     """Features of a group of repairs that behave alike.
 
-    `share`: the group's part of the weight of all plausible repairs. `ways`: number of different behaviours,
-    without those that contradict the documentation while another agrees with it. `voices`: number of repairs in
-    this group. `passing`: share of changed results among calls of passing tests and variants of these. `least`: the
-    smallest `passing` of any rival. `crashes`: share of calls that fail with the repair and did not before, minus
-    the smallest such share of any rival, which the tests require. `removes`: the first repair removes behaviour;
-    `removed`: see `choice.removing`. `unexplained`: a
-    failing test that no repair makes pass runs code of the repaired tests; `stuck`: the patched statement may
-    explain it. `renames`: parameters have other names or another order than before. `tokens`: number of changed
-    tokens. `seen`: whether behaviour could be observed. `named`: the error message contains the missing name, which
-    the repair replaces by a similar one. `intent`: 1 if messages or documentation agree with its comparison, -1 if they
-    contradict it, else 0. `examples`: the same for the examples in docstrings, see `documented`. `former`: it
-    restores what its lines were in an earlier commit. `fitted`: see `choice.fitted`. `worth`: the best score of the
-    group; `margin`: its distance to the lowest score of a tried candidate. `tests`: number of repaired tests.
-    `reached`: number of traced passing tests that execute the patched statement. `noticed`: number of killed mutants
-    among `wrong` judged ones; `unmeasured`: there are others, but too few could be judged in the time for it.
+    Rivals: `share`: the group's part of the weight of all plausible repairs. `ways`: number of groups, without groups
+    that contradict the documentation more than another one does. `voices`: number of repairs in this group.
+
+    Changed results: `seen`: whether behaviour could be observed. `passing`: share of changed results among the calls of
+    passing tests and their variants. `least`: the smallest `passing` of a rival. `crashes`: share of calls that crash
+    only with the repair, minus the smallest such share of a rival: that many crashes seem to be required by the tests.
+
+    The edit: `removes`: whether the first repair removes behaviour; `removed`: see `choice.removing`. `renames`:
+    whether it renames or reorders parameters. `tokens`: number of changed tokens. `fitted`: see `choice.fitted`.
+    `worth`: the best score of the group; `margin`: how much it exceeds the lowest score of a tried candidate.
+
+    Reasons: `named`: whether the repair replaces a missing name, which the error message contains, by a similar one.
+    `intent`, `examples`: see the functions `intent` and `documented`. `former`: whether the repair restores lines of an
+    earlier commit.
+
+    Tests: `tests`: number of repaired tests. `reached`: number of traced passing tests that execute the patched
+    statement. `unexplained`: whether a failing test that no repair makes pass runs the same code as the repaired tests;
+    `stuck`: whether the patched statement may explain such a test. `wrong`: number of judged mutants of the repair;
+    `noticed`: how many of them the tests kill; `unmeasured`: whether there was no time to judge enough mutants.
     """
 
     share: float = 1.0
@@ -426,9 +430,9 @@ def rival_sets(
 ) -> tuple[Rivals, ...]:
     """Group `repairs` by the tests that they repair, then by their behaviour.
 
-    `frontier`, `spectrum`: see `groups`. `together`: sets of tests that fail before any repair and run one statement
-    that few others run. `aside`: failing tests that run the function of a site and are not in `spectrum`. `every`: all
-    repairs that were found, also those that are not compared.
+    `frontier`, `spectrum`: see `groups`. `together`: sets of failing tests that run the same statement, which few
+    passing tests run. `aside`: returns the failing tests that run the code of a site, but are not in `spectrum`.
+    `every`: all repairs that were found, also repairs that are not compared.
     """
     found: dict[frozenset[str], list[list[int]]] = {}
     for cluster in clusters(repairs, answers(comparison)):
@@ -444,7 +448,7 @@ def rival_sets(
 
 
 def _fixed_elsewhere(given: Iterable[Repair], every: Iterable[Repair]) -> frozenset[str]:
-    """Return the tests that pass with a repair out of `every` of a statement which no repair out of `given` changes.
+    """Return the tests that a repair in `every` makes pass by changing a statement that no repair in `given` changes.
 
     If each of two repairs of one statement makes some of its tests pass, most likely neither is right.
     """

@@ -173,14 +173,14 @@ LITERAL = re.compile(r"'([^'\n]+)'|\"([^\"\n]+)\"")
 
 @dataclass(frozen=True)
 class Hints:
-    """Log odds by operator name; 0 for others.
+    """What the failures suggest about the repair. `odds`: log odds by operator name; 0 for missing operators.
 
-    `undefined`: names that are undefined in failing tests. `none`: a test failed because of a None. `lacking`:
-    attributes that were looked up on None. `absent`: attributes that other objects did not have, each with those that
-    its object has, if they are known. `slips`: names that were not found, each with the most similar existing ones.
-    `class_wanted`: `isinstance` or `issubclass` got another object in place of a class. `operations`: what turns actual
-    values into the expected ones, see `differences.operations`. `literals`: texts in the failing tests. `ratios`: those
-    of expected to actual numbers.
+    `undefined`: names that are undefined in failing tests. `none`: whether a test failed because of a None. `lacking`:
+    attributes that were looked up on None. `absent`: attributes that were looked up on other objects and are missing,
+    each with the attributes of its object, if these are known. `slips`: names that were not found, each with the most
+    similar existing names. `class_wanted`: whether `isinstance` or `issubclass` got another object in place of a class.
+    `operations`: what turns actual values into the expected ones, see `differences.operations`. `literals`: texts in
+    the failing tests. `ratios`: expected numbers divided by actual numbers.
     """
 
     odds: Mapping[str, float] = field(default_factory=dict)

@@ -71,7 +71,7 @@ def other_type(site: Site) -> Iterator[Edit]:
 def nearest(site: Site) -> Iterator[Edit]:
     """Replace a name that was not found by a similar existing one, here only or at all places with the same mistake.
 
-    Swap the arguments of `isinstance` or `issubclass` that raised because one is no class.
+    Swap the arguments of `isinstance` or `issubclass` if it raised because the second argument is no class.
     """
     if site.hints.class_wanted:
         yield from _classes_last(site)
