@@ -387,6 +387,13 @@ def test_a_method_that_does_not_exist_is_replaced_by_those_of_the_very_object() 
     assert found[text.replace("deserialize", "startswith")] > found[text.replace("deserialize", "split")]
 
 
+def test_a_value_in_place_of_a_long_expression_is_unlikely() -> None:
+    """click: `bar_length = self.pos` was written for `int(self.pct * self.width)`, with a slip in one of the names."""
+    short, long = body("z = x", "return z"), body("z = abs(x.size * 3)", "return z")
+    assert weighted("assigned", short, 2, boost=True)[body("z = y", "return z")] == 0
+    assert weighted("assigned", long, 2, boost=True)[body("z = y", "return z")] < -1
+
+
 def test_a_number_is_multiplied_as_the_result_has_to_be() -> None:
     program = body("return x * 10")
     wanted = program.replace("10", "600")

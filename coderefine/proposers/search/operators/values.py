@@ -178,6 +178,10 @@ def rounded_up(site: Site) -> Iterator[Edit]:
             yield from site.swap(node, f"{left} // {right} + 1", 0.5)
 
 
+LOST = 0.8
+"""Penalty (log odds) for each part of an expression that another value replaces: few faults are made of so much code."""
+
+
 def assigned(site: Site) -> Iterator[Edit]:
     """Replace an initial value by an empty value or zero, an infinity, or a variable in scope."""
     node = site.stmt
@@ -203,8 +207,16 @@ def assigned(site: Site) -> Iterator[Edit]:
         if site.kinds.name(name) in ("list", "tuple", "str"):
             options |= {f"{name}[0]": 0.8, f"len({name})": 0.6, f"{name}[-1]": 0.3, f"len({name}) - 1": 0.5}
     options |= {name: 0.8 for name in site.paths if fits(kind, site.kinds.name(name))}
+    lost = _parts(node.value) - 1
     for text, weight in options.items():
-        yield from site.swap(node.value, text, weight)
+        yield from site.swap(node.value, text, weight, -LOST * lost)
+
+
+def _parts(value: ast.expr) -> int:
+    """Return how many values and functions an expression is made of, at least 1; `self.x` is one."""
+    inner = {node.value for node in ast.walk(value) if isinstance(node, ast.Attribute)}
+    leaves = ast.Name | ast.Attribute | ast.Constant
+    return max(1, sum(isinstance(node, leaves) and node not in inner for node in ast.walk(value)))
 
 
 def extreme(site: Site) -> Iterator[Edit]:
