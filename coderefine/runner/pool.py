@@ -224,6 +224,19 @@ class Pool:
         self._teach()
         return {test: lines for test, lines in self._reach.lines().items() if test in self._lined}
 
+    def observe_rest(self, failing: Sequence[str], seconds: float) -> Mapping[str, float]:
+        """Run the tests that were not observed yet for `seconds`, untraced, the nearest to `failing` first.
+
+        Return the seconds of each test that passed. The code that these tests reach stays unknown.
+        """
+        known = self._state.observed
+        rest = [place for place in self._known(nearest(failing, self.tests)) if self.tests[place] not in known]
+        self._observe_unwatched(self._without_deadly(rest), time.monotonic() + seconds)
+        self._teach()
+        names = [self.tests[place] for place in rest]
+        passed = (name for name in self._state.fit(names) if name in self._found and not self._found[name].bad)
+        return {name: self._state.seconds.get(name, 0.0) for name in passed}
+
     def _loosen(self, failing: Sequence[str], until: float) -> None:
         """Loosen the sandbox step by step while outcomes of `failing` differ from the cold run."""
         for bounds in self._steps[1:]:
@@ -290,13 +303,15 @@ class Pool:
         for order, answer in self._shared(orders):
             self._take(order, answer)
 
-    def _observe_unwatched(self, places: Iterable[int]) -> None:
-        """Run tests without tracing, MOST in a process; if a process crashes, run its tests one by one.
+    def _observe_unwatched(self, places: Iterable[int], until: float = math.inf) -> None:
+        """Run tests without tracing, MOST in a process, until the time `until` (monotonic).
 
-        A test that crashes although it runs alone counts as an error, as in a cold run.
+        If a process crashes, run its tests one by one; a test that crashes although it runs alone counts as an error,
+        as in a cold run.
         """
         waiting, alone = list(places), list[int]()
-        parts = (tuple(waiting[first : first + MOST]) for first in range(0, len(waiting), MOST))
+        starts = itertools.takewhile(lambda _: time.monotonic() < until, range(0, len(waiting), MOST))
+        parts = (tuple(waiting[first : first + MOST]) for first in starts)
         for order, answer in self._shared(Order(part, self._limit(part, 1.0), watched=False) for part in parts):
             if len(order.places) > 1 and answer.get("died", "it crashed the server") and "slow" not in answer:
                 alone += order.places

@@ -12,6 +12,12 @@ from coderefine.config import Config
 from coderefine.core import Status
 from coderefine.errors import RunnerError
 from coderefine.project import interpreter, locate
+from coderefine.proposers.search.enumeration import Proposed, Scored
+from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
+from coderefine.proposers.search.operators import TABLE
+from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.syntax import Edit, Module
+from coderefine.proposers.search.validate import Clock, Trial
 from coderefine.runner.pool import Candidate, Plan, open_pool
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo
@@ -74,6 +80,41 @@ def test_a_test_that_was_not_observed_is_not_run(tmp_path: Path) -> None:
         (judged,) = pool.judge([Candidate(1, {"m.py": right})], Plan(first=(FAILS,)))
         assert judged.plausible
         assert set(judged.statuses) == {FAILS}
+
+
+def test_the_tests_that_were_not_observed_can_be_run_untraced(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "p", FILES)
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, {})
+    with open_views(place) as views, open_pool(views, place, python, config, workers=2, expected=EXPECTED) as pool:
+        pool.observe([FAILS, DIES], [])
+        assert list(pool.observe_rest([FAILS, DIES], 5.0)) == [NEAR, FAR]
+        assert not pool.observe_rest([FAILS, DIES], 5.0)
+        assert pool.unfit == frozenset()
+        right = FILES["m.py"].replace("return 1", "return 3").encode()
+        (judged,) = pool.judge([Candidate(1, {"m.py": right})], Plan(first=(FAILS,), known=frozenset({DIES})))
+        assert not judged.plausible, "test_far needs the 1"
+
+
+def test_repairs_that_break_a_test_which_was_not_observed_are_dropped(tmp_path: Path) -> None:
+    """markdown-it-py: twelve such repairs, of which the proof refused two; the right one was never reached."""
+    top = make_repo(tmp_path / "p", FILES)
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, {})
+    module = Module.of("m.py", FILES["m.py"].encode())
+    assert module is not None
+    local = FunctionContext(module, None, ProjectContext({"m.py": module}))
+    site = Site(local, module.by_line[3])
+    texts = [
+        FILES["m.py"].replace("    if n:", f"    if n == 1:\n        return 3\n    if n:{more}") for more in ("", "  #")
+    ]
+    wrong = FILES["m.py"].replace("return 1", "return 3")
+    proposals = (Proposed(Scored(0.0, Edit(()), TABLE[0], site), text) for text in (wrong, *texts))
+    with open_views(place) as views, open_pool(views, place, python, config, workers=1, expected=EXPECTED) as pool:
+        pool.observe([FAILS], [])
+        trial = Trial(pool, [FAILS], Clock(60.0), lambda *_: None, lambda _: frozenset({FAILS}))
+        trial.run(proposals)
+    assert sorted(repair.proposed.text for repair in trial.repairs) == sorted(texts)
 
 
 def test_a_file_named_pytest_ini_at_the_top_does_not_keep_the_pool_from_starting(tmp_path: Path) -> None:

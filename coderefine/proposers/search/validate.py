@@ -189,8 +189,21 @@ class Trial:
         Then run the tests that were left out on the best repairs, and continue if no repair passes them.
         """
         self._judge(proposals)
+        self._leave_rest_for_the_end()
         while self._late and self.repairs and self._drop_wrong() and not self.repairs:
             self._judge(proposals)
+
+    def _leave_rest_for_the_end(self) -> None:
+        """Add the tests for whose tracing there was no time to the late tests.
+
+        Otherwise a repair that breaks one of them would be refused only by the proof, after a run of the whole suite.
+        """
+        if self.repairs and self.clock.left > 0:
+            rest = self.pool.observe_rest(self._failing, min(LATEST, self.clock.left) / 2)
+            self._late += portions(rest)
+            if rest:
+                tests = (*self.pool.tests, *self.pool.broken) if self._then is None else self._then
+                self._then = tuple(name for name in tests if name not in rest)
 
     def _drop_wrong(self) -> bool:
         """Run the late tests on the repairs, best first, while there is time; drop repairs with which a test fails.
@@ -430,12 +443,20 @@ class Trial:
 def late_tests(pool: AnyPool, failing: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the costly tests, in portions, without the `failing` ones; [] if they take up to LATER seconds."""
     costly = {name: seconds for name, seconds in pool.costly.items() if name not in failing}
-    portions: list[list[str]] = [[]]
-    for name in costly:
-        if sum(costly[other] for other in portions[-1]) >= PORTION:
-            portions.append([])
-        portions[-1].append(name)
-    return [tuple(portion) for portion in portions] if sum(costly.values()) > LATER else []
+    return portions(costly) if sum(costly.values()) > LATER else []
+
+
+def portions(tests: Mapping[str, float]) -> list[tuple[str, ...]]:
+    """Divide `tests`, with their seconds, into portions of PORTION seconds."""
+    found: list[list[str]] = []
+    room = 0.0
+    for name, seconds in tests.items():
+        if room <= 0.0:
+            found.append([])
+            room = PORTION
+        found[-1].append(name)
+        room -= seconds
+    return list(map(tuple, found))
 
 
 def passing(

@@ -179,7 +179,7 @@ def rounded_up(site: Site) -> Iterator[Edit]:
 
 
 LOST = 0.8
-"""Penalty (log odds) for each part of an expression that another value replaces: few faults are made of so much code."""
+"""Penalty (log odds) for each further part of an expression that another value replaces: few faults are so large."""
 
 
 def assigned(site: Site) -> Iterator[Edit]:
