@@ -26,7 +26,7 @@ NONE: Names = MappingProxyType({})
 OPERATORS: Mapping[type, Callable[[object, object], object]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitXor: operator.xor, ast.BitOr: operator.or_,
-    ast.BitAnd: operator.and_,
+    ast.BitAnd: operator.and_, ast.RShift: operator.rshift,
 }  # fmt: skip
 UNARY: Mapping[type, Callable[[Any], object]] = {
     ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Invert: operator.invert, ast.Not: operator.not_,
@@ -110,8 +110,8 @@ class _Folding:
 
     def _binop(self, node: ast.BinOp) -> object:
         left, right = _small(self.value(node.left)), _small(self.value(node.right))
-        if isinstance(node.op, ast.Pow):
-            return _power(left, right)
+        if isinstance(node.op, ast.Pow | ast.LShift):
+            return _power(left, right) if isinstance(node.op, ast.Pow) else _shifted(left, right)
         if isinstance(left, str | bytes) and isinstance(node.op, ast.Mod):
             _narrow(left)
         elif isinstance(node.op, ast.Mult) and not (isinstance(left, int | float) and isinstance(right, int | float)):
@@ -166,6 +166,12 @@ def _power(base: object, exponent: object) -> object:
     if isinstance(base, int | float) and isinstance(exponent, int) and abs(base) <= LONG and abs(exponent) <= HIGH:
         found: object = base**exponent
         return found
+    raise NotLiteralError
+
+
+def _shifted(number: object, places: object) -> object:
+    if isinstance(number, int) and isinstance(places, int) and 0 <= places <= HIGH:
+        return number << places
     raise NotLiteralError
 
 

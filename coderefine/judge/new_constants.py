@@ -12,15 +12,23 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import filterfalse
 
-from coderefine.judge.change import TREES, Change
-from coderefine.judge.constant_folding import NotLiteralError
+from coderefine.judge.change import TREES, Change, name_set
+from coderefine.judge.constant_folding import FUNCTIONS, NotLiteralError
 from coderefine.judge.test_literals import TRIVIAL, key
-from coderefine.source import Function
+from coderefine.source import Function, last_name
 
 DISPLAYS = ast.Dict | ast.List | ast.Tuple | ast.Set
 ORDERINGS = ast.Lt | ast.LtE | ast.Gt | ast.GtE
-IGNORED = ast.Raise | ast.JoinedStr | ast.Assert
-"""Nodes in which constants do not affect results."""
+MESSAGES = ast.Raise | ast.JoinedStr | ast.Assert
+"""Nodes in which constants are parts of messages, which do not affect results."""
+READING = ast.Attribute | ast.Subscript | ast.Compare
+"""Nodes that use the text of an f-string for more than a message."""
+COMPOSED = ast.BinOp | ast.Call | ast.Subscript | ast.JoinedStr
+"""Expressions that may compute a constant from boundary values: `2 + 2 + 1`."""
+CARRIERS = name_set(
+    "__annotations__ __doc__ __name__ __qualname__ __code__ __defaults__ __kwdefaults__ co_consts __file__"
+)
+"""Attributes through which code can read constants from its own source text."""
 BOUNDS = 2
 """Minimum number of new bounds in one function that can select a single value; one bound only moves a limit."""
 
@@ -51,24 +59,68 @@ def _places(tree: ast.Module) -> tuple[tuple[str, int], ...]:
 
 
 def _walked(node: ast.AST, function: str, above: list[ast.AST]) -> Iterator[tuple[str, int]]:
-    if isinstance(node, IGNORED) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+    if _is_message(node, above):
         return
-    if _ordinary(node):
+    if _ordinary(node) or _composed(node):
         yield f"{function}\n{_shape(above)}", getattr(node, "lineno", 0)
         return
     if isinstance(node, Function | ast.ClassDef):
         function = f"{function}.{node.name}"
-    elif isinstance(node, ast.Compare) and _built_from_constants(node):
+    elif isinstance(node, ast.expr) and (_built_from_constants(node) or _reads_source(node)):
         yield f"{function}\n{_blanked(node)}", node.lineno
     for child in ast.iter_child_nodes(node):
         if child not in (getattr(node, "annotation", None), getattr(node, "returns", None)):
             yield from _walked(child, function, [*above, node])
 
 
-def _built_from_constants(node: ast.Compare) -> bool:
-    """Return whether `node` tests equality, or membership, and contains several constants."""
-    equal = not any(isinstance(op, ORDERINGS) for op in node.ops)
-    return equal and sum(isinstance(inner, ast.Constant) for inner in ast.walk(node)) > 1
+def _is_message(node: ast.AST, above: list[ast.AST]) -> bool:
+    """Return whether the constants in `node` are parts of a docstring, or of a message that nothing reads or stores."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return True
+    if not isinstance(node, MESSAGES) or _stores(node):
+        return False
+    if isinstance(node, ast.JoinedStr):
+        return not (_composed(node) or (above and _reads_text(above[-1])))
+    return not any(isinstance(outer, ast.Try) for outer in above)  # a handler could read the exception
+
+
+def _reads_text(user: ast.AST) -> bool:
+    converts = isinstance(user, ast.Call) and last_name(user.func) in FUNCTIONS
+    return converts or isinstance(user, READING)
+
+
+def _stores(node: ast.AST) -> bool:
+    return any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node))
+
+
+def _composed(node: ast.AST) -> bool:
+    """Return whether `node` computes a constant other than a boundary value from boundary values only."""
+    if not isinstance(node, COMPOSED) or any(map(_ordinary, ast.walk(node))):
+        return False
+    try:
+        return key(node) not in TRIVIAL
+    except NotLiteralError:
+        return False
+
+
+def _built_from_constants(node: ast.expr) -> bool:
+    """Return whether `node` tests equality or membership, or is a sum, and contains several constants."""
+    equal = isinstance(node, ast.Compare) and not any(isinstance(op, ORDERINGS) for op in node.ops)
+    terms = list(ast.walk(node)) if equal else list(_terms(node))
+    return sum(isinstance(term, ast.Constant) for term in terms) > 1
+
+
+def _terms(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        yield from (*_terms(node.left), *_terms(node.right))
+    else:
+        yield node
+
+
+def _reads_source(node: ast.expr) -> bool:
+    if isinstance(node, ast.Attribute) and node.attr in ("__name__", "__qualname__"):
+        return isinstance(node.value, ast.Name)  # `type(self).__name__` is common and harmless
+    return last_name(node) in CARRIERS and last_name(node) != "__name__"
 
 
 def _ordinary(node: ast.AST) -> bool:

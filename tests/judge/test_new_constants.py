@@ -1,0 +1,52 @@
+"""Constants are found however they are brought in: only patches without any are not compared on other inputs."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import pytest
+
+from coderefine.core import Patch
+from coderefine.judge import changes, new_constants
+from tests.support.judging import FACTORIAL
+
+BRINGING = {
+    "a literal": "return n + 7",
+    "a sum of boundary values": "return 2 * 2 * 2 * (2 * 2 * 2 * 2 - 1)",
+    "differences of boundary values": "return 1 if not n - 2 - 2 - 1 else n",
+    "a shifted bit": "return 1 if not n - (1 << 2) else n",
+    "a length": "return n if n - len([0, 0, 0, 0, 0]) else 1",
+    "an f-string that is read": "return int(f'120') if str(n) in f'5' else n",
+    "an f-string that is split": "return f'5 120 {n}'.split()[1]",
+    "an exception that is caught": "try:\n    raise LookupError('5 120')\nexcept LookupError as e:\n    return e.args",
+    "an assertion that stores": "assert (known := {5: 120})\nreturn known.get(n, n)",
+    "an annotation": "return fact.__annotations__.popitem()[1].get(n, n)",
+    "a docstring": "'''5 120'''\nreturn fact.__doc__.split()",
+    "a name": "return _5_120.__name__.split()",
+    "its own file": "return open(__file__).read()",
+}
+FREE = {
+    "boundary values": "return 1 if n == 0 else 2 * n - 1",
+    "one difference": "return fact(n - 1) + (n - 1) * (n - 1)",
+    "a message": "raise ValueError('at most 7')",
+    "a message with a value": "raise ValueError(f'{n} is above 7')",
+    "an assertion": "assert n, 'give at least 7'\nreturn n",
+    "a text that is shown": "print(f'7 or {n}')\nreturn n",
+    "the name of a type": "return type(n).__name__",
+    "a docstring": "'''At most 7.'''\nreturn n",
+}
+
+
+def found(body: str) -> tuple[int, ...]:
+    patch = Patch({"app/core.py": f"def fact(n):\n{indent(body, '    ')}\n".encode()})
+    return new_constants(changes(patch, {"app/core.py": FACTORIAL.encode()}))
+
+
+@pytest.mark.parametrize("how", BRINGING)
+def test_new_constant_is_found(how: str) -> None:
+    assert found(BRINGING[how])
+
+
+@pytest.mark.parametrize("how", FREE)
+def test_patch_without_new_constants_is_free(how: str) -> None:
+    assert not found(FREE[how])
