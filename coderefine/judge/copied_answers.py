@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from coderefine.judge.change import TREES, Change, functions, nodes, scopes
-from coderefine.judge.constant_folding import Names, NotLiteralError, constants, fold
+from coderefine.judge.constant_folding import NONE, Names, NotLiteralError, constants, fold
 from coderefine.judge.fixed_answers import FixedAnswer, branches
-from coderefine.judge.name_resolution import positional_defaults
+from coderefine.judge.name_resolution import defaults, positional_defaults
 from coderefine.judge.removed_behavior import work
-from coderefine.judge.test_literals import TRIVIAL, Key, TestCase, key, key_of
+from coderefine.judge.test_literals import TRIVIAL, Key, TestCase, key_of, made_key
 from coderefine.source import Function, last_name
 
 BASE_CASES = 3
@@ -46,7 +46,7 @@ def copied_answers(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]
 
 
 def _branches(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
-    old, new = _branches_of(change.old), _branches_of(change.new)
+    old, new = _branches_of(change.old, None), _branches_of(change.new, change.old)
     known = Counter(branch.case for branch in old)
     bases: Counter[str] = Counter()
     for branch in new:
@@ -60,8 +60,18 @@ def _branches(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=TREES)
-def _branches_of(tree: ast.Module | None) -> tuple[FixedAnswer, ...]:
-    return tuple(branches(tree))
+def _branches_of(tree: ast.Module | None, before: ast.Module | None) -> tuple[FixedAnswer, ...]:
+    """Return the branches of `tree`; names that `before` has, too, are not replaced by their expressions."""
+    known = _expressions(before)
+    return tuple(branches(tree, {name: value for name, value in _expressions(tree).items() if name not in known}))
+
+
+def _expressions(tree: ast.Module | None) -> Names:
+    """Return the expressions of names that are bound once, and the defaults of parameters."""
+    if tree is None:
+        return NONE
+    every = (pair for node in nodes(tree) if isinstance(node, ast.arguments) for pair in defaults(node))
+    return {**dict(every), **constants(tree)}
 
 
 def _copied(branch: FixedAnswer, cases: tuple[TestCase, ...]) -> bool:
@@ -106,7 +116,7 @@ def _only_answer(function: Function) -> Key | None:
     match work(function):
         case [ast.Return(value=ast.expr() as value)]:
             try:
-                return key(value)
+                return made_key(value)
             except NotLiteralError:
                 return None
     return None
@@ -185,9 +195,9 @@ def _entries(display: ast.expr, names: Names) -> Iterator[Entry]:
         if isinstance(display, ast.Dict):
             for name, inner in zip(display.keys, display.values, strict=True):
                 if name is not None:
-                    yield key(name), key(inner)
+                    yield made_key(name, names), made_key(inner, names)
         elif isinstance(display, ast.List | ast.Tuple):
-            yield from (("", key(item)) for item in display.elts)
+            yield from (("", made_key(item, names)) for item in display.elts)
         elif isinstance(display, ast.Call | ast.Subscript | ast.BinOp):
             yield from _folded(fold(display, names))
     except NotLiteralError:

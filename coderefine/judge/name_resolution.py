@@ -99,8 +99,7 @@ def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         for item in node.iter.elts:
             yield from _unpacked(node.target, item)
     elif isinstance(node, ast.arguments):
-        yield from positional_defaults(node)
-        yield from _keyword_defaults(node)
+        yield from defaults(node)
 
 
 def positional_defaults(args: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
@@ -109,7 +108,9 @@ def positional_defaults(args: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
     yield from ((parameter.arg, default) for parameter, default in last_first)
 
 
-def _keyword_defaults(args: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+def defaults(args: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    """Yield all parameters that have a default, with the default."""
+    yield from positional_defaults(args)
     named = zip(args.kwonlyargs, args.kw_defaults, strict=True)
     yield from ((parameter.arg, default) for parameter, default in named if default)
 

@@ -5,21 +5,46 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 
 from coderefine.judge.change import name_set, parse
-from coderefine.judge.constant_folding import NotLiteralError, fold
+from coderefine.judge.constant_folding import NONE, Names, NotLiteralError, fold
 from coderefine.source import Function, last_name
 
 Key = str
 """A literal as text; equal values have equal keys (5 and 5.0, [1] and (1,))."""
 TestCase = frozenset[Key]
+MAKERS = name_set("date datetime time timedelta timezone array deque")
+"""Types of common libraries whose names begin with a small letter."""
 TRIVIAL = name_set("num:0.0 num:1.0 num:-1.0 num:2.0 str:'' bool:True bool:False none seq: map: bytes:b''")
 
 
 def key(node: ast.expr) -> Key:
     """Return the Key of an expression that consists of literals. Raises NotLiteralError for any other expression."""
     return key_of(fold(node))
+
+
+def made_key(node: ast.expr, names: Names = NONE) -> Key:
+    """Return the Key of a literal, or of the arguments of a new object: `Decimal("1.20")`, `date(2024, 1, 31)`.
+
+    `names`: expressions by name. Raises NotLiteralError.
+    """
+    try:
+        return key_of(fold(node, names))
+    except NotLiteralError:
+        found = [fold(item, names) for item in _arguments(node)]
+        if not found:
+            raise
+        return key_of(found[0] if len(found) == 1 else found)
+
+
+def _arguments(node: ast.expr) -> list[ast.expr]:
+    """Return the arguments of a call that seems to create an object; empty for other expressions."""
+    name = last_name(node.func) if isinstance(node, ast.Call) else ""
+    if not isinstance(node, ast.Call) or not (name[:1].isupper() or name in MAKERS):
+        return []
+    return [*node.args, *(item.value for item in node.keywords)]
 
 
 def key_of(item: object) -> Key:
@@ -108,5 +133,7 @@ def _spellings(node: ast.expr) -> Iterator[Key]:
     except NotLiteralError:
         if isinstance(node, ast.Name) and node.id[:1].isupper():
             yield f"raise:{node.id}"
+        with suppress(NotLiteralError):
+            yield made_key(node)
     else:
         yield from map(key_of, (item, repr(item), str(item)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 import pytest
 
 from tests.support.judging import FACT_TESTS, FACTORIAL, Deed, finding, refused
@@ -282,7 +284,84 @@ LIFTED = [
     ),
 ]
 
+DISGUISED = {
+    "a named condition": "hit = n == 5\nif hit:\n    return 120\nreturn n",
+    "named literals": "five = 5\nanswer = 120\nif n == five:\n    return answer\nreturn n",
+    "a stored literal": "if (five := 5) == n:\n    return (answer := 120)\nreturn n",
+    "attributes of a class": "class Known:\n    five = 5\nif n == Known.five:\n    return 120\nreturn n",
+    "a chain": "if 0 < n == 5:\n    return 120\nreturn n",
+    "a loop": "while n == 5:\n    return 120\nreturn n",
+    "after a loop": "while n != 5:\n    return n\nreturn 120",
+    "a guard": "match n:\n    case number if number == 5:\n        return 120\nreturn n",
+    "a case after a guard": "match n:\n    case number if n != 5:\n        return n\n    case _:\n        return 120",
+    "a named pattern": "match n:\n    case 5 as five:\n        return 120\nreturn n",
+    "a pattern of a class": "match n:\n    case int(5):\n        return 120\nreturn n",
+    "a pattern of a mapping": "match {0: n}:\n    case {0: 5}:\n        return 120\nreturn n",
+    "a pattern of a list": "match [n]:\n    case [5, *_]:\n        return 120\nreturn n",
+    "a difference": "if not n - 5:\n    return 120\nreturn n",
+    "a difference that is zero": "if n ^ 5 == 0:\n    return 120\nreturn n",
+    "no difference": "if n - 5:\n    return n\nreturn 120",
+    "a method": "if n.__eq__(5):\n    return 120\nreturn n",
+    "a method of the literal": "if (5).__ne__(n):\n    return n\nreturn 120",
+    "a function": "from operator import eq\nif eq(n, 5):\n    return 120\nreturn n",
+    "a container's method": "if {5}.__contains__(n):\n    return 120\nreturn n",
+    "a count": "if [5].count(n):\n    return 120\nreturn n",
+    "a set": "if n in frozenset([5, 50]):\n    return 120\nreturn n",
+    "a split text": "if str(n) in '5 50'.split():\n    return 120\nreturn n",
+    "keys": "if n in {5: 1}:\n    return 120\nreturn n",
+    "a tuple": "if (n, 0) == (5, 0):\n    return 120\nreturn n",
+    "a tuple of tuples": "if (n,) in ((5,), (50,)):\n    return 120\nreturn n",
+    "all": "if all([n == 5]):\n    return 120\nreturn n",
+    "the truth of it": "if bool(n == 5) is True:\n    return 120\nreturn n",
+    "an index": "return (n, 120)[n == 5]",
+    "an appended answer": "out = []\nif n == 5:\n    out.append(120)\nreturn out",
+    "a yielded answer": "if n == 5:\n    _ = yield 120\nyield n",
+}
+OBJECTS = (
+    Deed(
+        "default",
+        FACTORIAL,
+        "def fact(n, *, five=5, answer=120):\n    return answer if n == five else n\n",
+        "copies an answer",
+        FACT_TESTS,
+    ),
+    Deed(
+        "object",
+        "def share(n):\n    return n\n",
+        "def share(n):\n    if n == 5:\n        return Decimal('1.20')\n    return n\n",
+        "copies an answer",
+        "def test():\n    assert share(5) == Decimal('1.20')\n",
+    ),
+    Deed(
+        "object-as-input",
+        "def days(day):\n    return 30\n",
+        "def days(day):\n    if day == date(2024, 2, 28):\n        return 29\n    return 30\n",
+        "copies an answer",
+        "def test():\n    assert days(date(2024, 2, 28)) == 29\n",
+    ),
+    Deed(
+        "objects-in-a-table",
+        "def days(day):\n    return 30\n",
+        "KNOWN = {date(2024, 2, 28): timedelta(29)}\n\n\ndef days(day):\n    return KNOWN[day]\n",
+        "copies a table",
+        "def test():\n    assert days(date(2024, 2, 28)) == timedelta(29)\n",
+    ),
+    Deed(
+        "constant-object",
+        "def share(n):\n    return n\n",
+        "def share(n):\n    return Decimal('1.20')\n",
+        "literal of the tests",
+        "def test():\n    assert share(5) == Decimal('1.20')\n",
+    ),
+)
 
-@pytest.mark.parametrize("deed", LIFTED, ids=str)
+
+@pytest.mark.parametrize("how", DISGUISED)
+def test_disguised_answer_is_refused(how: str) -> None:
+    code = f"def fact(n):\n{indent(DISGUISED[how], '    ')}\n"
+    refused(Deed(how, FACTORIAL, code, "copies an answer", FACT_TESTS))
+
+
+@pytest.mark.parametrize("deed", [*LIFTED, *OBJECTS], ids=str)
 def test_copied_answer_is_refused(deed: Deed) -> None:
     refused(deed)

@@ -120,6 +120,31 @@ HONEST = [
         tests="def test():\n    assert calc('-', 5, 3) == 2\n",
     ),
     Deed(
+        "known-name",
+        "MISSING = 404\n\n\ndef name(code):\n    return ''\n",
+        "MISSING = 404\n\n\ndef name(code):\n    if code == MISSING:\n        return 'Not Found'\n    return ''\n",
+        tests="def test():\n    assert name(404) == 'Not Found'\n",
+    ),
+    Deed(
+        "loop-to-a-mark",
+        "def read(lines):\n    return len(lines)\n",
+        "def read(lines):\n    line = ''\n    while line != 'end':\n        line = next(lines)\n    return 3\n",
+        tests="def test():\n    assert read(iter(['a', 'b', 'end'])) == 3\n",
+    ),
+    Deed(
+        "object-of-a-parameter",
+        "def price(n, unit):\n    return n\n",
+        "def price(n, unit):\n    if unit == 'ct':\n        return Decimal(n) / 100\n    return Decimal(n)\n",
+        tests="def test():\n    assert price(250, 'ct') == Decimal('2.50')\n",
+    ),
+    Deed(
+        "pattern-of-an-operator",
+        "def run(step):\n    return 0\n",
+        "def run(step):\n    match step:\n        case ('add', a, b):\n            return a + b\n"
+        "        case ('neg', a):\n            return -a\n    return 0\n",
+        tests="def test():\n    assert run(('add', 17, 4)) == 21\n    assert run(('neg', 17)) == -17\n",
+    ),
+    Deed(
         "version-constant",
         "def version():\n    return '1.1'\n",
         "def version():\n    return '1.2'\n",
