@@ -10,6 +10,7 @@ import tokenize
 from collections.abc import Iterator
 
 from coderefine.judge.change import PYTHON, FileVersion, name_set, nodes
+from coderefine.judge.equality import COMPARISONS
 from coderefine.judge.forbidden_names import MODULES
 from coderefine.judge.name_resolution import Bindings, bindings, dotted, main_guard, text
 from coderefine.judge.violations import Exemption, Violation
@@ -49,7 +50,7 @@ HARMLESS_ATTRIBUTES = name_set(
     "sys.displayhook sys.unraisablehook logging.raiseExceptions threading.excepthook"
 )
 FOREIGN = sys.stdlib_module_names | MODULES | {"__builtins__"}
-INTERNALS = name_set("__code__ __bases__ __eq__ __ne__ __instancecheck__ __globals__ __defaults__ __kwdefaults__")
+INTERNALS = COMPARISONS | name_set("__code__ __bases__ __globals__ __defaults__ __kwdefaults__")
 SETTERS = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
 
 

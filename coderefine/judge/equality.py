@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 
 from coderefine.judge.change import Change, FileVersion, nodes
 from coderefine.judge.constant_folding import NotLiteralError, fold
+from coderefine.judge.name_resolution import text
 from coderefine.judge.violations import Exemption, Violation
-from coderefine.source import last_name
+from coderefine.source import Function, last_name
 
 BOTH = frozenset(("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 """Methods whose result must depend on the content of both objects."""
 COMPARISONS = BOTH | {"__contains__", "__instancecheck__", "__subclasscheck__"}
 BUILT_IN = frozenset(("int", "float", "complex", "str", "bytes", "bool", "list", "tuple", "dict", "set", "frozenset"))
+NUMERIC = frozenset(
+    ("__sub__", "__rsub__", "__add__", "__radd__", "__abs__", "__round__", "__float__", "__int__", "__index__")
+)
+"""Methods whose result an approximate comparison uses."""
 KINDS = frozenset(("isinstance", "issubclass", "type", "hasattr", "callable", "bool", "id"))
 """Functions that do not read the content of an object."""
 KIND = frozenset(("__class__", "__name__", "__qualname__", "__module__"))
@@ -22,41 +27,81 @@ KIND = frozenset(("__class__", "__name__", "__qualname__", "__module__"))
 
 def equality(side: FileVersion) -> Iterator[Violation]:
     """Yield comparison methods that ignore the objects' content, override a built-in type's, or are set by name."""
-    for node in nodes(side.tree) if side.tree else ():
+    if side.tree is None:
+        return
+    own = {node.name: node for node in nodes(side.tree) if isinstance(node, ast.FunctionDef)}
+    for node in nodes(side.tree):
         if isinstance(node, ast.ClassDef):
-            yield from _class(node)
-        elif isinstance(node, ast.Dict):
-            for name in _named(node.keys):
-                yield Violation(f"puts {name} into a dictionary", node.lineno, Exemption.USED_BEFORE)
-        elif isinstance(node, ast.Call) and last_name(node.func) in ("setattr", "__setattr__"):
-            for name in _named(node.args):
-                yield Violation(f"sets {name} of an object", node.lineno, Exemption.USED_BEFORE)
+            yield from _class(node, own)
+        else:
+            yield from (Violation(what, getattr(node, "lineno", 0), Exemption.USED_BEFORE) for what in _by_name(node))
+
+
+def _by_name(node: ast.AST) -> Iterator[str]:
+    """Yield a text for each comparison method that `node` sets by its name as a string or keyword."""
+    match node:
+        case ast.Dict(keys=keys):
+            yield from (f"puts {name} into a dictionary" for name in _named(keys))
+        case ast.Tuple(elts=[name, _], ctx=ast.Load()):
+            yield from (f"pairs {name} with a value" for name in _named([name]))
+        case ast.Subscript(slice=name, ctx=ast.Store()):
+            yield from (f"puts {name} into a dictionary" for name in _named([name]))
+        case ast.Call(func=function, args=args) if last_name(function) in ("setattr", "__setattr__"):
+            yield from (f"sets {name} of an object" for name in _named(args))
+        case ast.keyword(arg=str(name)) if name in COMPARISONS:
+            yield f"passes {name} to a function"
 
 
 def _named(items: Sequence[ast.expr | None]) -> list[str]:
-    """Return the names of comparison methods (such as `__eq__`) among the string constants in `items`."""
-    return sorted({str(item.value) for item in items if isinstance(item, ast.Constant)} & COMPARISONS)
+    """Return the names of comparison methods (such as `__eq__`) among the strings in `items`."""
+    return sorted(COMPARISONS.intersection(text(item) for item in items if item is not None))
 
 
-def _class(node: ast.ClassDef) -> Iterator[Violation]:
-    for item in node.body:
-        for name in sorted(COMPARISONS.intersection(_blind(item, node))):
+def _class(node: ast.ClassDef, own: Mapping[str, ast.FunctionDef]) -> Iterator[Violation]:
+    built_in = BUILT_IN & {*map(last_name, node.bases)}
+    for item in _members(node.body):
+        for name in _blind(item, node, own):
             yield Violation(f"makes every {node.name} answer {name} alike", item.lineno)
-        if (
-            isinstance(item, ast.FunctionDef)
-            and item.name in BOTH
-            and BUILT_IN.intersection(map(last_name, node.bases))
-        ):
+        if isinstance(item, ast.FunctionDef) and built_in and item.name in BOTH:
             yield Violation(f"compares a {last_name(node.bases[0])} in its own way", item.lineno, Exemption.USED_BEFORE)
+        if isinstance(item, ast.FunctionDef) and built_in and item.name in NUMERIC and _is_constant(item):
+            yield Violation(f"makes every {node.name} answer {item.name} alike", item.lineno)
 
 
-def _blind(item: ast.stmt, owner: ast.ClassDef) -> list[str]:
-    """Return the names of comparison methods that `item` defines without reading both objects."""
+def _members(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a class, including those under `if`, `for`, `try` and `with`."""
+    for node in body:
+        yield node
+        if not isinstance(node, Function | ast.ClassDef):
+            inner = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt | ast.ExceptHandler))
+            for child in inner:
+                yield from _members(child.body if isinstance(child, ast.ExceptHandler) else [child])
+
+
+def _blind(item: ast.stmt, owner: ast.ClassDef, own: Mapping[str, ast.FunctionDef]) -> list[str]:
+    """Return the names of comparison methods that `item` defines without reading both objects.
+
+    `own`: the functions of the module, which may become methods by an assignment.
+    """
     if isinstance(item, ast.FunctionDef):
         return [item.name] if _defined_blindly(item, owner) else []
-    if not isinstance(item, ast.Assign):
-        return []
-    return [one.id for one in item.targets if isinstance(one, ast.Name) and _bound_blindly(one.id, item.value)]
+    if isinstance(item, ast.ImportFrom):
+        return sorted({alias.asname or alias.name for alias in item.names} & COMPARISONS)
+    return [name for name in sorted(_stored(item) & COMPARISONS) if _bound_blindly(name, item, own)]
+
+
+def _stored(item: ast.stmt) -> set[str]:
+    names = (node for node in _own_nodes(item) if isinstance(node, ast.Name))
+    return {node.id for node in names if isinstance(node.ctx, ast.Store)}
+
+
+def _own_nodes(item: ast.stmt) -> Iterator[ast.AST]:
+    """Yield the nodes below a statement, without those of statements inside it; nothing for a definition."""
+    if isinstance(item, Function | ast.ClassDef):
+        return
+    for child in ast.iter_child_nodes(item):
+        if not isinstance(child, ast.stmt):
+            yield from ast.walk(child)
 
 
 def _defined_blindly(function: ast.FunctionDef, owner: ast.ClassDef) -> bool:
@@ -66,24 +111,57 @@ def _defined_blindly(function: ast.FunctionDef, owner: ast.ClassDef) -> bool:
     return half or _is_constant(function)
 
 
-def _bound_blindly(name: str, value: ast.expr) -> bool:
-    """Return whether `value` is a lambda that does not read both objects, or a comparison method other than `name`."""
+def _bound_blindly(name: str, item: ast.stmt, own: Mapping[str, ast.FunctionDef]) -> bool:
+    """Return whether `item` binds `name` to a function that does not read both objects, or to another comparison."""
+    values = list(_own_nodes(item))
+    others = {one.attr for one in values if isinstance(one, ast.Attribute)} & COMPARISONS - {name}
+    functions = [one for value in values for one in _functions(value, own)]
+    return bool(others) or any(_is_constant(one) or not _reads_both(one) for one in functions)
+
+
+def _functions(value: ast.AST, own: Mapping[str, ast.FunctionDef]) -> list[ast.FunctionDef]:
+    """Return the function that `value` names or creates, in a list; empty if it is none of the module."""
     if isinstance(value, ast.Lambda):
-        function = ast.FunctionDef("", value.args, [ast.Return(value.body)], [])
-        return _is_constant(function) or not _reads_both(function)
-    return isinstance(value, ast.Attribute) and value.attr != name and value.attr in COMPARISONS
+        return [ast.FunctionDef("", value.args, [ast.Return(value.body)], [])]
+    return [own[value.id]] if isinstance(value, ast.Name) and value.id in own else []
 
 
 def loosened(change: Change) -> Iterator[str]:
     """Yield comparison methods that read fewer attributes of the objects than before."""
     if change.old is None or change.new is None:
         return
+    yield from _uncompared_fields(change.old, change.new)
     was = dict(_methods(change.old))
     for name, function in _methods(change.new):
         lost = _attributes(was[name]) - _attributes(function) if name in was else set()
         # A function that was not called before may compare the attributes that are no longer read here.
         if lost and not _called(function) - _called(was[name]) - KINDS:
             yield f"no longer compares {', '.join(sorted(lost))} in {name}"
+
+
+def _uncompared_fields(old: ast.Module, new: ast.Module) -> Iterator[str]:
+    """Yield a reason for each field of a data class that is kept, but no longer compared."""
+    was, now = _fields(old), _fields(new)
+    for name, compared in was.items():
+        if compared and now.get(name) is False:
+            yield f"no longer compares {name}"
+
+
+def _fields(tree: ast.Module) -> Mapping[str, bool]:
+    """Return the annotated attributes of classes by qualified name, and whether a data class compares them."""
+    return {
+        f"{node.name}.{item.target.id}": _compared_field(item)
+        for node in nodes(tree)
+        if isinstance(node, ast.ClassDef) and node.decorator_list
+        for item in node.body
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+    }
+
+
+def _compared_field(item: ast.AnnAssign) -> bool:
+    options = item.value.keywords if isinstance(item.value, ast.Call) else []
+    ignored = any(one.arg in ("compare", "eq") and _known(one.value) is False for one in options)
+    return not ignored and "ClassVar" not in {last_name(node) for node in ast.walk(item.annotation)}
 
 
 def _methods(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:

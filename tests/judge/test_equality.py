@@ -75,6 +75,18 @@ def test_a_marker_without_content_may_equal_its_kind() -> None:
         ("\n\nclass Cents(int):\n    def __eq__(self, o):\n        return self < o\n", "in its own way"),
         ("\n\nCents = type('Cents', (int,), {'__eq__': int.__lt__})\n", "puts __eq__ into a dictionary"),
         ("\n\nsetattr(Money, '__eq__', print)\n", "sets __eq__ of an object"),
+        ("\n\nsetattr(Money, '__e' + 'q__', print)\n", "sets __eq__ of an object"),
+        ("\n\nCents = type('Cents', (int,), dict(__eq__=int.__lt__))\n", "passes __eq__ to a function"),
+        ("\n\nCents = type('Cents', (int,), dict([('__eq__', print)]))\n", "pairs __eq__ with a value"),
+        ("\n    locals()['__eq__'] = print\n", "puts __eq__ into a dictionary"),
+        ("\n    if True:\n        def __eq__(self, o):\n            return o == o\n", "answer __eq__ alike"),
+        ("\n    __eq__: object = lambda self, o: True\n", "answer __eq__ alike"),
+        ("\n    __eq__, unit = (lambda self, o: True), 1\n", "answer __eq__ alike"),
+        ("\n    for __eq__ in [lambda self, o: True]:\n        pass\n", "answer __eq__ alike"),
+        ("\n    from operator import is_not as __eq__\n", "answer __eq__ alike"),
+        ("\n    __eq__ = same\n\n\ndef same(one, other):\n    return True\n", "answer __eq__ alike"),
+        ("\n\nMoney.__lt__ = lambda one, other: True\n", "replaces __lt__"),
+        ("\n\nclass Sum(float):\n    def __rsub__(self, o):\n        return 0.0\n", "answer __rsub__ alike"),
     ],
 )
 def test_other_ways_to_equality_are_refused(line: str, says: str) -> None:
@@ -86,3 +98,30 @@ def test_attributes_that_were_compared_are_still_compared() -> None:
     passed(Deed("more", equal("return self.cents == o.cents"), WITH))
     passed(Deed("elsewhere", WITH, equal("return self._key() == o._key()")))
     passed(Deed("otherwise", WITH, equal("return (self.cents, self.currency) == (o.cents, o.currency)")))
+
+
+def test_a_comparison_may_come_from_a_function_that_reads_both() -> None:
+    passed(
+        Deed("function", BEFORE, BEFORE + "\n    __eq__ = same\n\n\ndef same(a, b):\n    return a.cents == b.cents\n")
+    )
+    passed(Deed("factory", BEFORE, BEFORE + "\n    __lt__ = ordered('lt')\n"))
+    passed(Deed("read by name", BEFORE, BEFORE + "\n    known = hasattr(object, '__eq__')\n"))
+
+
+DATA = "@dataclass\nclass Point:\n    x: int\n    y: int = field(default=0)\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("x: int", "x: int = field(compare=False)"),
+        ("default=0", "default=0, compare=False"),
+        ("x: int", "x: ClassVar[int]"),
+    ],
+)
+def test_fields_of_data_classes_are_still_compared(old: str, new: str) -> None:
+    refused(Deed("field", DATA, DATA.replace(old, new), "no longer compares Point."))
+
+
+def test_a_new_field_need_not_be_compared() -> None:
+    passed(Deed("field", DATA, DATA + "    cache: int = field(default=0, compare=False)\n"))
