@@ -8,6 +8,7 @@ import re
 import sys
 import tokenize
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from coderefine.judge.change import PYTHON, FileVersion, name_set, nodes
 from coderefine.judge.equality import COMPARISONS
@@ -140,45 +141,53 @@ def _common_lookups(tree: ast.Module) -> frozenset[int]:
 
 
 def monkeypatching(side: FileVersion) -> Iterator[Violation]:
-    """Yield replaced attributes of the standard library and test tools, and replaced internals such as `__code__`."""
+    """Yield replaced attributes of the standard library and test tools, and replaced internals such as `__code__`.
+
+    Functions of other modules that are not part of the file's own package count, too.
+    """
     if side.tree is None:
         return
     names = bindings(side.tree)
     own = {node.name for node in nodes(side.tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    code = {id(target) for node in nodes(side.tree) for target in _targets_of_code(node, own)}
+    others = _other_modules(side.tree, side.path)
     for node in nodes(side.tree):
-        value = getattr(node, "value", None)
-        by_code = _is_code(value, own)
-        for target in _targets(node):
-            name = dotted(target, names) if isinstance(target, ast.Attribute | ast.Subscript) else ""
-            if _foreign(name, by_code=by_code):
-                yield Violation(f"replaces {name}", target.lineno, Exemption.USED_BEFORE)
-            if isinstance(target, ast.Attribute) and target.attr in INTERNALS:
-                yield Violation(f"replaces {target.attr} of an object", target.lineno, Exemption.USED_BEFORE)
-        yield from _set_by_call(node, names)
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            yield from _replaced(node, dotted(node, names), others if id(node) in code else None)
+        yield from _set_by_call(node, names, others)
 
 
-def _is_code(value: object, own: set[str]) -> bool:
-    """Return whether `value` is a function or class of this file, or a lambda."""
-    return isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in own)
+def _replaced(target: ast.Attribute | ast.Subscript, name: str, others: set[str] | None) -> Iterator[Violation]:
+    """Yield violations for the attribute or item `name`. `others`: modules that may not get code; None: no code."""
+    if _foreign(name, by_code=others is not None) or _inside(name, others or set()):
+        yield Violation(f"replaces {name}", target.lineno, Exemption.USED_BEFORE)
+    if isinstance(target, ast.Attribute) and target.attr in INTERNALS:
+        yield Violation(f"replaces {target.attr} of an object", target.lineno, Exemption.USED_BEFORE)
 
 
-def _targets(node: ast.AST) -> Iterator[ast.expr]:
-    found: list[ast.expr] = []
-    if isinstance(node, ast.Assign | ast.Delete):
-        found = list(node.targets)
-    elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.For):
-        found = [node.target]
-    elif isinstance(node, ast.withitem) and node.optional_vars:
-        found = [node.optional_vars]
-    for target in found:
-        yield from target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+def _other_modules(tree: ast.Module, path: str) -> set[str]:
+    """Return the modules that the file imports by name, without those of its own package."""
+    imported = {alias.name for node in nodes(tree) if isinstance(node, ast.Import) for alias in node.names}
+    return {name for name in imported if name.partition(".")[0] not in PurePosixPath(path).with_suffix("").parts}
 
 
-def _set_by_call(node: ast.AST, names: Bindings) -> Iterator[Violation]:
-    if isinstance(node, ast.Call) and last_name(node.func) in SETTERS:
+def _inside(name: str, modules: set[str]) -> bool:
+    return any(name.startswith(f"{module}.") for module in modules)
+
+
+def _targets_of_code(node: ast.AST, own: set[str]) -> list[ast.expr]:
+    """Return the targets to which `node` assigns a function or class of this file, or a lambda."""
+    if not isinstance(node, ast.Assign):
+        return []
+    is_code = isinstance(node.value, ast.Lambda) or (isinstance(node.value, ast.Name) and node.value.id in own)
+    return node.targets if is_code else []
+
+
+def _set_by_call(node: ast.AST, names: Bindings, others: set[str]) -> Iterator[Violation]:
+    if isinstance(node, ast.Call) and {last_name(node.func), dotted(node.func, names)} & SETTERS:
         owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
         for name in {dotted(item, names) for item in (*owner, *node.args[:1])}:
-            if _foreign(f"{name}.x", by_code=True):
+            if _inside(f"{name}.x", others) or _foreign(f"{name}.x", by_code=True):
                 yield Violation(f"replaces attributes of {name}", node.lineno, Exemption.USED_BEFORE)
 
 

@@ -185,6 +185,10 @@ CODE = [
     ),
     Deed("environment-written", "import os\n", "import os\n\nos.environ['TZ'] = 'UTC'\n"),
     Deed("own-module-state", "import app.state\n", "import app.state\n\n\ndef bump():\n    app.state.count += 1\n"),
+    Deed(
+        "own-module-hook", "import app.state\n", "import app.state\n\n\ndef on():\n    pass\n\n\napp.state.hook = on\n"
+    ),
+    Deed("library-setting", "import numpy\n", "import numpy\n\nnumpy.printing.width = 80\n"),
     Deed("optional-import", SUM, "try:\n    import numpy\nexcept ImportError:\n    numpy = None\n\n\n" + GOOD),
     Deed("regex-compiled", SUM, "import re\n\nWORD = re.compile(r'\\w+')\n\n\n" + GOOD),
     Deed("method-called-eval", SUM, "def total(xs):\n    xs.eval()\n    return sum(xs)\n"),
