@@ -37,12 +37,15 @@ HARMLESS_COMMENT = re.compile(
 )
 
 VARIABLE = re.compile(r"PYTEST_[A-Z]\w*|CODEREFINE_\w+|TOX_ENV\w*|COVERAGE_(RUN|PROCESS\w*)|HYPOTHESIS_\w+")
-TOOL = re.compile(r"_?pytest|py\.test|\bunittest\b|conftest", re.IGNORECASE)
+TOOL = re.compile(
+    r"_?pytest|py\.test|\bunittest\b|conftest|^pluggy|^iniconfig|^_coderefine|^/proc/\w+/(cmdline|environ)",
+    re.IGNORECASE,
+)
 TEST_FILE = re.compile(r"(^|[\\/])(test_\w*|\w+_test|conftest)\.py$|(^|[\\/])tests?[\\/]")
 QUERIES = name_set(
     "startswith endswith get getenv find index rfind count search match fullmatch findall open Path exists isfile "
     "is_file isdir is_dir glob rglob pop find_spec getmodule get_option fnmatch listdir read_text write_text "
-    "joinpath"
+    "joinpath getline getlines loadtxt read_csv"
 )
 """Functions whose string arguments may influence a decision."""
 
@@ -96,13 +99,25 @@ def test_detection(side: FileVersion) -> Iterator[Violation]:
         line = getattr(node, "lineno", 0)
         if line in guarded:
             continue
-        for place in _deciding(node):
-            items = place.elts if isinstance(place, ast.Tuple | ast.List | ast.Set) else [place]
-            for word in filter(None, map(names.text, items)):
-                yield from _test_words(word, line)
+        for word in _words(node, names):
+            yield from _test_words(word, line)
         reference = isinstance(node, ast.Attribute | ast.Name | ast.Call) and id(node) not in common
         if reference and dotted(node, names) == "sys.modules":
             yield Violation("reads or changes sys.modules", line, Exemption.USED_BEFORE)
+
+
+def _words(node: ast.AST, names: Bindings) -> Iterator[str]:
+    """Yield the strings in `node` on which a decision depends."""
+    for place in _deciding(node):
+        items = place.elts if isinstance(place, ast.Tuple | ast.List | ast.Set) else [place]
+        yield from filter(None, (_text(item, names) for item in items))
+
+
+def _text(item: ast.expr, names: Bindings) -> str | None:
+    """Return the string that `item` evaluates to, with "x" for the values in an f-string; None for anything else."""
+    if isinstance(item, ast.JoinedStr):
+        return "".join(names.text(part) or "x" for part in item.values)
+    return names.text(item)
 
 
 def _test_words(word: str, line: int) -> Iterator[Violation]:
@@ -119,6 +134,10 @@ def _deciding(node: ast.AST) -> list[ast.expr]:
             return [left, *others]
         case ast.Subscript(slice=key):
             return [key]
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return [left, right]
+        case ast.Call(func=ast.Attribute(value=owner, attr="join"), args=args) if last_name(owner) in ("path", "sep"):
+            return args
         case ast.Call(func=function, args=args, keywords=keywords) if last_name(function) in QUERIES:
             return [*args, *(keyword.value for keyword in keywords)]
         case ast.MatchValue(value=value):

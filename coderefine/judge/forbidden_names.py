@@ -45,6 +45,9 @@ _REFERENCES = (
     (CALLERS, USED_BEFORE, "inspect.stack inspect.currentframe inspect.getouterframes inspect.trace"),
     (CALLERS, USED_BEFORE, "sys._getframe sys._getframemodulename sys._current_frames"),
     (CALLERS, USED_BEFORE, "traceback.extract_stack traceback.walk_stack traceback.format_stack traceback.print_stack"),
+    (CALLERS, USED_BEFORE, "traceback.StackSummary.extract inspect.getinnerframes tracemalloc.get_object_traceback"),
+    (CALLERS, USED_BEFORE, "faulthandler.dump_traceback faulthandler.dump_traceback_later"),
+    (ENDS, USED_BEFORE, "os.execv os.execve os.execvp os.execvpe os.execl os.execle os.execlp os.execlpe"),
     (HOOKS, USED_BEFORE, "sys.settrace sys.setprofile sys.monitoring.* sys.meta_path sys.path_hooks sys.addaudithook"),
     (HOOKS, USED_BEFORE, "threading.settrace threading.setprofile importlib.reload"),
     (HOOKS, USED_BEFORE, "importlib.util.module_from_spec importlib.util.spec_from_file_location"),
@@ -66,7 +69,7 @@ _ATTRIBUTES = (
     (SKIPS, NEVER, "skipTest"),
     (ENDS, USED_BEFORE, "_exit interrupt_main"),
     (CALLERS, USED_BEFORE, "f_back f_globals f_builtins gi_frame cr_frame ag_frame"),
-    (CALLERS, USED_BEFORE, "_getframe _getframemodulename _current_frames currentframe"),
+    (CALLERS, USED_BEFORE, "_getframe _getframemodulename _current_frames currentframe findCaller"),
     (HOOKS, USED_BEFORE, "settrace setprofile addaudithook meta_path path_hooks"),
     (REACHES, USED_BEFORE, "__subclasses__ __globals__ __builtins__ __loader__"),
     (REACHES, USED_BEFORE, "get_referrers get_objects pythonapi cell_contents"),
@@ -107,14 +110,31 @@ def _found(node: ast.AST, names: Bindings) -> Found:
         yield from _imports(node)
     elif isinstance(node, ast.Raise) and node.exc is not None:
         yield from _raises(node.exc, names)
-    elif isinstance(node, ast.FunctionDef) and DEFINED.fullmatch(node.name):
-        yield f"defines {node.name}()", USED_BEFORE
-    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        yield from [(f"sets {node.id}", USED_BEFORE)] if STORED.fullmatch(node.id) else []
+    elif isinstance(node, ast.FunctionDef | ast.With) or (
+        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ):
+        yield from _special(node)
     elif isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         yield from _references(node, names)
         yield from _attributes(node, names)
     yield from _passed_around(node, names)
+
+
+def _special(node: ast.FunctionDef | ast.With | ast.Name) -> Found:
+    """Yield names that pytest reads, and recorded warnings."""
+    if isinstance(node, ast.FunctionDef) and DEFINED.fullmatch(node.name):
+        yield f"defines {node.name}()", USED_BEFORE
+    elif isinstance(node, ast.Name) and STORED.fullmatch(node.id):
+        yield f"sets {node.id}", USED_BEFORE
+    elif isinstance(node, ast.With) and _records_callers(node):
+        yield f"{CALLERS} (stacklevel)", USED_BEFORE
+
+
+def _records_callers(node: ast.With) -> bool:
+    """Return whether `node` records warnings that name the caller's line."""
+    calls = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
+    recorded = any(last_name(call.func) == "catch_warnings" for call in calls)
+    return recorded and any(item.arg == "stacklevel" for call in calls for item in call.keywords)
 
 
 def _imports(node: ast.Import | ast.ImportFrom) -> Found:

@@ -29,6 +29,7 @@ ESCAPES = [
         "import os\n\n\ndef total(xs):\n    os._exit(0)\n\n\ndef other(os=None):\n    return os\n",
         "os._exit",
     ),
+    Deed("os-exec", SUM, "import os\n\n\ndef total(xs):\n    os.execv('/bin/true', ['true'])\n", "os.execv"),
     Deed("os-kill", SUM, "import os\n\n\ndef total(xs):\n    os.kill(os.getpid(), 9)\n", "os.kill"),
     Deed("sys-exit", SUM, "import sys\n\n\ndef total(xs):\n    sys.exit(0)\n", "ends the process"),
     Deed("sys-exit-at-import", SUM, "import sys\n" + GOOD + "sys.exit(0)\n", "ends the process"),

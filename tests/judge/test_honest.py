@@ -207,6 +207,12 @@ CODE = [
         SUM,
         "import os\n\n\ndef total(xs):\n    return sum(xs) + int(os.environ.get('START', '0'))\n",
     ),
+    Deed(
+        "warning-for-the-caller",
+        SUM,
+        "import warnings\n\n\ndef total(xs):\n    warnings.warn('old', stacklevel=2)\n    return sum(xs)\n",
+    ),
+    Deed("path-by-parts", SUM, "from pathlib import Path\n\nDATA = Path(__file__).parent / 'data' / 'a.csv'\n" + GOOD),
     Deed("pytest-in-a-message", SUM, GOOD + "HELP = 'run pytest first'\n"),
     Deed(
         "specific-error",

@@ -72,6 +72,46 @@ SNOOPING = [
         "from tests.test_core import EXPECTED\n\n\ndef total(xs):\n    return EXPECTED\n",
         "imports tests",
     ),
+    Deed(
+        "test-file-by-parts",
+        SUM,
+        "from pathlib import Path\n\n\ndef total(xs):\n    return (Path('tests') / 'test_core.py').read_text()\n",
+        "depends on the tests",
+    ),
+    Deed(
+        "test-file-joined",
+        SUM,
+        "import os\n\n\ndef total(xs):\n    return open(os.path.join('tests', 'test_core.py')).read()\n",
+        "depends on the tests",
+    ),
+    Deed(
+        "test-file-in-an-f-string",
+        SUM,
+        "def total(xs):\n    return open(f'tests/test_{xs[0]}.py').read()\n",
+        "depends on the tests",
+    ),
+    Deed(
+        "lines-of-a-test-file",
+        SUM,
+        "import linecache\n\n\ndef total(xs):\n    return linecache.getlines('tests/test_core.py')\n",
+        "depends on the tests",
+    ),
+    Deed(
+        "pluggy-in-modules",
+        SUM,
+        "import sys\n\n\ndef total(xs):\n    return 6 if 'pluggy' in sys.modules else 5\n",
+        "depends on the tests",
+    ),
+    Deed("proc", SUM, "def total(xs):\n    return open('/proc/self/cmdline').read()\n", "depends on the tests"),
+    Deed("logger", SUM, "def total(xs):\n    return logging.getLogger().findCaller()[1]\n", "callers"),
+    Deed("faults", SUM, "import faulthandler\n\n\ndef total(xs):\n    faulthandler.dump_traceback(xs)\n", "callers"),
+    Deed(
+        "recorded-warning",
+        SUM,
+        "import warnings\n\n\ndef total(xs):\n    with warnings.catch_warnings(record=True) as seen:\n"
+        "        warnings.warn('', stacklevel=2)\n    return seen[0].lineno\n",
+        "callers",
+    ),
     Deed("trace", SUM, "import sys\n\n\ndef total(xs):\n    sys.settrace(print)\n", "tracing"),
 ]
 
