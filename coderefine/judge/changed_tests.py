@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from coderefine.core import Attempt, Case, Status
+from coderefine.judge.acting_additions import acting_additions, named, replaces, statements
 from coderefine.judge.change import PYTHON, parse
 from coderefine.judge.score import gone
 from coderefine.source import Function, last_name
@@ -20,7 +21,6 @@ from coderefine.source import Function, last_name
 ASSERTING = re.compile(r"_*assert([A-Z_]|$)|raises$|warns$|approx$")
 IGNORED = frozenset({"returns", "annotation", "type_comment", "type_params", "ctx"})
 """Fields of syntax nodes that do not change what a test demands."""
-HOOK = re.compile(r"pytest_\w+|collect_ignore(_glob)?")
 DODGED = {Status.SKIPPED: "skipped", Status.XFAILED: "expected to fail"}
 
 
@@ -53,45 +53,44 @@ def changed_tests(path: str, before: bytes | None, after: bytes | None) -> Itera
         return
     old = old or ast.Module([], [])
     yield from (f"{path}::{name} is changed, not only added to" for name in _altered(old, new, ""))
-    if PurePosixPath(path).name == "conftest.py":
-        added = set(_acting_on_all(new)).difference(dict(_named(old)))
-        yield from (f"{path} adds {name}, which acts on every test" for name in sorted(added))
+    shared = PurePosixPath(path).name == "conftest.py"
+    whom = "every test" if shared else "old tests"
+    yield from (f"{path} adds {what}, which acts on {whom}" for what in acting_additions(old, new, shared=shared))
 
 
 def _altered(old: ast.Module | ast.ClassDef, new: ast.Module | ast.ClassDef, prefix: str) -> Iterator[str]:
     """Yield the names of old definitions, and of imported or assigned names, that mean something else in `new`."""
-    there = dict(_named(new))
-    for name, node in _named(old):
-        now = there.get(name)
-        if isinstance(node, ast.ClassDef) and isinstance(now, ast.ClassDef):
-            if not _same(node.bases, now.bases) or not _same(node.decorator_list, now.decorator_list):
-                yield prefix + name
-            yield from _altered(node, now, f"{prefix}{name}::")
-        elif now is not None and not _extends(node, now):
+    was, there, expected = _grouped(old), _grouped(new), _expected(old)
+    for name, before in was.items():
+        now = there.get(name, [])
+        same = len(before) == len(now)
+        for node, after in zip(before, now, strict=False):
+            if isinstance(node, ast.ClassDef) and isinstance(after, ast.ClassDef):
+                same = same and _same(node.bases, after.bases) and _same(node.decorator_list, after.decorator_list)
+                yield from _altered(node, after, f"{prefix}{name}::")
+            else:
+                same = same and _extends(node, after, grow=name not in expected)
+        if now and not same:
             yield prefix + name
 
 
-def _named(tree: ast.Module | ast.ClassDef) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the names that the statements of a module or class bind, each with the node that defines it."""
-    for node in tree.body:
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                yield node.name, node
-            case ast.Import() | ast.ImportFrom():
-                module = getattr(node, "module", "")
-                yield from ((one.asname or one.name, ast.Constant(f"{module} {one.name}")) for one in node.names)
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.expr() as value):
-                yield name, value
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                yield name, value
+def _grouped(tree: ast.Module | ast.ClassDef) -> Mapping[str, list[ast.AST]]:
+    found: dict[str, list[ast.AST]] = {}
+    for name, node in named(tree):
+        found.setdefault(name, []).append(node)
+    return found
 
 
-def _acting_on_all(tree: ast.Module) -> Iterator[str]:
-    """Yield the hooks and automatic fixtures of a conftest.py."""
-    for name, node in _named(tree):
-        decorators = node.decorator_list if isinstance(node, Function) else []
-        if HOOK.fullmatch(name) or any("autouse" in ast.dump(one) for one in decorators):
-            yield name
+def _expected(tree: ast.AST) -> set[str]:
+    """Return the names whose values are compared: expected results, which unlike tables must not get more elements."""
+    sides = (side for node in ast.walk(tree) for side in _sides(node))
+    return {side.id for side in sides if isinstance(side, ast.Name)}
+
+
+def _sides(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    return node.args if isinstance(node, ast.Call) and _asserts(node) else []
 
 
 def _same(old: list[ast.expr], new: list[ast.expr]) -> bool:
@@ -103,46 +102,58 @@ def _extends(old: ast.AST, new: ast.AST, *, grow: bool = True) -> bool:
     if type(old) is not type(new) or isinstance(old, ast.Assert):
         return ast.dump(old) == ast.dump(new)
     if isinstance(old, Function) and isinstance(new, Function):
-        return _extends_function(old, new, grow=grow)
+        return _extends_function(old, new)
     if grow and isinstance(old, ast.List | ast.Tuple | ast.Set):
         return _contained(old.elts, getattr(new, "elts", []))
-    grow = grow and not isinstance(old, ast.Compare | ast.BoolOp | ast.With | ast.AsyncWith)
     fields = set(old._fields) - IGNORED
-    return all(_fits(getattr(old, one), getattr(new, one), grow) for one in fields)
+    return all(_fits(getattr(old, one), getattr(new, one), grow=_grows(old, one, grow=grow)) for one in fields)
 
 
-def _extends_function(old: Function, new: Function, *, grow: bool) -> bool:
+def _grows(node: ast.AST, name: str, *, grow: bool) -> bool:
+    """Return whether literals in the field `name` of `node` may have more elements."""
+    if isinstance(node, ast.For):
+        return name == "iter"
+    return grow and not isinstance(node, ast.Compare | ast.BoolOp | ast.With | ast.AsyncWith)
+
+
+def _extends_function(old: Function, new: Function) -> bool:
     names = {node.id for node in ast.walk(old) if isinstance(node, ast.Name)}
-    decorated = _fits(old.decorator_list, new.decorator_list, grow)
-    return decorated and _fits(old.args, new.args, grow) and _follows(_body(old), _body(new), names)
+    decorated = _fits(old.decorator_list, new.decorator_list, grow=True)
+    same = decorated and _fits(old.args, new.args, grow=False)
+    return same and _follows(_body(old), _body(new), names, _expected(old))
 
 
-def _fits(old: object, new: object, grow: bool) -> bool:  # noqa: FBT001 - passed on to `_extends`
+def _fits(old: object, new: object, *, grow: bool) -> bool:
     if isinstance(old, ast.AST) and isinstance(new, ast.AST):
         return _extends(old, new, grow=grow)
     if isinstance(old, list) and isinstance(new, list):
-        return len(old) == len(new) and all(_fits(*pair, grow) for pair in zip(old, new, strict=True))
+        return len(old) == len(new) and all(_fits(*pair, grow=grow) for pair in zip(old, new, strict=True))
     return old == new
 
 
 def _contained(old: list[ast.expr], new: list[ast.expr]) -> bool:
     """Return whether the elements `old` are among `new`, in their order."""
     left = iter(new)
-    return all(any(_extends(one, other) for other in left) for one in old)
+    return all(any(_extends(one, other, grow=False) for other in left) for one in old)
 
 
-def _follows(old: list[ast.stmt], new: list[ast.stmt], names: set[str]) -> bool:
+def _follows(old: list[ast.stmt], new: list[ast.stmt], names: set[str], expected: set[str]) -> bool:
     """Return whether the statements `old` are all in `new`, in order, and the other ones of `new` only check more.
 
-    `names`: the names that the old test uses.
+    `names`: the names that the old test uses. `expected`: those of them whose values must not get more elements.
     """
     left = list(old)
     for statement in new:
-        if left and _extends(left[0], statement):
+        if left and _extends(left[0], statement, grow=_is_table(left[0], expected)):
             left.pop(0)
         elif not _only_checks(statement, names):
             return False
     return not left
+
+
+def _is_table(statement: ast.stmt, expected: set[str]) -> bool:
+    """Return whether `statement` assigns literals that may have more elements."""
+    return isinstance(statement, ast.Assign) and expected.isdisjoint(map(last_name, statement.targets))
 
 
 def _body(function: Function) -> list[ast.stmt]:
@@ -151,13 +162,18 @@ def _body(function: Function) -> list[ast.stmt]:
 
 def _only_checks(statement: ast.stmt, names: set[str]) -> bool:
     """Return whether `statement` only asserts, or only assigns to names that are not in `names` (see `_follows`)."""
-    if isinstance(statement, ast.Assign):
-        return all(isinstance(target, ast.Name) and target.id not in names for target in statement.targets)
-    if isinstance(statement, ast.With):
-        return all(_asserts(item.context_expr) for item in statement.items)
-    if isinstance(statement, ast.For):
-        return all(_only_checks(one, names) for one in statement.body)
-    return isinstance(statement, ast.Assert) or (isinstance(statement, ast.Expr) and _asserts(statement.value))
+    if any(map(replaces, [statement, *statements(statement)])):
+        return False
+    match statement:
+        case ast.Assign(targets=targets):
+            return all(isinstance(target, ast.Name) and target.id not in names for target in targets)
+        case ast.With(items=items):
+            return all(_asserts(item.context_expr) for item in items)
+        case ast.For(body=body):
+            return all(_only_checks(one, names) for one in body)
+        case ast.Expr(value=value):
+            return _asserts(value)
+    return isinstance(statement, ast.Assert)
 
 
 def _asserts(node: ast.expr) -> bool:

@@ -1,0 +1,128 @@
+"""Additions to test files are told from changes, also from additions that act on old tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from coderefine.judge import changed_tests
+
+CASES = """\
+import pytest
+from app.core import total
+
+ALLOWED = [1, 2]
+ROWS = [([1], 1), ([2], 2)]
+BY_NAME = {"one": [([1], 1)]}
+
+
+def test_one():
+    assert total([1]) == 1
+    want = [1, 2]
+    assert total([1, 1]) in want
+
+
+def test_allowed():
+    assert total([1]) in ALLOWED
+
+
+@pytest.mark.parametrize("xs, want", [([1], [1]), ([2], [2])])
+def test_table(xs, want):
+    assert sorted(xs) == want
+
+
+@pytest.mark.parametrize("xs, want", ROWS)
+def test_rows(xs, want):
+    assert total(xs) == want
+
+
+@pytest.mark.parametrize("at", range(len(BY_NAME["one"])))
+def test_by_name(at):
+    xs, want = BY_NAME["one"][at]
+    assert total(xs) == want
+
+
+def test_app(app):
+    for xs in [[1], [2]]:
+        assert app(xs) == sum(xs)
+
+
+class TestTotal(TestCase):
+    def test_list(self):
+        self.assertEqual(list(total([1])), [1])
+"""
+HONEST = {
+    "a test": CASES + "\n\ndef test_two():\n    assert total([2]) == 2\n",
+    "an assertion": CASES.replace("    want =", "    assert total([]) == 0\n    want ="),
+    "a local name": CASES.replace("    want =", "    got = total([])\n    assert got == 0\n    want ="),
+    "a row": CASES.replace("([2], [2])]", "([2], [2]), ([3], [3])]"),
+    "a row of a named table": CASES.replace("([2], 2)]", "([2], 2), ([3], 3)]"),
+    "a row of a table in a dictionary": CASES.replace("[([1], 1)]}", "[([1], 1), ([2], 2)]}"),
+    "a round of a loop": CASES.replace("[[1], [2]]", "[[1], [2], [3]]"),
+    "a fixture": CASES + "\n\n@pytest.fixture\ndef numbers():\n    return [1]\n",
+    "an import": CASES.replace("import pytest\n", "import pytest\nimport os\n"),
+    "a missing import": CASES + "\n\nfrom unittest import TestCase\n",
+    "a function called patch": CASES + "\n\ndef patch(x):\n    return x\n\n\nFIRST = patch(1)\n",
+    "an optional import": CASES + "\n\ntry:\n    import numpy\nexcept ImportError:\n    numpy = None\n",
+    "a preparation": CASES + "\n    def setUp(self):\n        super().setUp()\n        self.numbers = [1]\n",
+    "an environment variable": CASES + "\n\nos.environ['TZ'] = 'UTC'\n",
+    "a main guard": CASES + "\n\nif __name__ == '__main__':\n    unittest.main()\n",
+    "a request": CASES.replace("    want =", "    assert client.patch('/one').status == 200\n    want ="),
+}
+CHANGED = {
+    "a longer list of allowed answers": (CASES.replace("ALLOWED = [1, 2]", "ALLOWED = [1, 2, 9]"), "ALLOWED"),
+    "a longer local list": (CASES.replace("want = [1, 2]", "want = [1, 2, 9]"), "test_one"),
+    "a longer expected list": (CASES.replace("total([1])), [1]", "total([1])), [1, 9]"), "TestTotal::test_list"),
+    "a longer list in a row": (CASES.replace("([2], [2])", "([2], [2, 9])"), "test_table"),
+    "another binding under if": (CASES + "\n\nif True:\n    def test_one():\n        pass\n", "test_one"),
+    "another binding in a tuple": (CASES + "\n\ntest_one, x = print, 1\n", "test_one"),
+    "a replaced function": (
+        CASES.replace("    want =", "    with pytest.raises(KeyError):\n        app.total = sum\n    want ="),
+        "test_one",
+    ),
+    "a replaced name": (CASES.replace("    want =", "    x = setattr(app, 'total', sum)\n    want ="), "test_one"),
+}
+ACTING = {
+    "a replaced function": "\nimport app\napp.total = sum\n",
+    "setattr": "\nimport app\nsetattr(app, 'total', sum)\n",
+    "a mock": "\nfrom unittest.mock import patch\npatch('app.core.total', sum).start()\n",
+    "a replaced method": "\nTestTotal.test_list = print\n",
+    "globals": "\nglobals()['test_one'] = print\n",
+    "an automatic fixture": "\n@pytest.fixture(autouse=True)\ndef fix():\n    app.total = sum\n",
+    "a preparation": "\ndef setup_module():\n    patch('app.core.total', sum).start()\n",
+    "a preparation of a class": "\n    def setUp(self):\n        app.total = sum\n",
+    "an assertion method": "\n    def assertEqual(self, *_):\n        pass\n",
+    "a built-in function": "\ndef sorted(xs):\n    return xs\n",
+    "a fixture of the same name": "\n@pytest.fixture\ndef app():\n    return sum\n",
+    "all names of a module": "\nfrom app.fake import *\n",
+    "a hook": "\ndef pytest_generate_tests(metafunc):\n    pass\n",
+    "a fixture for all": "\npytestmark = pytest.mark.usefixtures('fix')\n",
+}
+
+
+def found(after: str, path: str = "tests/test_core.py", before: str = CASES) -> list[str]:
+    return list(changed_tests(path, before.encode(), after.encode()))
+
+
+@pytest.mark.parametrize("how", HONEST)
+def test_addition_is_no_change(how: str) -> None:
+    assert not found(HONEST[how])
+
+
+@pytest.mark.parametrize("how", CHANGED)
+def test_change_is_found(how: str) -> None:
+    after, name = CHANGED[how]
+    assert found(after) == [f"tests/test_core.py::{name} is changed, not only added to"]
+
+
+@pytest.mark.parametrize("how", ACTING)
+def test_addition_that_acts_on_old_tests_is_found(how: str) -> None:
+    (text,) = found(CASES + ACTING[how])
+    assert text.endswith("which acts on old tests")
+
+
+def test_new_file_acts_on_no_old_test_but_a_conftest_does() -> None:
+    code = "import app\n\napp.total = sum\n"
+    assert not found(code, "tests/test_new.py", "")
+    assert found(code, "tests/conftest.py", "") == [
+        "tests/conftest.py adds 'app.total = sum', which acts on every test"
+    ]
