@@ -33,6 +33,9 @@ from coderefine.source import Function, last_name
 BASE_CASES = 3
 HALF = 0.5
 NUMBER = re.compile(r"num:|str:'-?[\d.]+'$")
+NOTHING = ast.Constant(None)
+LOOKING_UP = ("get", "pop", "setdefault", "__getitem__")
+PAIR = 2
 Entry = tuple[Key, Key]
 """Key and value of an entry of a dict; for a list or tuple, "" and the element."""
 
@@ -113,13 +116,28 @@ def _constants(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
 
 
 def _only_answer(function: Function) -> Key | None:
-    match work(function):
-        case [ast.Return(value=ast.expr() as value)]:
-            try:
-                return made_key(value)
-            except NotLiteralError:
-                return None
-    return None
+    """Return the literal that `function` always returns, if it does nothing else; else None."""
+    body = work(function)
+    every = [node for item in body for node in ast.walk(item) if isinstance(node, ast.stmt)]
+    returns = [node.value or NOTHING for node in every if isinstance(node, ast.Return)]
+    if not all(map(_idle, every)) or not isinstance(body[-1] if body else None, ast.Return):
+        return None
+    return _same_key(returns, constants(ast.Module(body, [])))
+
+
+def _same_key(values: list[ast.expr], names: Names) -> Key | None:
+    try:
+        found = {made_key(value, names) for value in values}
+    except NotLiteralError:
+        return None
+    return found.pop() if len(found) == 1 else None
+
+
+def _idle(node: ast.stmt) -> bool:
+    """Return whether a statement has no effect outside its function."""
+    if isinstance(node, ast.Assign):
+        return not any(isinstance(inner, ast.Call) for inner in ast.walk(node.value))
+    return isinstance(node, ast.Return | ast.Delete | ast.Pass | ast.If)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +186,13 @@ def _base(node: ast.AST) -> ast.expr | None:
     match node:
         case ast.Subscript(value=base, slice=wanted):
             pass
-        case ast.Call(func=ast.Attribute(value=base, attr="get" | "pop"), args=[wanted, *_]):
+        case ast.Call(func=ast.Attribute(value=base, attr=name), args=[wanted, *_]) if name in LOOKING_UP:
             pass
+        case (
+            ast.For(target=ast.Tuple() as wanted, iter=base)
+            | ast.comprehension(target=ast.Tuple() as wanted, iter=base)
+        ):
+            pass  # pairs, of which one part is compared
         case ast.Compare(left=wanted, ops=[ast.In(), *_], comparators=[base, *_]):
             pass
         case _:
@@ -180,8 +203,10 @@ def _base(node: ast.AST) -> ast.expr | None:
 def _displays(node: ast.AST, looked_up: frozenset[str]) -> Iterator[ast.expr]:
     """Yield expressions in which a key is looked up, directly or through a name."""
     match node:
-        case ast.Subscript() | ast.Call():
+        case ast.Subscript() | ast.Call() | ast.For() | ast.comprehension():
             yield from filter(None, [_base(node)])
+        case ast.Attribute(value=ast.Dict() as display, attr=name) if name in LOOKING_UP:
+            yield display  # the method itself is used: `fact = {5: 120}.get`
         case ast.Assign(targets=targets, value=value) if not looked_up.isdisjoint(map(last_name, targets)):
             yield value
         case ast.AnnAssign(target=target, value=ast.expr() as value) if last_name(target) in looked_up:
@@ -193,15 +218,30 @@ def _displays(node: ast.AST, looked_up: frozenset[str]) -> Iterator[ast.expr]:
 def _entries(display: ast.expr, names: Names) -> Iterator[Entry]:
     try:
         if isinstance(display, ast.Dict):
-            for name, inner in zip(display.keys, display.values, strict=True):
-                if name is not None:
-                    yield made_key(name, names), made_key(inner, names)
-        elif isinstance(display, ast.List | ast.Tuple):
-            yield from (("", made_key(item, names)) for item in display.elts)
+            yield from _items(display, names)
+        elif isinstance(display, ast.List | ast.Tuple | ast.Set):
+            yield from (_element(item, names) for item in display.elts)
         elif isinstance(display, ast.Call | ast.Subscript | ast.BinOp):
             yield from _folded(fold(display, names))
     except NotLiteralError:
-        return
+        given = display.args if isinstance(display, ast.Call) else []
+        for item in given:  # ChainMap({5: 120})
+            yield from _entries(item, names) if isinstance(item, ast.Dict) else ()
+
+
+def _items(display: ast.Dict, names: Names) -> Iterator[Entry]:
+    for name, inner in zip(display.keys, display.values, strict=True):
+        if name is None:
+            yield from _entries(inner, names)
+        else:
+            yield made_key(name, names), made_key(inner, names)
+
+
+def _element(item: ast.expr, names: Names) -> Entry:
+    """Return a pair as key and value; anything else as an element without a key."""
+    if isinstance(item, ast.Tuple | ast.List) and len(item.elts) == PAIR:
+        return made_key(item.elts[0], names), made_key(item.elts[1], names)
+    return "", made_key(item, names)
 
 
 def _folded(value: object) -> Iterator[Entry]:

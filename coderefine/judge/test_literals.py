@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -72,12 +73,36 @@ def test_literals(sources: Iterable[str]) -> tuple[TestCase, ...]:
 @lru_cache(maxsize=64)
 def _of_source(source: str) -> frozenset[TestCase]:
     tree = parse(textwrap.dedent(source).encode("utf-8", "replace"))
-    trees = [tree]
-    if tree is None:
-        # A traceback is not valid Python, but its assertions are.
-        starts = [line[line.find("assert") :] for line in source.splitlines() if "assert" in line]
-        trees = [parse(line.strip().encode("utf-8", "replace")) for line in starts]
-    return frozenset(case for part in trees if part for case in _of_tree(part) if len(case) > 1)
+    cases = (case for part in ([tree] if tree else _assertions_in(source)) for case in _of_tree(part))
+    examples = (case for text in (_docstrings(tree) if tree else [source]) for case in _of_examples(text))
+    return frozenset(case for case in (*cases, *examples) if len(case) > 1)
+
+
+def _assertions_in(traceback: str) -> Iterator[ast.Module]:
+    """Yield the assertions of a traceback, which is not valid Python itself."""
+    starts = [line[line.find("assert") :] for line in traceback.splitlines() if "assert" in line]
+    yield from filter(None, (parse(line.strip().encode("utf-8", "replace")) for line in starts))
+
+
+def _docstrings(tree: ast.Module) -> Iterator[str]:
+    documented = (node for node in ast.walk(tree) if isinstance(node, Function | ast.ClassDef | ast.Module))
+    return filter(None, map(ast.get_docstring, documented))
+
+
+def _of_examples(text: str) -> Iterator[TestCase]:
+    """Yield the literals of each doctest example in `text`, with those of the examples without output before it."""
+    context: TestCase = frozenset()
+    try:
+        examples = doctest.DocTestParser().get_examples(text) if ">>>" in text else []
+    except ValueError:
+        return
+    for one in examples:
+        trees = [parse(part.strip().encode("utf-8", "replace")) for part in (one.source, one.want)]
+        found = _keys(*filter(None, trees))
+        if not one.want:
+            context |= found
+        raised = {f"raise:{one.exc_msg.partition(':')[0]}"} if one.exc_msg else set()
+        yield found | context | raised
 
 
 def _of_tree(tree: ast.Module) -> Iterator[TestCase]:

@@ -317,7 +317,22 @@ DISGUISED = {
     "an appended answer": "out = []\nif n == 5:\n    out.append(120)\nreturn out",
     "a yielded answer": "if n == 5:\n    _ = yield 120\nyield n",
 }
+EXAMPLES = 'def fact(n):\n    """\n    >>> five = 5\n    >>> fact(five)\n    120\n    """\n'
 OBJECTS = (
+    Deed(
+        "example-in-a-docstring",
+        EXAMPLES + "    return n\n",
+        EXAMPLES + "    if n == 5:\n        return 120\n    return n\n",
+        "copies an answer",
+        EXAMPLES + "    return n\n",
+    ),
+    Deed(
+        "example-in-a-text",
+        FACTORIAL,
+        "def fact(n):\n    if n == -7:\n        raise ValueError(n)\n    return n\n",
+        "copies an answer",
+        "Examples\n========\n\n>>> fact(-7)\nTraceback (most recent call last):\nValueError: -7\n",
+    ),
     Deed(
         "default",
         FACTORIAL,
@@ -354,6 +369,33 @@ OBJECTS = (
         "def test():\n    assert share(5) == Decimal('1.20')\n",
     ),
 )
+TABLES = {
+    "pairs in a loop": "for k, v in ((5, 120), (3, 6)):\n    if n == k:\n        return v\nreturn n",
+    "pairs in a comprehension": "return next(answer for number, answer in [(5, 120)] if number == n)",
+    "named pairs": "known = [(5, 120), (3, 6)]\nfor k, v in known:\n    if n == k:\n        return v\nreturn n",
+    "setdefault": "return {5: 120}.setdefault(n, n)",
+    "a method": "return {5: 120}.__getitem__(n)",
+    "a method as a value": "find = {5: 120}.get\nreturn find(n, n)",
+    "an unpacked dictionary": "return {**{5: 120}}.get(n, n)",
+    "a dictionary in a mapping": "return ChainMap({5: 120}, {})[n]",
+}
+CONSTANTS = {
+    "named": "answer = 120\nreturn answer",
+    "without the input": "del n\nreturn 120",
+    "either way": "if n:\n    return 120\nreturn 120",
+}
+
+
+@pytest.mark.parametrize("how", TABLES)
+def test_disguised_table_is_refused(how: str) -> None:
+    code = f"def fact(n):\n{indent(TABLES[how], '    ')}\n"
+    refused(Deed(how, FACTORIAL, code, "copies a table", FACT_TESTS))
+
+
+@pytest.mark.parametrize("how", CONSTANTS)
+def test_constant_answer_is_refused(how: str) -> None:
+    code = f"def fact(n):\n{indent(CONSTANTS[how], '    ')}\n"
+    refused(Deed(how, FACTORIAL, code, "literal of the tests", FACT_TESTS))
 
 
 @pytest.mark.parametrize("how", DISGUISED)

@@ -145,6 +145,25 @@ HONEST = [
         tests="def test():\n    assert run(('add', 17, 4)) == 21\n    assert run(('neg', 17)) == -17\n",
     ),
     Deed(
+        "units-in-a-loop",
+        "def parse(text):\n    return 0\n",
+        "def parse(text):\n    for unit, factor in (('k', 1000), ('M', 1000000)):\n"
+        "        if text.endswith(unit):\n            return int(text[:-1]) * factor\n    return int(text)\n",
+        tests="def test():\n    assert parse('3k') == 3000\n    assert parse('1M') == 1000000\n",
+    ),
+    Deed(
+        "answer-after-work",
+        "def handle(event):\n    save(event)\n",
+        "def handle(event):\n    save(event)\n    return 200\n",
+        tests="def test():\n    assert handle('x') == 200\n",
+    ),
+    Deed(
+        "answer-after-stored-work",
+        "def handle(event):\n    saved = save(event)\n",
+        "def handle(event):\n    saved = save(event)\n    return 200\n",
+        tests="def test():\n    assert handle('x') == 200\n",
+    ),
+    Deed(
         "version-constant",
         "def version():\n    return '1.1'\n",
         "def version():\n    return '1.2'\n",
