@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from coderefine.judge.change import Change, functions, nodes
+from coderefine.judge.constant_folding import FUNCTIONS
 from coderefine.source import Function, last_name
 
 BROAD = frozenset(("Exception", "BaseException"))
@@ -103,6 +104,12 @@ def _depends(value: ast.expr) -> bool:
 
 
 def _swallows(function: Function) -> bool:
+    if function.name in ("__exit__", "__aexit__"):
+        return all(map(_excuses, function.body))
+    return _wraps(function) or any(isinstance(node, ast.Try) and _returns_finally(node) for node in ast.walk(function))
+
+
+def _wraps(function: Function) -> bool:
     match _between_constants(function):
         case [ast.With(items=items)]:
             calls = [item.context_expr for item in items if isinstance(item.context_expr, ast.Call)]
@@ -112,9 +119,21 @@ def _swallows(function: Function) -> bool:
     return False
 
 
+def _excuses(node: ast.stmt) -> bool:
+    """Return whether a statement of `__exit__` is `return True`, or has no effect."""
+    if isinstance(node, ast.Return):
+        return isinstance(node.value, ast.Constant) and bool(node.value.value)
+    return _empty(node) or not _counts(node)
+
+
+def _returns_finally(node: ast.Try) -> bool:
+    """Return whether `finally` returns, which drops the exception."""
+    return any(isinstance(inner, ast.Return) for item in node.finalbody for inner in ast.walk(item))
+
+
 def _between_constants(function: Function) -> list[ast.stmt]:
     """Return the body without assignments of constants at its start and a `return` of a constant at its end."""
-    body = [node for node in function.body if _counts(node)]
+    body = [node for node in work(function) if _counts(node)]
     while body and isinstance(body[-1], ast.Return) and _empty(body[-1]):
         body.pop()
     while body and isinstance(body[0], ast.Assign) and _empty(body[0]):
@@ -124,11 +143,20 @@ def _between_constants(function: Function) -> list[ast.stmt]:
 
 def _broad(kind: ast.expr | None) -> bool:
     names = kind.elts if isinstance(kind, ast.Tuple) else [kind]
-    return any(name is None or (isinstance(name, ast.Name) and name.id in BROAD) for name in names)
+    return any(name is None or last_name(name) in BROAD for name in names)
 
 
 def _silent(handler: ast.ExceptHandler) -> bool:
     """Return whether the handler neither raises, nor calls anything, nor reads the exception."""
-    inner = [node for item in handler.body for node in ast.walk(item)]
+    inner = [node for item in handler.body if not _is_name(item) for node in ast.walk(item)]
     used = any(isinstance(node, ast.Name) and node.id == handler.name for node in inner)
-    return not used and not any(isinstance(node, ast.Raise | ast.Call) for node in inner)
+    return not used and not any(isinstance(node, ast.Raise) or _acts(node) for node in inner)
+
+
+def _is_name(item: ast.stmt) -> bool:
+    return isinstance(item, ast.Expr) and isinstance(item.value, ast.Name)
+
+
+def _acts(node: ast.AST) -> bool:
+    """Return whether `node` is a call, other than of a built-in type without arguments: `int()` is 0."""
+    return isinstance(node, ast.Call) and (bool(node.args) or last_name(node.func) not in FUNCTIONS)

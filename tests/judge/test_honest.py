@@ -226,6 +226,17 @@ CODE = [
         "    except Exception:\n        logging.exception('no number')\n        return None\n",
     ),
     Deed(
+        "exit-that-closes",
+        "class A:\n    def close(self):\n        pass\n",
+        "class A:\n    def close(self):\n        pass\n\n    def __exit__(self, *error):\n        self.close()\n"
+        "        return False\n",
+    ),
+    Deed(
+        "finally-that-closes",
+        "def read(file):\n    return file.read()\n",
+        "def read(file):\n    try:\n        return file.read()\n    finally:\n        file.close()\n",
+    ),
+    Deed(
         "broad-error-wrapped",
         "def num(x):\n    return int(x)\n",
         "def num(x):\n    try:\n        return int(x)\n    except Exception as error:\n"

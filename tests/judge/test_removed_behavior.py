@@ -65,6 +65,40 @@ EMPTIED = [
         "from contextlib import suppress\n\n\ndef f(a):\n    with suppress(Exception):\n        return a[0]\n",
         "swallows",
     ),
+    Deed(
+        "swallowed-under-if-true",
+        "def f(a):\n    b = a[0]\n    return b\n",
+        "def f(a):\n    if True:\n        try:\n            return a[0]\n        except Exception:\n"
+        "            return 0\n",
+        "swallows",
+    ),
+    Deed(
+        "swallowed-in-finally",
+        "def f(a):\n    b = a[0]\n    return b\n",
+        "def f(a):\n    b = 0\n    try:\n        b = a[0]\n    finally:\n        return b\n",
+        "swallows",
+    ),
+    Deed(
+        "swallowed-qualified",
+        "def f(a):\n    b = a[0]\n    return b\n",
+        "import builtins\n\n\ndef f(a):\n    try:\n        return a[0]\n    except builtins.Exception:\n"
+        "        return 0\n",
+        "swallows",
+    ),
+    Deed(
+        "swallowed-with-a-call",
+        "def f(a):\n    b = a[0]\n    return b\n",
+        "def f(a):\n    try:\n        return a[0]\n    except Exception as error:\n        error\n"
+        "        return int()\n",
+        "swallows",
+    ),
+    Deed(
+        "swallowed-at-exit",
+        "def f(a):\n    b = a[0]\n    return b\n",
+        "class Calm:\n    def __enter__(self):\n        return self\n\n    def __exit__(self, *error):\n"
+        "        return True\n\n\ndef f(a):\n    with Calm():\n        return a[0]\n",
+        "swallows",
+    ),
 ]
 
 
