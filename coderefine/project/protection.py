@@ -129,7 +129,7 @@ class Protection:
 
     def reason(self, path: str) -> str | None:
         """Return why `path` may not be written, as "PATH is …"; None when it may."""
-        why = self._form(path) or self._scope(path) or self._name(path) or self._test(path) or self._shadow(path)
+        why = self._form(path) or self._scope(path) or self._name(path) or self._test(path) or self._hides(path)
         why = why or self._read_only(path)
         why = why or next((f"is protected by {glob!r}" for glob in self.globs if _matches(path, glob)), None)
         return f"{path} {why}" if why else None
@@ -229,6 +229,20 @@ class Protection:
         if first in RUNNERS:
             return "would shadow the test runner"
         return "would shadow the standard library" if first in sys.stdlib_module_names else None
+
+    def _hides(self, path: str) -> str | None:
+        """Return a reason if a *new* file would be read in place of another module.
+
+        A new package hides the module of the same name beside it, and a stub hides it from the type checker.
+        """
+        if why := self._shadow(path):
+            return why
+        file = self.top / path
+        module = file.with_suffix(".py") if file.suffix == ".pyi" else file.parent.with_suffix(".py")
+        hiding = file.suffix == ".pyi" or file.name == "__init__.py"
+        if not hiding or file.exists() or not module.is_file():
+            return None
+        return f"would hide {module.name}{' from the type checker' if file.suffix == '.pyi' else ''}"
 
 
 def protected_name(path: str) -> str | None:

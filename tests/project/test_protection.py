@@ -33,6 +33,8 @@ def protection(top: Path, *globs: str, scope: tuple[str, ...] = (".",)) -> Prote
 FREE = [
     "src/pkg/core.py",
     "src/pkg/new.py",
+    "src/pkg/new.pyi",
+    "src/pkg/new/__init__.py",
     "src/pkg/latest.py",
     "src/pkg/contest.py",
     "src/pkg/tested.py",
@@ -138,6 +140,8 @@ REFUSED = [
     ("pluggy.py", "shadow the test runner"),
     ("random.py", "shadow the standard library"),
     ("src/json/__init__.py", "shadow the standard library"),
+    ("src/pkg/core/__init__.py", "hide core.py"),
+    ("src/pkg/core.pyi", "hide core.py from the type checker"),
 ]
 
 
