@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -23,28 +24,41 @@ from coderefine.proposers.refactorings.flow import (
     uses,
 )
 from coderefine.proposers.refactorings.trees import Suite, Unit, decisions
+from coderefine.source import Function
 
 Exit = ast.Return | ast.Break | ast.Continue
 Order = Callable[[str], tuple[Place, str]]
 MOST_PARAMETERS, MOST_RESULTS = 5, 3
 OBSERVERS = frozenset(("locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "stack", "globals"))
 """Functions whose result depends on the frame that calls them."""
-TRUTHS = frozenset(("all", "any", "bool", "dict", "float", "format", "frozenset", "int", "isinstance", "issubclass"))
-VALUES = TRUTHS | {
-    "join",
-    "len",
-    "list",
-    "repr",
-    "set",
-    "sorted",
-    "str",
-    "strip",
-    "sum",
-    "tuple",
-    "hasattr",
-    "callable",
-}
-"""Functions and methods of strings that never return None."""
+FUNCTIONS = frozenset("all any bool callable dict float frozenset hasattr int isinstance issubclass len list".split())
+FUNCTIONS |= frozenset("repr set sorted str tuple".split())
+"""Built-in functions and classes that never return None."""
+METHODS = frozenset(("format", "join", "strip"))
+"""Methods of strings that never return None."""
+
+
+def rebound(tree: ast.Module) -> frozenset[str]:
+    """Return the names in FUNCTIONS that a module binds somewhere, except as names of methods."""
+    methods = {item for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for item in node.body}
+    nodes = (node for node in ast.walk(tree) if not (isinstance(node, Function) and node in methods))
+    return FUNCTIONS.intersection(name for node in nodes for name in _bound(node))
+
+
+def _bound(node: ast.AST) -> Iterable[str]:
+    """Return the names that `node` itself binds."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+            return (name,)
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return (name,)
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            return (name,)
+        case ast.MatchMapping(rest=str(name)):
+            return (name,)
+        case ast.alias(name=name, asname=other):
+            return FUNCTIONS if name == "*" else (other or name.partition(".")[0],)
+    return ()
 
 
 @dataclass(frozen=True)
@@ -262,11 +276,13 @@ def _early_manner(block: StatementBlock, exits: Sequence[Exit]) -> tuple[str, st
     if _are_alike(exits):
         return "flag", ast.unparse(exits[0])
     only_returns = goes_on or not block.loop_exits
-    return ("value", "") if only_returns and all(map(_returns_something, block.returns)) else None
+    return ("value", "") if only_returns and _returns_something(block) else None
 
 
-def _returns_something(node: ast.Return) -> bool:
-    return node.value is not None and _is_something(node.value)
+def _returns_something(block: StatementBlock) -> bool:
+    """Return whether no `return` of the block returns None."""
+    builtins = FUNCTIONS - block.unit.rebound
+    return all(node.value is not None and _is_something(node.value, builtins) for node in block.returns)
 
 
 def _are_alike(exits: Sequence[Exit]) -> bool:
@@ -275,17 +291,19 @@ def _are_alike(exits: Sequence[Exit]) -> bool:
     return len(set(map(ast.unparse, exits))) == 1 and all(isinstance(value, ast.Constant | None) for value in values)
 
 
-def _is_something(value: ast.expr) -> bool:
-    """Return whether `value` is certainly not None."""
+def _is_something(value: ast.expr, builtins: AbstractSet[str]) -> bool:
+    """Return whether `value` is certainly not None. `builtins`: the names in FUNCTIONS that are the built-in ones."""
     match value:
         case ast.Constant():
             return value.value is not None
         case ast.IfExp(body=one, orelse=two):
-            return _is_something(one) and _is_something(two)
+            return _is_something(one, builtins) and _is_something(two, builtins)
         case ast.Compare(ops=ops):
             return all(isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in ops)
-        case ast.Call(func=ast.Name() | ast.Attribute(value=ast.Constant())):
-            return called(value) in VALUES
+        case ast.Call(func=ast.Name(id=name)):
+            return name in builtins
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr=name)):
+            return name in METHODS
         case ast.UnaryOp(op=ast.Not()):
             return True
     return isinstance(value, ast.JoinedStr | ast.Tuple | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp)

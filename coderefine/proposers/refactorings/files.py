@@ -12,6 +12,7 @@ from pathlib import Path
 
 import libcst as cst
 
+from coderefine.proposers.refactorings.blocks import rebound
 from coderefine.proposers.refactorings.declared import Elsewhere, declared
 from coderefine.proposers.refactorings.sequence import Draft
 from coderefine.proposers.refactorings.trees import Unit
@@ -66,6 +67,7 @@ def placed(
         _documents(tree),
         declared(tree, elsewhere),
         far=bool(classes) and rows.start - _first_row(classes[0]) > FAR and _is_open(function, classes[-1], tree),
+        rebound=rebound(tree),
     )
     return Placed(unit, rows, len(classes))
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined
+from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined, rebound
 from coderefine.proposers.refactorings.causes import READS_CAUSES, without_causes
 from coderefine.proposers.refactorings.declared import arguments
 from coderefine.proposers.refactorings.extraction import extracted
@@ -147,7 +147,8 @@ def restored(before: str, after: str) -> Restored | None:
         return None
     known = {one.name for one in _definitions(old.body, ())}
     fresh = {one.name for one in _definitions(new.body, ()) if _is_new(one.node, before, after)} - known
-    done = [*_all_put_back(new, fresh)]
+    # `_is_extraction` does not see the module: it takes `len(x)` for the built-in function, which returns no None.
+    done = [*_all_put_back(new, fresh)] if not rebound(new) else []
     return _result(before, new, done, without_causes=plain is not None) if done or plain else None
 
 

@@ -57,7 +57,7 @@ class Unit:
     `receiver`: the name of its first parameter if it is a method or class method; `decorator`: `classmethod` or "";
     `owner`: the name of its class. `taken`: names that a new function must not have. `documented`: whether a new
     function gets a docstring. `declared`: the annotations of its module. `far`: whether its class begins so far above
-    that a new function that needs no object becomes a static method.
+    that a new function that needs no object becomes a static method. `rebound`: see `blocks.rebound`.
     """
 
     text: str
@@ -70,6 +70,7 @@ class Unit:
     documented: bool = False
     declared: Declared = NOTHING
     far: bool = False
+    rebound: frozenset[str] = frozenset()
 
     @cached_property
     def module(self) -> cst.Module:

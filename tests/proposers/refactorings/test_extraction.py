@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import random
 from typing import Any
 
 import pytest
 
-from coderefine.proposers.refactorings.blocks import Extraction, extractions
+from coderefine.proposers.refactorings.blocks import FUNCTIONS, Extraction, extractions, rebound
 from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.trees import Unit
 
@@ -167,6 +168,45 @@ def test_where_all_usual_names_of_results_are_taken_another_one_is_made() -> Non
     texts = [after(found) for found in extractions(Unit(before), 100) if found.manner == "value"]
     assert any("result_2 is not None" in text for text in texts)
     assert all(behaviour(text) == behaviour(before) for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("value", "rebound", "certain"),
+    [
+        ("len(a)", "", True),
+        ("', '.join(b)", "", True),
+        ("len(a)", "len", False),
+        ("join(a, b)", "", False),
+        ("format(a, b)", "", False),
+        ("b.strip()", "", False),
+    ],
+)
+def test_only_a_value_that_is_certainly_not_none_tells_whether_a_block_returned(
+    value: str, rebound: str, certain: bool
+) -> None:
+    """A function `join` of the project returned None, and the caller went on; the proof took it for that of strings."""
+    before = f"def f(a, b, log):\n    if a:\n        if b:\n            return {value}\n        log.append(a)\n"
+    before += "    if b:\n        log.append(b)\n    return 'none'\n"
+    found = extractions(Unit(before, rebound=frozenset(rebound.split())), 100)
+    assert any(one.manner == "value" for one in found) is certain
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("def len(a): ...", {"len"}),
+        ("from texts import *", FUNCTIONS),
+        ("from texts import size as len", {"len"}),
+        ("import str.upper", {"str"}),
+        ("def f(list): ...", {"list"}),
+        ("for any, all in pairs: pass", {"any", "all"}),
+        ("class A:\n    def list(self): ...", set()),
+        ("class A:\n    def f(self):\n        def list(): ...", {"list"}),
+        ("x = len(a)", set()),
+    ],
+)
+def test_builtin_functions_that_a_module_binds_anew_are_known(text: str, names: set[str]) -> None:
+    assert rebound(ast.parse(text)) == names
 
 
 LOOP = """\
