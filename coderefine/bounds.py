@@ -32,7 +32,7 @@ def words(text: str) -> list[str]:
 
 
 def decisions(text: str) -> int:
-    """Return an upper bound of the number of decision points: each one has a keyword of its own."""
+    """Return an upper bound of the number of decision points: each of them has its own keyword."""
     found = words(text)
     return sum(map(found.count, DECISIONS))
 

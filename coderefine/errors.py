@@ -1,4 +1,4 @@
-"""Typed errors. `exit_code`: the exit code of the command line; the message is what it prints."""
+"""Typed errors. The command line prints the message of an error and ends with its `exit_code`."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class CriticError(CoderefineError):
 
 
 class VoidError(CriticError):
-    """Tests ran, but their results do not count: other code was tested, or pytest could not report failures.
+    """Tests ran, but their results do not count: not the patched code was tested, or pytest could not report failures.
 
-    `elsewhere`: another kind of private view may help.
+    `elsewhere`: whether another kind of private view may help.
     """
 
     def __init__(self, message: str, *, elsewhere: bool = False) -> None:
@@ -77,7 +77,7 @@ class ModelError(CoderefineError):
 
 
 class TooLongError(ModelError):
-    """The request is longer than the model can read; a shorter one may be accepted."""
+    """The request is longer than the model can read; a shorter request may be accepted."""
 
 
 class BudgetError(CoderefineError):

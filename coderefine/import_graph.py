@@ -72,7 +72,7 @@ def refreshed(top: str, old: Files, marks: Mapping[str, Mark]) -> Files:
 
 
 def reached(users: Users, changed: Iterable[str]) -> set[str]:
-    """Return `changed` and all files that import one of them, directly or indirectly."""
+    """Return `changed` and all files that import a changed file, directly or indirectly."""
     found, edge = set(changed), list(changed)
     while edge:
         for user in users.get(edge.pop(), ()):

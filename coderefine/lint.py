@@ -172,14 +172,15 @@ def apply(text: str, edits: Sequence[TextEdit]) -> str | None:
 
 
 def apart(some: Sequence[TextEdit], others: Sequence[TextEdit]) -> bool:
-    """Return whether no edit of `some` touches one of `others`."""
+    """Return whether no edit of `some` touches an edit of `others`."""
     return not any(one.start <= other.end and other.start <= one.end for one in some for other in others)
 
 
 def safe_edits(remarks: Iterable[Diagnostic], source: Source) -> list[TextEdit]:
-    """Return the edits of ruff's safe fixes of `remarks` for the text of a file, without fixes that touch earlier ones.
+    """Return the edits of ruff's safe fixes in `remarks`, for `source.text`; leave out fixes that touch earlier fixes.
 
-    ruff writes the file's own line ends into its edits; `source.encode` will put them back.
+    ruff writes the file's line ends into its edits. They are normalised as in `source.text`; `source.encode` restores
+    them.
     """
     edits: list[TextEdit] = []
     for fix in (remark.fix for remark in remarks if remark.fix and remark.fix.safe):
@@ -189,7 +190,7 @@ def safe_edits(remarks: Iterable[Diagnostic], source: Source) -> list[TextEdit]:
 
 
 def take(edits: Sequence[TextEdit], taken: dict[TextEdit, None]) -> bool:
-    """Add the `edits` of a change to `taken`, the edits of earlier changes, if they fit; return whether they do.
+    """Add the `edits` of a change to `taken`, the edits of earlier changes, if they fit; return whether they fit.
 
     They fit if no new edit touches an edit in `taken`. The same insertion, such as a new import, may be in both. The
     same replacement may be in both only if all `edits` are in `taken`: two changes that agree in one place may not
@@ -262,7 +263,7 @@ def _entries(report: Path) -> list[dict[str, Any]]:
 
 
 def _remark(entry: dict[str, Any], view: View) -> Diagnostic:
-    """Convert an entry of ruff's JSON output (known: of ruff 0.1 to 0.17). Raises CriticError for another structure."""
+    """Convert an entry of ruff's JSON output (of ruff 0.1 to 0.17). Raises CriticError for another structure."""
     try:
         first, column = _position(entry["location"])
         end, end_column = _position(entry["end_location"])

@@ -1,4 +1,7 @@
-"""The only module that starts processes: argv tuples, a timeout, process groups, a clean environment."""
+"""Start processes: argv tuples, a timeout, process groups, a clean environment.
+
+Only the hook's fast path (quick/children.py), the runner's agent and libraries start processes in other ways.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,7 @@ def start(
     stdout: int = subprocess.PIPE,
     stderr: int = subprocess.PIPE,
 ) -> subprocess.Popen[bytes]:
-    """Start `argv` in a session of its own, so that `kill` reaches its children. Raises ProcessError."""
+    """Start `argv` in a new session, so that `kill` reaches its children. Raises ProcessError."""
     with _LIVE:
         if _LIVE.stopped:
             raise ProcessError(f"cannot start {argv[0]}: the run is being stopped")
@@ -152,7 +155,7 @@ def run(
 
 
 def is_stopped() -> bool:
-    """Return whether the run is being stopped, so that waits for other things than processes can end, too."""
+    """Return whether the run is being stopped, for code that waits for something other than a process."""
     return bool(_LIVE.stopped)
 
 
@@ -172,7 +175,10 @@ def stopped() -> Iterator[None]:
 
 
 def inner(root: int, number: int) -> int:
-    """Return the PID of the process, `root` or below, whose PID in its own namespace is `number`; 0 if none (Linux)."""
+    """Return the PID of the process that has the PID `number` in its own namespace; 0 if there is none (Linux).
+
+    Only `root` and its descendants are searched.
+    """
     for pid in (root, *_below(root)):
         with contextlib.suppress(OSError, ValueError):
             for line in Path(f"/proc/{pid}/status").read_text("utf-8").splitlines():
@@ -244,7 +250,7 @@ def _slept(child: subprocess.Popen[bytes], timeout: float) -> bool:
 
 @contextlib.contextmanager
 def _killed_at_exit(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Kill the child's group at the end of the block, whatever ends it (Ctrl-C included)."""
+    """Kill the child's group at the end of the block, whatever ends the block (Ctrl-C included)."""
     try:
         yield
     finally:
@@ -274,7 +280,7 @@ def _write(stream: IO[bytes], data: bytes) -> None:
 
 
 class Reader(threading.Thread):
-    """Reads a pipe to its end and keeps its head and its tail, so that a large output needs little memory."""
+    """Reads a pipe to its end and keeps only head and tail of the output: a large output needs little memory."""
 
     def __init__(self, stream: IO[bytes], keep: int | None) -> None:
         super().__init__(daemon=True)

@@ -40,9 +40,9 @@ TOKENS = (
     r"(?i:\bbearer\s+)((?=[^\s'\"]*[0-9])[A-Za-z0-9._~+/-]{16,}=*)",
     r"(?i:\bauthorization['\"]?\s*[:=]\s*['\"]?(?:basic|token|bearer)\s+)([^\s'\"]{8,})",
 )
-"""Tokens of known form; the secret is the pattern's group, or the whole match without a group."""
+"""Patterns of tokens; the secret is the pattern's group, or the whole match if the pattern has no group."""
 LOGIN = r"://[^/\s:@'\"]*:([^/\s@'\"]+)@"
-"""The password in a URL."""
+"""Pattern of a URL with a password, which is the pattern's group."""
 
 
 _judged: dict[tuple[str, str], bool] = {}

@@ -35,7 +35,7 @@ class Source:
     def encode(self, text: str) -> bytes:
         """Return `text` in this file's encoding and with its line ends.
 
-        Raises UnicodeEncodeError if the encoding cannot represent it.
+        Raises UnicodeEncodeError if the encoding cannot represent the text.
         """
         body = text if self.newline in ("", "\n") else text.replace("\n", self.newline)
         return (BOM if self.bom else b"") + body.encode(self.encoding)
@@ -48,7 +48,7 @@ _QUIET = threading.Lock()
 def syntax(source: str | bytes) -> ast.Module | None:
     """Return the syntax tree of Python source; None if it does not parse, or is nested too deeply.
 
-    Python's warnings about it (such as an invalid escape sequence) are suppressed, because it is the user's code.
+    Python's warnings about the source (such as an invalid escape sequence) are suppressed: it is the user's code.
     """
     try:
         with _QUIET, warnings.catch_warnings():
@@ -110,7 +110,7 @@ def last_name(node: ast.AST | None) -> str:
 
 
 def bindings(node: ast.AST) -> Iterator[str]:
-    """Yield the names in `node` itself, without those in the nodes below it."""
+    """Yield the names that `node` itself contains, without the names in the nodes below it."""
     if isinstance(node, ast.alias):
         yield (node.asname or node.name).partition(".")[0]
     elif isinstance(node, ast.Global | ast.Nonlocal):

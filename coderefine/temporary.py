@@ -1,4 +1,4 @@
-"""Temporary folders, removed even after a crash: the owner locks its folder, later runs remove unlocked ones."""
+"""Temporary folders, removed even after a crash: the owner locks its folder, later runs remove unlocked folders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DAY = 86_400.0
 AGES: Mapping[str, float] = {"view": 30.0, "git": DAY, "merge": DAY, "message": DAY, "mail": DAY, "replay": DAY}
 """Age in seconds above which a folder of this kind counts as abandoned if its lock is free.
 
-A new view may not have its lock yet; a commit with its hooks may outlive the run that started it and held the lock.
+A new view may not be locked yet; a commit with its hooks may outlive the run that started it and held the lock.
 """
 
 

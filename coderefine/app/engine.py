@@ -102,7 +102,7 @@ def _task_critics(project: Project) -> tuple[Critic, ...]:
 
 
 def check(project: Project) -> tuple[Check, ...]:
-    """Run the gates on the tree as it is and, if they are clean, the task's advisers, like `fix` at its start."""
+    """Run the gates on the tree as it is and, if they are clean, the task's advisers, as `fix` does at its start."""
     from coderefine.loop.critique import critique
 
     ask = Ask(project.place.scope)
@@ -136,8 +136,8 @@ def open_loop(
     """Yield the components of the loop, with open private views and, if allowed and configured, a model's client.
 
     `under`: files whose content in the tree to check differs from the working tree. `model`: whether a model may be
-    used. `views`: views of the tree to check, if they are already open. `proposers`: replace the usual ones. Without a
-    `journal` nothing is recorded.
+    used. `views`: views of the tree to check, if they are already open. `proposers`: used in place of the usual ones.
+    Without a `journal`, nothing is recorded.
     """
     from coderefine.llm.availability import check_price, configured
     from coderefine.workspace.private_views import SnapshotViews

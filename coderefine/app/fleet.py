@@ -36,7 +36,7 @@ from coderefine.reports.fleet import FAILED, INTERRUPTED, FleetResult
 
 COMMANDS = ("check", "fix", "write", "prove")
 PROGRAM = "import sys; sys.path[:] = filter(None, sys.path); from coderefine.cli import main; main()"
-"""`-m coderefine` would import modules of the repository, because it is the working folder, in place of ours."""
+"""Used instead of `-m coderefine`, which could import modules of the repository, because that is the working folder."""
 REMOTE = re.compile(r"[\w+.-]+://|[\w.-]+@[\w.-]+:")
 QUERY = re.compile(rf"({hosted.GITHUB}|{hosted.GITLAB}):(?!//)")
 BACK_OFF = (1.0, 4.0, 16.0)
@@ -121,11 +121,11 @@ class FleetRecord:
         self._add(asdict(result))
 
     def results(self) -> Iterator[FleetResult]:
-        """Yield the recorded results, oldest first; if a location has several, its last one counts."""
+        """Yield the recorded results, oldest first; if a location has several results, the last one counts."""
         return (FleetResult(**line) for line in self._lines() if "location" in line)
 
     def to_run(self, locations: Iterable[str], *, resume: bool, only_failed: bool) -> Iterator[FleetResult]:
-        """Yield a result for each repository to run: an empty one, or that of the interrupted run to resume."""
+        """Yield a result for each repository to process: an empty result, or that of the interrupted run to resume."""
         past = {result.location: result for result in self.results()}
         for location in locations:
             last = past.get(location, FleetResult(location, INTERRUPTED))
@@ -212,7 +212,7 @@ class Fleet:
         return replace(result, status=status, seconds=round(time.monotonic() - began, 1))
 
     def _checked_out(self, result: FleetResult) -> Path:
-        """Clone or fetch the repository; use one connection per host at a time, and try again later if it fails."""
+        """Clone or fetch the repository, only one at a time per host; if this fails, try again after a pause."""
         top = self.record.folder / "repositories" / result.name
         if result.run:  # a resumed run needs the tree with which it began
             return top

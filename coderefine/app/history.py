@@ -1,4 +1,4 @@
-"""Recorded runs: show a run, or find it and its original request, to resume, replay or undo the run."""
+"""Recorded runs: show or undo a run, or find a run and its request in order to resume or replay it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _repository() -> Repository:
 
 
 def undo(run: str, listen: Listen) -> str:
-    """Undo what `run` ("": the newest that wrote something) wrote; return a line for the user."""
+    """Undo what the run `run` wrote ("": the newest run that wrote something); return a line for the user."""
     with lock(_repository()):
         repository = open_repository(listen)
         last = run or next((item.run for item in runs(repository) if item.publication), "")
@@ -101,7 +101,7 @@ def description(done: Publication | None, undone: Publication | None) -> str:
 
 
 def best_diff(journal: Journal) -> str:
-    """Return the diff from the run's start to its best attempt, or to the best unproved one if none was proved.
+    """Return the diff from the run's start to its best attempt; if no attempt was proved, to the best unproved attempt.
 
     Untracked files are in no commit; their content comes from the journal.
     """
@@ -139,7 +139,7 @@ def recorded(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Reques
 def unfinished(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Request]:
     """Return the journal of `run`, its paths and its request.
 
-    Raises JournalError if it cannot be resumed.
+    Raises JournalError if the run cannot be resumed.
     """
     repository = open_repository(listen)
     journal = Journal.load(repository, run)
@@ -172,7 +172,7 @@ def _stop(journal: Journal) -> str:
 
 
 def name_of(task: Task | str) -> str:
-    """Return the name under which a task is recorded; for a Task object passed by a program, with a prefix."""
+    """Return the name under which a task is recorded; for a Task object from a program, with the prefix PROGRAM."""
     return task if isinstance(task, str) else f"{PROGRAM}{task.name}"
 
 

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 SHOWN = 3
 FEW = 10
-"""Maximum number of test files for which coverage is recorded by Python 3.11 or older: this slows all code down."""
+"""Maximum number of test files for which coverage is recorded by Python up to 3.11: there, this slows all code down."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateCheck:
-    """The results of the gates for one of the `states`.
+    """The results of the gates for one state (see `states`).
 
     `broken`: tests that fail because of the state, in code that the state does not change. `repaired`: whether the loop
     ran, and reported its result.
@@ -61,8 +61,8 @@ class RepairRequest:
 def states(top: Path, names: Sequence[str], push: str | None) -> list[tuple[Staged, list[str]]]:
     """Return the states to check, each with its Python files to check.
 
-    The only state is the staged tree; with `push` (git's input to its pre-push hook), each pushed commit is one. The
-    files are those among `names`; without `names`, all that the state adds or changes.
+    The only state is the staged tree or, with `push` (git's input to its pre-push hook), the states are the pushed
+    commits. The files to check are `names` or, if there are no `names`, all files that the state adds or changes.
     """
     if push is None:
         found = [staged(top)]
@@ -95,7 +95,7 @@ def check_state(
     *,
     repair: RepairRequest | None,
 ) -> StateCheck:
-    """Run the gates on `state`, and the loop only if they find something that `repair` allows to repair.
+    """Run the gates on `state`; if they find something, and `repair` is given, also run the loop.
 
     If the state is equal to the working tree, the coverage map is updated.
     """
@@ -190,10 +190,10 @@ def _with_needed_gates(project: Project, tests: Sequence[str], *, linted: bool) 
 def _broken_tests(
     project: Project, opened: Views, checks: Sequence[Check], ask: Ask, *, tests: Sequence[str], since: str
 ) -> tuple[str, ...]:
-    """Return ids of tests that fail in `checks` and did not fail in the commit `since`. `tests`: the files of tests.
+    """Return ids of tests that fail in `checks` and did not fail in the commit `since`. `tests`: the test files.
 
-    These tests fail in code that the state does not change, for example because it deletes what they import. A failure
-    outside the scope is no finding, because it may be an old one; therefore the tests also run on `since`.
+    These tests fail in code that the state does not change, for example because the state deletes what they import. A
+    failure outside the scope is no finding, because it may be older than the state; so the tests also run on `since`.
     """
     failing = _failing(checks)
     if not failing:

@@ -53,7 +53,7 @@ def _ticket(project: Project) -> ticket.Ticket:
 
 
 def unaffected(project: Project, tests: Sequence[str], python: Sequence[str]) -> set[str]:
-    """Return those of `tests` that, according to the coverage map, execute nothing in the files `python`.
+    """Return those of `tests` that, according to the coverage map, execute nothing that changed in the files `python`.
 
     `keep_project` must have been called before.
     """

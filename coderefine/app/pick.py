@@ -64,7 +64,7 @@ def choices(journal: Journal, destination: Destination) -> list[Choice]:
 
 
 def offered(journal: Journal, choices: Sequence[Choice], number: int | None) -> Given:
-    """Return the proposer of patch `number`. Raises UsageError if no patch has that number."""
+    """Return a proposer of the patch with this number. Raises UsageError if no patch has the number."""
     chosen = next((one for one in choices if one.number == number), None)
     if chosen is None:
         raise UsageError(f"run {journal.run} offered {len(choices)} patches: pick 1 to {len(choices)}")
@@ -73,9 +73,9 @@ def offered(journal: Journal, choices: Sequence[Choice], number: int | None) -> 
 
 
 def kept(journal: Journal, destination: Destination) -> Given:
-    """Return the proposer of the patch that the run proved and did not write, applied to the tree to be judged.
+    """Return a proposer of the patch that the run proved and did not write, applied to the tree to be judged.
 
-    Raises JournalError if there is none.
+    Raises JournalError if there is no such patch.
     """
     outcome = journal.outcome()
     if outcome is None or not outcome.best.number:
@@ -114,8 +114,8 @@ def _merged(
 def agreeing(project: Project, choices: Sequence[Choice], expression: str) -> list[Choice]:
     """Return those of `choices` whose patch makes `expression` true.
 
-    Raises UsageError if `expression` is not a Python expression, or cannot be evaluated with one of the patches (an
-    undefined name, say).
+    Raises UsageError if `expression` is not a Python expression, or cannot be evaluated with one of the patches, for
+    example because it contains an undefined name.
     """
     try:
         ast.parse(expression, mode="eval")
@@ -154,7 +154,7 @@ def test_that():
 
 
 def lines_of_test(modules: Sequence[str], expression: str) -> Iterator[str]:
-    """Yield the lines of a test to add, so that the next run knows that `expression` is true."""
+    """Yield the lines of a test that the user can add, so that later runs know that `expression` must be true."""
     known = set(dir(builtins))
     nodes = ast.walk(ast.parse(expression, mode="eval"))
     names = dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name) and node.id not in known)

@@ -23,7 +23,7 @@ class Pull:
     """A pull request.
 
     `base` and `head`: names of commits that git can resolve. `number`: 0 if unknown. `label`: OWNER:BRANCH of the head.
-    `fork`: the head is in another repository, to which we cannot push.
+    `fork`: whether the head is in another repository, to which we cannot push. `run`: id of the CI run of the artifact.
     """
 
     base: str = ""
@@ -40,7 +40,9 @@ class Pull:
 class PostingTarget:
     """The destination of the results.
 
-    `out`: the artifact's folder. `distrust`: the bundle was made by a run that others control.
+    `style`: also post repairs of style. `post`: post comments. `push`: push to the branch of the pull request. `open`:
+    open a second pull request. `out`: the artifact's folder. `distrust`: whether the bundle was made by a run that
+    others control.
     """
 
     pull: Pull
@@ -95,7 +97,7 @@ def _first(*values: object) -> str:
 
 
 def post_artifact(target: PostingTarget, folder: Path) -> str:
-    """Post the result of another run, without checking out or running anything of the pull request."""
+    """Post the result of another run, without checking out the pull request or running its code."""
     bundle = read(folder)
     if target.pull.head not in ("HEAD", bundle.head):
         raise PublishError(f"the artifact is about {bundle.head[:10]}, not {target.pull.head[:10]}: nothing was posted")
@@ -159,7 +161,7 @@ def _fetch(target: PostingTarget, bundle: Bundle) -> str:
 
 
 def _pushed(target: PostingTarget, bundle: Bundle, outcome: Outcome, snapshot: Snapshot) -> tuple[str, Bundle]:
-    """Push the patch; return a line about it, and the bundle to post: after `--push` with the annotations only."""
+    """Push the patch; return a line about it, and the bundle to post (without patch and suggestions after `--push`)."""
     pull = target.pull
     branch = pull.branch or snapshot.head.branch or ""
     if not branch or pull.fork:

@@ -46,7 +46,7 @@ class PatchSource:
     """Where the given patch comes from.
 
     `patch`: a diff or mails, as bytes or as text of several lines; the path of a file with a diff or mails; a commit, a
-    range `A..B`, or a branch. If `patch` is None: the `staged` changes, or else all uncommitted changes.
+    range `A..B`, or a branch. If `patch` is None: the staged changes (with `staged`), or all uncommitted changes.
     """
 
     patch: str | bytes | None = None
@@ -176,7 +176,7 @@ def _files(tests: Mapping[str, bytes | None], settings: frozenset[str], project:
 
 
 def _own_settings(given: GivenPatch, tests: Mapping[str, bytes | None], project: Project) -> Iterator[str]:
-    """Yield a reason if the patch changes the configuration that this proof uses."""
+    """Yield a reason against the patch if it changes the configuration that this proof uses."""
     path = posixpath.normpath(posixpath.join(project.place.prefix, "pyproject.toml"))
     if path in tests:
         file = project.place.top / path

@@ -21,7 +21,7 @@ ENDLESS = Limits(None, None, None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The new outcome, and the files in which its patch differs from the recorded one."""
+    """The new outcome, and the files in which its patch differs from the recorded patch."""
 
     outcome: Outcome
     differing: tuple[str, ...]

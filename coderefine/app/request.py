@@ -38,7 +38,7 @@ class Destination:
 
     @property
     def elsewhere(self) -> bool:
-        """Return whether the patch is written anywhere but into the working tree."""
+        """Return whether the working tree stays unchanged, because the patch is written to another place."""
         return self.diff or bool(self.patch) or bool(self.branch) or bool(self.pull_request)
 
     @property
@@ -75,7 +75,7 @@ class Destination:
                 )
 
     def _check_branch(self, repository: Repository) -> None:
-        """Raise UsageError for a name that no branch can have, or where no pull request can be opened."""
+        """Raise UsageError if no branch can have the given name, or if a pull request could not be opened."""
         branch = self.branch or self.pull_request
         if branch and repository.run("check-ref-format", f"refs/heads/{branch}").returncode:
             raise UsageError(f"{branch!r} cannot be the name of a branch: choose another for {self.on_head}")
@@ -83,7 +83,7 @@ class Destination:
             self._check_origin(repository)
 
     def _check_origin(self, repository: Repository) -> None:
-        """Raise UsageError unless a pull request with only the patch can be opened from another branch."""
+        """Raise UsageError if the pull request could not be opened, or would contain more than the patch."""
         HostedRepository.of(repository).token()
         head = repository.head()
         if head.branch in (None, self.pull_request):

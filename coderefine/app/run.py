@@ -39,7 +39,7 @@ UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria", "pe
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """A proved patch to publish. `outcome` contains it; `diff`: its text; `parts`: the components that proved it."""
+    """A proved patch, in `outcome`, to publish. `diff`: its text; `parts`: the components that proved the patch."""
 
     outcome: Outcome
     diff: bytes
@@ -60,15 +60,15 @@ class Published:
 
 
 Publish = Callable[[Proved], Published]
-"""Publish a proved patch; a refusal by the publisher is returned, not raised."""
+"""A function that publishes a proved patch; it returns a refusal by the publisher instead of raising it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """The end of a run: its outcome and what was published.
 
-    `run`: its name. `diff`: the patch as text. `before`: content of the patched files when the run began. `written`:
-    whether the working tree, the index or a branch was changed.
+    `run`: name of the run. `diff`: the patch as text. `before`: content of the patched files when the run began.
+    `written`: whether the working tree, the index or a branch was changed.
     """
 
     outcome: Outcome
@@ -96,7 +96,7 @@ def run(
     """Run the loop on `project`; publish its result, report it and return it.
 
     `publish` publishes a proved patch. `under`: files whose content in the tree to prove differs from the working tree.
-    Both are by default those of the request's destination. For `views`, `proposers` and `show` see `open_loop`.
+    By default, both are determined by the destination of `request`. For `views`, `proposers`, `show` see `open_loop`.
     `earlier`: the run to resume. `loop`: the function that returns the outcome. Raises PublishError, after the report,
     if the tree changed meanwhile.
     """

@@ -41,7 +41,7 @@ from coderefine.reports.rows import evidence
 from coderefine.reports.verdict import decision, proof_rows
 
 STYLE = ("ruff/", "radon/")
-"""Rules whose findings other bots report: they get no inline suggestion."""
+"""Prefixes of rules whose findings other bots report; these findings get no inline suggestions."""
 STRICT = {"accept": "proved", "fast_proof": False, "proof": "local"}
 """Settings of a bot, which override the project's configuration."""
 
@@ -105,7 +105,7 @@ def prove(
 def judged(
     repository: Repository, request: Request, listen: Listen, report: Callable[[RunResult], None], empty: Bundle
 ) -> tuple[RunResult, Bundle]:
-    """Judge the pull request itself, as `prove BASE..HEAD` does; return the result, and `empty` with the verdict."""
+    """Judge the pull request itself, as `prove BASE..HEAD` does; return the result, and `empty` plus the verdict."""
     settings = {**request.settings, **STRICT}
     asked = replace(request, settings=settings, destination=Destination(diff=True), model=False)
     source = PatchSource(f"{empty.base}..{empty.head}")
@@ -145,7 +145,7 @@ def _bundle(proved: Proved, empty: Bundle, *, style: bool) -> Bundle:
 def _suggestions(
     proved: Proved, pieces: Sequence[judge.Hunk], before: Contents, *, style: bool
 ) -> Iterator[Suggestion]:
-    """Yield those of `pieces` that pass alone, as suggestions."""
+    """Yield a suggestion for each of `pieces` that passes alone."""
     start = proved.outcome.baseline
     shown = [(hunk, text) for hunk in pieces if (text := before[hunk.path]) and _is_plain(hunk, text)]
     patches = [Patch({hunk.path: hunk.upon(text)}, "suggest", f"{hunk.path}:{hunk.first}") for hunk, text in shown]

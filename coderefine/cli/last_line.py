@@ -27,7 +27,7 @@ def failures(checks: Iterable[Check]) -> str:
 
 
 def refusal(commit: str, failed: str, repair: str = "") -> str:
-    """Return the report's last line for a refused commit: the reason, and where its `repair` is.
+    """Return the report's last line for a refused commit: the reason, and the text `repair`.
 
     `commit`: "" for the staged tree.
     """
@@ -68,12 +68,12 @@ def suggested(outcome: Outcome, head: str) -> str:
 
 
 def proof_exit_code(outcome: Outcome) -> int:
-    """Return 0 if a given patch is proved, 1 if not; for an incomplete run the code of its end."""
+    """Return 0 if a given patch is proved, 1 if not; for a run that ended early, see `exit_code`."""
     if outcome.stop in (Stop.ENVIRONMENT, Stop.INTERRUPTED):
         return exit_code(outcome)
     return 0 if outcome.proof and outcome.proof.verdict else 1
 
 
 def exit_code(outcome: Outcome) -> int:
-    """Return 0 if no finding is left in the tree or with the published patch, else 1; if it ended early, 2 or 130."""
+    """Return 0 if no finding is left in the tree or with the published patch, else 1; for an early end, 2 or 130."""
     return {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}.get(outcome.stop, 0 if outcome.clean else 1)

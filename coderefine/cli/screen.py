@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Prints reports in `format_`: text, json or one of reports.formats.
+    """Prints reports in `format_`, one of `reports.formats.NAMES`.
 
     `diff`: include the patch in the report of a run.
     """
@@ -100,7 +100,7 @@ def _coloured(stream: TextIO) -> bool:
 
 
 def _write_raw(text: str | bytes) -> None:
-    """Write `text` to stdout unchanged: a patch may hold any bytes."""
+    """Write `text` to stdout unchanged: a patch may contain any bytes."""
     sys.stdout.flush()
     sys.stdout.buffer.write(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
     sys.stdout.buffer.flush()

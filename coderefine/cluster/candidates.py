@@ -2,7 +2,7 @@
 
 Each worker opens a pool like the pool of this machine, and keeps it for the search. While no worker's pool is open,
 candidates are judged on this machine. If a test passes with a candidate on a worker, this machine judges the candidate
-once more, and its verdict is used: a faulty worker can cost time or refuse candidates, but cannot cause a wrong repair.
+once more, and this verdict counts: a faulty worker can cost time or refuse candidates, but cannot cause a wrong repair.
 A candidate that hangs on a worker may get a longer run, by the rules of `runner.scheduler`.
 """
 
@@ -33,15 +33,15 @@ T = TypeVar("T")
 BATCH = 0.5
 """Seconds that a batch should take."""
 FIRST, MOST = 8, 200
-"""Maximum number of candidates in the first batch of a worker, and in its other batches."""
+"""Maximum number of candidates in the first batch of a worker, and in its later batches."""
 AHEAD = 2
-"""Batches that a worker has at a time, so that it need not wait for the next one."""
+"""Maximum number of batches that a worker has at a time; more than one, so that it never waits for the next batch."""
 DEAR = 5.0
-"""CPU seconds above which a longer run takes place on this machine: only here it can be ended with the search."""
+"""CPU seconds above which a longer run takes place on this machine, because the search can end it only here."""
 LATE = 10.0
 """Seconds without an answer after which a worker is left out, and its candidates are judged elsewhere.
 
-LATE times the seconds of the longest test are added.
+The seconds of the longest test, multiplied by LATE, are added.
 """
 
 
@@ -49,8 +49,8 @@ LATE times the seconds of the longest test are added.
 class WorkerBatch:
     """Candidates that were sent to a worker, by number. `least`: lower bound of the CPU limits, in seconds.
 
-    `patience`: seconds within which the worker must answer. `longer`: whether this is the longer run of one candidate
-    that hung; its limit is then multiplied by LONGER.
+    `patience`: seconds within which the worker must answer. `longer`: whether the batch is the longer run of one
+    candidate that hung; the CPU limit is then multiplied by LONGER.
     """
 
     candidates: dict[int, Candidate]
@@ -114,7 +114,7 @@ class CandidateSource:
 class SpreadPool:
     """Judges the candidates of `pool`, the pool of this machine, on `workers`, too.
 
-    `bring`: sends the tree; returns its id and the workers that have it.
+    `bring`: a function that sends the tree, and returns the tree's id and the workers that have it.
     """
 
     pool: Pool
@@ -133,7 +133,7 @@ class SpreadPool:
     hung: deque[Judged] = field(default_factory=deque)
     """Candidates that hung and will not get a longer run; they wait, because the limit may still be raised."""
     refused: deque[Judged] = field(default_factory=deque)
-    """Verdicts of workers that are not yielded yet."""
+    """Verdicts that workers gave and that are not yielded yet; all of them are refusals."""
     source: CandidateSource = field(default_factory=lambda: CandidateSource(iter(())))
     away: int = 0
     """Number of candidates that workers refused."""
@@ -174,7 +174,7 @@ class SpreadPool:
         yield from _taken_from(self.refused)
 
     def _judged_here(self, plan: Plan) -> Iterator[Judged]:
-        """Judge the candidates in `here` and `stuck`; serve the workers meanwhile, as one that hangs takes long."""
+        """Judge the candidates in `here` and `stuck`; meanwhile exchange batches with the workers."""
         yield from self.pool.judge(self._own(), plan, lambda: self._exchange(plan))
         yield from self.pool.judge(_taken_from(self.stuck), replace(plan, retry=0.0), lambda: self._exchange(plan))
 
@@ -195,7 +195,7 @@ class SpreadPool:
             self.listen(Event("note", f"{counted(self.away, 'candidate')} ran on the cluster"))
 
     def _open(self) -> Future[dict[str, PoolWorker]]:
-        """Send the tree and let the workers open their pools, in a thread: candidates are judged here meanwhile."""
+        """In a thread, send the tree and let the workers open their pools; meanwhile this machine judges candidates."""
         fit, expected = self.pool.fit, self.job.expected
         failing = tuple(name for name in fit if name in expected and expected[name].bad)
         self.job = replace(self.job, failing=failing, others=tuple(set(fit).difference(failing)))
@@ -215,7 +215,7 @@ class SpreadPool:
             threads.shutdown(wait=False)
 
     def _own(self) -> Iterator[Candidate]:
-        """Yield the candidates to judge here; as long as no worker is ready, all candidates."""
+        """Yield the candidates to judge on this machine: those in `here`; all candidates while no worker is ready."""
         while self.here or not self._ready():
             if (candidate := self.here.popleft() if self.here else next(self.source, None)) is None:
                 return
@@ -242,7 +242,7 @@ class SpreadPool:
             return {}
 
     def _begin(self, address: str, worker: PoolWorker) -> None:
-        """Use the worker once its pool is open, if the failing tests have the same results there."""
+        """Use the worker once its pool is open, if the failing tests have the same results there as on this machine."""
         tests = self._result(worker.opening) if worker.opening.done() else None
         if tests is None:
             return
@@ -254,7 +254,7 @@ class SpreadPool:
             worker.opening = None
 
     def _result(self, future: Any) -> Any:
-        """Return the result of the finished `future`; if it failed, the error as text. Raises LostError."""
+        """Return the result of the finished `future`, or its error as text. Raises LostError."""
         try:
             return future.result()
         except Exception as error:
@@ -266,9 +266,9 @@ class SpreadPool:
         self.listen(Event("note", f"no candidates run on worker {address}: {why}"))
 
     def _exchange(self, plan: Plan) -> None:
-        """Process the answers of the workers, and send each its next batches."""
+        """Process the answers of the workers, and send each worker its next batches."""
         self._take_answers(plan)
-        if self.pool.least > self.least:  # the limit was raised, so those that hung may end now
+        if self.pool.least > self.least:  # the limit was raised, so candidates that hung may end now
             self.least = self.pool.least
             self.source.back.extend(one.candidate for one in _taken_from(self.hung))
         ready = self._ready()
@@ -332,7 +332,7 @@ class SpreadPool:
             self.here.append(judged.candidate)
 
     def _decide(self, judged: Judged) -> None:
-        """Accept the worker's verdict if all its tests failed; otherwise judge the candidate here."""
+        """Accept the worker's verdict if all tests in it failed; otherwise judge the candidate on this machine."""
         if not judged.plausible and all(status.bad for status in judged.statuses.values()):
             self.away += 1
             self.refused.append(judged)
@@ -347,7 +347,7 @@ class SpreadPool:
 
 
 def _taken_from(waiting: deque[T]) -> Iterator[T]:
-    """Yield and remove the items of `waiting`, including those added meanwhile."""
+    """Yield and remove the items of `waiting`, including items that are added meanwhile."""
     while waiting:
         yield waiting.popleft()
 

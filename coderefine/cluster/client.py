@@ -2,7 +2,7 @@
 
 A faulty worker may cost time, but cannot change a verdict: failures are confirmed at home (on this machine), and if the
 workers give no answer, all tests run at home. Single tests always run at home, and so does the final proof unless
-`proof` is "cluster". A lost scheduler ends the run. candidates.py has the client of the search.
+`proof` is "cluster". A lost scheduler ends the run. The search uses the workers through candidates.py.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ T = TypeVar("T")
 LOCAL = re.compile(r"local(?::([1-9]\d*))?")
 REMOTE = re.compile(r"(tcp|tls)://")
 STARTED_WITHIN = 30.0
-"""Seconds within which the scheduler must answer and the first worker must be there."""
+"""Seconds within which the scheduler must answer and the first worker must register."""
 AT_ONCE = 16
 """Maximum number of test runs (see `Cluster.submit`) at the same time."""
 SHOWN = 3
@@ -83,7 +83,7 @@ def _close(client: Any) -> None:
 
 
 def _dask(address: str) -> tuple[Any, Any]:
-    """Import Dask for `address`. Raises UsageError."""
+    """Import and return `dask` and `distributed`. Raises UsageError if Dask is missing or `address` is invalid."""
     if not (LOCAL.fullmatch(address) or REMOTE.match(address) or Path(address).is_file()):
         raise UsageError(f"--cluster {address!r} is not a tcp:// or tls:// address, a scheduler file or local[:N]")
     try:
@@ -110,7 +110,7 @@ class SpreadRun:
 
 @dataclass(slots=True)
 class Cluster:
-    """Workers that have the project's environment; `run_tests` is used in place of the runner's."""
+    """Workers that have the project's environment; the method `run_tests` replaces `runner.cold.run_tests`."""
 
     workers: Workers
     home: Environment
@@ -126,7 +126,7 @@ class Cluster:
     def of(
         cls, client: Any, place: Place, interpreter: Interpreter, config: Config, listen: Listen = lambda _: None
     ) -> Cluster:
-        """Return a cluster whose workers are not checked yet. Raises UsageError if there is no lock file."""
+        """Return a cluster whose workers are not checked yet. Raises UsageError if the lock file cannot be read."""
         own = str(interpreter.path)
         home, base = describe(own), config.cluster_python or own
         lock = LockFile.read(place.root / config.cluster_install, home) if config.cluster_install else None
@@ -135,8 +135,8 @@ class Cluster:
     def check(self) -> None:
         """Check the workers.
 
-        Raises SurroundingsError if a worker's environment differs from home, or if workers answer, but none can run
-        the tests.
+        Raises SurroundingsError if a worker's environment differs from this machine's, or if workers answer, but no
+        worker can run the tests.
         """
         self.admit()
         out = self.workers.out.values()
@@ -149,7 +149,7 @@ class Cluster:
         return self.workers.environments(new, self.base, self.lock)
 
     def admit(self) -> None:
-        """Check new workers; leave out, with a note, those that cannot run the tests as this machine does."""
+        """Check new workers; leave out, with a note, workers that cannot run the tests as this machine does."""
         for address, environment in self.environments().items():
             why = self.unfit(environment)
             if why:
@@ -198,11 +198,11 @@ class Cluster:
         return replace(check, seconds=time.monotonic() - began, notes=(*check.notes, note))
 
     def submit(self, run: Callable[[], T]) -> Future[T]:
-        """Call `run`, which uses `run_tests`, in a thread, so that idle workers begin with it."""
+        """Call `run`, which uses `run_tests`, in a thread: idle workers can begin with its tests at once."""
         return self.threads.submit(run)
 
     def close(self) -> None:
-        """End the submitted calls whose results are not needed."""
+        """Cancel or end the submitted calls, because their results are not needed any more."""
         self.workers.closed = True
         self.threads.shutdown(cancel_futures=True)
 
@@ -210,7 +210,7 @@ class Cluster:
     def open_pool(
         self, views: Views, place: Place, interpreter: Interpreter, config: Config, **settings: Any
     ) -> Iterator[AnyPool]:
-        """Open a pool on this machine like `open_any_pool`; the workers judge the candidates of plans with `many`."""
+        """Open a pool on this machine like `open_any_pool`; for plans with `many`, workers judge candidates, too."""
         with open_any_pool(views, place, interpreter, config, **settings) as pool:
             if not isinstance(pool, Pool):
                 yield pool
@@ -262,10 +262,10 @@ class Cluster:
     ) -> tuple[Check | None, str]:
         """Return the result of the workers `able`, and the number of shards; or None, and the reason.
 
-        `record`, stored in `file`, describes the tests. They run first all together, then once more in shards, to
-        compare the results. A test that fails in a shard, but did not fail in the last whole run, may depend on tests
-        of other shards, so all tests run together once more. If the results differ then, or differ from those at home,
-        the tests are not divided again until they change.
+        `record`, stored in `file`, describes the tests. New or changed tests run all together, and then once more in
+        shards; if the results are equal, later runs use shards. A test that fails in a shard, but did not fail in the
+        last whole run, may depend on tests of other shards, so all tests run together once more. If the results
+        of this run, or the results on this machine, are different, the tests are not divided again until they change.
         """
         partial = job.ask.files is not None
         shards = record.shards(len(able)) if record.independent and not partial else []
@@ -282,7 +282,7 @@ class Cluster:
         return confirmed, run.why if confirmed else "other results on the workers than here"
 
     def _run(self, job: Job, able: Sequence[str], record: SuiteRecord, shards: Sequence[tuple[str, ...]]) -> SpreadRun:
-        """Run the `shards`; if tests fail that did not fail before, run all tests together; see `_asked`."""
+        """Run the `shards`; if tests fail that did not fail in the last whole run, run all tests; see `_asked`."""
         check, why = self._sharded(job, able, record, shards)
         if check is None or len(shards) < 2 or set(check.failing) <= set(record.failing):
             return SpreadRun(check, why, record, divided=len(shards) > 1)
@@ -302,7 +302,7 @@ class Cluster:
     def _sharded(
         self, job: Job, able: Sequence[str], record: SuiteRecord, shards: Sequence[tuple[str, ...]]
     ) -> tuple[Check | None, str]:
-        """Run each shard, the first one with all tests that are in no shard; without shards, run all tests together."""
+        """Run the shards, the first together with all tests that are in no shard; without shards, run all tests."""
         jobs = _divided(job, shards)
         expected = [sum(map(record.seconds.__getitem__, shard)) for shard in shards or [tuple(record.seconds)]]
         answers = Batch(self.workers, jobs, able, expected).answers()
@@ -335,7 +335,10 @@ def _divided(job: Job, shards: Sequence[tuple[str, ...]]) -> list[Job]:
 
 
 def _deadly(workers: Workers, check: Check) -> Iterator[Finding]:
-    """Yield a remark on the test that ran when the last of several workers died; its result here counts."""
+    """Yield a soft finding about the test that ran when the last of several workers died, if that test is known.
+
+    All tests were then run on this machine; the result of the test on this machine counts.
+    """
     if case := check.cases.get(workers.last_test):
         yield Finding("pytest", "workers-died", case.path, workers.deadly, None, case.id, severity=Severity.SOFT)
 

@@ -1,4 +1,4 @@
-"""Environments of tests: interpreter, platform, installed packages; on a worker also built from a lock file."""
+"""Environments of tests (interpreter, platform, installed packages); a worker can build one from a lock file."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LockFile:
     """The packages to install in a new environment on a worker: `name` and `content` of a file that pip can read.
 
     `home`: the Python version and platform for which the packages are. `linked`: metadata of packages with an editable
-    install at home, by file below site-packages: a lock file cannot name them, and their code is in the tree.
+    install at home, by file below site-packages: a lock file cannot name these packages; their code is in the tree.
     `setuptools`: whether setuptools is installed at home; if not, it is removed from the new environment.
     """
 
@@ -70,13 +70,13 @@ class LockFile:
 
     @property
     def python(self) -> str:
-        """Return the interpreter of the environment, relative to the worker's cache."""
+        """Return the path of the environment's interpreter, relative to the worker's cache."""
         parts = json.dumps([self.name, self.home, sorted(self.linked.items()), self.setuptools]).encode() + self.content
         program = "Scripts/python.exe" if os.name == "nt" else "bin/python"
         return f"environments/{hashlib.sha256(parts).hexdigest()[:16]}/{program}"
 
     def install(self, base: str) -> None:
-        """Build the environment with uv or pip, unless it is there; `base`: the interpreter. Raises ProcessError."""
+        """Build the environment with the interpreter `base` and uv or pip, unless it exists. Raises ProcessError."""
         python = cache() / self.python
         folder = python.parent.parent
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ class LockFile:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where tests run. `fault`: why they cannot run there; `lacking`: guards that the sandbox cannot have there.
+    """An environment of tests. `fault`: why tests cannot run in it; `lacking`: guards that its sandbox cannot have.
 
     `linked`: see LockFile. `store`: the host and folder of the trees, which several workers may share.
     """
@@ -117,7 +117,7 @@ class Environment:
     fault: str = ""
 
     def differences(self, other: Environment) -> list[str]:
-        """Return the differences of `other`, a worker's environment, from this one; packages in alphabetical order."""
+        """Return how `other`, a worker's environment, differs from this environment; packages in alphabetical order."""
         if other.fault:
             return [other.fault]
         found = [
@@ -138,7 +138,10 @@ class Environment:
 
 
 def describe(python: str, lock: LockFile | None = None) -> Environment:
-    """Return the environment of the interpreter `python`; with `lock`, an environment that is built with it."""
+    """Return the environment of the interpreter `python`.
+
+    With `lock`, build a new environment with `python` and `lock` unless it exists, and return the new environment.
+    """
     where = (socket.gethostname(), str(cache()))
     if lock is None and not Path(python).is_file():
         more = "--cluster-python names another, --cluster-install a lock file to build one"

@@ -19,7 +19,7 @@ SHORTEST = 2.0
 
 @dataclass(frozen=True, slots=True)
 class SuiteRecord:
-    """The record of a project's tests. `seconds`: by test file, in the order of collection.
+    """What earlier runs showed about a project's tests. `seconds`: the duration of each test file, in collection order.
 
     `independent`: whether shards gave the same results as a whole run (None: not compared yet).
     `failing`: the tests that failed in the last whole run.
@@ -33,7 +33,7 @@ class SuiteRecord:
 
     @classmethod
     def load(cls, file: Path) -> SuiteRecord:
-        """Return the record in `file`; an empty one if there is none that can be read."""
+        """Return the record in `file`; an empty record if the file is missing or cannot be read."""
         with suppress(OSError, ValueError, TypeError):
             return cls(**json.loads(file.read_text("utf-8")))
         return cls()
@@ -104,6 +104,6 @@ def _joined_coverage(one: Coverage, other: Coverage) -> Coverage:
 
 
 def same(one: Check, other: Check) -> bool:
-    """Return whether every test has the same status in both."""
+    """Return whether every test has the same status in both checks."""
     first, second = ({id: case.status for id, case in check.cases.items()} for check in (one, other))
     return first == second

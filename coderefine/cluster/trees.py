@@ -1,4 +1,4 @@
-"""A store of trees by content: a separate git repository below the user's cache, on the client and on workers.
+"""A store of file trees: a separate git repository below the user's cache, on the client and on workers.
 
 A tree has every file that a copied view has, also files that git ignores. Only a pack of the objects that the receiver
 lacks is sent over the network.
@@ -22,13 +22,13 @@ from coderefine.workspace.mirror import walk
 MOST = 4 << 30
 """Maximum bytes on the disk; the least recently used trees are removed first."""
 BYTES = "* -text -eol -filter -ident -working-tree-encoding\n"
-"""Attributes with which files are stored and written unchanged; they override the tree's own .gitattributes."""
+"""Git attributes that make git store and write files unchanged; they override the tree's .gitattributes."""
 REFS = "refs/trees/"
 
 
 def cache() -> Path:
     """Return the folder for trees and records of clusters."""
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))  # a relative one is to be ignored (XDG Base Directory)
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))  # a relative path is to be ignored (XDG Base Directory)
     return (named if named.is_absolute() else Path.home() / ".cache") / "coderefine" / "cluster"
 
 
@@ -78,7 +78,7 @@ class TreeStore:
         self._git("update-ref", f"{REFS}{tree}", tree)
 
     def checkout(self, tree: str) -> Path:
-        """Return a folder with the files of `tree`; write it unless it exists and is unchanged."""
+        """Return a folder with the files of `tree`; write this folder unless it exists and is unchanged."""
         folder = self.folder / "trees" / tree
         if not self._is_whole(folder):
             remove(folder)
@@ -95,14 +95,14 @@ class TreeStore:
         return folder / "files"
 
     def _is_whole(self, folder: Path) -> bool:
-        """Return whether `folder` has the files with which it was written, and no others."""
+        """Return whether `folder` has exactly the files with which it was written, unchanged."""
         with contextlib.suppress(GitError, OSError):
             changed = self._git("diff-files", "--name-only", env=_work(folder))
             return not changed and not self._git("ls-files", "--others", env=_work(folder))
         return False
 
     def _trim(self, keep: Path) -> None:
-        """Remove the oldest trees, and finally the objects, until the folder is within its limit."""
+        """Remove the least recently used trees except `keep`, at last the objects, until the size is at most `most`."""
         trees = sorted((one for one in keep.parent.iterdir() if one != keep), key=lambda one: one.stat().st_mtime)
         for old in (*trees, self._repository):
             if _size(keep.parent) + _size(self._repository) <= self.most:
@@ -121,7 +121,7 @@ class TreeStore:
         return result.stdout
 
     def _make(self) -> None:
-        """Create the repository, whole or not at all, because several tasks may do it at once."""
+        """Create the repository in one step, by renaming a folder, because several tasks may do so at the same time."""
         self.folder.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=self.folder))
         result = process.run(("init", "-q", "--bare", "--template=", str(made)), cwd=self.folder)

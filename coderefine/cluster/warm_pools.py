@@ -23,9 +23,9 @@ OBSERVING = 10.0
 
 @dataclass(frozen=True, slots=True)
 class PoolJob(TreeJob):
-    """A pool, named `key`, that a worker opens.
+    """A request to a worker: open a pool with the name `key`.
 
-    `failing`, `others`: the failing and the other tests that the client's pool runs on candidates. The other fields are
+    `failing`, `others`: the failing tests and the other tests that the client's pool runs on candidates. Other fields:
     as in `runner.pool.open_pool`.
     """
 
@@ -41,9 +41,9 @@ class PoolJob(TreeJob):
 
 @dataclass(frozen=True, slots=True)
 class BatchOrder:
-    """Candidates for the pool `key`; none begins after `seconds`. `least`: lower bound of the CPU limits, in seconds.
+    """Candidates for the pool `key`; none is begun after `seconds`. `least`: lower bound of the CPU limits, in seconds.
 
-    An object, not a collection: Dask would search a collection for futures and sizes, which takes the client long.
+    This is not a collection, because Dask would search a collection for futures and sizes, which takes a long time.
     """
 
     key: str
@@ -81,7 +81,7 @@ _pools: dict[str, WarmPool] = {}
 def open_warm(job: PoolJob) -> tuple[str, ...] | str:
     """Open a pool with one server and observe the tests; return the tests that it can run, or why there is no pool.
 
-    Raises the error if this worker lacks something: the tree, disk space, a sandbox.
+    Other errors are raised, for example if this worker lacks the tree, disk space or a sandbox.
     """
     place, interpreter = job.here()
     with ExitStack() as stack:
@@ -125,7 +125,7 @@ def judge(order: BatchOrder) -> BatchAnswer:
 
 
 def close(key: str) -> None:
-    """Close the pool `key`, unless it is closed."""
+    """Close the pool `key` if it is open."""
     if warm := _pools.pop(key, None):
         with warm.turn:
             warm.timer.cancel()

@@ -1,4 +1,4 @@
-"""The functions that run on workers: store trees, and run tests. They give no verdict."""
+"""The functions that run on workers. They store trees and run tests, but give no verdict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coderefine.workspace.private_views import SnapshotViews
 
 @dataclass(frozen=True, slots=True)
 class TreeJob:
-    """The code for a worker to run: the project below `prefix` in `tree`, with `patch`; see `runner.cold.run_tests`.
+    """The project that a worker runs: the folder `prefix` in `tree`, with `patch`; see `runner.cold.run_tests`.
 
     `interpreter`: its path is relative to the worker's cache if the workers build an environment.
     """
@@ -62,7 +62,7 @@ def receive(tree: str, pack: bytes) -> None:
 
 
 def reporter(topic: str) -> Listen:
-    """Return a function that reports the running test to the scheduler, for `topic`."""
+    """Return a function that reports the running test to the scheduler under `topic`; for "", it does nothing."""
     if not topic:
         return lambda _: None
     from distributed import get_worker
@@ -74,7 +74,7 @@ def reporter(topic: str) -> Listen:
 def run(job: Job) -> Check | str:
     """Run the tests in a private view of the tree; return the check, or why no worker can give one.
 
-    Raises the error if this worker lacks something: the tree, disk space, a sandbox.
+    Other errors are raised, for example if this worker lacks the tree, disk space or a sandbox.
     """
     place, interpreter = job.here()
     try:

@@ -1,6 +1,7 @@
-"""The workers of a cluster and their jobs: workers that are silent, die or fail are left out; late jobs start twice.
+"""The workers of a cluster and their jobs.
 
-Every wait has a limit. A lost scheduler is an error; any other problem only costs time.
+Workers that are silent, die or fail are left out. A late job is also started on a second worker. Every wait has a
+limit. A lost scheduler is an error; any other problem only costs time.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ ANSWER = 30.0
 BYTES_A_SECOND = 1 << 20
 """Minimum speed of sending a tree."""
 SILENT = 15.0
-"""Seconds without a heartbeat after which a worker is left out, and its job is given to another one."""
+"""Seconds without a heartbeat after which a worker is left out, and its job is given to another worker."""
 LOOKS, POLL = (2.0, 30.0), 0.25
 """Minimum and maximum seconds between two checks of the heartbeats; maximum seconds between checks of the answers."""
 LATE = 20.0
 """Seconds after which an idle worker also starts a running job, if this job takes twice as long as expected."""
 TRIES = 3
-"""Number of workers that die or fail with one job, after which no more tests run on the workers."""
+"""If this number of workers die or fail with the same job, no more tests run on the workers."""
 GRACE = 60.0
-"""Seconds that are added to the time limit of a check to wait for its answer."""
+"""Seconds to wait for the answer of a check in addition to its time limit."""
 LOST = "the scheduler is lost: nothing was written; run the same command again"
 
 
@@ -59,11 +60,11 @@ class Running:
 
 @dataclass(slots=True)
 class Workers:
-    """The workers of `client`. `out`: why a worker is left out; `beats`: its last heartbeat, and when it was seen.
+    """The workers of `client`. `out`: address -> why it is left out; `beats`: address -> (last heartbeat, when seen).
 
     `looked`: when the heartbeats were last read. `trees`: pairs of a tree and a store that is known to have it.
-    `busy`: the workers that have a job. `closed`: the run is over. `deadly`: why no more tests run on the workers
-    (several died); `last_test`: the test that ran when the last of them died, if known.
+    `busy`: the workers that have a job. `closed`: whether the run is over. `deadly`: why no more tests run on the
+    workers (several died); `last_test`: the test that ran when the last of them died, if known.
     """
 
     client: Any
@@ -119,7 +120,7 @@ class Workers:
         return found
 
     def send(self, store: TreeStore, tree: str, stores: Mapping[str, tuple[str, str]]) -> list[str]:
-        """Send `tree` to the stores of workers that lack it; return the workers that have it. Raises LostError.
+        """Send `tree` to each store that lacks it; return the workers whose store has it. Raises LostError.
 
         Only missing objects are sent, directly to the workers and never through the scheduler. `stores`: the store of
         each worker.
@@ -158,7 +159,7 @@ class Workers:
         return ()
 
     def answer(self, future: Any, address: str) -> Check | str | None:
-        """Return the worker's answer; if it has none, leave the worker out and return None."""
+        """Return the answer in `future`; if there is none, leave the worker `address` out and return None."""
         try:
             answer: Check | str = future.result(GRACE)
         except Exception as error:
@@ -183,7 +184,7 @@ class Workers:
         return self.deadly
 
     def check_connection(self) -> None:
-        """Raise LostError without a scheduler, ProcessError if the run is being stopped."""
+        """Raise LostError if the scheduler is lost, ProcessError if the run is being stopped."""
         if self.client.status != "running":
             raise LostError(LOST)
         if self.closed or proc.is_stopped():
@@ -192,7 +193,7 @@ class Workers:
 
 @dataclass(slots=True)
 class Batch:
-    """Jobs for the workers `among`. `expected`: the seconds of each job; `failed`: how many workers failed with it."""
+    """Jobs for the workers `among`. `expected`: the seconds of each job; `failed`: the number of failures by job."""
 
     workers: Workers
     jobs: Sequence[Job]
@@ -205,7 +206,7 @@ class Batch:
     found: dict[int, Check | str] = field(default_factory=dict)
 
     def answers(self) -> list[Check | str]:
-        """Run the jobs and return their answers; an error is a text. Raises LostError.
+        """Run the jobs and return a check for each; if there is none, the reason as a text. Raises LostError.
 
         If a worker dies, is silent or fails, its job is given to another worker. A job that takes too long is started
         once more, and its first answer counts.

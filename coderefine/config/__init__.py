@@ -54,7 +54,7 @@ PROOFS = ("local", "cluster")
 POLICIES = ("coderefine", "retry", "warming", "self-refine")
 """Strategies of the requests to the model (proposers/model/policies.py)."""
 ADDED = ("commands", "criteria", "protect")
-"""Keys for which the task's values are added to the user's values, and not replaced by them."""
+"""Keys for which the values of the user and of the task are combined; for other keys, one replaces the other."""
 NO_KEYS = frozenset({"cost_alone", "asked"})
 """Fields of Config that are computed, not configured."""
 SETTINGS_OF_GATES = {"select": "ruff", "ignore": "ruff", "max_complexity": "radon", "min_maintainability": "radon"}
@@ -70,7 +70,7 @@ DEFAULT_MODEL = "gpt-5-mini"
 class Config:
     """Everything that a user can configure. A key `max_complexity` is `max-complexity` in TOML and on the command line.
 
-    None means no limit, or "find out". `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds;
+    None: not set, or found automatically. `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds;
     `request_timeout`: the longest silence of the model's server. `max_cost`: dollars. Without `search_time` the search
     takes 30 s, or 8 s if a model follows. `test_timeout` limits a test whose usual duration is unknown. `network`:
     whether the tests may use the network. `fast_proof`: prove only with the tests that can reach the patch. `pass_env`:
@@ -79,11 +79,11 @@ class Config:
     `samples`: answers per round, 0 for the policy's default. `accept`: which patches are written, see ACCEPTS.
 
     `cluster`: the address of a cluster whose workers run the tests. `cluster_python`: the interpreter of the workers
-    (None: the same path as here). `cluster_install`: a lock file, relative to the project's root; if it is given, the
-    workers build an environment from it with this interpreter. `proof`: where the final proof runs, see PROOFS.
+    (None: the same path as here). `cluster_install`: a lock file, relative to the project's root, from which the
+    workers build an environment with `cluster_python`. `proof`: where the final proof runs, see PROOFS.
 
     Two fields are not keys. `cost_alone`: whether max-cost is set, but neither max-tokens nor max-requests. `asked`:
-    the gates that `gates` names, or for which one of SETTINGS_OF_GATES is set.
+    the gates that `gates` names, or for which a key of SETTINGS_OF_GATES is set.
     """
 
     task: str = "fix"
@@ -240,7 +240,7 @@ def _checked(config: Config) -> Config:
 
 
 def toml(path: Path) -> dict[str, Any]:
-    """Parse the file at `path`; a missing file is empty.
+    """Parse the file at `path`; return an empty table if it is missing.
 
     Raises ConfigError for invalid TOML.
     """
@@ -321,7 +321,7 @@ def _kinds() -> dict[str, Any]:
 
 
 TABLES: Mapping[str, Callable[[object, str], object]] = {"commands": commands, "performance": performance}
-"""Keys that hold a table, with the function that reads it."""
+"""Keys whose values are tables, with the functions that read these values."""
 
 
 def _typed(name: str, value: object, where: str) -> object:

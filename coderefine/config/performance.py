@@ -52,9 +52,9 @@ def _named(words: tuple[str, ...]) -> Iterator[str]:
 
 
 def performance(value: object, where: str) -> Performance:
-    """Read the table, or a command alone.
+    """Convert the value of the key `performance`: a table, or only a command.
 
-    Raises ConfigError, naming `where`.
+    Raises ConfigError; the message names `where`.
     """
     table = {"run": value} if isinstance(value, str) else value
     if not isinstance(table, dict):

@@ -85,7 +85,7 @@ class Command:
     """A program that is used as a gate. `run`: its argv; `format`: lines (with `regex`), json or sarif.
 
     `regex` has the named groups path, line, rule, message. `findings_exit` (in TOML `findings-exit`): the exit codes
-    that mean "ran, with findings"; 0 means no findings; any other is an error of the tool. `timeout`: seconds.
+    that mean "ran, with findings"; 0 means no findings; any other code is an error of the tool. `timeout`: seconds.
     """
 
     name: str
@@ -107,7 +107,7 @@ class Command:
 
 
 def hint(word: str, known: set[str], *, quoted: bool = True) -> str:
-    """Return a hint with the one of `known` that is most similar to `word`, or with all of them."""
+    """Return a hint with the `known` word that is most similar to `word`; if none is similar, with all of them."""
     near = difflib.get_close_matches(word, sorted(known), 1)
     if near:
         return f" (did you mean {repr(near[0]) if quoted else near[0]}?)"

@@ -40,7 +40,7 @@ class Needs:
         )
 
     def __bool__(self) -> bool:
-        """Return whether the tests need more than the tightest sandbox."""
+        """Return whether the tests need more than the tightest sandbox allows."""
         return bool(self.write or self.read or self.sockets or self.unix)
 
 
@@ -72,7 +72,7 @@ class Status(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One traceback frame; `path` repo-relative when inside the repository, absolute otherwise.
+    """One traceback frame; `path` is repo-relative if it is inside the repository, else absolute.
 
     `span`: line, column, last line, end column (columns in UTF-8 bytes, as `ast` counts) of the expression that was
     running; empty before Python 3.11.
@@ -87,10 +87,10 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a test failed. `frames`: the innermost frame is the last one; values are short reprs. `output` is shortened.
+    """Why a test failed. `frames`: innermost frame last; values of variables are short reprs. `output` is shortened.
 
-    `wrong`: an attribute, name, key or keyword that was not found; `nearest`: the most similar ones that exist in the
-    same object or scope. `attributes`: if an attribute was not found, those that its object has.
+    `wrong`: an attribute, name, key or keyword that was not found; `nearest`: the most similar names that exist in the
+    same object or scope. `attributes`: if an attribute was not found, the attributes that its object has.
     """
 
     message: str
@@ -150,7 +150,7 @@ Line = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of a test. `last`: the project's lines that it executed the last time; `before`: all times before."""
+    """One line of a test. `last`: the project's lines that its last execution ran; `before`: earlier executions."""
 
     path: str
     line: int
@@ -163,7 +163,7 @@ Steps = Mapping[str, tuple[Step, ...]]
 
 
 class Severity(str, Enum):
-    """HARD findings block a patch; SOFT ones are only reported."""
+    """HARD findings block a patch; SOFT findings are only reported."""
 
     HARD = "hard"
     SOFT = "soft"
@@ -219,7 +219,7 @@ def identities(findings: Iterable[Finding]) -> Counter[Identity]:
 
 
 def unmatched(findings: Iterable[Finding], others: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the findings without a counterpart of the same identity in `others`; each of `others` matches only one."""
+    """Yield the findings without a counterpart of the same identity in `others`; no counterpart counts twice."""
     left = identities(others)
     for finding in findings:
         left[finding.identity] -= 1
@@ -242,8 +242,9 @@ class Ask:
     with the others until it is certain that it hangs (see runner/suspect.py).
 
     `coverage`: record the lines that each test executes; only in the files `cover`, if given. Before Python 3.12, where
-    this is slow, record only the tests `watched`, if given. `stepped`: (id, path) of tests for which the lines are also
-    recorded for each line of the test, in `Check.steps`. `follow`: also record the Python programs that tests start.
+    this is slow, record them only for the tests `watched`, if given. `stepped`: (id, path) of tests for which the lines
+    are also recorded for each line of the test, in `Check.steps`. `follow`: also record the Python programs that tests
+    start.
 
     `freedom`: permissions of the tests in the sandbox (see permissions.steps); None: only the view isolates the tests,
     which is enough for the user's own code. `record`: report accesses outside the view in `Check.needs`.

@@ -63,7 +63,7 @@ NOTHING = Cost()
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits, each checked in advance; None: unlimited. `usd`: dollars; `seconds`: wall time."""
+    """Limits of a run, each checked before it can be exceeded. None: unlimited. `seconds`: wall time."""
 
     iterations: int | None = 6
     requests: int | None = 12
@@ -149,7 +149,7 @@ class Stop(str, Enum):
 class Executed:
     """Changed lines of `path`, numbered as in the patched file, and the tests that ran them.
 
-    `tests`: the first few of them; `count`: how many there are. `imported`: the lines ran at import time.
+    `tests`: the first few of these tests; `count`: their total number. `imported`: whether the lines ran at import.
     """
 
     path: str
@@ -176,10 +176,11 @@ class Mutation:
 class Evidence:
     """The evidence for the best attempt, and what is missing in it. Tests are given by their ids.
 
-    `changed`: (number of calls near the tests whose result the repairs change, number of compared calls), without the
-    calls of repaired tests. `doubts`: why the attempt is only plausible although all tests pass; empty if it is proved.
-    `ran`: (number of tests that ran in the proof, number of all tests); None if all ran. `executed`: which tests ran
-    the patched lines, as far as they were traced. `survived`: small mistakes in the patch that no test noticed.
+    `changed`: of the calls that tests make, and variants of these calls: (number whose result the repairs change,
+    number compared); the calls of repaired tests are left out. `doubts`: why the attempt is only plausible although all
+    tests pass; empty if it is proved. `ran`: (number of tests that ran in the proof, number of all tests); None if all
+    ran. `executed`: which tests ran the patched lines, as far as they were traced. `survived`: small mistakes in the
+    patch that no test noticed.
     """
 
     flipped: tuple[str, ...] = ()
@@ -225,9 +226,9 @@ class Proof:
     """The verdict on a given patch (`coderefine prove`), with its reasons.
 
     `patch`: the patch, including tests and configuration. `evidence`: the measurements, also if the patch is not
-    proved; its `flipped` tests fail without the patch's code, but with its tests. `weakened`: tests that the patch
-    deletes, skips or changes (other than by additions), and how. `rests`: tests in `flipped` that the patch adds or
-    changes. `added`: tests that the patch adds and that also pass without its code. `findings`: new findings.
+    proved; `flipped` in it: tests that fail if the patch's tests are applied without its code. `weakened`: tests that
+    the patch deletes, skips or changes (other than by additions), and how. `rests`: tests in `flipped` that the patch
+    adds or changes. `added`: tests that the patch adds and that also pass without its code. `findings`: new findings.
     `unjudged`: what could not be judged, and why. `worse`: whether anything gets worse; False if the patch merely has
     no visible benefit. `needed`: the smallest part of the patch that is still proved (None: not requested); `spare`:
     the changes that are not in this part.
@@ -270,7 +271,7 @@ class Outcome:
 
     @property
     def accepted(self) -> tuple[Attempt, ...]:
-        """Return the accepted attempts on which the best one is based, and the best one."""
+        """Return the accepted attempts on which the best attempt is based, and the best attempt."""
         return tuple(step for step in self.attempts if step.verdict and 0 < step.number <= self.best.number)
 
     @property

@@ -45,8 +45,8 @@ PLAUSIBLE = "plausible, offered"
 class Alternative:
     """One plausible patch. Its files are complete new contents, based on the contents in `Offer.before`.
 
-    `changed`: (number of calls near the tests whose result the patch changes, number of compared calls). `alike`:
-    number of plausible patches with the same behaviour, including this one.
+    `changed`: of the calls that tests make, and variants of these calls: (number whose result the patch changes,
+    number compared). `alike`: number of plausible patches with the same behaviour, including this one.
     """
 
     patch: Patch
@@ -68,7 +68,7 @@ class Question:
     now: str = ""
 
     def text(self, first: int = 1) -> str:
-        """Return a text as `pluralize('cat') → 1: 'cats' | 2, 3: 'cates' (now 'cat')`, numbered from `first` on."""
+        """Return `pluralize('cat') → 1: 'cats' | 2, 3: 'cates' (now 'cat')`; numbers begin at `first`."""
         by_answer: dict[str, list[str]] = {}
         for number, answer in enumerate(self.answers, first):
             by_answer.setdefault(answer or "unknown", []).append(str(number))
@@ -80,7 +80,7 @@ class Question:
 class Offer:
     """Patches that repair the same `tests`, the most likely first, none of them certain enough to be applied.
 
-    `why`: the reason against applying the first one. `ways`: number of different behaviours of all plausible patches.
+    `why`: the reason against applying the first patch. `ways`: number of different behaviours of all plausible patches.
     `modules`: the modules from which to import the names in `questions`. `before`: contents of the files that the
     alternatives change, without these changes.
     """

@@ -48,8 +48,8 @@ MOST_RUNS = 4
 class Situation:
     """Input of a proposer: values only, so that a resumed run is deterministic.
 
-    `findings`: the hard findings of `best` in scope, most important first. `attempts`: every attempt so far, including
-    refused ones. `freedom`: permissions that failing tests need (see Ask). `trace`: the lines that failing tests
+    `findings`: the hard findings of `best` in scope, most important first. `attempts`: every attempt so far, also if
+    refused. `freedom`: permissions that failing tests need (see Ask). `trace`: the lines that failing tests
     execute in the tree of `best`, if known. `absent`: failing tests that cannot be run by themselves, such as a class
     that cannot be collected. `offers`: plausible repairs that were not applied, because they may be wrong. `ends`: the
     monotonic time at which the run should end.
@@ -83,7 +83,7 @@ class Situation:
         return frozenset().union(*(offer.tests for offer in self.offers))
 
     def chosen(self, critic: str) -> frozenset[tuple[str, str, int]] | None:
-        """Return path, rule and line of the findings of `critic` to repair; None if these are all its hard findings."""
+        """Return (path, rule, line) of the findings of `critic` to repair; None if these are all its hard findings."""
         every = [one for one in self.best.findings if one.critic == critic and one.severity is Severity.HARD]
         found = [one for one in self.findings if one.critic == critic]
         if len(found) >= len(every):
@@ -130,15 +130,15 @@ class Searcher:
     proposed: Patch | None = None
     """The patch proposed last."""
     alternatives: tuple[Patch, ...] = ()
-    """Other plausible patches than `proposed`, best first."""
+    """Plausible patches other than `proposed`, best first."""
     changed: tuple[int, int] | None = None
-    """(Calls near the tests whose result `proposed` changes, compared calls); None if none were compared."""
+    """Of the tests' calls and their variants, if any were compared: (number whose result changes, number compared)."""
     offer: Offer | None = None
     """The offer to make instead of applying `proposed`; None if `proposed` is clearly better than its rivals."""
     rivals: Offer | None = None
     """The offer to make if the proof shows that `proposed` may be wrong; None if no other patch is known."""
     first_candidate: float | None = None
-    """Seconds from the start of the first search to the first judged candidate; None before."""
+    """Seconds from the start of the first search to the first judged candidate; None until then."""
     hindrance = ""
     """Why no candidate could be judged, and what to do; "" if some were judged."""
     failed_again: frozenset[str] = frozenset()
@@ -151,7 +151,7 @@ class TestRunner(Protocol):
 
     @property
     def spent(self) -> float:
-        """Return the total seconds of its cold runs so far."""
+        """Return the total seconds of this critic's cold runs so far."""
         ...
 
 

@@ -11,6 +11,6 @@ def counted(count: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
-    """Join the first `most` of `names`, and append the number of the others."""
+    """Join the first `most` of `names`, and append the number of further names."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

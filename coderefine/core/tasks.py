@@ -33,9 +33,10 @@ class Task:
 
     `checks`: gates as functions. `reward`: a function that scores attempts; it decides between attempts that are equal
     for the gates. `critics`: functions that create further critics, called with place, interpreter, config, listen.
-    `enough`: the search ends at this score (of a review: 1 to 5), or when this function returns True for an attempt;
-    None: when the advisers have no findings. `keeps`: results of calls must not change, including calls that no test
-    makes. `refuses(path, before, after)`: returns why this task does not allow such a change ("" if it does).
+    `enough`: the score (of a review: 1 to 5) at which the run ends, or a function that returns True for an attempt that
+    ends it; None: it ends when the advisers have no findings. `keeps`: results of calls must not change, including
+    calls that no test makes. `refuses(path, before, after)`: returns why this task does not allow such a change ("" if
+    it does).
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The Protocols of a private view and of the processes in it."""
+"""The Protocols View (a private copy of the tree with one patch) and Views, and the data of processes in a view."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A process that has ended. `returncode`: negative for a signal; the output may be cut, see `proc.run`."""
+    """A process that has ended. `returncode`: negative if a signal ended it. The output may be cut, see `proc.run`."""
 
     argv: tuple[str, ...]
     returncode: int
@@ -93,7 +93,7 @@ class View(Protocol):
 
 
 def relative_to_top(view: View, file: Path) -> str | None:
-    """Return `file` relative to the top of `view`, whose symbolic links may be resolved in it; None if outside."""
+    """Return `file` relative to the top of `view`, with or without its symbolic links resolved; None if outside."""
     for top in (view.top, view.top.resolve()):
         if top in file.parents:
             return file.relative_to(top).as_posix()

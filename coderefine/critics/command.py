@@ -1,4 +1,4 @@
-"""The command gate: any program whose output names files and lines is a critic.
+"""The command gate: any program whose output names files and lines can be a gate.
 
 Its output is read by a regex line by line, as JSON of the usual shapes, or as SARIF 2.1.0.
 
@@ -54,7 +54,7 @@ NOT_STARTED = (126, 127)
 """Exit codes of a shell that cannot start a program."""
 
 LISTS = ("generalDiagnostics", "results", "issues", "diagnostics", "messages", "findings", "errors")
-"""Keys of the list of findings in JSON reports: of pyright, bandit and semgrep, and others."""
+"""Possible keys of the list of findings in a JSON report; the first three are those of pyright, bandit and semgrep."""
 PATHS = ("path", "file", "filename", "file_path", "uri")
 LINES = ("line", "line_number", "lineno", "row", "startLine")
 RULES = ("rule", "code", "rule_id", "ruleId", "check_id", "test_id", "symbol", "message-id")
@@ -166,7 +166,7 @@ class CommandGate:
 
 @dataclass(frozen=True, slots=True)
 class CommandDiagnostic:
-    """One finding as printed; `path`: as the program wrote it; `line`: 1-based, 0 if unknown."""
+    """A finding as the program printed it. `line`: the finding's first line, 1-based; 0 if unknown."""
 
     path: str
     line: int
@@ -223,7 +223,7 @@ def _loaded(data: bytes, name: str) -> Any:
 
 
 def _json(report: Any) -> Iterator[CommandDiagnostic]:
-    """Parse a list of findings, or an object that contains one; the findings may be grouped by file, as by eslint."""
+    """Parse a list of findings, or an object that contains one; findings may be grouped by file (eslint does this)."""
     if isinstance(report, dict):
         report = next((report[key] for key in LISTS if isinstance(report.get(key), list)), [])
     for entry in report if isinstance(report, list) else ():

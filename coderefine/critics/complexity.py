@@ -1,14 +1,14 @@
 """radon's figures for one source text: cyclomatic complexity per function, maintainability index of the file.
 
 radon's visitors are slow (7.3 s for 436,000 lines, 3.2 s of them parsing), and nearly all code is within the
-limits. So cheap bounds are computed first; radon measures only code that may exceed the limits by these bounds.
+limits. So cheap bounds are computed first. If they prove that code is within the limits, radon does not measure it.
 
 Complexity: every decision point that radon counts (`if`, `elif`, loop, its `else`, `and`/`or`, comprehension and its
 `if`, `except`, `try … else`, `case`, `assert`) has its own keyword. So the complexity of a function is at most 1 + the
 number of such keywords in its lines; keywords in strings and comments only raise the bound.
 
 index = 100/171 · (171 − 5.2 ln V − 0.23 G − 16.2 ln L + 50 sin √(2.46 · radians(C))), with V Halstead's volume, G the
-complexity, L the logical lines, C the percentage of comments. Its lower bound follows from these bounds:
+complexity, L the logical lines, C the percentage of comments. A lower bound of the index follows from these bounds:
 
 * V = N log₂ n ≤ N log₂ N; each operation contains an operator in the text, and adds at most three to N.
 * G ≤ 2 + decision keywords + functions and classes.
@@ -37,8 +37,8 @@ from coderefine.critics.symbols import rows
 from coderefine.source import Function, definitions, last_line, syntax
 
 LONGEST = 200
-"""Rows of one statement above which a file gets no index: radon reads such tables in quadratic time (10,000 rows
-took more than ten minutes), and a table is data."""
+"""If a statement has more lines than this, its file gets no index: radon reads such tables in quadratic time (10,000
+lines took more than ten minutes), and a table is data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,9 @@ def _over_limit(tree: ast.Module, text: str, limit: int) -> tuple[Complex, ...]:
 
 
 def index_below(tree: ast.Module, text: str, floor: float) -> float | None:
-    """Return the index of `text`, parsed as `tree`, if it is below `floor`; None also if radon cannot compute it.
+    """Return the index of `text`, parsed as `tree`, if it is below `floor`, else None.
+
+    Also return None if radon cannot compute the index, or if a statement has more than LONGEST lines.
 
     There are three steps of increasing cost: first bounds of all terms; then radon's volume and complexity with bounds
     of the other terms; then radon's values of all terms.

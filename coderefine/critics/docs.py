@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PARAMETER = re.compile(r"^\s*:(?:param|arg|parameter)(?: [^:\n]+?)? \*{0,2}(\w+)\s*:", re.MULTILINE)
 """Sphinx: `:param int count: …`."""
 SECTION = re.compile(r"^( *)(?:Args|Arguments|Parameters):\s*\n((?:\1 +.*\n?|\s*\n)+)", re.MULTILINE)
-"""Google: a section whose entries are indented below it."""
+"""Google: a section heading with its entries, which are indented below the heading."""
 ENTRY = re.compile(r"^( +)\*{0,2}(\w+)(?: \([^)]*\))?:", re.MULTILINE)
 
 

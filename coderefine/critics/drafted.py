@@ -55,12 +55,12 @@ WRITE = (
 REMOVE = "import os, sys; os.remove(sys.argv[1])"
 BEST = 5.0
 MARK = "# Drafted by "
-"""How a file of drafted tests begins, until a person has reviewed them."""
+"""First words of a file of drafted tests, until a person has reviewed the tests."""
 INSTRUCTION = "a drafted test may be wrong: change the code only if the test checks what was asked for"
 
 
 class Drafted:
-    """Requests the drafted tests once, showing the model the files without a patch, and runs the tests in each view."""
+    """Asks the model once for tests, showing it the files without any patch, and runs these tests in each view."""
 
     name = "drafted"
     gate = False
@@ -75,7 +75,7 @@ class Drafted:
         listen: Listen,
         original: Callable[[str], bytes | None],
     ) -> None:
-        """Create the adviser. `original` returns the content of a path when the run began."""
+        """Create the adviser. `original` returns the content that a path had when the run began."""
         self._place = place
         self._interpreter = interpreter
         self._client = client

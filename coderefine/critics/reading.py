@@ -26,7 +26,7 @@ LONGEST, DEEPEST, WIDEST = 40, 4, 6
 SILENT = 15
 """Maximum number of lines of a function without docstring and comments that causes no finding."""
 FRAGMENT = 2
-"""Number of statements up to which a private function with one call counts as a fragment."""
+"""A private function that is called once is a fragment if it has at most this many statements."""
 USUAL = frozenset("ijkxyzn_") | {"fn", "id", "db", "os", "re", "io", "ok", "to", "by", "at", "up", "is", "in", "go"}
 BEST, COST = 5.0, {"name": 0.25, "long": 0.5, "deep": 0.5, "wide": 0.25, "silent": 0.25, "fragment": 0.5}
 """Score of code without findings, and penalty of each finding by rule."""

@@ -24,7 +24,7 @@ class RecordedCritic:
         self.gate = critic.gate
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Return the recorded check, else that of the critic. Raises the errors of the critic."""
+        """Return the recorded check; if there is none, run the critic. Raises the errors of the critic."""
         known = self._known(view, ask)
         return (known and known.check(self.name)) or self._critic.check(view, ask)
 
@@ -35,10 +35,10 @@ class RecordedCritic:
 
 
 class RecordedComparer(RecordedCritic):
-    """A RecordedCritic for an adviser that compares; it also returns the verdict if the adviser refused an attempt."""
+    """A RecordedCritic for a Comparer; if the adviser refused the recorded attempt, `compare` returns this verdict."""
 
     def compare(self, view: View, ask: Ask, rivals: Sequence[tuple[View, Check]]) -> Check | Verdict:
-        """Return the recorded check or verdict, else that of the adviser. Raises the errors of the adviser."""
+        """Return the recorded check or verdict; if there is none, run the adviser. Raises the errors of the adviser."""
         assert isinstance(self._critic, Comparer), "made for those only"
         known = self._known(view, ask)
         if known is None or (known.verdict and not known.check(self.name)):

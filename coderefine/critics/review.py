@@ -26,8 +26,8 @@ from coderefine.project import Place, Protection
 from coderefine.source import owners, syntax, text_of
 
 MOST, LEAST = 30_000, 3_000
-"""Characters of code that one review reads; further files are left out, with a note. If the model cannot read so many,
-the number is halved, but not below `LEAST`."""
+"""Maximum number of characters of code in one review; further files are left out, with a note. If the model cannot read
+so many, the number is halved, but not below `LEAST`."""
 
 
 class Review:
@@ -193,7 +193,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """A checked review. `scores`: by criterion; `missing`: criteria without score; `dropped`: invalid findings."""
+    """A checked review. `scores`: by criterion; `missing`: not scored; `dropped`: number of invalid findings."""
 
     scores: Mapping[str, float]
     remarks: tuple[Remark, ...]
@@ -240,7 +240,7 @@ def _remarks(
 
 
 def _name(written: str, known: Mapping[str, Criterion]) -> str | None:
-    """Return the name of the intended criterion, by its full name or a unique last part; None if there is none."""
+    """Return the criterion whose full name, or unique last part of the name, is `written`; None if there is none."""
     written = written.strip()
     if written in known:
         return written
@@ -262,7 +262,10 @@ def _line(text: str, quote: str, symbol: str) -> int | None:
 
 
 def _spans(text: str, symbol: str) -> list[tuple[int, int]]:
-    """Return (first, last line) of each function called `symbol`, then (first, first line) of each such class."""
+    """Return (first line, last line) of each function whose name ends with `symbol`, then of each class `symbol`.
+
+    Of a class, both numbers are the first line.
+    """
     name, definitions = symbol.strip(), ProjectModule("", text).definitions
     functions = [(item.first, item.last) for item in definitions if item.is_function and item.name.endswith(name)]
     classes = [item.node for item in definitions if isinstance(item.node, ast.ClassDef) and item.node.name == name]

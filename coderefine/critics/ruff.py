@@ -17,7 +17,7 @@ NOTEBOOK = ".ipynb"
 
 
 class Ruff:
-    """Runs ruff over the project, or over changed files only; the project's own ruff if its environment has one."""
+    """Runs ruff over the project, or only over changed files; if the project's environment has a ruff, runs that."""
 
     name = "ruff"
     gate = True

@@ -1,4 +1,4 @@
-"""Programs of the project that critics run: confined, with looser bounds only if the untouched tree needs them."""
+"""Run programs of the project in the sandbox, with more permissions only if the unchanged tree needs them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Run(Protocol):
 
 
 class Sandboxed:
-    """Starts programs under bounds that stay the same for all trees, once they have been found."""
+    """Starts programs in the sandbox; the permissions, once found on the unchanged tree, are the same for all trees."""
 
     def __init__(self, config: Config) -> None:
         first, *looser = sandbox.steps(config)
@@ -49,7 +49,7 @@ class Sandboxed:
         return (*self._report.words, *([bounds.name] if bounds.name else []))
 
     def run(self, view: View, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float) -> Finished:
-        """Run `argv` under the bounds found so far. Raises ProcessError, SandboxError."""
+        """Run `argv` with the permissions found so far. Raises ProcessError, SandboxError."""
         bounds = self._steps[0]
         result, self._report = sandbox.run(view, argv, bounds, strict=self._strict, cwd=cwd, env=env, timeout=timeout)
         return result

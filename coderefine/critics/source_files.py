@@ -1,4 +1,4 @@
-"""Find the Python files that critics read, and those in the requested paths."""
+"""Find the Python files that critics read, and decide which files are in the requested paths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXCLUDED = frozenset(
         *("env", "node_modules", "site-packages", "venv"),
     )
 )
-"""Excluded folders (ruff's defaults), in addition to hidden ones and those with a pyvenv.cfg."""
+"""Excluded folders (ruff's defaults); hidden folders, and folders with a pyvenv.cfg, are excluded too."""
 
 
 def inside(path: str, scope: tuple[str, ...]) -> bool:
@@ -35,7 +35,7 @@ def weighed(findings: Iterable[Finding], scope: tuple[str, ...]) -> tuple[Findin
 
 
 def sources(view: View, place: Place, scope: tuple[str, ...], skip: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
-    """Yield path and text of each Python file in `scope` for which `skip` is false; "" if it cannot be decoded."""
+    """Yield path and text ("" if it cannot be decoded) of each Python file in `scope` for which `skip` is false."""
     for path in python_files(view, place):
         if inside(path, scope) and not skip(path):
             yield path, text_of(view.read(path)) or ""

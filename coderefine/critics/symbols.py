@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Texts:
-    """Lines and symbols of the files of `view`, by repo-relative path, each file read at most once per check.
+    """Lines and symbols of the files of `view`, by repo-relative path.
 
-    A file that cannot be decoded has no lines and no symbols.
+    Each file is read only once. A file that cannot be decoded has no lines and no symbols.
     """
 
     view: View

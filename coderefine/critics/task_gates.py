@@ -1,4 +1,4 @@
-"""The critics of a task: the requested code, the task's own functions, and its acceptance tests."""
+"""The critics that a task adds: for the requested code, the task's own functions, and its acceptance tests."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _definitions(text: str | None) -> Iterator[tuple[str, Definition]]:
 
 
 def _code(path: str, text: str | None) -> str | None:
-    """Return Python code as a tree dump without docstrings and comments; other or invalid texts unchanged."""
+    """Return Python code as a tree dump without docstrings and comments; return any other or invalid text unchanged."""
     tree = syntax(text) if text is not None and path.endswith(".py") else None
     return text if tree is None else ast.dump(without_docstrings(tree))
 
@@ -93,12 +93,12 @@ def _is_empty(node: ast.stmt) -> bool:
 
 @dataclass(frozen=True)
 class AcceptanceTests(WrappedTests):
-    """Makes the findings of tests other than `task.judged` soft: they may fail, but not get worse."""
+    """Makes the findings of tests outside `task.judged` soft: these tests may fail, but must not get worse."""
 
     task: Task
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Run the critic and make findings soft. Raises the errors of the critic."""
+        """Run the critic, and make the findings of other tests soft. Raises the errors of the critic."""
         check = self.critic.check(view, ask)
         findings = (
             one if inside(one.path, self.task.judged) else replace(one, severity=Severity.SOFT)
@@ -124,7 +124,10 @@ class FunctionGate:
 
 
 class Rewarded:
-    """An adviser that calls `task.reward` for a score, with a finding if it is below `task.enough`."""
+    """An adviser whose score is the result of `task.reward`.
+
+    It has a finding, unless `task.enough` is a number and the score is at least that number.
+    """
 
     gate = False
 

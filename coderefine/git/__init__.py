@@ -1,4 +1,4 @@
-"""A small typed interface to one git repository; the only package that uses GitPython, and only for reading objects."""
+"""A small typed interface to one git repository; the only user of GitPython, which only reads objects."""
 
 from __future__ import annotations
 

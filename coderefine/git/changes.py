@@ -1,6 +1,6 @@
 """The content of a commit or a push, and where its tree differs from the files in the working tree.
 
-Inside a git hook, the index is the one that git passes to the hook, because a commit may use a temporary index.
+Inside a git hook, we read the index that git passes to the hook, because a commit may use a temporary index.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from coderefine.errors import GitError
 from coderefine.git import process
 
 INDEX = ("GIT_INDEX_FILE", "GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
-"""Variables that git sets for its hooks; only our commands that read get them."""
+"""Variables that git sets for its hooks; of our commands, only those that change nothing get them."""
 LINK, MODULE = "120000", "160000"
 ABSENT = "000000"
 NOTHING = frozenset("0")
@@ -31,7 +31,7 @@ METADATA = ".egg-info"
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """The changes in a commit, or staged for one.
+    """The changes in a commit, or the staged changes.
 
     `paths`: files added or changed (repo-relative). `gone`: files deleted or renamed away. `hidden`: files whose
     content in the commit differs from the working tree, with the commit's content (None: no file). `since`: the commit
@@ -171,7 +171,7 @@ def _ranges(top: Path, pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str
 def _since(top: Path, remote: str, commit: str) -> str:
     """Return the commit with which `commit` is compared; "" if a remote already has it.
 
-    For a new branch, or one whose remote commit is unknown here, this is the last commit that a remote has.
+    For a new branch, or a branch whose remote commit is unknown here, this is the last commit that a remote has.
     """
     if not NOTHING.issuperset(remote) and (known := _commit(top, remote)):
         return known

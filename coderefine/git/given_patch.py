@@ -1,6 +1,6 @@
 """Read a given patch: a diff or mails, commits, the staged changes, or the uncommitted changes of the working tree.
 
-Each is read as two trees, before and after. Nothing is checked out, and the user's index is not changed.
+Every patch is read as two trees, before and after it. Nothing is checked out, and the user's index is not changed.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ MAIL = re.compile(rb"\A(?:From [0-9a-f]{40} |(?:From|Date|Subject|Message-I[Dd]|
 SUBJECT = re.compile(r"^Subject: (.*)$", re.MULTILINE)
 EXECUTABLE = "100755"
 COMMITS = ("HEAD", "@", "refs/tags/")
-"""Names that stand for one commit; any other ref is a branch, which means all its commits that HEAD lacks."""
+"""Names (or their beginnings) of one commit; any other ref is a branch: all its commits that HEAD lacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenPatch:
     """A given patch: new content by path (None deletes).
 
-    `under`: files whose content differs between the working tree and the tree to which the patch belongs. `name`: how
-    the user named the patch; `summary`: its own description. `modes`: changed modes of files, as texts. `programs`: new
-    files that are executable. `links`: symbolic links and submodules that it changes; they have no content to judge.
+    `under`: by path, the content in the tree to which the patch belongs, where the working tree has other content.
+    `name`: how the user named the patch; `summary`: the patch's own description. `modes`: changed modes of files, as
+    texts. `programs`: new files that are executable. `links`: symbolic links and submodules that the patch changes;
+    they have no content to judge.
     """
 
     name: str
@@ -68,7 +69,7 @@ def read_diff(repository: Repository, text: bytes, name: str, *, on_head: bool) 
 
 
 def _refusal(name: str, output: str, *, there: bool) -> str:
-    """Return why `git apply` refuses a diff, from its `output`; `there`: the reverse of the diff applies."""
+    """Return why `git apply` refuses a diff, from its `output`; `there`: whether the reverse of the diff applies."""
     if there:
         return (
             f"{name} is there already: `coderefine prove` judges uncommitted changes, `coderefine prove HEAD` a commit"

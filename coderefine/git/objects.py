@@ -37,7 +37,7 @@ def read_files(repository: Repository, commit: str, paths: Iterable[str]) -> dic
 
 
 def read_blobs(repository: Repository, blobs: Iterable[str]) -> tuple[bytes, ...]:
-    """Return the contents of `blobs` (ids), in order. Raises GitError when one is missing or damaged."""
+    """Return the contents of `blobs` (ids), in order. Raises GitError if an object is missing or damaged."""
     import git  # 70 ms that `--version` and `check` must not pay
     from git.db import GitCmdObjectDB
     from git.exc import GitCommandError, ODBError

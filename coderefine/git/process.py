@@ -21,7 +21,7 @@ KEPT = (
     "GIT_CONFIG_NOSYSTEM",
     "GIT_CEILING_DIRECTORIES",
 )
-"""Variables with the user's identity and configuration; all other `GIT_*` are for the process that started us."""
+"""Variables with the user's identity and configuration; git gets no other `GIT_*` variable of our environment."""
 
 ALWAYS = ("-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
 

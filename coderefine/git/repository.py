@@ -135,12 +135,12 @@ class Repository:
             raise process.complaint(result, self.top)
 
     def refs(self, prefix: str) -> dict[str, str]:
-        """Return ref name -> object id below `prefix`, in git's order."""
+        """Return the object ids of the refs below `prefix`, by ref name, in git's order."""
         output = self.git("for-each-ref", "--format=%(objectname) %(refname)", prefix).decode()
         return {name: sha for sha, name in (line.split(" ", 1) for line in output.splitlines())}
 
     def delete_refs(self, names: Iterable[str]) -> None:
-        """Delete `names` in one step; those that do not exist are ignored."""
+        """Delete the refs `names` in one step; names that do not exist are ignored."""
         self.git("update-ref", "--stdin", "-z", stdin=b"".join(f"delete {name}\0\0".encode() for name in names))
 
     def under_way(self) -> str | None:
@@ -157,7 +157,7 @@ HOOKS_MAY_TAKE = 900.0
 """Maximum seconds of a commit: pre-commit hooks may run whole test suites."""
 NO_DAEMONS = ("-c", "gc.auto=0", "-c", "maintenance.auto=false")
 LAST_LINES = 6
-"""Lines of a rejecting hook that are shown."""
+"""Maximum number of lines that are shown of the output of a hook that refuses a commit."""
 
 
 def commit_with_hooks(

@@ -15,7 +15,7 @@ from coderefine.errors import GitError
 from coderefine.git.repository import Repository
 
 LARGEST, IN_ALL = 5_000_000, 50_000_000
-"""Maximum bytes of a recorded untracked file (larger ones are data), and of all of them together."""
+"""Maximum bytes of an untracked file that is recorded (larger files are data), and of all such files together."""
 MOST = 2_000
 """Maximum number of untracked files that are recorded."""
 
@@ -68,7 +68,7 @@ class Scratch:
         self._git("update-index", "-z", "--index-info", stdin="".join(lines).encode("utf-8", "surrogateescape"))
 
     def entries(self, paths: Iterable[str]) -> dict[str, tuple[int, str]]:
-        """Return the entries of `paths`: (mode, blob id). A conflicted path has none."""
+        """Return the entries of `paths`: (mode, blob id). A conflicted path has no entry."""
         names = tuple(paths)
         if not names:
             return {}
@@ -101,7 +101,7 @@ class Scratch:
 def scratch(repository: Repository, start: str | Path | None = None, *, keep: bool = True) -> Iterator[Scratch]:
     """Yield a Scratch that starts from a tree (id), another index (path), or nothing.
 
-    With `keep` False its objects are removed too: nothing at all is written below the git directory. Raises GitError.
+    With `keep` False, its new objects are removed, too: nothing is written below the git directory. Raises GitError.
     """
     with temporary.folder("git") as folder:
         (folder / "files").mkdir()
@@ -120,7 +120,7 @@ def scratch(repository: Repository, start: str | Path | None = None, *, keep: bo
 def snapshot(repository: Repository, index: Path) -> str:
     """Write the tracked files as they are now, with uncommitted changes, into `index`; return the tree's id.
 
-    Untracked files are left out, because `git push --mirror` publishes everything that a ref leads to. The user's own
+    Untracked files are left out, because `git push --mirror` publishes everything that a ref leads to. The user's
     index is copied for its stat cache, so that only changed files are read.
     """
     with contextlib.suppress(FileNotFoundError):

@@ -60,7 +60,10 @@ SHARED = tuple(item.name for item in fields(Ending) if item.name not in {"best",
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change of one file of the working tree. `before`, `after`: contents (None: no file). `mode`: of a new file."""
+    """A change of one file of the working tree.
+
+    `before`, `after`: contents (None: no file). `mode`: the mode of a new file.
+    """
 
     path: str
     before: bytes | None

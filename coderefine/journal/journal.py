@@ -22,14 +22,15 @@ from coderefine.journal.storage import Blobs
 from coderefine.source import nameable
 
 FORMAT = 1
-"""Version of the journal's format; a newer one is refused."""
+"""Version of the journal's format; a record with another version is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
     """The record of the run named `run`. Methods that write return after the data is on the disk.
 
-    `under`: files whose content in the tree that is judged differs from the working tree, see publishers.Snapshot.
+    `under`: by path, the content in the tree that is judged, where the working tree has other content; see
+    publishers.Snapshot.
     """
 
     repository: Repository
@@ -52,7 +53,7 @@ class Journal:
 
     @classmethod
     def load(cls, repository: Repository, run: str = "") -> Journal:
-        """Return the run named `run`, or the only one whose name begins or ends with it; for "" the newest.
+        """Return the run named `run`, or the only run whose name begins or ends with `run`; for "", the newest run.
 
         Raises JournalError if no run or several runs match.
         """
@@ -66,7 +67,7 @@ class Journal:
 
     @property
     def meta(self) -> Meta:
-        """Return how the run was started. Raises JournalError if the record is damaged or of a newer version."""
+        """Return how the run was started. Raises JournalError if the record is damaged or of another version."""
         try:
             found = json.loads((self.folder / "run.json").read_bytes())
             form = found.pop("format")
@@ -80,7 +81,7 @@ class Journal:
         return storage.read_records(self.folder / "journal.jsonl")
 
     def attempt(self, attempt: Attempt) -> None:
-        """Record `attempt`; a patch that changes only plain paths also becomes the commit `refs/coderefine/RUN/N`."""
+        """Record `attempt`; if its patch changes only plain paths, also as the commit `refs/coderefine/RUN/N`."""
         checks = json.dumps(encode(attempt.checks, self._blobs.keep), separators=(",", ":")).encode()
         body = encode(replace(attempt, checks=()), self._blobs.keep)
         self._add("attempt", {**body, "checks": self._blobs.keep(zlib.compress(checks))})
@@ -101,7 +102,7 @@ class Journal:
         return decode(Attempt, {**body, "checks": checks}, self._blobs.fetch)
 
     def commit(self, number: int) -> str | None:
-        """Return the commit of attempt `number` (0: the baseline), or None. It has no untracked file of the user."""
+        """Return the commit of attempt `number` (0: the baseline), or None. It contains no untracked files."""
         return self.repository.resolve(f"refs/coderefine/{self.run}/{number}")
 
     def untracked(self) -> Mapping[str, bytes]:
@@ -132,7 +133,7 @@ class Journal:
         return value
 
     def answers(self) -> Iterator[str]:
-        """Yield all answers in the order in which they were stored. Raises JournalError for damaged ones."""
+        """Yield all answers in the order in which they were stored. Raises JournalError for a damaged answer."""
         try:
             files = sorted((self.folder / "answers").glob("*.json"), key=lambda path: (path.stat().st_mtime_ns, path))
             for path in files:
@@ -243,7 +244,7 @@ class Journal:
         self._point(attempt.number, commit)
 
     def _baseline(self) -> str:
-        """Return the commit of the tracked files in the tree that is judged, RUN/0; create it once."""
+        """Return the commit RUN/0, the tracked files in the tree that is judged; create it if it does not exist."""
         known = self.commit(0)
         if known and (self.folder / "index").exists():
             return known

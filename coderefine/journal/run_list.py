@@ -1,4 +1,4 @@
-"""All runs of a repository: list them, prune them, allow one at a time, and find the files of a run's start."""
+"""All runs of a repository: list and delete them, allow one run at a time, find the files with which a run began."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from coderefine.journal.entries import Ending, Meta, Publication
 from coderefine.journal.journal import Journal, home, run_names
 
 KEPT = 50
-"""Number of runs that are kept when a new one starts; older ones are removed with their refs."""
+"""Number of runs that are kept when a new run starts; older runs are removed with their refs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Summary:
     """One line of `coderefine log`.
 
     `ending`: None for a run that was killed. `trouble`: why the run's record cannot be read. `failure`: the error that
-    ended the run. `undone`: its publication, if that was undone since.
+    ended the run. `undone`: the run's publication, if it was undone since.
     """
 
     run: str
@@ -160,7 +160,7 @@ def _tracked(journal: Journal, start: str) -> Mapping[str, bytes | None]:
 def _written_over(journal: Journal) -> Mapping[str, bytes | None]:
     """Return the files that the run's own publication replaced, with their recorded content before git's filters.
 
-    Return no files for a publication as a commit: they had no uncommitted changes, so git has their content.
+    For a publication as a commit, return no files: they had no uncommitted changes, so git has their content.
     """
     publication = journal.last_published()
     if publication is None or publication.how != "files":

@@ -78,7 +78,7 @@ def unwritable(path: Path, error: OSError) -> JournalError:
 
 @dataclass(frozen=True, slots=True)
 class Blobs:
-    """Contents by their SHA-256, one file each; not stored in git, so that no gc and no filter can change them."""
+    """Contents by their SHA-256, one file each; not stored in git, so that neither gc nor a filter can change them."""
 
     folder: Path
 

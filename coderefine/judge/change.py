@@ -19,7 +19,7 @@ TREES = 256
 
 @dataclass(frozen=True, slots=True)
 class FileVersion:
-    """One version of a text file; `tree` is None if it is not Python, or does not parse."""
+    """One version of a text file; `tree` is None if the file is not Python, or does not parse."""
 
     path: str
     text: str
@@ -96,7 +96,7 @@ def functions(tree: ast.Module | None) -> Mapping[str, Function]:
 
 @lru_cache(maxsize=TREES)
 def scopes(tree: ast.Module | None) -> Mapping[int, str]:
-    """Return line -> qualified name of the innermost function or class on it; cached, see `owners`."""
+    """Return line -> qualified name of the innermost function or class that contains the line; see `owners`."""
     return owners(tree)
 
 
@@ -136,5 +136,5 @@ def digest(patch: Patch, originals: Mapping[str, bytes | None], *, exact: bool =
 
 
 def digests(patch: Patch, originals: Mapping[str, bytes | None]) -> frozenset[str]:
-    """Return both digests of `patch`, to be stored among those of earlier attempts."""
+    """Return both digests of `patch`, by which a later patch with the same changes is recognised."""
     return frozenset({digest(patch, originals), digest(patch, originals, exact=True)})

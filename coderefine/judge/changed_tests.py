@@ -2,7 +2,7 @@
 
 Whether a changed test demands as much as before cannot be decided in general. A change counts as an addition if every
 statement of the old file is still there, in its place: a table of cases may get more rows, a test more assertions, and
-a file more of everything.
+a file more definitions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ DODGED = {Status.SKIPPED: "skipped", Status.XFAILED: "expected to fail"}
 def dodged_tests(was: Attempt, alone: Attempt, last: Attempt, flaky: frozenset[str]) -> Iterator[str]:
     """Yield a text for each test that a patch deletes or skips, or changes so that it passes without the patch's code.
 
-    `was`: the tree without the patch; `alone`: with the patch's tests, but without its code; `last`: with all of it.
+    `was`: the tree without the patch; `alone`: with the patch's tests, but without its code; `last`: with the whole
+    patch.
     """
     yield from (f"{id} is deleted" for id in gone(last, was))
     for id, case in was.cases.items():

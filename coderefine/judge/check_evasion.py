@@ -61,7 +61,7 @@ SETTERS = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
 def suppressions(side: FileVersion) -> Iterator[Violation]:
     """Yield a violation for each silenced rule.
 
-    A comment that silences all rules may be replaced by one for some rules, but not the other way round.
+    A comment that silences all rules may be replaced by a comment that silences some, but not the other way round.
     """
     for line, comment in _comments(side.text) if side.path.endswith(PYTHON) else ():
         for name, pattern in WITH_CODES.items():

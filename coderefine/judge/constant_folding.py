@@ -1,7 +1,7 @@
 """Constant folding: evaluate expressions of literals without running code of the project.
 
 Only functions and methods of built-in types are called, on small values, so that folding is fast. This detects
-disguised literals such as "120"[::-1], an int of a string or a dict of pairs.
+disguised literals such as `"021"[::-1]`, `int("120")` or `dict([(5, 120)])`.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def _idle(node: ast.stmt) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table of literals, and the function it is in."""
+    """A table of literals. `place`: the function that contains the table."""
 
     place: str
     entries: tuple[Entry, ...]

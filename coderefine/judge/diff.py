@@ -30,7 +30,7 @@ def opcodes(before: bytes | None, after: bytes | None) -> Iterator[Opcode]:
 
 
 def line_after(line: int, before: bytes | None, after: bytes | None) -> int:
-    """Return the number that line `line` of `before` has in `after`; if replaced, that of the line in its place."""
+    """Return the number in `after` of line `line` of `before`; if the line was replaced, that of the new line."""
     moved = line
     for _, i, j, k, m in opcodes(before, after):
         if j < line:

@@ -26,7 +26,10 @@ KIND = frozenset(("__class__", "__name__", "__qualname__", "__module__"))
 
 
 def equality(side: FileVersion) -> Iterator[Violation]:
-    """Yield comparison methods that ignore the objects' content, override a built-in type's, or are set by name."""
+    """Yield suspicious definitions of comparison methods.
+
+    They ignore the content of the objects, override the method of a built-in type, or are set by name.
+    """
     if side.tree is None:
         return
     own = {node.name: node for node in nodes(side.tree) if isinstance(node, ast.FunctionDef)}

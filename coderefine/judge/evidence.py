@@ -68,7 +68,7 @@ def covered(candidate: Attempt, originals: Mapping[str, bytes | None], coverage:
 
 
 def executed(candidate: Attempt, originals: Mapping[str, bytes | None], coverage: Coverage) -> Iterator[Executed]:
-    """Yield the changed executable lines with the tests that run them; neighbours with the same tests are joined."""
+    """Yield the changed executable lines with the tests that run them; join adjacent lines that have the same tests."""
     for path, after in sorted(candidate.patch.files.items()):
         spans = list(dict.fromkeys(changed_statements(path, originals.get(path), after)))
         lines = {line for span in spans for line in span}
@@ -104,7 +104,10 @@ def running(candidate: Attempt, originals: Mapping[str, bytes | None]) -> tuple[
 
 
 def changed_statements(path: str, before: bytes | None, after: bytes | None) -> Iterator[range]:
-    """Yield, for each changed executable line of the new text, the lines of its statement (if compound: its header)."""
+    """Yield, for each changed executable line of the new text, the lines of its statement.
+
+    Of a compound statement, only the lines of the header are yielded.
+    """
     tree = parse(after) if path.endswith(PYTHON) else None
     if tree is None:
         return
@@ -117,7 +120,7 @@ def changed_statements(path: str, before: bytes | None, after: bytes | None) -> 
 
 
 def _spans(tree: ast.Module) -> Mapping[int, range]:
-    """Return line -> lines of the innermost statement on it (of a compound one only the header), without docstrings."""
+    """Return line -> lines of its innermost statement (of a compound statement, only the header); skip docstrings."""
     found: dict[int, range] = {}
     skipped: set[int] = set()
     for node in ast.walk(tree):  # parents come before children, so the innermost wins
@@ -133,7 +136,7 @@ def _spans(tree: ast.Module) -> Mapping[int, range]:
 
 
 def _last(node: ast.stmt) -> int:
-    """Return the last line of a simple statement, or of the header of a compound one."""
+    """Return the last line of a simple statement, or of the header of a compound statement."""
     body = getattr(node, "body", None) or getattr(node, "cases", None)
     if not body:
         return node.end_lineno or node.lineno

@@ -180,7 +180,7 @@ def _references(node: ast.expr, names: Bindings) -> Found:
 
 
 def _computed(node: ast.Call, names: Bindings) -> Found:
-    """Yield lookups of computed names in modules of POWERFUL, imports of computed names, and pickles in literals."""
+    """Yield lookups of computed names in modules of POWERFUL, imports of computed names, and unpickling of literals."""
     if _looks_up_unknown(node, names):
         yield "looks up a computed name", USED_BEFORE
     function, first = dotted(node.func, names), [names.value(item) for item in node.args[:1]]

@@ -89,7 +89,7 @@ def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the names that `node` binds, with the expressions."""
+    """Yield the names that `node` binds, each with the expression of its value."""
     if isinstance(node, ast.Assign):
         for target in node.targets:
             yield from _unpacked(target, node.value)
@@ -103,7 +103,7 @@ def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def positional_defaults(args: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the positional parameters that have a default, with the default."""
+    """Yield the positional parameters that have a default, each with its default."""
     last_first = zip(reversed([*args.posonlyargs, *args.args]), reversed(args.defaults), strict=False)
     yield from ((parameter.arg, default) for parameter, default in last_first)
 

@@ -1,7 +1,7 @@
 """Find constants that a patch adds where the code had none: code that special-cases inputs needs such constants.
 
-Such a constant alone is no reason to refuse a patch: most repairs that add one are legitimate. But if a patch adds one,
-its results are compared on inputs other than the tests' own (loop/special_cases.py).
+Such a constant alone is no reason to refuse a patch: most repairs with new constants are legitimate. But if a patch has
+a new constant, the patched code is compared with the baseline on inputs that no test uses (loop/special_cases.py).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BOUNDS = 2
 def new_constants(changed: Iterable[Change]) -> tuple[int, ...]:
     """Return the lines of new constants in expressions of a kind that the function did not have.
 
-    A new bound counts only if the function gets two or more of them.
+    A new bound (a constant that is compared by `<` or the like) counts only from the second one in a function on.
     """
     return tuple(line for change in changed if change.new is not None for line in _fresh(change.old, change.new))
 
@@ -124,7 +124,7 @@ def _reads_source(node: ast.expr) -> bool:
 
 
 def _ordinary(node: ast.AST) -> bool:
-    """Return whether `node` is a constant (or its pattern) other than a boundary value."""
+    """Return whether `node` is a constant, or a `case` pattern of a constant, other than a boundary value."""
     if not isinstance(node, ast.Constant | ast.MatchValue):
         return False
     try:

@@ -108,7 +108,7 @@ def _fails_anew(id: str, candidate: Attempt, baseline: Attempt) -> bool:
 
 
 def _dodged(was: Status, now: Status) -> bool:
-    """Return whether a failing test is now neither failing nor passing, or a skipped one now fails."""
+    """Return whether a failing test is now neither failing nor passing, or a skipped test now fails."""
     if was is Status.FAILED:
         return now not in (Status.FAILED, Status.PASSED)
     if was is Status.ERROR:

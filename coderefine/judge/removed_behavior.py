@@ -13,7 +13,7 @@ BROAD = frozenset(("Exception", "BaseException"))
 SHARE, LEAST = 0.5, 10
 """A file may lose this share of its statements, or this number of them."""
 SUBSTANCE = 3
-"""Minimum number of statements of a function that counts as emptied."""
+"""Minimum number of statements that a function must have had, to count as emptied."""
 
 
 def shrunk(changed: tuple[Change, ...]) -> Iterator[str]:
@@ -55,7 +55,7 @@ def emptied(change: Change) -> Iterator[str]:
 def swallowing(change: Change) -> Iterator[str]:
     """Yield functions whose whole body is newly wrapped in `except Exception: pass` or the like.
 
-    An old function that is wrapped like this may be renamed or moved in the file.
+    A function that was wrapped like this before the patch may be renamed, or moved in the file.
     """
     was = functions(change.old)
     swallowed = {name: ast.dump(old) for name, old in was.items() if _swallows(old)}

@@ -111,9 +111,9 @@ def weigh(
 ) -> Verdict:
     """Decide whether `candidate` is a better step than `best`, by the first field of their scores that differs.
 
-    If the fields of BEFORE are equal, the lines at which tests fail are compared before the other fields. The loss of a
-    test that passed in the baseline is never accepted. If only some tests ran, these are compared; `publishable`
-    requires all. `originals`: the baseline's content of the files of both patches.
+    The lines at which tests fail are compared after the fields in BEFORE, and before the other fields. The loss of a
+    test that passed in the baseline is never accepted. If only some tests ran, only these are compared; `publishable`
+    requires that all tests ran. `originals`: the baseline's content of the files of both patches.
     """
     missing = silent(candidate, baseline)
     if missing:
@@ -150,8 +150,8 @@ def _depths(attempt: Attempt, baseline: Attempt) -> dict[str, tuple[int, bool, b
 def _depth(case: Case, before: Case | None) -> tuple[int, bool, bool]:
     """Return how far a failing test got: (failing line, whether all names were found, whether another import fails).
 
-    It is progress if a name other than at the baseline (`before`) cannot be imported, because Python looks up the names
-    of an import statement one after the other.
+    The last value is True if a name cannot be imported, but not the one that failed at the baseline (`before`). This is
+    progress, because Python looks up the names of an import statement one after the other.
     """
     failure = case.failure
     frames = failure.frames if failure else ()
@@ -162,7 +162,7 @@ def _depth(case: Case, before: Case | None) -> tuple[int, bool, bool]:
 
 
 def _unimported(case: Case | None) -> str:
-    """Return the name or module that could not be imported; "" if the failure is another one."""
+    """Return the name or module that could not be imported; "" for any other failure."""
     found = UNIMPORTED.search(case.failure.message) if case and case.failure else None
     return found[1] if found else ""
 
@@ -247,7 +247,10 @@ def bad(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()
 
 
 def flipped(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Return the ids of tests that failed and now pass, and of collection errors in whose module a test passes now."""
+    """Return the ids of repaired tests: they failed and now pass.
+
+    A module that could not be collected counts as one repaired test if a test in it passes now.
+    """
     now, failed = attempt.cases, [id for id, case in baseline.cases.items() if case.status.bad and id not in flaky]
     passing = _having(Status.PASSED, attempt)
     return tuple(

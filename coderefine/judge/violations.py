@@ -16,7 +16,10 @@ PARSERS = name_set("argparse click typer optparse getopt docopt fire cyclopts")
 
 
 class Exemption(Enum):
-    """When a new violation is allowed: never, if the file had such violations before, or in a command-line program."""
+    """When a new violation is allowed.
+
+    NEVER: in no file. USED_BEFORE: if the file had such violations before. CLI: if the file is a command-line program.
+    """
 
     NEVER = "never"
     USED_BEFORE = "used before"
@@ -45,8 +48,8 @@ Scan = Callable[[FileVersion], Iterable[Violation]]
 class _Known:
     """The violations in the old files.
 
-    `kept`: their number by `what` and place. `freed`: by `what`, their number in functions that no longer exist, which
-    may have been renamed or moved.
+    `kept`: number of violations by `what` and function (at module level: path). `freed`: by `what`, number of
+    violations in functions that no longer exist; these functions may have been renamed or moved.
     """
 
     kept: Counter[tuple[str, str]] = field(default_factory=Counter)

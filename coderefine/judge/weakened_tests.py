@@ -79,7 +79,7 @@ def _bindings(statement: ast.stmt) -> Iterator[Binding]:
 
 
 def changed_examples(change: Change) -> Iterator[str]:
-    """Yield a reason for each kept object that loses a docstring example, and one if any new example is skipped."""
+    """Yield a reason for each kept object that loses a docstring example; also a reason if a new example is skipped."""
     was, now = dict(_examples(change.old, "")), dict(_examples(change.new, ""))
     for name, examples in was.items():
         if name in now and examples - now[name]:
@@ -90,7 +90,7 @@ def changed_examples(change: Change) -> Iterator[str]:
 
 
 def _examples(node: ast.AST | None, name: str) -> Iterator[tuple[str, Counter[Example]]]:
-    """Yield each object's qualified name and docstring examples (source and expected output, single spaces)."""
+    """Yield each object's qualified name and docstring examples (source and expected output, whitespace normalised)."""
     if isinstance(node, ast.Module | ast.ClassDef | Function):
         text = ast.get_docstring(node) or ""
         try:

@@ -18,7 +18,7 @@ LONG = 12
 
 
 def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verdict:
-    """Return whether a model can be used, and if not, which setting is missing. No network, no heavy import."""
+    """Return whether a model can be used, and if not, which setting is missing."""
     environ = os.environ if environ is None else environ
     if not config.model:
         return Verdict(ok=False, reason="no model is set; give --model NAME or `model` in [tool.coderefine]")

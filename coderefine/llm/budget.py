@@ -36,10 +36,10 @@ class Grant:
 
 
 class Budget:
-    """The budget of one run for its model. `spent` grows as requests are settled.
+    """The budget of one run for requests to models. `spent`: the cost of the requests that have ended.
 
-    Every request is sent between `reserve` and `settle`. Pending requests count with their maximum cost, so that
-    parallel requests cannot exceed a limit together. `clock` returns seconds.
+    Call `reserve` before each request, and `settle`, `lose` or `release` after it. Pending requests count with their
+    maximum cost, so that parallel requests cannot exceed a limit together. `clock` returns seconds.
     """
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
@@ -52,7 +52,7 @@ class Budget:
 
     @property
     def seconds_left(self) -> float | None:
-        """Return the seconds until the time limit; None without one."""
+        """Return the seconds until the time limit; None if there is no time limit."""
         return None if self.limits.seconds is None else self.limits.seconds - (self._clock() - self._began)
 
     def reserve(
@@ -103,7 +103,7 @@ class Budget:
     def _granted(
         self, prompt_tokens: int, reply_tokens: int, price: Callable[[int, int], float | None], samples: int
     ) -> Grant:
-        """Return a grant of as many samples as the limits allow. Raises BudgetError if they do not allow any."""
+        """Return a grant of as many samples as the limits allow. Raises BudgetError if the limits allow none."""
         room = self._room(prompt_tokens, reply_tokens)
         least = min(reply_tokens, LEAST_REPLY)
         samples = max(1, samples if room is None else min(samples, room // max(1, least)))
@@ -120,7 +120,7 @@ class Budget:
 
     @property
     def _used(self) -> Cost:
-        """Return the cost so far, including the maximum cost of pending requests; call with the lock held."""
+        """Return the cost so far, including the maximum cost of pending requests. The caller must hold the lock."""
         return sum((grant.worst for grant in self._held), self.spent)
 
     def pause(self, seconds: float) -> None:
@@ -132,7 +132,7 @@ class Budget:
             )
 
     def _room(self, prompt_tokens: int, reply_tokens: int) -> int | None:
-        """Return the tokens left for answers; None without a limit. Raises BudgetError if there are too few."""
+        """Return the tokens left for answers; None if there is no limit. Raises BudgetError if too few are left."""
         limit = self.limits.tokens
         if limit is None:
             return None

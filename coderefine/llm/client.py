@@ -1,4 +1,8 @@
-"""Send requests to the model: look up recorded answers, redact, reserve budget, send, retry, record, in this order."""
+"""Send requests to the model.
+
+The steps of a request: remove secrets; use a recorded answer if there is one; else reserve budget, send the request
+(again after a temporary failure), and record the answer.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +37,10 @@ if TYPE_CHECKING:
     from coderefine.llm.transport import OpenAITransport
 
 LONGEST_WAIT = 60.0
-"""Maximum number of seconds that a server may ask to wait; if it asks for more, the request fails at once."""
+"""Maximum pause in seconds before the next try; if the server asks for a longer pause, the request fails at once."""
 
 TOO_LONG = "too long"
-"""`Answer.finish` for a request that was too long for the model; recorded, so that no run sends it again."""
+"""`Answer.finish` for a request that was too long for the model; recorded, so that no run sends the request again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +80,8 @@ class Client:
     """Access of one run to its models.
 
     `memory`: stores answers between runs. `replay`: use recorded answers only. `show`: is called with every redacted
-    request. `preview`: send nothing, because requests are only shown. `price` and `backoff`: for tests and for users
-    with other prices.
+    request. `preview`: send nothing, because requests are only shown. `price`: the function that returns the price of
+    a request in dollars.
     """
 
     def __init__(
@@ -137,7 +141,7 @@ class Client:
         """Return the model's answer, with placeholders replaced by the original secrets.
 
         Raises BudgetError before a limit is exceeded, ModelError for a permanent failure (TooLongError if a shorter
-        request may succeed), ReplayMissError if only recorded answers are allowed and there is none.
+        request may succeed), ReplayMissError if only recorded answers are allowed and none is recorded.
         """
         return self._fulfil(self._prepared(request))
 
@@ -250,7 +254,7 @@ class Client:
         return answer
 
     def _persist(self, request: ModelRequest, model: str) -> tuple[Answer, Grant]:
-        """Send `request` until it is answered, the retries are used up, or the failure is permanent."""
+        """Send `request` until it is answered. Raises ModelError if the failure is permanent, or no try is left."""
         failed = 0
         while True:
             outcome = self._outcome(request, model)
@@ -292,7 +296,7 @@ class Client:
         return replace(answer, usd=usd), grant
 
     def _unanswered(self, error: BaseException, grant: Grant) -> None:
-        """Settle a failed request: with its maximum cost if the server may bill it, else with no cost."""
+        """Record the cost of a failed request: its maximum cost if the server may bill the request, else none."""
         late = isinstance(error, (LateAnswerError, OutOfTimeError))
         refused = isinstance(error, (UnsupportedError, ModelError, BudgetError)) and not late
         if refused or (isinstance(error, TransientError) and not error.billed):
@@ -342,9 +346,9 @@ class Client:
 
 
 def run_in_thread(call: Callable[[Given], Result], given: Given) -> Future[Result]:
-    """Start `call(given)` in a daemon thread, which does not keep the program from ending.
+    """Start `call(given)` in a daemon thread, so that the program can end before the call does.
 
-    With an executor, the program could not end before the server has answered.
+    With an executor, the program would wait for the answer of the server.
     """
     from concurrent.futures import Future
 

@@ -25,10 +25,10 @@ SHARED = 500
 """Maximum number of characters of conftest.py files and of helpers in other test modules."""
 
 LONGEST = 7_600
-"""Maximum number of characters of the context, without the lines around each file; a request has less than 10,000."""
+"""Maximum number of characters of the context, without the lines around files; a request has less than 10,000."""
 
 FUNCTIONS, PLACE = 4_000, 2_500
-"""Characters that are reserved for the project's functions or, if symbols are missing, for the places of these."""
+"""Characters reserved for the project's functions or, if symbols are missing, for the code where these belong."""
 
 LEAST = 200
 """Minimum number of characters of a shortened excerpt; if there is less room, the excerpt is omitted."""
@@ -94,11 +94,11 @@ def gather(
     *,
     wide: bool = False,
 ) -> Context:
-    """Return the context for repairing `findings`: code, tests, and last the evidence, which is no source text.
+    """Return the context for repairing `findings`: code, tests, and at the end the evidence (test results, findings).
 
-    The context has a maximum length, which its parts use in this order: what failed, the failing tests, the functions
+    The context has a maximum length. Its parts get room in this order: what failed, the failing tests, the functions
     on the tracebacks and the most suspicious ones, fixtures and helpers of the tests, the code that the functions use.
-    `room`: the maximum length as a share of the usual one, at most 1. `trace` returns what the failing tests executed
+    `room`: the maximum length as a share of LONGEST, at most 1. `trace` returns what the failing tests executed
     (None: unknown); it needs a test run and is called only if not all code is shown. `wide`: describe all remaining
     failures, not only the most important ones.
     """
@@ -165,7 +165,7 @@ def _failed(finding: Finding, cases: Mapping[str, Case]) -> Failed:
 def _pointed(
     findings: Sequence[Finding], cases: Mapping[str, Case], repository: SourceTree
 ) -> tuple[tuple[str, int], ...]:
-    """Return (path, line) of the frames of all failures in the project's code, the innermost of each failure first."""
+    """Return (path, line) of traceback frames in the project's code; the innermost frames of all failures are first."""
     found: list[list[tuple[str, int]]] = []
     for case in (cases.get(finding.symbol) for finding in findings):
         frames = reversed(case.failure.frames) if case and case.failure else ()
@@ -174,7 +174,7 @@ def _pointed(
 
 
 def _remarked(findings: Sequence[Finding]) -> tuple[tuple[str, int], ...]:
-    """Return (path, line) of the findings of other gates than the tests."""
+    """Return (path, line) for the first and the last line of each finding that is not about a test."""
     others = [finding for finding in findings if finding.critic != "pytest"]
     spans = ((finding.path, (finding.span.first, finding.span.last) if finding.span else (1,)) for finding in others)
     return tuple(dict.fromkeys((path, line) for path, lines in spans for line in lines))
@@ -187,7 +187,7 @@ def _tests(
     symbols: Sequence[MissingSymbol],
     most: int,
 ) -> dict[str, str]:
-    """Return the source of the failing tests by test file, and of tests that use missing symbols."""
+    """Return, by test file, the source of the failing tests and of tests that use missing symbols."""
     ids: dict[str, list[str]] = {}
     lines: dict[str, set[int]] = {}
     for finding in failing:
@@ -220,7 +220,7 @@ def _helpers(tests: Mapping[str, str], project: ModuleIndex, repository: SourceT
 
 
 def _shortened(texts: Mapping[str, str], most: int) -> dict[str, str]:
-    """Cut or leave out the longest texts, so that all together have at most `most` characters."""
+    """Return `texts`, the longest of them cut or left out, so that all together have at most `most` characters."""
     kept: dict[str, str] = {}
     for number, path in enumerate(sorted(texts, key=lambda path: len(texts[path]))):
         share = (most - sum(map(len, kept.values()))) // (len(texts) - number)

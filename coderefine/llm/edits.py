@@ -84,10 +84,11 @@ def _refusal(faults: Mapping[int, str], blocks: Sequence[Block]) -> ReplyError:
 
 
 def _resolve(block: Block, tree: EditableFiles) -> str:
-    """Return the path of a block: the written one if that file exists, else the only shown path that resembles it.
+    """Return the path of a block: its own path if that file exists, else the only shown path that resembles it.
 
     Two paths resemble each other if one is the end of the other. A block without a path belongs to the only shown file.
-    If no shown path is found, the written path is that of a new file. Raises ReplyError if no file can be meant.
+    If not exactly one shown path resembles the block's path, the block is for a new file. Raises ReplyError if the path
+    is outside the repository, or is missing while not exactly one file was shown.
     """
     path = block.path
     if not path:
@@ -150,7 +151,7 @@ def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, s
 
 
 def _placed(block: Block, path: str, lines: Lines, faults: dict[int, str]) -> MatchedBlock | None:
-    """Return the position of `block`; if it has none, store the reason in `faults` and return None."""
+    """Return the only position of `block`; if there is none, store the reason in `faults` and return None."""
     try:
         return _place(block, path, lines)
     except ReplyError as fault:
@@ -196,7 +197,8 @@ def _whole(block: Block, path: str, lines: Lines) -> MatchedBlock:
 def _readings(block: Block, lines: Lines) -> list[tuple[Lines, Lines]]:
     """Return all possible (search, replace) pairs of the block, the longest search text first.
 
-    The marks with which requests show executed lines are removed, unless the file itself contains such marks.
+    Our prompt marks executed lines, and the model may copy these marks. They are removed from the pairs, unless the
+    file itself contains such marks.
     """
     marked = not any(MARKED.search(line) for line in lines)
     splits = [tuple(MARKED.sub("", part) if marked else part for part in split) for split in block.splits]

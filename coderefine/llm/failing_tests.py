@@ -17,7 +17,7 @@ LONGEST = 800
 """Number of characters above which only the head of a test and the surroundings of failing lines are shown."""
 
 SHARED = 400
-"""Minimum number of characters that are reserved for the code of the test's file that the tests use."""
+"""Minimum number of characters reserved for other code of the test file that the tests use."""
 
 NAMES = 6
 """Maximum number of tests that are only named."""
@@ -34,7 +34,7 @@ SET_UP = frozenset({"setUp", "setup_method", "asyncSetUp", "setUpClass", "setup_
 def excerpt(
     text: str, ids: Iterable[str], *, also: Collection[str] = (), lines: Collection[int] = (), most: int = 1_000_000
 ) -> str:
-    """Return the parts of test file `text` with the tests `ids` (pytest node ids), in file order.
+    """Return an excerpt of the test file `text` with the tests `ids` (pytest node ids), in file order.
 
     `also`: qualified names of further tests. `lines`: lines that failed. The result has about `most` characters, but
     contains at least one test. It is "" if the file does not parse or the tests are not plain functions in it.
@@ -61,7 +61,7 @@ def excerpt(
 
 
 def _fitting(nodes: Iterable[ast.stmt], rows: Sequence[str], lines: Collection[int], most: int) -> Iterator[ast.stmt]:
-    """Yield those of `nodes` that fit into `most` characters together."""
+    """Yield `nodes` in order, but skip each node for which too few of the `most` characters are left."""
     for node in dict.fromkeys(nodes):
         size = len(_source(node, rows, lines))
         if size <= most:
@@ -108,7 +108,7 @@ def conftest_excerpts(sources: Mapping[str, str], read: Callable[[str], str | No
 
 
 def _named(body: Iterable[ast.stmt], names: Sequence[str]) -> Iterator[Function]:
-    """Yield the function with the qualified name `names` (parts)."""
+    """Yield the functions whose qualified name has the parts `names`."""
     for node in body:
         if isinstance(node, Function) and names == [node.name]:
             yield node
@@ -117,7 +117,11 @@ def _named(body: Iterable[ast.stmt], names: Sequence[str]) -> Iterator[Function]
 
 
 def _source(node: ast.stmt, rows: Sequence[str], lines: Collection[int]) -> str:
-    """Return the source of a statement; of a long one its head and the surroundings of failing `lines` (or its end)."""
+    """Return the source of a statement.
+
+    Of a long statement, return only its head and the surroundings of the failing `lines` (of its last line if it has
+    none).
+    """
     numbers = span(node)
     whole = textwrap.dedent("\n".join(rows[numbers.start - 1 : numbers.stop - 1]))
     if len(whole) <= LONGEST:
@@ -136,7 +140,10 @@ def _source(node: ast.stmt, rows: Sequence[str], lines: Collection[int]) -> str:
 
 
 def _reduced(node: ast.stmt, names: Collection[str]) -> str:
-    """Return the source of a `from` import, reduced to names in `names` if there are some; "" for other statements."""
+    """Return the source of a `from` import with only those names that are in `names`; "" for other statements.
+
+    If none of the imported names is in `names`, all are kept.
+    """
     if not isinstance(node, ast.ImportFrom):
         return ""
     used = [alias for alias in node.names if (alias.asname or alias.name) in names]
@@ -144,9 +151,9 @@ def _reduced(node: ast.stmt, names: Collection[str]) -> str:
 
 
 def _set_up(tree: ast.Module, tests: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the setup methods of the tests' classes and base classes, and the members of the classes that tests use.
+    """Yield setup methods of the tests' classes and base classes, and members of these classes that the tests use.
 
-    Members that these members use are yielded too, but no further ones.
+    Members that the yielded members use are yielded too, but no members beyond these.
     """
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     for owner in (node for node in classes.values() if not set(tests).isdisjoint(ast.walk(node))):
@@ -186,7 +193,7 @@ def _is_test(node: ast.stmt) -> bool:
 
 
 def _names_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Return the names in `nodes`, and the parameters, because each of these names a fixture."""
+    """Return the names that `nodes` use, and the names of their parameters, because a parameter may name a fixture."""
     return frozenset(
         item.id if isinstance(item, ast.Name) else item.arg
         for node in nodes
@@ -206,7 +213,7 @@ def _defines(node: ast.stmt) -> frozenset[str]:
 
 
 def _requested(source: str) -> frozenset[str]:
-    """Return the names in the tests, and those in strings of their decorators (`usefixtures`)."""
+    """Return the names that may be fixtures: all names in the tests, and the strings in decorators (`usefixtures`)."""
     tree = syntax(source)
     if tree is None:
         return names_and_attributes(source)
@@ -217,7 +224,7 @@ def _requested(source: str) -> frozenset[str]:
 
 
 def _conftest(text: str, wanted: frozenset[str]) -> tuple[str, frozenset[str]]:
-    """Return the `wanted` parts of a conftest.py, and the names to search in conftest.py files of parent folders."""
+    """Return the parts of a conftest.py that define `wanted` names, and the names to look up in parent folders."""
     tree = syntax(text)
     if not text or tree is None:
         return "", wanted
@@ -236,7 +243,7 @@ def _conftest(text: str, wanted: frozenset[str]) -> tuple[str, frozenset[str]]:
 
 
 def _fixtures(tree: ast.Module, wanted: frozenset[str]) -> Iterator[tuple[str, Function]]:
-    """Yield the fixtures in `wanted`, and short ones used by every test (autouse), with their names."""
+    """Yield (name, function) of the fixtures in `wanted`, and of the short fixtures that every test uses (autouse)."""
     for node in (node for node in tree.body if isinstance(node, Function)):
         for options in map(_fixture_options, node.decorator_list):
             if options is None:

@@ -20,12 +20,12 @@ CONTEXT = re.compile(r"context.?(length|window|size)|maximum context|too many to
 QUOTA = re.compile(r"insufficient.?(quota|credit|balance)|billing|out of credits", re.IGNORECASE)
 FILTER = re.compile(r"content.?(filter|policy|management)", re.IGNORECASE)
 UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"})
-"""Exceptions of httpx that occur before the server gets the request; after others, the request may be billed."""
+"""Exceptions of httpx before the server gets the request; after other exceptions, the request may be billed."""
 TRANSIENT = frozenset({408, 409, 425, 429})
 
 
 class TransientError(Exception):
-    """A temporary failure. `after`: seconds the server asks to wait; `billed`: the request may be billed."""
+    """A temporary failure. `after`: seconds the server asks to wait; `billed`: whether the request may be billed."""
 
     def __init__(self, reason: str, after: float | None = None, *, billed: bool = False) -> None:
         super().__init__(reason)
@@ -93,7 +93,7 @@ def _by_status(error: APIStatusError, target: Target, sent: frozenset[str]) -> E
 
 
 def _final(error: APIStatusError, reason: str, target: Target) -> str | None:
-    """Return the message for a permanent failure, None for others."""
+    """Return the message for a permanent failure; None for any other failure."""
     status, whole, model = error.status_code, f"{error.code} {reason}", target.model
     lines = (
         (

@@ -14,7 +14,7 @@ from coderefine.llm.selection import Trace
 from coderefine.sensitive import shortened
 
 IN_FULL = 4
-"""Maximum number of failures described in full; the others of the same kind get one line."""
+"""Maximum number of failures described in full; the others are only listed by their messages."""
 
 WIDE = 12
 """Maximum number of failures described in full once there is progress."""
@@ -23,16 +23,16 @@ LINES, NAMED = 2, 3
 """Maximum number of lines for failing tests that are not described in full, and of tests named in one such line."""
 
 REMARKS, FEW = 25, 1
-"""Maximum number of lines for findings of other gates: when all tests pass, and while tests fail."""
+"""Maximum number of lines for findings that are not about tests: if all tests pass, and if tests fail."""
 
 MOST = 600
-"""Maximum number of characters of failures described in full; the first one is always included."""
+"""Maximum number of characters of failures described in full; the first failure is always included."""
 
 FULL = 1_200
 """Maximum number of characters of a failure described in full."""
 
 BRIEF = 800
-"""Characters up to which a failure counts as short; short ones come first."""
+"""Maximum number of characters of a short failure message; failures with short messages come first."""
 
 NEAR = 3
 """Maximum number of passing tests that are named."""
@@ -40,7 +40,7 @@ NEAR = 3
 EACH = 700
 OUTPUT = 400
 LOCALS, FEWER = 6, 2
-"""Maximum number of locals shown of the innermost frame, and of its callers."""
+"""Maximum number of locals shown for the innermost frame, and for each of its callers."""
 
 VALUE, SHORTER, VALUES = 80, 40, 240
 """Maximum number of characters of a value in the innermost frame and in its callers, and of all values of a frame."""
@@ -62,7 +62,7 @@ class Witness:
 
 
 def describe(findings: Sequence[Finding], witness: Witness, most: int, *, wide: bool) -> str:
-    """Format `findings`, failing tests first: in full up to about `most` characters, others briefly."""
+    """Format `findings`: failing tests first, in full up to about `most` characters; then the others, briefly."""
     in_full: list[Finding] = []
     texts: list[str] = []
     for finding in leading(findings, witness, wide=wide):
@@ -107,9 +107,10 @@ def _first_of_each(findings: Iterable[Finding], key: Callable[[Finding], object]
 
 
 def passing_nearby(trace: Trace | None, cases: Mapping[str, Case], failing: Sequence[Finding]) -> str:
-    """Return a line with passing tests near the edit, by file.
+    """Return a line that names, by file, a few passing tests that a repair may break.
 
-    They are passing tests that execute the same code, or else those of the same files with the most similar names.
+    These tests execute the suspicious code, according to `trace`. If no such test is known, they are in the files of
+    the `failing` tests, and have the most similar names.
     """
     near = (trace and trace.near) or _same_file(cases, failing)
     named: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Select and format the lines of definitions and modules: gaps, marks, executed branches of long functions."""
+"""Select the lines of definitions and modules to show; format them with gaps, and with marks for executed lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SUMMARY = 4
 """Number of lines from which on only the first paragraph of a docstring is shown, if a summary is enough."""
 
 WINDOWS = (12, 6, 3, 1)
-"""Lines kept on each side of an important line if the executed branches are too long: the first number that fits."""
+"""Lines kept around each important line if the executed branches are too long; the first number that fits is used."""
 
 TABLE = 1_000
 """Number of characters above which only the first and last lines of a table are shown."""
@@ -131,7 +131,7 @@ def class_outline(module: ProjectModule, found: Definition) -> Collection[int]:
 
 
 def table_lines(module: ProjectModule, item: Definition) -> tuple[int, ...]:
-    """Return the lines of an assignment; of a long table the first and last ones."""
+    """Return the lines of an assignment; if it is a long table, only its first and last lines."""
     lines = tuple(item.lines)
     if module.size(lines) <= TABLE:
         return lines
@@ -141,7 +141,7 @@ def table_lines(module: ProjectModule, item: Definition) -> tuple[int, ...]:
 
 
 def signature_lines(module: ProjectModule, most: int, whole: Iterable[Definition]) -> list[int]:
-    """Return the lines of imports, short constants, signatures and the functions `whole`; about `most` characters."""
+    """Return lines with about `most` characters: the functions `whole`, imports, short constants and signatures."""
     numbers = {line for item in whole for line in item.lines}
     left = most - module.size(numbers)
     spans = [span(node) for node in module.import_statements]

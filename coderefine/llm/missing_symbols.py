@@ -30,7 +30,7 @@ class MissingSymbol:
     """A missing symbol.
 
     `tokens`: a test that contains one of these texts uses the symbol. `place`: the file where the symbol belongs ("":
-    unknown), which need not exist. `near`: the definition (class or function) to which it belongs. `note`: a
+    unknown), which need not exist. `near`: the class or function to which the symbol belongs. `note`: a
     description as one sentence.
     """
 
@@ -47,7 +47,7 @@ class MissingSymbol:
 class Failed:
     """A failing test: its file, the text of the failure, and the files of the traceback.
 
-    `collection`: it is not a single test, but a test module that could not be collected.
+    `collection`: whether this is not a single test, but a test module that could not be collected.
     """
 
     path: str
@@ -117,7 +117,7 @@ class _Finder:
         return next((path for path in reversed(self.one.frames) if path != self.one.path), "")
 
     def _failing_imports(self) -> Iterator[MissingSymbol]:
-        """Yield the modules and names that the test module imports without success; pytest reports only the first."""
+        """Yield all modules and names whose import in the test module fails; pytest reports only the first of them."""
         module = self.project.module(self.one.path)
         for item in module.tree.body if module else ():
             if isinstance(item, ast.ImportFrom):
@@ -137,17 +137,14 @@ class _Finder:
             yield self._module(dotted, tuple(map(_local_name, item.names)))
 
     def _has(self, path: str, name: str) -> bool:
-        """Return whether the module has `name`, or may have it."""
+        """Return whether the module defines `name`, or may define it."""
         module = self.project.module(path)
         if module is None or name == "*" or self.project.locate(name, path) is not None:
             return True
         return self._may_have(module, name)
 
     def _may_have(self, module: ProjectModule, name: str) -> bool:
-        """Return whether the module may define `name` in a way that is not analysed.
-
-        For example by an external import, `__getattr__`, a loop, or `with`.
-        """
+        """Return whether the module may define `name` by an external or `*` import, `__getattr__`, a loop or `with`."""
         imported = module.imports.get(name)
         if imported and self.project.find(imported.module, module.path) is None:
             return True
@@ -156,7 +153,7 @@ class _Finder:
         return dynamic or any(node.id == name and isinstance(node.ctx, ast.Store) for node in stores)
 
     def _is_ours(self, dotted: str) -> bool:
-        """Return whether the module is the project's: relative, in its folders, or named in the error message."""
+        """Return whether a module belongs to the project: its name is relative, found there, or in the message."""
         top = dotted.partition(".")[0]
         return dotted.startswith(".") or self._find(top) is not None or f"'{top}'" in self.one.message
 
@@ -208,7 +205,10 @@ class _Finder:
                 yield MissingSymbol((token,), found.path, found.name, note)
 
     def _callee(self, called: str) -> Definition | None:
-        """Return the function `called` of CPython's error message; the class if it does not define this method."""
+        """Return the function that an error message of CPython names `called`.
+
+        If it is a method that its class does not define, return the class.
+        """
         name = re.sub(r".*<locals>\.", "", called)
         return self._definition(name) or self._definition(name.rpartition(".")[0])
 
@@ -225,7 +225,7 @@ class _Finder:
     def _fixture_module(self) -> str:
         """Return the project's module from which a conftest.py imports fixtures, else the nearest conftest.py.
 
-        If there is no conftest.py, return the path of one in the test's folder.
+        If there is no conftest.py, return the path of a new one in the test's folder.
         """
         places = [(folder / "conftest.py").as_posix() for folder in PurePosixPath(self.one.path).parents]
         texts = {place: text for place in places if (text := self.project.read(place))}

@@ -34,7 +34,7 @@ class Schema:
 class ModelRequest:
     """One request. `purpose` (edit, again, critique) and `parts` (name, characters) are for display only.
 
-    `reply_tokens`: limit of each answer; `samples`: number of different answers (the prompt is paid once).
+    `reply_tokens`: maximum length of each answer; `samples`: number of different answers (the prompt is paid once).
     """
 
     purpose: str
@@ -69,8 +69,8 @@ class ModelRequest:
 class Answer:
     """The reply of the model. `finish`: the reason that the server gives: stop, length, content_filter …
 
-    Token counts are the server's own, or estimates if it sent none (`counted` is then False). `others`: further samples
-    for the same request, each (text, finish); the counts include them.
+    Token counts are those of the server, or estimates if the server sent none (`counted` is then False). `others`:
+    further samples for the same request, each (text, finish); the counts include them.
     """
 
     text: str
@@ -88,13 +88,13 @@ class Answer:
         return (replace(self, others=()), *(Answer(text, finish) for text, finish in self.others))
 
     def dump(self, request: ModelRequest | None = None) -> str:
-        """Serialise the answer for the journal, with the sent request."""
+        """Serialise the answer for the journal, with its `request` if given."""
         asked = {"asked": asdict(request)} if request else {}
         return json.dumps({**asdict(self), **asked}, sort_keys=True)
 
     @classmethod
     def load(cls, text: str) -> Answer:
-        """Deserialise the result of `dump`. Raises JournalError if it is damaged."""
+        """Deserialise `text`, a result of `dump`. Raises JournalError if `text` is damaged."""
         try:
             given = json.loads(text)
             given.pop("asked", None)
@@ -105,7 +105,10 @@ class Answer:
 
 
 def sent(text: str) -> ModelRequest | None:
-    """Return the request in `text`, a result of `Answer.dump`; None without one. Raises JournalError if damaged."""
+    """Return the request that is stored in `text`, a result of `Answer.dump`; None if it stores no request.
+
+    Raises JournalError if `text` is damaged.
+    """
     try:
         asked = json.loads(text).get("asked")
         if asked is None:

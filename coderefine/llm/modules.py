@@ -51,7 +51,7 @@ class Definition:
 
 
 class ProjectModule:
-    """One file of the project. Its tree is empty if it does not parse."""
+    """One file of the project. Its `tree` is empty if the file does not parse."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
@@ -78,7 +78,7 @@ class ProjectModule:
 
     @cached_property
     def imports(self) -> Mapping[str, Import]:
-        """Return the import of each imported name."""
+        """Return the imports by the names that they bind in the module."""
         return {item.local: item for node in ast.walk(self.tree) for item in _imported(node)}
 
     @cached_property
@@ -159,7 +159,10 @@ class ModuleIndex:
         return next((file for file in files if self.read(file) is not None), None)
 
     def locate(self, name: str, path: str, depth: int = DEPTH) -> Definition | str | None:
-        """Resolve `name` (dotted for attributes of modules) in `path`: a definition, the path of a module, or None."""
+        """Return what `name` (dotted for attributes) means in the file `path`.
+
+        The result is a definition, the path of a module, or None.
+        """
         module = self.module(path)
         head, _, rest = name.partition(".")
         if module is None:
@@ -177,7 +180,7 @@ class ModuleIndex:
         return self.locate(f"{target.name}.{rest}", target.path, depth - 1) or target
 
     def _target(self, imported: Import, path: str, depth: int) -> Definition | str | None:
-        """Resolve an import of the file `path`."""
+        """Return what an import in the file `path` imports: a definition, the path of a module, or None."""
         file = self.find(imported.module, path)
         if not imported.name:
             return file
@@ -226,7 +229,7 @@ def dotted_names(node: ast.AST) -> frozenset[str]:
 
 
 def names_and_attributes(source: str) -> frozenset[str]:
-    """Return all names and attributes in `source`; if it does not parse, as many excerpts do not, all words."""
+    """Return all names and attributes in `source`; if it does not parse (it may be an excerpt), all its words."""
     tree = syntax(source)
     if tree is None:
         return frozenset(re.findall(r"[^\W\d]\w*", source))

@@ -11,7 +11,7 @@ HEAD = re.compile(r"(?:async def|def|class) (\w+)")
 """Matches the first line of a function or class definition; group 1 is the name."""
 
 AROUND = 2
-"""Lines of context shown on both sides."""
+"""Number of lines shown before and after the most similar lines."""
 
 MOST = 30
 """Maximum number of lines shown."""
@@ -34,7 +34,7 @@ def match_ignoring_whitespace(
 ) -> WhitespaceMatch | None:
     """Return the only position in `lines` that equals `search` except for white space; None for none or several.
 
-    Lines of `new` that are also in `search` keep the file's white space; others are indented like their neighbours.
+    Lines of `new` that are also in `search` are taken from the file; the others get the file's indentation.
     """
     written = [line for line in search if line.strip()]
     filled = _filled(lines)
@@ -64,14 +64,14 @@ def _indented(new: Sequence[str], kept: dict[str, str]) -> list[str]:
 
 
 def _levels(lines: Sequence[str]) -> list[str]:
-    """Return the two lowest of the different indentations."""
+    """Return the two shortest different indentations of `lines`."""
     return sorted({_indent(line) for line in lines if line.strip()}, key=len)[:2]
 
 
 def _moved(line: str, pairs: Sequence[tuple[str, str]]) -> str:
     """Indent `line` as in the file.
 
-    `pairs`: each indentation that the model used, with the corresponding one in the file.
+    `pairs`: each indentation that the model used, with the corresponding indentation in the file.
     """
     indent = _indent(line)
     wrote, real = min(pairs, key=lambda pair: (abs(len(pair[0]) - len(indent)), -len(pair[0])), default=("", ""))
@@ -97,7 +97,7 @@ def _indent(line: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ClosestLines:
-    """The most similar lines. `line`: 1-based number of the first one. `whitespace`: only white space differs."""
+    """The lines most similar to a SEARCH text, from number `line` on. `whitespace`: only white space differs."""
 
     line: int
     text: str

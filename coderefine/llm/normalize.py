@@ -29,7 +29,7 @@ def normalize_output(text: str, top: Path) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Shorten `text` to about `most` characters: a third from its head, the rest from its tail, and a note between.
+    """Shorten `text` to about `most` characters: keep its head (a third of them) and its tail, with a note between.
 
     A line is split only if it is too long; a word that may be a secret is never split.
     """

@@ -12,7 +12,7 @@ PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.+?(?:-----END [A-Z ]*PRIVA
 FORMS = tuple(re.compile(pattern) for pattern in TOKENS)
 PLACEHOLDER = re.compile(r"REDACTED_SECRET_(\d+)_")
 NOISY = {"IPPublicDetector", "KeywordDetector", "PrivateKeyDetector", "HexHighEntropyString", "Base64HighEntropyString"}
-"""Unused plug-ins of detect_secrets: they are no plain regex, or report hashes, addresses and ordinary words."""
+"""Plug-ins of detect_secrets that are not used: they search without a regex, or report hashes, addresses and words."""
 
 SHORTEST = 6
 """Minimum length of a secret; shorter literals next to the word "password" are usually test values."""
@@ -39,7 +39,7 @@ class Redactor:
         return PLACEHOLDER.sub(lambda match: secrets.get(int(match[1]), match[0]), text)
 
     def scrub(self, text: str) -> str:
-        """Remove the known secrets (the model's key) from `text`, for messages to the user."""
+        """Remove the known secrets, such as the model's key, from `text`, for messages to the user."""
         for secret in self._known:
             text = text.replace(secret, "[key]")
         return text

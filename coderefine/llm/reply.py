@@ -22,7 +22,7 @@ MENTIONED = re.compile(
     r"`([\w./]+(?:\(\))?)`|\b([\w/]+\.\w{1,4})\b(?!\()|\b(\w+)\(\)|\b([A-Za-z]\w*_\w+)\b"
     r"|\b(?:function|method|class|module|constant|definition of) (?:called |named )?(\w+)"
 )
-"""Code mentioned in prose: in backticks, a file name, a call, a name with an underscore, `the function f`."""
+"""Matches code in prose: text in backticks, a file name, a call, a name with an underscore, `the function f`."""
 
 FORMAT = (
     "Answer with one sentence of diagnosis and then edits, each exactly so:\n"
@@ -39,7 +39,7 @@ CANDIDATE = re.compile(r"^[#*=\s]*CANDIDATE \d+\b.*$", re.MULTILINE)
 
 
 def candidates(text: str) -> tuple[str, ...]:
-    """Return the separate repairs in a reply to a request for several, in order; the whole text if none are marked."""
+    """Return the parts of a reply with one repair each, in order; the whole text if no repairs are marked."""
     parts = [part for part in CANDIDATE.split(THOUGHT.sub("", text)) if SEARCHED.search(part)]
     return tuple(parts) or (text,)
 
@@ -78,7 +78,7 @@ def refused(text: str) -> str | None:
 
 
 def needs(text: str) -> tuple[tuple[str, str], ...]:
-    """Return (path, symbol) of each `NEED path:symbol` line in a reply without edits; either may be empty."""
+    """Return (path, symbol) of each `NEED path:symbol` line in a reply without edits; one of the two may be empty."""
     answer = THOUGHT.sub("", text)
     if SEARCHED.search(answer):
         return ()
@@ -115,7 +115,7 @@ class Reply:
 def parse_reply(text: str) -> Reply:
     """Parse the blocks of `text`, in order.
 
-    Raises NothingToApplyError if there are none, ReplyError if one is incomplete.
+    Raises NothingToApplyError if there is no block, ReplyError if a block is incomplete.
     """
     lines = THOUGHT.sub("", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     starts = [index for index, line in enumerate(lines) if SEARCH.match(line)]
@@ -140,7 +140,10 @@ def _why_none(lines: list[str]) -> str:
 
 
 def _body(lines: list[str], start: int, number: int) -> tuple[int, tuple[tuple[str, str], ...]]:
-    """Return the index after the block that starts at `start`, and its possible splits. Raises ReplyError."""
+    """Return the index after the block that starts at `start`, and its possible splits.
+
+    Raises ReplyError if the block is incomplete.
+    """
     end = next((index for index in range(start + 1, len(lines)) if REPLACE.match(lines[index])), None)
     if end is None:
         raise ReplyError(
@@ -204,7 +207,7 @@ def first_sentence(prose: str) -> str:
 
 
 def _plain(line: str) -> str:
-    """Remove Markdown from `line`; asterisks in code, or without the meaning of emphasis, are kept."""
+    """Remove Markdown from `line`; keep asterisks in code, and those that do not mark emphasis."""
     text = BULLET.sub("", line)
     codes, numbers = [match[2] for match in CODE.finditer(text)], count()
     hidden = CODE.sub(lambda _: f"\0{next(numbers)}\0", text)

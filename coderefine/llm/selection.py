@@ -34,24 +34,24 @@ WHOLE = 1_200
 """Characters up to which a file is shown completely if any part of it is shown and no trace is known."""
 
 SMALL = 3_000
-"""Maximum number of characters of all modules that the tests import, if these are shown completely."""
+"""Total number of characters up to which all modules that the tests import are shown completely."""
 
 ASKED = 6_000
 """Maximum number of characters of a file that a task names or a model requests."""
 
 STYLE = 1_500
-"""Maximum number of characters of signatures of a file in which a symbol is missing."""
+"""Maximum number of characters of the code shown as a style example where a symbol is missing."""
 
 BROKEN = 12
-"""Lines shown on both sides of a syntax error."""
+"""Number of lines shown before and after a syntax error."""
 
 LONGEST_HEADER = 3
-"""Maximum number of shown comment lines at the top of a file; if there are more, they are taken for a licence."""
+"""Maximum number of comment lines at the top of a file that are shown; a longer comment is taken for a licence."""
 
 ENOUGH, LIMIT = 1_800, 6_000
-"""Maximum number of characters of the shown functions: once the function at fault is probably shown, and before.
+"""Maximum number of characters of the shown functions: if the function at fault is probably among them, and if not.
 
-The first function may have more."""
+The first function may be longer."""
 
 SHARPNESS = 10
 """Exponent with which the suspicion of a function becomes the probability that it is at fault.
@@ -61,16 +61,16 @@ seldom one of the many functions that are half as suspicious.
 """
 
 CERTAIN = 0.88
-"""Probability that the function at fault is among the shown ones, from which on the limit is ENOUGH."""
+"""The limit is ENOUGH as soon as the shown functions include the function at fault with this probability."""
 
 HEADING = 200
-"""Characters that are shown with a function besides its own: its class, imports, the code that it uses."""
+"""Estimated number of characters shown in addition to a function: its class, imports, the code that it uses."""
 
 OUTWARDS = 0.9
-"""Suspicion of a function of a traceback as a share of the next inner function's, if nothing else is known."""
+"""Factor from the suspicion of a function on a traceback to that of its caller, if no trace is known for the caller."""
 
 TELLING = 0.9
-"""Suspicion from which on a line of a long function is always shown."""
+"""Minimum suspicion of a line that is always shown, also in a long function."""
 
 GAPS = 30
 """Characters of the lines that replace omitted lines around a function."""
@@ -79,7 +79,7 @@ SUPPORT = 450
 """Maximum number of characters of constants, tables, fields and signatures that the shown functions use."""
 
 SHORT = 3
-"""Body lines up to which a called function is shown completely instead of its signature."""
+"""Number of body lines up to which a called function is shown completely; of longer ones, only the signature."""
 
 IMPORTS = 150
 """Characters up to which all imports of a file are shown; otherwise only those that the shown functions use."""
@@ -90,7 +90,7 @@ WEIGHTS: Mapping[str, Mapping[int, float]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Trace of the tests. `ran`: lines executed by failing tests, by path; `weights`: suspicion of lines, 0..1.
+    """What the tests executed. `ran`: lines executed by failing tests, by path; `weights`: suspicion of lines, 0..1.
 
     `near`: passing tests that execute suspicious code, the nearest first.
     """
@@ -104,7 +104,7 @@ class Selection:
     """Selects the lines to show. `trace`: trace of the failing tests; None if unknown, or if it was not needed."""
 
     def __init__(self, project: ModuleIndex, tree: SourceTree, ask: Callable[[], Trace | None], most: int) -> None:
-        """Create a selection of `most` characters. `ask` traces the failing tests (None: no result)."""
+        """Create a selection of at most `most` characters. `ask` traces the failing tests (None: no result)."""
         self._project = project
         self._tree = tree
         self._is_code = cache(tree.is_code)
@@ -127,8 +127,8 @@ class Selection:
     ) -> int:
         """Choose the functions to show; return the number of characters that are left.
 
-        `pointed`: lines of tracebacks, the most relevant first. `remarked`: lines of other gates' findings. `tests`:
-        excerpts of test files. `symbols`: missing symbols.
+        `pointed`: lines of tracebacks, the most relevant first. `remarked`: lines of findings that are not
+        about tests. `tests`: excerpts of test files. `symbols`: missing symbols.
         """
         near = [path for path, _ in (*pointed, *remarked)]
         if not symbols and (small := self._small(chain(near, self._reached(tests)))):
@@ -203,7 +203,7 @@ class Selection:
         return "\n".join(lines[header if header > LONGEST_HEADER else 0 :]).lstrip("\n")
 
     def _add_lines(self, module: ProjectModule, numbers: Iterable[int]) -> None:
-        """Add lines if there is room for them."""
+        """Add the lines `numbers` if there is room for all of them."""
         lines = {number for number in numbers if 0 < number <= len(module.lines)}
         cost = module.size(lines - self._chosen.get(module.path, set()))
         if cost <= self._left:
@@ -223,15 +223,15 @@ class Selection:
         return found if isinstance(found, Definition) and self._is_code(found.path) else None
 
     def _items(self, places: Iterable[tuple[str, int]]) -> dict[Definition, None]:
-        """Return the definitions around `places`, in their order."""
+        """Return the definitions that contain `places`, in the order of `places` (a dict as an ordered set)."""
         found = ((module, line) for path, line in places if (module := self._code(path)))
         return dict.fromkeys(item for module, line in found if (item := module.at(line)))
 
     def _add_suspicious(self, trace: Trace, pointed: Sequence[tuple[str, int]]) -> None:
         """Add definitions that may be at fault: the most suspicious one, then the others by probability per character.
 
-        Once the definition at fault was added with probability CERTAIN, the limit is ENOUGH instead of LIMIT. Without a
-        trace, the definitions on the tracebacks are the suspicious ones.
+        As soon as the added definitions include the one at fault with probability CERTAIN, the limit is ENOUGH instead
+        of LIMIT. Without a trace, only the definitions on the tracebacks are suspicious.
         """
         likely = {item: value**SHARPNESS for item, value in self._suspicion(trace, pointed).items()}
         first = next(iter(likely), None)
@@ -268,7 +268,7 @@ class Selection:
                 self._add_lines(module, range(line - BROKEN, line + BROKEN + 1))
 
     def _tested(self, reached: Iterable[str], names: Collection[str]) -> Iterator[Definition]:
-        """Yield definitions of imported modules that tests name: functions, then constants and fields of classes."""
+        """Yield the definitions in the files `reached` that `names` contains; in each file, functions come first."""
         for module in filter(None, map(self._code, reached)):
             named = [item for item in module.definitions if not set(names).isdisjoint(item.name.split("."))]
             items = [item for item in named if not isinstance(item.node, ast.ClassDef)]
@@ -300,13 +300,13 @@ class Selection:
         self._add_lines(module, _style(module, symbol, names))
 
     def _sibling(self, place: str) -> ProjectModule | None:
-        """Return the shortest module in the folder of the missing file `place`, as an example of the style."""
+        """Return the shortest module with functions in the folder of the missing file `place`, as a style example."""
         folder = PurePosixPath(place).parent.as_posix()
         modules = [module for path in self._project.listing(folder) if (module := self._code(path))]
         return min((one for one in modules if one.functions), key=lambda one: len(one.text), default=None)
 
     def _take(self, item: Definition, most: int) -> None:
-        """Select `item` if all selected definitions then have at most `most` characters together.
+        """Select `item` if the selected definitions, with `item`, have at most `most` characters together.
 
         The first definition is always selected. If it is too long, it is shortened, as are definitions with suspicious
         lines.
@@ -392,7 +392,7 @@ class Selection:
 
 
 def _frame(module: ProjectModule, item: Definition) -> Iterator[int]:
-    """Yield the lines of the headers of the classes around a method, and of the imports of names that it uses."""
+    """Yield the lines of the headers of the classes that contain `item`, and of the imports that `item` uses."""
     for outer in classes_around(module, item):
         yield from range(outer.first, min(outer.body, item.first))
     if sum(module.size(span(node)) for node in module.import_statements) <= IMPORTS:
@@ -405,7 +405,7 @@ def _frame(module: ProjectModule, item: Definition) -> Iterator[int]:
 
 
 def _alike(module: ProjectModule, symbol: MissingSymbol) -> list[Definition]:
-    """Return the function of the module whose name is most similar to the missing symbol, in a list; [] without any."""
+    """Return a list with the short function whose name is most similar to the missing symbol; [] if there is none."""
     by_name = {item.name.rpartition(".")[2]: item for item in module.functions if item.last - item.first < 40}
     near = difflib.get_close_matches(symbol.tokens[0].strip("-"), list(by_name), 1, 0.0)
     return [by_name[name] for name in near]
@@ -424,7 +424,7 @@ def _style(module: ProjectModule, symbol: MissingSymbol, names: Collection[str])
 
 
 def _belonging(module: ProjectModule, name: str) -> list[Definition]:
-    """Return the definition `name`; for a class also its methods, only `__init__` if the class is long."""
+    """Return a list with the definition `name`; for a class, its members (only `__init__` if the class is long)."""
     near = module.by_name.get(name)
     if near is None or not isinstance(near.node, ast.ClassDef):
         return [near] if near else []

@@ -1,4 +1,4 @@
-"""Request answers as JSON, with a schema if the server supports it; parse and validate them in any case."""
+"""Request answers as JSON, with a schema if the server supports schemas; parse and validate the answers in any case."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def record(name: str, **fields: Mapping[str, Any]) -> Schema:
 
 
 def ask_json(client: Client, request: ModelRequest) -> Mapping[str, Any]:
-    """Return the answer to `request` as an object that satisfies the schema; if it does not, ask once more.
+    """Return the answer to `request` as an object that satisfies the schema; if the first one does not, ask again.
 
     Raises ReplyError if the second answer is invalid too, and the errors of `Client.ask`.
     """

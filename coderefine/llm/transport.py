@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Server:
     """The address of a server and how to reach it.
 
-    `timeout`: seconds without data that end a request; reasoning models may send nothing for minutes.
+    `timeout`: seconds without data after which a request is ended; reasoning models may send nothing for minutes.
     """
 
     base_url: str | None
@@ -35,10 +35,13 @@ class Server:
 
 
 CONNECT = 15.0
-"""Seconds that a connection may take."""
+"""Maximum number of seconds for opening a connection."""
 
 CAPS = ("max_completion_tokens", "max_tokens")
-"""Parameters that limit a reply. OpenAI's reasoning models refuse `max_tokens`, the only one that most servers know."""
+"""Names of the parameter that limits a reply.
+
+OpenAI's reasoning models refuse `max_tokens`; most other servers know only `max_tokens`.
+"""
 
 LONGEST = 500_000
 """Characters after which a stream counts as endless."""
@@ -136,7 +139,7 @@ class OpenAITransport:
 
 
 def _too_late(error: Exception, waited: float, timeout: float) -> Exception:
-    """Return the error for a timeout: transient without a connection; else final, as the request may be billed."""
+    """Return the error for a timeout: temporary without a connection, else permanent, as the request may be billed."""
     if type(error.__cause__).__name__ in ("ConnectTimeout", "PoolTimeout"):
         return TransientError("the server could not be reached in time")
     if waited < timeout:
@@ -165,7 +168,7 @@ def _read(result: ChatCompletion, request: ModelRequest) -> Answer:
 
 
 def _gather(stream: Stream[ChatCompletionChunk], request: ModelRequest, seconds: float | None) -> Answer:
-    """Collect a streamed answer. Raises TransientError if it has no finish reason, because it was then cut off."""
+    """Collect a streamed answer. Raises TransientError if a finish reason is missing: then the answer was cut off."""
     began = time.monotonic()
     texts: dict[int, str] = {}
     finished: dict[int, str] = {}

@@ -12,7 +12,10 @@ from coderefine.loop.state import State, advice_on, advised
 
 
 def content(state: State) -> bool:
-    """Return whether the best attempt leaves nothing to do; run the advisers on it if they have not run yet."""
+    """Return whether the best attempt leaves nothing to do.
+
+    If all its gates are clean, and the advisers have not checked it yet, run the advisers on it first.
+    """
     if not state.clean(state.best):
         return False
     if state.parts.advice and not advice_on(state.best):

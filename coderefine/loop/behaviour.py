@@ -70,7 +70,10 @@ class Behaviour:
 
 
 def compared(before: Answers, after: Answers) -> Verdict:
-    """Return the verdict on two sets of results; ignore calls with unstable results, or in one set only."""
+    """Return the verdict on two sets of results.
+
+    A call is ignored if its results are unstable, if only one set contains it, or if it returned no value in `before`.
+    """
     if not before:
         return _not_compared("the tests make no call that can be repeated")
     valued = {call: code for call, code in _steady(before).items() if has_value(code)}

@@ -34,9 +34,11 @@ def confined(state: State, ask: Ask, run: Callable[[Ask], Attempt]) -> Attempt:
 
 
 def _missed(state: State, attempt: Attempt, ask: Ask) -> Sequence[str]:
-    """Return the requested tests that passed at the baseline and now fail; if collection failed, any that passed.
+    """Return the requested tests that passed at the baseline, and now fail or are missing.
 
-    A missing test does not count if its function still has as many tests: their names may contain the time.
+    If something fails that the baseline does not have (a module that cannot be collected, for instance), return tests
+    that passed at the baseline, whether they fail or not. A missing test does not count if its test function still has
+    as many tests as before: the names of such tests may contain the time.
     """
     before, now = state.baseline.cases, attempt.cases
     fine = _fine(state, ask.files)

@@ -1,4 +1,4 @@
-"""Run the critics on one tree, in parallel, each group in a view of its own."""
+"""Run the critics on one tree, in parallel: pytest in one view, all other critics in another view."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _groups(critics: Sequence[Critic]) -> tuple[list[Critic], list[Critic]]:
 
 
 def _group(views: Views, group: Sequence[Critic], patch: Patch, ask: Ask, look: Look) -> list[Check]:
-    """Return the checks of `group`; retry in another kind of view if the first one did not run the patched code."""
+    """Return the checks of `group`; retry in another kind of view if the patched code did not run in the first view."""
     try:
         return _in_view(views, group, patch, ask, look)
     except VoidError as error:

@@ -21,7 +21,7 @@ from coderefine.runner.test_selection import files_of
 SLOW = 60.0
 """Duration of the tests, in seconds, from which on the cost of a proof is reported."""
 PROGRAMS = re.compile(rb"\b(?:subprocess|runpy|pytester|testdir|script_runner|Popen|os\.(?:system|popen|spawn|exec))")
-"""Identifiers in tests that start programs, which may reach code that the tests do not import."""
+"""Identifiers with which tests start programs; such programs may reach code that the tests do not import."""
 
 Same = Callable[[Collection[str], Mapping[str, bytes]], Collection[str]]
 
@@ -52,8 +52,8 @@ class Selector(Protocol):
 class FastProof:
     """Chooses the tests of a proof.
 
-    `plugins`: files that pytest loads by name. `under`: files whose content in the views differs from that below `top`.
-    `same`: returns the test files, of the given ones, that do not execute the given changes (by the coverage map).
+    `plugins`: files that pytest loads as plug-ins. `under`: the content of files that are different in the views than
+    below `top`. `same`: returns which of the given test files do not execute the given changes, by the coverage map.
     """
 
     top: Path
@@ -110,7 +110,10 @@ class FastProof:
             return True
 
     def _cleared(self, patch: Patch, tests: Collection[str], by_patch: Collection[str]) -> Collection[str]:
-        """Return those of `tests` that the coverage map excludes; none if a conftest.py is affected."""
+        """Return the files in `tests` that, by the coverage map, do not run the patch.
+
+        Return none if a conftest.py is affected, or if the patch deletes a file.
+        """
         texts = {path: data for path, data in patch.files.items() if data is not None}
         if conftests_of(by_patch) or len(texts) < len(patch.files):
             return frozenset()
@@ -118,7 +121,7 @@ class FastProof:
 
 
 def _uncollected(cases: Mapping[str, Case], there: Collection[str]) -> Iterator[str]:
-    """Yield a reason not to select tests by file for each file that failed at the baseline and is no test file."""
+    """Yield, for each file that could not be collected and is no test file, a reason not to select tests by file."""
     for name, case in cases.items():
         if case.status.bad and "::" not in name and (PurePosixPath(name).name in SPECIAL or case.path not in there):
             yield f"{name} could not be collected"
@@ -134,7 +137,7 @@ def _always(cases: Mapping[str, Case], there: Collection[str]) -> set[str]:
 
 
 def _using(found: Collection[str], tests: Collection[str]) -> set[str]:
-    """Return those of `tests` that are in `found`, or below a conftest.py in `found`."""
+    """Return the files in `tests` that are in `found`, or below a conftest.py that is in `found`."""
     conftests = conftests_of(found)
     return {path for path in tests if path in found or above(path, conftests)}
 
@@ -148,7 +151,7 @@ def _all(by_patch: Collection[str], opaque: Collection[str]) -> str:
 
 
 def carry(check: Check, baseline: Check, selection: ChosenTests) -> Check:
-    """Add to `check` the baseline's outcomes of the test files that did not run, marked as carried."""
+    """Add to `check` the baseline's outcomes of the test files that did not run; `carried` lists these tests."""
     if selection.files is None:
         return check
     ran = frozenset(selection.files)

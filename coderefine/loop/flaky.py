@@ -1,6 +1,6 @@
-"""Rerun failing and broken tests to find flaky ones, and to record what the failing ones execute.
+"""Rerun failing and broken tests to find flaky tests, and to record the lines that failing tests execute.
 
-A flaky test is neither fixed nor broken by any patch. The number of reruns is chosen such that a test that fails one
+A flaky test never counts as fixed or broken by a patch. The number of reruns is chosen such that a test that fails one
 time in four is distinguished from one that always fails, or always passes, with a probability of at least 99 %. A
 Confirmation continues the reruns in parallel with the first proof.
 """
@@ -70,7 +70,10 @@ def rerun_failing(views: Views, critic: Critic, baseline: Check, ask: Ask) -> Re
 
 
 def _flaky(views: Views, critic: Critic, suspects: Sequence[str], ask: Ask, freedom: Freedom) -> frozenset[str]:
-    """Return the flaky tests of `suspects`, which passed alone: they also fail alone, or pass in a second full run."""
+    """Return the flaky tests of `suspects`.
+
+    Each of `suspects` has passed alone. It is flaky if it also fails alone, or if it passes in a second full run.
+    """
     seen = _outcomes(views, critic, suspects, replace(ask, seed=OTHER_SEED, freedom=freedom))
     mixed = frozenset(id_ for id_ in suspects if seen[id_, False])
     rest = frozenset(suspects) - mixed
@@ -84,7 +87,7 @@ def _fitting(views: Views, critic: Critic, baseline: Check, ask: Ask) -> tuple[C
     """Return the check of `ask` on the unchanged tree, and the permissions with which it ran.
 
     These are the tightest with which the tests fail as they do outside the sandbox: a test that the sandbox breaks
-    before it reaches the fault would fail with any correct patch. If tests fail differently even with the loosest
+    before it reaches the fault would fail even with a correct patch. If tests fail differently even with the loosest
     permissions, the sandbox is not the cause, and the tightest are used. Raises CriticError if pytest gives no verdict.
     """
     found: dict[Freedom, Check] = {}
@@ -143,7 +146,7 @@ def renamed(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, kept: fr
     """Return the tests of `ids` whose names change from run to run: another full run of the baseline has other names.
 
     The name of a test changes, for instance, if a parameter is the time, or comes from a set. `kept`: functions that
-    have as many tests as at the baseline; if the name of one of their tests changes, those of all their tests may.
+    have as many tests as at the baseline; if the name of one test changes, all tests of the same function are returned.
     """
     full = run_quietly(views, critic, Patch(), replace(ask, freedom=None, changed=None, tests=None))
     if not full.cases or not full.complete:
@@ -160,13 +163,14 @@ def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask,
     seed of `ask`. On the baseline, the tests run in up to three ways:
 
     - alone;
-    - if they pass alone: as many times at once as with the patch, because some tests limit their seconds (hypothesis);
+    - if they pass alone: several times at once, as with the patch, because some tests limit their time (hypothesis);
     - if they fail alone: in the full suite, because a test that depends on another one fails alone on any tree.
 
     The baseline runs without a sandbox, so a test that fails only because of the sandbox is not excused.
 
-    `ask.coverage`: whether the tests were traced when they failed. The reruns are not traced. If a test always passes
-    in them, it also runs traced on the baseline, and is excused if it fails there, as a test that counts frames does.
+    `ask.coverage`: whether the tests were traced when they failed. The reruns are not traced. A test that passes in all
+    reruns also runs on the baseline, traced. If it fails there, it is returned too: tracing is the cause, for instance
+    because the test counts stack frames.
     """
     own = replace(ask, freedom=None, changed=None, coverage=False)
     seen = _outcomes(views, critic, ids, replace(ask, coverage=False), patch=patch)
@@ -295,7 +299,7 @@ class Confirmation:
             )
 
     def flaky(self) -> frozenset[str]:
-        """Wait for the reruns and return the tests that passed in some of them; empty from the second call on."""
+        """Wait for the reruns, and return the tests that passed in some of them; a second call returns no tests."""
         if self._steady is None:
             return frozenset()
         found, self._steady = self._steady.result(), None

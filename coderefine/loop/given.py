@@ -2,8 +2,8 @@
 
 Four trees are compared: without the patch; with its tests only (tests that fail there and pass with the whole patch are
 evidence for its code); with its code only (the old tests must still pass); and with the whole patch. The code is judged
-by every rule for coderefine's own patches, on the tree with the patch's tests. The patch's tests never run unconfined,
-unlike the user's own.
+by every rule for coderefine's own patches, on the tree with the patch's tests. The patch's tests always run in the
+sandbox, unlike the user's own tests at the baseline.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class GivenParts:
 def judge_given(given: GivenParts, parts: Parts, *, minimise: bool) -> Outcome:
     """Judge `given`, which the first proposer of `parts` proposes; the outcome's `proof` contains the verdict.
 
-    If `given` is not proved, the other proposers continue from it. `minimise`: whether to find the smallest part that
+    If `given` is not proved, the other proposers try to repair it. `minimise`: whether to find the smallest part that
     is proved. Raises CriticError if the tree without the patch cannot be judged.
     """
     before = {path: parts.original(path) for path in given.whole.files}
@@ -110,7 +110,7 @@ def _complete(state: State, end: Outcome) -> None:
 
 
 def _refused(end: Outcome, proof: Proof) -> Outcome:
-    """Return the outcome for a patch that is not proved: nothing may be written, and the verdict is a finding."""
+    """Return the outcome for a patch that is not proved: nothing may be written, and the verdict becomes a finding."""
     verdict = f"the patch is not proved: {proof.verdict.reason}"
     finding = Finding(PROVE, "not-proved", min(proof.patch.files, default=""), verdict)
     return replace(
@@ -126,13 +126,13 @@ def _refused(end: Outcome, proof: Proof) -> Outcome:
 
 
 def _repaired(code: Patch, best: Attempt) -> Patch:
-    """Return the best attempt's patch; if it was built on the given code, its summary names the code and the repair."""
+    """Return the patch of `best` with the summary of the given code, followed by the repair's summary, if any."""
     summary = code.summary if best.number == 1 else f"{code.summary}, and {best.patch.summary}"
     return replace(best.patch, summary=summary)
 
 
 def _whole(attempt: Attempt, given: GivenParts) -> Attempt:
-    """Return `attempt` with the whole patch: tests and configuration are recorded and published too."""
+    """Return `attempt` with the whole patch, so that tests and configuration are recorded and published too."""
     if not attempt.number:
         return attempt
     files = {**attempt.patch.files, **given.tests, **given.beside}
@@ -296,7 +296,7 @@ class _Conclusion:
         return [id_ for id_ in inner if tried.cases[id_].status is Status.PASSED] or [name]
 
     def minimised(self, proof: Proof) -> tuple[Outcome, Proof]:
-        """Return outcome and proof of the smallest part of the patch that is still proved."""
+        """Return the outcome and the proof of the smallest part of the patch that is still proved."""
         best = self._tried
         small, spare = smallest(self.state, best)
         given = replace(self.given, code=small.patch)

@@ -1,4 +1,4 @@
-"""Sequence of proposers, cheapest first; after an accepted patch the cheaper ones start again."""
+"""A sequence of proposers, cheapest first; after an accepted patch, the cheaper proposers start again."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from coderefine.core import KEEPING, Cost, Patch, Proposals, Proposer, Situation
 
 
 class Ladder:
-    """Gets patches from the cheapest proposer that still has one.
+    """Gets each patch from the cheapest proposer that still has a patch.
 
     After an accepted patch the cheaper proposers start again on the improved tree (a model's repair may leave lint
-    findings that ruff fixes at no cost), while the more expensive ones keep their state. While tests fail, changes
+    findings that ruff fixes at no cost), while the more expensive proposers keep their state. While tests fail, changes
     that must keep behaviour come last: they can take minutes, and the user waits for the tests to pass.
     """
 
@@ -30,7 +30,7 @@ class Ladder:
 
     @property
     def reason(self) -> str:
-        """Return the reason that a proposer gives for proposing nothing; "" if none does."""
+        """Return why a proposer proposes nothing; "" if no proposer gives a reason."""
         return next((reason for one in self._proposers if (reason := getattr(one, "reason", ""))), "")
 
     @property

@@ -1,7 +1,8 @@
-"""Prove parts of a proved patch: each hunk alone, or the smallest part that is still proved, by hunks, then by lines.
+"""Prove parts of a proved patch: each hunk alone, or the smallest part that is still proved.
 
 The search for the smallest part is delta debugging (Zeller and Hildebrandt 2002, ddmin): ever smaller groups of pieces
-are left out if the rest is still proved. Each part that is admitted costs a run of all tests.
+are left out if the rest is still proved. The pieces are first hunks, then lines. Each part that is admitted costs a run
+of all tests.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ MOST = 30
 
 @dataclass(frozen=True, slots=True)
 class PatchPiece:
-    """A hunk, or a whole file that has no hunks (new, deleted or binary), whose content becomes `data`."""
+    """A hunk; or a whole file that has no hunks (new, deleted or binary) and gets the content `data`."""
 
     path: str
     hunk: judge.Hunk | None
@@ -55,7 +56,7 @@ def pieces(patch: Patch, before: Mapping[str, bytes | None]) -> Iterator[PatchPi
 
 
 def _lines(piece: PatchPiece) -> Iterator[PatchPiece]:
-    """Divide a hunk into changes of single lines: a pair of an old and a new line, an added or a removed line.
+    """Divide a hunk into changes of single lines: each replaces, adds or removes one line.
 
     A hunk that replaces lines by a different number of lines is not divided.
     """
@@ -71,7 +72,7 @@ def _lines(piece: PatchPiece) -> Iterator[PatchPiece]:
 
 
 def _fewest(every: tuple[PatchPiece, ...], holds: Callable[[Sequence[PatchPiece]], bool]) -> tuple[PatchPiece, ...]:
-    """Return a part of `every` that `holds` accepts; without any single one of its pieces, `holds` refuses it."""
+    """Return a part of `every` that `holds` accepts, but would refuse if any single piece were left out."""
     groups = 2
     while len(every) > 1:
         size = -(-len(every) // groups)

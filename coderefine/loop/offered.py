@@ -12,10 +12,10 @@ from coderefine.loop.strength import LEAST, UNMEASURED
 LEAST_NOTICED = 0.34
 """Minimum share of the judged mutants that the tests have to kill."""
 ENOUGH = 4
-"""Minimum number of tests that run some patched line; sufficient if no mutants could be judged."""
+"""If no mutants could be judged: minimum number of tests that run the same patched line."""
 
 DISTURBING = 0.3
-"""How much more of the calls near the tests a patch may change (as a share) than any patch that was offered."""
+"""The share of compared calls whose result a patch changes may exceed the highest share of an offered patch by this."""
 
 
 def held_back(state: State, attempt: Attempt) -> Attempt:
@@ -42,10 +42,10 @@ def held_back(state: State, attempt: Attempt) -> Attempt:
 def weak(state: State, attempt: Attempt, found: Evidence) -> str:
     """Return why a proved attempt is nevertheless only plausible; "" if there is no reason.
 
-    There are three reasons: the tests kill too few mutants of the attempt; there was no time for mutants, and few tests
-    run the patched lines; or it changes the results of far more calls near the tests than any patch that was offered.
-    The first two do not apply to repairs of the search, which has already weighed them together with more evidence
-    (proposers/search/confidence.py).
+    There are three reasons. The tests kill too few mutants of the attempt; or there was no time for mutants, and few
+    tests run the patched lines; or, of the tests' calls and variants of these calls, the attempt changes the results of
+    a far greater share than any offered patch does. The first two reasons do not apply to repairs of the search, which
+    has already considered them together with more evidence (proposers/search/confidence.py).
     """
     if not found.flipped or state.parts.task.wanted:
         return ""
@@ -77,9 +77,9 @@ def _share(changed: tuple[int, int]) -> float:
 
 
 def offer_whole(state: State, attempt: Attempt, why: str, *, shown: bool) -> None:
-    """Refuse `attempt` because of `why`; with `shown` offer its whole patch as the first alternative.
+    """Refuse `attempt` because of `why`. `shown`: whether to offer its whole patch to the user.
 
-    The other alternatives are this patch with its last step replaced by a rival.
+    Further alternatives of the offer are the same patch with its last step replaced by a rival.
     """
     refused = attempt.refused(f"{PLAUSIBLE}: {why}")
     state.attempts[attempt.number] = refused

@@ -1,4 +1,4 @@
-"""The proof: all critics in fresh processes and a clean tree, with another hash seed; once for each attempt."""
+"""The proof of an attempt: all critics run once more, in fresh processes and a clean tree, with another hash seed."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ from coderefine.runner.test_selection import nearest, to_watch
 
 PROOF_SEED = 2
 WATCHED, SHARE = 0.2, 0.02
-"""Where tracing is slow (see Ask.watched), only tests of this many seconds in total are traced.
+"""Where tracing is slow (see Ask.watched), only tests of WATCHED seconds in total are traced besides failing tests.
 
-The limit is this share of the suite's time if that is more. On Python 3.11 a traced test may take ten times as long.
+If SHARE of the suite's time is more, that is the limit. On Python 3.11 a traced test may take ten times as long.
 """
 STRENGTH, GIVEN_STRENGTH = (2.0, 5.0, 0.1), (10.0, 30.0, 0.3)
-"""Minimum and maximum seconds, share of the run's time, for measuring the strength; then those for a given patch."""
+"""Time for measuring the strength: (minimum seconds, maximum seconds, share of the run's time).
+
+GIVEN_STRENGTH is for a given patch, STRENGTH for any other patch.
+"""
 
 
 def prove(state: State) -> Attempt:
@@ -51,7 +54,7 @@ def prove(state: State) -> Attempt:
 
 
 def _moved(mutation: Mutation, before: Patch, after: Patch) -> Mutation:
-    """Return `mutation` with its line number in the patch `after`, converted from that in the patch `before`."""
+    """Return `mutation` with its line number converted from the patch `before` to the patch `after`."""
     texts = (patch.files.get(mutation.path) for patch in (before, after))
     return replace(mutation, line=judge.line_after(mutation.line, *texts))
 
@@ -194,7 +197,7 @@ def _near(state: State) -> frozenset[str]:
 
 
 def _proved(state: State, attempt: Attempt) -> Attempt:
-    """Return the examined `attempt`, refused if it may not be published."""
+    """Return the examined `attempt`; if it may not be published, its verdict says that it is refused, and why."""
     after = state.examined.get(attempt.number, {})
     before = {path: _digest(_given(state, attempt, path)) for path in after}
     verdict = judge.publishable(
@@ -211,7 +214,7 @@ def _proved(state: State, attempt: Attempt) -> Attempt:
 
 
 def proved_once(state: State, attempt: Attempt) -> Attempt:
-    """Prove an attempt that has not been examined: a piece of a patch, or one whose tree changed meanwhile."""
+    """Examine and prove an attempt: a piece of a patch, or an attempt to be proved again because the tree changed."""
     try:
         return _proved(state, examined(state, attempt))
     except CriticError as error:
@@ -235,9 +238,9 @@ def _digest(data: bytes | None) -> str:
 
 
 def excuse(state: State, attempt: Attempt, ask: Ask) -> None:
-    """Mark lost tests of `attempt` as flaky if they fail by chance, or also at the baseline with the same hash seed.
+    """Mark as flaky the lost tests of `attempt` that fail by chance, or also fail at the baseline with this hash seed.
 
-    Lost tests that another run of the baseline does not collect either are marked too: their names change each time.
+    Lost tests that another run of the baseline does not collect are marked too: their names change from run to run.
     """
     suite = state.baseline.suite
     if suite is None or not (lost := judge.lost(attempt, state.baseline, state.flaky)):

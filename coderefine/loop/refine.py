@@ -113,7 +113,10 @@ def _is_given_open(state: State) -> bool:
 
 
 def _step(state: State, ladder: Ladder, patch: Patch, began: float) -> None:
-    """Try one patch, which was requested at `began` (monotonic); it becomes the best attempt if it is better."""
+    """Try one patch; it becomes the best attempt if it is better. `began`: monotonic time when it was requested.
+
+    A patch that the user gave becomes the best attempt even if it is not better, provided that critics could check it.
+    """
     state.notify("attempt", f"{patch.origin}: {patch.summary}", done=len(state.attempts), cost=ladder.spent)
     begin_ahead(state, ladder.coming)
     attempt = tried(state, patch)
@@ -191,7 +194,7 @@ def _gave_up(state: State, ladder: Ladder) -> End:
 
 
 def _no_idea(state: State, ladder: Ladder) -> str:
-    """Return why there was no attempt: what prevented the search, protection, or that nothing was found."""
+    """Return why there was no attempt: the search could not run, files are protected, or nothing was found."""
     hindered = next((one.hindrance for one in state.searches() if one.hindrance), "") or hindrance(state)
     if hindered:
         return hindered
@@ -222,7 +225,7 @@ def _unproved(state: State, why: str) -> Outcome:
 
 
 SHOWN = 3
-"""Number of protected files, and of reasons, that are named."""
+"""Maximum number of protected files, and of reasons, that a message names."""
 
 
 def announce(state: State) -> None:
@@ -252,14 +255,14 @@ def hindrance(state: State) -> str:
 
 
 def _counts(state: State) -> Mapping[str, int]:
-    """Count the remaining findings per protected file, without failing tests, which changes of other files repair."""
+    """Count the remaining findings per protected file; failing tests do not count, as changes elsewhere repair them."""
     suite = state.best.suite
     found = (item for item in state.left(state.best) if suite is None or item.critic != suite.critic)
     return Counter(finding.path for finding in found if state.parts.reason(finding.path))
 
 
 def _protected_code(state: State) -> tuple[str, ...]:
-    """Return the reasons for protection of the files that failing tests run and that are outside the tests' folders."""
+    """Return, for each protected file outside the tests' folders that failing tests run, why it is protected."""
     folders = {PurePosixPath(case.path).parent for case in state.best.cases.values() if case.path}
     found = ((PurePosixPath(path), reason) for path, reason in _executed(state).items() if reason)
     return tuple(reason for path, reason in found if folders.isdisjoint(path.parents))

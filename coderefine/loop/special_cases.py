@@ -1,4 +1,4 @@
-"""Detect patches that special-case the tests' inputs: only the results of these calls change, not those of variants.
+"""Detect patches that special-case the tests' inputs: they change results of the tests' calls, but not of variants.
 
 A patch that hard-codes expected results, however disguised, changes the results of the failing tests' calls, but of no
 variant of these calls. The same may be true of a correct repair of a limit (`>` for `>=`). Therefore a patch is checked
@@ -27,7 +27,7 @@ SHARE = 0.04
 """Maximum share of a call's variants with a changed result for which the call still counts as a special case."""
 PAIR = 2
 VARIOUS = 4
-"""Minimum number of different old results for which a common new result means that the patch ignores its input."""
+"""If at least this many different old results all become the same new result, the patch ignores its input."""
 HALF = 0.5
 KNOWS = "knows the tests' inputs"
 NOT_COMPARED = "not compared on other calls than the tests' own"
@@ -71,9 +71,9 @@ class SpecialCases:
 def judged(found: Nearby) -> Verdict:
     """Return a negative verdict if the patch seems to special-case the inputs of the tests.
 
-    It does if, for most of the tests' calls with a new result, (nearly) all variants of the call keep theirs.
-    `found.own`: results of the patched version; `found.within`: the same, but with the inner functions of the baseline;
-    `found.other`: results of the baseline.
+    It does if, for most of the tests' calls with a new result, (nearly) all variants of the call keep their results.
+    `found.own`: results of the patched version; `found.other`: results of the baseline; `found.within`: results of the
+    patched functions when the functions that they call are those of the baseline.
     """
     for answers in (found.own, found.within):
         looked = [alone for call in found.around if (alone := _alone(found, answers, call)) is not None]
@@ -111,7 +111,7 @@ def _both(found: Nearby, answers: Mapping[str, Codes], call: str) -> tuple[str, 
 
 
 def _telling(pair: tuple[str, ...], old: str) -> bool:
-    """Return whether a variant's old and new results are usable: they differ, are values, or are the same error `old`.
+    """Return whether a variant's results can be compared: they differ, are values, or are both the error `old`.
 
     `old`: the old result of the call itself.
     """
@@ -134,6 +134,6 @@ def _same_for_all(values: Mapping[str, Codes], call: str, fresh: list[str]) -> b
 
 
 def _steady(answers: Mapping[str, Codes], call: str) -> str | None:
-    """Return the result of `call` if two runs gave the same one, else None."""
+    """Return the result of `call` if it is the same in both runs, else None."""
     codes = answers.get(call, ())
     return codes[0] if len(codes) == 2 and codes[0] == codes[1] else None

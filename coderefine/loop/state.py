@@ -57,8 +57,8 @@ MEASURING, RESERVED = 5.0, 0.25
 SEED = 0
 """Hash seed of the baseline."""
 MANY, MANY_FUNCTIONS = 20, 3
-"""Number of findings, and of functions over radon's limit, above which a default gate waits until no test fails: to
-judge so many patches takes many runs of the tests."""
+"""A default gate with more findings than this (radon: MANY_FUNCTIONS) is set aside while tests fail: to judge so many
+patches takes many runs of the tests."""
 LINTERS = frozenset({"autofix", "rewrite"})
 """Gates whose new findings do not mean that a patch does something wrong."""
 STYLE = frozenset({"ruff", "radon"})
@@ -66,7 +66,7 @@ STYLE = frozenset({"ruff", "radon"})
 
 
 def forget(_attempt: Attempt) -> None:
-    """Do not record the attempt: there is no journal, or it must stay as it is."""
+    """Do not record the attempt: there is no journal, or the journal must stay as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Parts:
     `reason` returns why a path may not be written (None: it may). `record` stores each attempt, refused ones too.
     `strength` measures how many mutants of a proved patch the tests kill (None: not measured).
     `behaviour` refuses patches that change behaviour (None: only the tests check this).
-    `equivalence` compares the functions that patches of an origin in KEEPING edit (None: these are not proposed).
+    `equivalence` compares the functions that patches of an origin in KEEPING edit (None: there are no such patches).
     `special` refuses patches that special-case the tests' inputs (None: not checked).
     `outside`: whether a path leads through symbolic links out of the repository; views and patches do not contain it.
     `edited`: returns the files of the user's tree that were written since a time (`time.time_ns`).
@@ -85,8 +85,8 @@ class Parts:
     `modules`: top-level names importable in the project's environment, which no new file may shadow.
     `task`: decides when an attempt is good enough although advisers have findings left, and what may not be changed.
     `accept_plausible`: whether to apply the first plausible repair; otherwise it is only offered.
-    `fast`: selects the tests of a proof (None: all of them). `default`: gates that are on by default only;
-    the user did not ask for them.
+    `fast`: selects the tests of a proof (None: all of them). `default`: gates that run by default, without a request of
+    the user.
     `given`: whether the first patch comes from the user. It is tried even if nothing is left to repair, and later
     patches build on it.
     `spread`: starts a critique in a thread and lets other machines run its tests (None: there are no other machines, or
@@ -125,7 +125,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """Checks of a patch that began before it was the patch's turn. `best`: number of the attempt that was best then."""
+    """Checks of a patch that began before the patch's turn. `best`: number of the attempt that was the best then."""
 
     patch: Patch
     ask: Ask
@@ -137,10 +137,11 @@ class Ahead:
 class State:
     """State of one run, which exists only during `refine`. `attempts[n]` is attempt number n, 0 the baseline.
 
-    By attempt number: `held`: the result of comparing the attempt's behaviour with the baseline's. `rivals`: an attempt
-    of the search together with the other patches that it found. `doubts`: why an accepted attempt may be wrong.
-    `changed`: (calls near the tests whose result the attempt changes, compared calls). `examined`: digests of the test
-    files after the attempt's tests. `selected`: the test files chosen for its proof.
+    By attempt number: `held`: the result of comparing the attempt's behaviour with the baseline's. `rivals`: an offer
+    with the attempt's patch and the other repairs that the search found. `doubts`: why an accepted attempt may be
+    wrong. `changed`: (number of calls whose result the attempt changes, number of compared calls), among the tests'
+    calls and variants of them. `examined`: digests of the test files after the attempt's tests. `selected`: the test
+    files chosen for its proof.
 
     `looked`: when the checks of the baseline began (`time.time_ns`). `loose`: cost that belongs to no attempt.
     `freedom`: permissions of the attempts' tests, see Ask; `bears`: tests that were run on the unchanged tree to find
@@ -210,7 +211,7 @@ class State:
         return None if ends is None else ends - time.monotonic()
 
     def _before(self, runs: int) -> float | None:
-        """Return when `runs` runs of all checks must begin (monotonic) to end in time."""
+        """Return the monotonic time at which `runs` runs of all checks must begin, to end in time."""
         if self.ends is None:
             return None
         needed = runs * sum(check.seconds for check in self.baseline.checks) + MEASURING
@@ -309,7 +310,7 @@ class State:
         return Verdict(ok=not failing, reason=reason)
 
     def publishable(self) -> list[Attempt]:
-        """Return the attempts that may be published, best first: each accepted one is better than those before it."""
+        """Return the attempts that may be published, best first: each accepted attempt is better than earlier ones."""
         accepted = [attempt for attempt in self.attempts[1:] if attempt.verdict and self.may_publish(attempt)]
         return accepted[::-1]
 
@@ -347,10 +348,7 @@ class State:
                 yield from (other for other in search.alternatives if other.files != attempt.patch.files)
 
     def _all_changed(self, steps: Sequence[int]) -> tuple[int, int] | None:
-        """Return the sums over `steps` (attempt numbers) of (changed results of calls near the tests, compared calls).
-
-        None if none were compared.
-        """
+        """Return the sums of the pairs in `changed` over `steps` (attempt numbers); None if no calls were compared."""
         counts = [count for number in steps if (count := self.changed.get(number))]
         return (sum(one for one, _ in counts), sum(all_ for _, all_ in counts)) if counts else None
 

@@ -19,12 +19,12 @@ from coderefine.runner.test_selection import files_of
 MOST, LEAST = 12, 3
 """Maximum number of mutants that are judged, and minimum number from which anything can be concluded."""
 PATIENCE = 3.0
-"""Factor of the time limit for judging the first LEAST mutants: a busy machine must not make tests look strong."""
+"""The first LEAST mutants may take this many times the usual limit: a busy machine must not make tests look strong."""
 UNMEASURED = "the strength of the tests could not be measured"
 COMPARING = 0.3
 """Seconds for repeating the tests' calls and variants of them, with the patch and at the baseline."""
 QUICK = 0.5
-"""If all mutants can be judged in fewer seconds, a single worker judges them: a second one has to start pytest."""
+"""If all mutants can be judged in fewer seconds, one worker judges them: a second worker would have to start pytest."""
 LONG = 0.5
 """If the tests of one mutant take more seconds, the workers of a cluster are used."""
 OBSERVING = 0.5
@@ -35,9 +35,10 @@ OBSERVING = 0.5
 class Measured:
     """Two pairs of numbers (None: not measured), and the surviving mutants.
 
-    `noticed`: (mutants that the tests kill, all mutants judged). `changed`: (calls near the tests whose result the
-    patch changes, all compared calls), both without the calls of repaired tests. `survived`: the mutants that no test
-    kills. `why`: why the mutants could not be judged; "" if they were judged, or if there are none.
+    `noticed`: (number of mutants that the tests kill, number of judged mutants). `changed`: of the tests' calls and
+    variants of these calls, without the calls of repaired tests: (number whose result the patch changes, number of
+    compared calls). `survived`: the mutants that no test kills. `why`: why the mutants could not be judged; "" if they
+    were judged, or if there are none.
     """
 
     noticed: tuple[int, int] | None = None
@@ -65,7 +66,7 @@ class Strength:
         freedom: Freedom = Freedom(),
         repaired: Sequence[str] = (),
     ) -> Measured:
-        """Measure within `seconds`, with the tests that are known to run the patched lines; see also PATIENCE.
+        """Measure with the tests that are known to run the patched lines, within `seconds` (but see PATIENCE).
 
         Return a Measured without numbers if there is nothing to mutate, or (with the reason) if measuring fails.
         `freedom`: permissions of the tests, see Ask. `repaired`: tests that failed at the baseline.
@@ -94,7 +95,7 @@ class Strength:
         until: tuple[float, float],
         freedom: Freedom,
     ) -> Measured:
-        """Measure in a pool. `repaired`: number of tests, the first of `running`, that failed at the baseline.
+        """Measure in a pool. `repaired`: number of tests that failed at the baseline; they come first in `running`.
 
         `until`: when to end, and when to end even if fewer than LEAST mutants were judged.
         """
@@ -139,9 +140,10 @@ def _in_time(wrong: Sequence[judge.Mutant], until: tuple[float, float]) -> Itera
 def _changed(
     pool: AnyPool, originals: Mapping[str, bytes | None], running: Sequence[str], repaired: int
 ) -> tuple[int, int] | None:
-    """Return (calls whose result differs from the baseline, all compared calls), without calls of repaired tests.
+    """Return (number of calls whose result differs from the baseline, number of compared calls).
 
-    None if none were compared. `repaired`: number of tests, the first of `running`, that failed at the baseline.
+    Calls of repaired tests are left out. Return None if there are no repaired tests, or if nothing was compared.
+    `repaired`: number of tests that failed at the baseline; they come first in `running`.
     """
     if not repaired:
         return None

@@ -56,7 +56,7 @@ def _admitted(state: State, patch: Patch) -> Verdict:
 
 
 def _general(state: State, attempt: Attempt) -> Attempt:
-    """Return `attempt`, refused if it repairs tests by special-casing their inputs."""
+    """Refuse `attempt` if it repairs tests by special-casing their inputs; otherwise return it unchanged."""
     guard = state.parts.special
     repaired = failing(state.best) - failing(attempt)
     if guard is None or not attempt.verdict or not repaired:
@@ -69,7 +69,7 @@ def _general(state: State, attempt: Attempt) -> Attempt:
 
 
 def _kept(state: State, attempt: Attempt) -> Attempt:
-    """Return `attempt`, refused if it is accepted so far but changes behaviour."""
+    """Refuse `attempt` if it is accepted so far, but changes behaviour; otherwise return it unchanged."""
     if attempt.patch.origin in KEEPING and attempt.verdict:
         return _equal(state, attempt)
     behaviour = state.parts.behaviour
@@ -82,7 +82,7 @@ def _kept(state: State, attempt: Attempt) -> Attempt:
 
 
 def _preserved(state: State, patch: Patch, behaviour: Behaviour) -> Verdict:
-    """Return whether `patch` preserves behaviour; a replay decides as the recorded run did."""
+    """Return whether `patch` preserves behaviour; a resumed or replayed run decides as the recorded run did."""
     known = state.earlier(patch)
     if known and not known.verdict:
         return known.verdict
@@ -91,9 +91,9 @@ def _preserved(state: State, patch: Patch, behaviour: Behaviour) -> Verdict:
 
 
 def _equal(state: State, attempt: Attempt) -> Attempt:
-    """Return `attempt`, refused if an edited function behaves differently, or if this is unknown.
+    """Refuse `attempt` if an edited function behaves differently, or if this is unknown; otherwise return it unchanged.
 
-    If it is unknown, and the patch will only be offered to the user, the attempt is not refused here.
+    A patch that will only be offered to the user is not refused because of unknown behaviour.
     """
     equivalence, patch = state.parts.equivalence, attempt.patch
     if equivalence is None:
@@ -128,8 +128,8 @@ def _sources(state: State) -> tuple[str, ...]:
 def _refused_unrun(state: State, number: int, patch: Patch) -> Attempt | None:
     """Return a refused attempt if this lint fix or refactoring can be refused without running tests, else None.
 
-    It can if the patch does not reduce the findings, or if it adds a new finding: then neither this patch nor any patch
-    based on it could be published.
+    It is refused if the patch does not reduce the findings, or if it adds a finding: then neither this patch nor any
+    patch based on it could be published.
     """
     if patch.origin not in LINTERS | KEEPING:
         return None
@@ -146,8 +146,8 @@ def _refused_unrun(state: State, number: int, patch: Patch) -> Attempt | None:
 def _refused_early(state: State, number: int, patch: Patch) -> Attempt | None:
     """Run some tests of a slow suite; return the refused attempt if it is no better than the best one, else None.
 
-    First the failing tests run, and those that earlier attempts broke. If other machines can run tests, they then run
-    all of them, so that the proof, which runs on this machine, is needed only for patches that pass.
+    The failing tests and the tests that earlier attempts broke run first. If other machines can run tests, all tests
+    then run there, so that the proof, which runs on this machine, is needed only for patches that pass.
     """
     asked = _likely_failing(state)
     if not asked:

@@ -30,7 +30,7 @@ def allowed(limit: Sequence[Path], shared: Sequence[str] | None) -> tuple[Path, 
 
 
 def _both(limit: Sequence[Path], shared: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the folders that are in both `limit` and `shared`; an empty `limit` allows everything."""
+    """Return the folders that both `limit` and `shared` allow; an empty `limit` allows every folder."""
     if not limit:
         return tuple(dict.fromkeys(shared))
     inner = (one for one in (*shared, *limit) if _inside(one, limit) and _inside(one, shared))

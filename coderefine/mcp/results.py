@@ -1,6 +1,6 @@
 """The results of the tools: typed, with a text of the same content, limited to the length that the caller requests.
 
-An agent pays for every character, so a result contains as many of its pieces as fit, the most important first.
+An agent pays for every character, so a result contains as many of its pieces as fit, the most important pieces first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DEFAULT, PATCHES, LEAST = 1_500, 3_000, 600
 The third number is the smallest maximum that may be requested.
 """
 MESSAGE = 10
-"""A message has at most a tenth of the characters that a result may have, or 120."""
+"""A message may have 1/MESSAGE of the characters of its result, but at least 120."""
 ENVELOPE = 130
 """Characters that the SDK adds: the kind of the result, and the server's name and version."""
 
@@ -42,7 +42,7 @@ class Typed(BaseModel):
 class ToolResult(Typed, ABC):
     """A result with pieces that can be left out: the lines and items of its `PARTS`, the most important part first.
 
-    A finding counts as two pieces: itself and its evidence.
+    A finding counts as two pieces: the finding without its evidence, and the evidence.
     """
 
     PARTS: ClassVar[tuple[str, ...]] = ()
@@ -107,7 +107,11 @@ class Found(Typed):
 
 
 def _kept(findings: Sequence[Found], count: int, limit: int) -> list[Found]:
-    """Return the first `count` findings. If `count` is n more than their number, the first n keep their evidence."""
+    """Return the first `count` findings, without evidence; if `count` exceeds their number, some keep their evidence.
+
+    `count` counts evidence as a separate piece. What exceeds the number of findings is the number of findings, from the
+    first, that keep their evidence.
+    """
     shown = max(0, count - len(findings))
     return [
         one.model_copy(update={"message": _cut(one.message, limit), "evidence": one.evidence if place < shown else ""})

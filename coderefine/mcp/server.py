@@ -72,7 +72,7 @@ Roots = Annotated[ListRootsResult | None, Resolve(client_roots)]
 
 @dataclass(frozen=True)
 class Tools:
-    """The tools. `limit`: the only folders that may be used (none: those that the client shares)."""
+    """The tools. `limit`: the only folders that may be used (empty: the folders that the client shares)."""
 
     limit: tuple[Path, ...]
 
@@ -174,7 +174,7 @@ class Tools:
         return await self._read(ctx, run, best_diff)
 
     async def _read(self, ctx: Call, run: str, read: Callable[[Journal], str]) -> str | InputRequiredResult:
-        """Read a resource; where the client has roots, ask for them first (the SDK does that for tools only)."""
+        """Read a resource; if the client has roots, ask for them first (the SDK does so only for tools)."""
         roots = None
         if await client_roots(ctx):
             if ctx.session.can_send_request:

@@ -1,4 +1,4 @@
-"""Run one job of the server in a process of its own.
+"""Run one job of the server in a separate process.
 
 A cancelled job thus ends at once, like the command line on an interrupt, and two clients do not disturb each other:
 interrupts, the working directory and the list of running processes belong to a whole process. The job is one line of
@@ -30,7 +30,7 @@ Job = Mapping[str, Any]
 Result = dict[str, object]
 
 PACE = 0.5
-"""Seconds between lines of progress, unless a new stage or attempt begins."""
+"""Minimum seconds between lines of progress, unless a new stage or attempt begins."""
 PATIENCE = 20.0
 """Seconds that an interrupted job has to clean up."""
 
@@ -146,11 +146,11 @@ def _apply(job: Job, listen: Callable[[Event], None]) -> Result:
 
 
 def _report_later(_result: object) -> None:
-    """Report nothing now, because the result is returned."""
+    """Report nothing: the caller gets the result as a return value."""
 
 
 def _outcome(result: Any) -> Result:
-    """Return the end of a run (a RunResult)."""
+    """Return the end of a run as JSON values. `result`: a RunResult."""
     from coderefine.reports.rows import ending, evidence
 
     outcome = result.outcome

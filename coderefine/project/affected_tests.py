@@ -49,15 +49,15 @@ def conftests_of(found: Iterable[str]) -> dict[PurePosixPath, str]:
 
 
 def above(path: str, conftests: Mapping[PurePosixPath, str]) -> str:
-    """Return the nearest of `conftests` in or above the folder of `path`, which may use its fixtures; "" if none is."""
+    """Return the nearest of `conftests` that is in or above the folder of `path`; "" if there is none."""
     return next((conftests[home] for home in PurePosixPath(path).parents if home in conftests), "")
 
 
 def is_test_file(path: str, is_test: Callable[[str], bool]) -> bool:
-    """Return whether pytest may find tests in the file `path`; not in conftest.py or `__init__.py`."""
+    """Return whether pytest may find tests in the file `path`; False for conftest.py and `__init__.py`."""
     return is_test(path) and PurePosixPath(path).name not in SPECIAL
 
 
 def python_files(top: Path) -> list[str]:
-    """Return repo-relative Python files below `top`, environments and hidden folders left out; starts no process."""
+    """Return the Python files below `top` (repo-relative) without environments and hidden folders; start no process."""
     return list(walk(str(top)))

@@ -34,7 +34,7 @@ CASE = re.compile(r"\w*TestCase")
 class Uses:
     """The names of functions that one file calls.
 
-    `stated`: called as a statement of its own; `expected`: called where an AssertionError is expected.
+    `stated`: called as a whole statement; `expected`: called where an AssertionError is expected.
     """
 
     called: frozenset[str] = frozenset()
@@ -191,7 +191,10 @@ def _called_outside(tree: ast.Module, likely: Iterable[Function]) -> set[str]:
 
 
 def _only_used_by(helpers: set[str], tree: ast.Module, defined: Mapping[str, Function]) -> Iterator[str]:
-    """Yield private functions that are named only in helpers or in each other, and constants that all these read."""
+    """Yield private functions that are named only in helpers or in each other.
+
+    Also yield the constants of the module that the helpers and these functions read.
+    """
     private = {name: node for name, node in defined.items() if node.name.startswith("_")}
     ours, before = set(helpers), 0
     while len(ours) > before:

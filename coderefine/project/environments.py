@@ -21,7 +21,7 @@ TOOLS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("hatch", ("hatch.toml",), ("hatch", "env", "find", "default")),
     ("pipenv", ("Pipfile",), ("pipenv", "--py")),
 )
-"""Tools: name, files that show its use in the project, and command that prints the environment's path."""
+"""Tools: a name, files that show that the project uses the tool, and a command that prints the environment's path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _beside(folder: Path) -> Iterator[PythonCandidate]:
 
 
 def _pointed(path: Path, source: str) -> Iterator[PythonCandidate]:
-    """Yield the environment at `path`, or named in a file there (pipenv and virtualenvwrapper write a file `.venv`)."""
+    """Yield the environment at `path`; if `path` is a file, as pipenv writes `.venv`, the environment that it names."""
     if path.is_file():
         name = path.read_text("utf-8", "replace").strip()
         path = Path(name) if "/" in name else Path.home() / ".virtualenvs" / name

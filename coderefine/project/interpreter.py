@@ -53,7 +53,7 @@ OLDEST = (3, 9)
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """The report of an interpreter. `pytest`: its version, None without pytest. `fault`: why it cannot be used.
+    """The report of an interpreter. `pytest`: pytest's version, or None. `fault`: why it cannot be used.
 
     `importable`: names of top-level modules by the folder from which they are imported ("": built in).
     """
@@ -96,9 +96,9 @@ class Interpreter:
     """The chosen interpreter.
 
     `path`: its path, never resolved, because a venv is recognised by its path. `source`: where it was found. `version`:
-    like "3.11.7". `pytest`: its pytest's version or None. `prefix`: its sys.prefix. `passed_over`: a sentence for each
-    candidate that was rejected before. `importable`: names of importable top-level modules by the folder that contains
-    them.
+    like "3.11.7". `pytest`: the version of its pytest, or None. `prefix`: its sys.prefix. `passed_over`: a sentence for
+    each candidate that was rejected before. `importable`: names of importable top-level modules by the folder that
+    contains them.
     """
 
     path: Path

@@ -31,7 +31,7 @@ TEST_FILE = (
 DATA_FOLDER = re.compile(
     r"fixtures?|goldens?|snapshots?|cassettes?|expected([-_].+)?|(.+[-_])?(fixtures|snapshots|golden)"
 )
-"""Names of folders with expected results of tests; this does not apply to packages (`__init__.py`)."""
+"""Names of folders with expected results of tests; a package (`__init__.py`) is never such a folder."""
 
 NAMES = {
     "is lint or test configuration": (

@@ -1,1 +1,1 @@
-"""The sources of patches, cheapest first: one module per proposer."""
+"""The proposers, from which patches come: one module or package for each."""

@@ -38,7 +38,7 @@ class LintedFiles:
 
 
 class Autofix:
-    """Proposes ruff's safe fixes, at no cost; see proposers/rewritings for the unsafe ones."""
+    """Proposes ruff's safe fixes, at no cost; see proposers/rewritings for unsafe fixes."""
 
     name = "autofix"
 
@@ -48,7 +48,7 @@ class Autofix:
         self._linter = Linter.of(place, interpreter, config)
         self._protection = Protection.of(place, config)
         self._refused: set[tuple[str, str, str]] = set()
-        """Diagnostics whose fixes were refused individually; they are not proposed again on a better tree."""
+        """`_name` of each diagnostic whose single fix was refused, or would be; it is never proposed again."""
         self._chosen: frozenset[tuple[str, str, int]] | None = None
         """Path, rule and line of the diagnostics to fix; None: all of them."""
         # A view and a run of ruff take as long as a few tests, and the diagnostics of a tree are needed several times.
@@ -75,9 +75,9 @@ class Autofix:
     def _halved(
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> Generator[Patch, Situation, Situation]:
-        """Propose the fixes of `rules` in `paths` (empty: all of them) together.
+        """Propose the fixes of `rules` in `paths` (empty: all files) together.
 
-        A refused set is split into halves, until they are accepted or consist of a single rule in a single file; then
+        A refused set of fixes is halved, first by rules, then by files. If a refused set has only one rule in one file,
         each of its fixes is proposed individually.
         """
         if situation.used_up(self.name):
@@ -98,7 +98,10 @@ class Autofix:
         return situation
 
     def _leave_out(self, situation: Situation, views: Views) -> None:
-        """Exclude diagnostics whose fixes would certainly be refused, in files whose complete fix would be refused."""
+        """Exclude each diagnostic whose fix alone would certainly be refused.
+
+        Only files in which all fixes together would be refused are searched for such diagnostics.
+        """
         files, _ = self._fixed(situation, views, self._rules(situation, views), ())
         originals = self._originals(situation, views)
         wrong = {path for path, data in files.items() if not self._admitted(situation, originals, {path: data})}
@@ -146,7 +149,7 @@ class Autofix:
     def _offer(
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> Generator[Patch, Situation, tuple[Situation, bool]]:
-        """Propose ruff's fixes of `rules` in `paths` (empty: all), unless the resulting tree was judged before.
+        """Propose ruff's fixes of `rules` in `paths` (empty: all files), unless the resulting tree was judged before.
 
         Return the new situation, and whether the patch was accepted.
         """
@@ -160,7 +163,7 @@ class Autofix:
     def _singly(
         self, situation: Situation, views: Views, rule: str, paths: Sequence[str]
     ) -> Generator[Patch, Situation, Situation]:
-        """Propose each fix of `rule` individually; after an accepted one, the line numbers are read again."""
+        """Propose each fix of `rule` individually; after an accepted fix, the line numbers are read again."""
         tried: set[tuple[str, str, str]] = set()
         while (
             not situation.used_up(self.name) and (found := self._next(situation, views, rule, paths, tried)) is not None
@@ -205,11 +208,11 @@ class Autofix:
         return {**files, **self._partly_fixed(situation, views, rules, touched & partly)}, remarks
 
     def _partly(self, every: Sequence[Diagnostic]) -> set[str]:
-        """Return the files in which perhaps not all diagnostics of a rule are to be fixed."""
+        """Return the files in which ruff must not fix all diagnostics of a rule: some are refused or not chosen."""
         return {path for path, _, _ in self._refused} if self._chosen is None else {one.path for one in every}
 
     def _partly_fixed(self, situation: Situation, views: Views, rules: Sequence[str], paths: AbstractSet[str]) -> Files:
-        """Return the files in `paths` that change if only the chosen diagnostics that were not refused are fixed.
+        """Return the changed files of `paths`, where only diagnostics that are chosen and were not refused are fixed.
 
         ruff itself can only fix all diagnostics of a rule.
         """
@@ -262,7 +265,7 @@ class Autofix:
         return self._readings[key]
 
     def _wanted(self, situation: Situation) -> list[str]:
-        """Return the writable files with ruff findings (hard, in scope)."""
+        """Return the writable files with ruff findings that must be repaired."""
         paths = {finding.path for finding in situation.findings if finding.critic == "ruff"}
         return sorted(path for path in paths if self._protection.reason(path) is None)
 
@@ -273,7 +276,7 @@ def _halves(items: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def _known(situation: Situation, patch: Patch) -> bool:
-    """Return whether the same tree was judged before."""
+    """Return whether the tree with `patch` was judged before."""
     return any(dict(attempt.patch.files) == dict(patch.files) for attempt in situation.attempts)
 
 
@@ -284,7 +287,7 @@ def _name(remark: Diagnostic) -> tuple[str, str, str]:
 
 
 def _edited(data: bytes | None, remarks: Sequence[Diagnostic]) -> bytes | None:
-    """Apply safe fixes to their file, except those that touch earlier ones; None if nothing changes."""
+    """Return a file with the safe fixes of `remarks` that touch no earlier fix; None if nothing changes."""
     source = decode(data) if data is not None else None
     if source is None:
         return None

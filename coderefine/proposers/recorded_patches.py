@@ -1,4 +1,4 @@
-"""Propose existing patches: those of a recorded run, or one that the user has chosen or made elsewhere."""
+"""Propose existing patches: all patches of a recorded run, or a patch that the user has chosen or made elsewhere."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class RecordedProposer(Searcher):
     """Proposes the patches of a recorded run, in their order.
 
     A patch of an offline proposer is taken from the record, because its search depends on time. A patch of the model is
-    made again from the recorded answers and must equal the recorded one. `offer` is set if the recorded run offered the
-    patch and did not apply it.
+    made again from the recorded answers and must equal the recorded patch. `offer` is set if the recorded run offered
+    the patch and did not apply it.
     """
 
     name = "replay"
@@ -77,8 +77,8 @@ def _sent(asking: Proposals, situation: Situation) -> Patch | None:
 class Given(Searcher):
     """Proposes one given patch.
 
-    `name`: the origin of the patch. `doubt`: why tests alone do not prove the patch, so that it is only offered; "" if
-    they do.
+    `name`: the origin of the patch. `doubt`: why passing tests do not prove the patch, so that it is only offered; ""
+    if they do.
     """
 
     def __init__(self, alternative: Alternative, name: str, doubt: str = "") -> None:

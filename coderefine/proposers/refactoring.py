@@ -1,6 +1,7 @@
-"""Propose changes that must keep behaviour: applied if this is proved, only offered if it cannot be compared.
+"""Propose changes that must keep behaviour: they are applied if that is proved, and only offered if it is uncertain.
 
-Proposers of this kind differ only in their source of changes (`Find`); proposers/rewritings is an example.
+Proposers of this kind differ only in their source of changes (`Find`); proposers/rewritings is an example. A *unit* is
+an outermost function or method, or a module's own code (see runner/equivalence.py).
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
 ROUNDS = 9
 """Maximum number of comparisons of halves, if several changes of one unit were not proved together."""
 FEWEST_BLAMED, MOST_BLAMING = 4, 24
-"""Minimum number of refused changes for a search for those that break tests; maximum number of groups it tries."""
+"""Minimum number of refused changes for a search for the changes that break tests; maximum number of groups that this
+search tries."""
 DRAFTING = 0.5
 """Share of the remaining time that is used to find changes; the rest is for comparing and proving them."""
 EQUAL, DIFFERENT, UNKNOWN = "equal", "different", "unknown"
@@ -53,7 +55,7 @@ Made = TypeVar("Made")
 
 
 class Guard:
-    """Makes drafts. An error in coderefine itself only loses the draft in which it occurs, and is reported once."""
+    """Makes drafts. An error in coderefine itself is reported once, and only the draft that was being made is lost."""
 
     def __init__(self, listen: Listen) -> None:
         self._listen = listen
@@ -111,10 +113,11 @@ Find = Callable[[View, Situation], Iterable[CodeChange]]
 
 
 class Refactoring(Searcher):
-    """Proposes the changes that `find` returns for a tree; again for the new tree after an accepted patch.
+    """Proposes the changes that `find` returns for the best tree; after an accepted patch, those for the new tree.
 
     Changes that are proved to keep behaviour are proposed together; if the patch is refused, in halves. Changes that
-    cannot be compared are proposed last, to be offered (see loop/offered.py). Changes of behaviour are left out.
+    cannot be compared are proposed last, to be offered (see loop/offered.py). Changes that alter behaviour are left
+    out.
     """
 
     def __init__(self, name: str, find: Find, equivalence: Equivalence, listen: Listen = lambda _: None) -> None:
@@ -159,7 +162,7 @@ class Refactoring(Searcher):
         return [change for change in tree.those(EQUAL) if tree.key(change) not in self._refused]
 
     def _tree(self, situation: Situation, views: Views) -> _Tree:
-        """Return the tree of the best attempt, with the changes to try: those drafted in time and not refused."""
+        """Return the tree of the best attempt, with the changes to try: drafts made in time that were not refused."""
         self._listen(Event("stage", f"{self.name}: drafting"))
         with views.open(situation.best.patch) as view:
             found = list(self._drafts(view, situation))
@@ -193,7 +196,7 @@ class Refactoring(Searcher):
             self._known.update((tree.key(change), (EQUAL, "")) for change in alike)
 
     def _compare(self, situation: Situation, views: Views, tree: _Tree) -> None:
-        """Classify the changes that were not compared yet: first all together, then halves of those that share units.
+        """Classify the changes that were not compared yet: all together, then halves of the changes that share units.
 
         Stop when the remaining time is only enough to prove the equal changes.
         """
@@ -214,7 +217,7 @@ class Refactoring(Searcher):
         return self._equivalence.compare(views, best.patch, tree.patch(batch), best.cases, tree.texts, within=left)
 
     def _unsettled(self, tree: _Tree, group: Sequence[CodeChange], found: Compared) -> Iterator[list[CodeChange]]:
-        """Store the verdicts on the changes of `group` that are certain; yield halves of the other changes.
+        """Store the certain verdicts on changes of `group`; yield halves of the other changes.
 
         A verdict is certain if it is "equal", or if no other change of `group` edits the same unit.
         """
@@ -234,9 +237,9 @@ class Refactoring(Searcher):
         *,
         offered: bool = False,
     ) -> Generator[Patch, Situation, Situation]:
-        """Propose `changes` together with those accepted in this tree; if the patch is refused, parts of `changes`.
+        """Propose `changes` together with the changes accepted in this tree.
 
-        `offered`: propose the patch to be offered only.
+        If the patch is refused, propose parts of `changes`. `offered`: the patch is only to be offered, not applied.
         """
         late = not offered and self._equivalence.left(situation.seconds_left) <= 0
         if not changes or late or situation.used_up(self.name):
@@ -256,10 +259,11 @@ class Refactoring(Searcher):
     def _without_blamed(
         self, situation: Situation, views: Views, tree: _Tree, changes: Sequence[CodeChange]
     ) -> list[Sequence[CodeChange]]:
-        """Return the `changes` that do not break the tests that the last attempt broke, and the groups not tried.
+        """Find the `changes` that break the tests that the last attempt broke; return the other changes, in parts.
 
-        Only these tests run for this search; to propose halves would run all tests for each half that is right. Return
-        [] if there are few `changes`, if no test was broken, or if no part of `changes` breaks one of them in a fork.
+        The first part consists of changes that break none of these tests; the other parts are groups that were not
+        tried. Only these tests run; to propose halves of `changes` instead would run all tests for each good half.
+        Return [] if there are few `changes`, if no test was broken, or if no part of `changes` breaks a test in a fork.
         """
 
         def failing(tests: frozenset[str], part: Sequence[CodeChange]) -> frozenset[str]:
@@ -283,10 +287,10 @@ class Refactoring(Searcher):
     def _parts(
         self, tree: _Tree, changes: Sequence[CodeChange], found: Compared | None
     ) -> Iterator[Sequence[CodeChange]]:
-        """Yield the parts of refused `changes` to propose next; none of a single change.
+        """Yield the parts of refused `changes` to propose next; a single change has no parts.
 
-        If the comparison (`found`) found only some of them equal, yield these, and halves of those without a verdict;
-        otherwise yield the halves of `changes`.
+        If only some of the changes are equal according to the comparison `found`, yield these changes, and halves of
+        the changes without a certain verdict; otherwise yield the halves of `changes`.
         """
         equal = [change for change in changes if found and _verdict(found, tree.units(change))[0] == EQUAL]
         if len(changes) == 1:
@@ -310,7 +314,10 @@ def _broken(situation: Situation) -> frozenset[str]:
 def _separated(
     changes: Sequence[CodeChange], *, fails: Callable[[Sequence[CodeChange]], bool], late: Callable[[], bool]
 ) -> tuple[list[CodeChange], list[CodeChange], list[Sequence[CodeChange]]]:
-    """Return the `changes` of groups that do not fail, those that fail alone, and the groups that were not tried."""
+    """Return the changes of groups that do not fail, the changes that fail alone, and the groups that were not tried.
+
+    Groups are the halves of `changes`, and the halves of each group that fails.
+    """
     good, bad, waiting = list[CodeChange](), list[CodeChange](), list[Sequence[CodeChange]](_halves(changes))
     for _ in range(MOST_BLAMING):
         if not waiting or late():
@@ -354,13 +361,14 @@ class _Tree:
         return [change for key, change in self.changes.items() if self._known.get(key, ("",))[0] == verdict]
 
     def keep(self, good: Callable[[CodeChange], bool]) -> None:
-        """Leave out the changes that are not `good`."""
+        """Keep only the changes for which `good` returns True."""
         self.changes = {key: change for key, change in self.changes.items() if good(change)}
 
     def leave_out_refused(self, findings: Sequence[Finding]) -> list[Key]:
         """Leave out the changes that the judge refuses without a test run; return their keys.
 
-        A patch with such a change would be refused and halved repeatedly, with a test run for each half without it.
+        A patch with such a change would be refused and halved repeatedly, and tests would run for each half that
+        contains no such change.
         """
         files = _by_path(self.changes.values()).values()
         refused = [self.key(change) for own in files for change in self._refused_of(own, findings)]
@@ -375,9 +383,10 @@ class _Tree:
         return [one for half in _halves(changes) for one in self._refused_of(half, findings)]
 
     def note_units(self) -> None:
-        """Store the units of changes, compiling each file for as many changes at once as their lines distinguish.
+        """Store the units of each change.
 
-        Compiling 6,600 lines takes 0.2 s.
+        A file is compiled once for many changes, if their lines show which change edits which unit: compiling 6,600
+        lines takes 0.2 s.
         """
         waiting = [part for group in _by_path(self.changes.values()).values() for part in self._by_docstring(group)]
         while waiting:
@@ -389,7 +398,7 @@ class _Tree:
                 waiting += _halves(group)
 
     def _units_of(self, group: Sequence[CodeChange]) -> list[frozenset[str]] | None:
-        """Return the names of the units that each change of `group` edits; None if these cannot be distinguished.
+        """Return, for each change of `group`, the names of the units that it edits; None if this is uncertain.
 
         All changes of `group` are in one file.
         """
@@ -407,7 +416,7 @@ class _Tree:
     def _by_docstring(self, group: Sequence[CodeChange]) -> Iterator[list[CodeChange]]:
         """Yield the changes of `group` that are in docstrings, and then the others.
 
-        Mostly, only the others change the code of their functions.
+        Changes in docstrings mostly leave the code of their functions unchanged.
         """
         lines = docstring_lines(text_of(self.texts[group[0].path]))
         inside = [one for one in group if all({first, last} <= lines for first, last in _touched_lines(one))]
@@ -431,7 +440,7 @@ class _Tree:
                 yield group
 
     def halves(self, changes: Iterable[CodeChange]) -> Iterator[list[CodeChange]]:
-        """Yield the halves of each group of `changes` that share units."""
+        """Divide `changes` into groups that share units, and yield the halves of each group."""
         groups: list[list[CodeChange]] = []
         for change in changes:
             near = [one for one in groups if any(self.units(change) & self.units(other) for other in one)]
@@ -440,7 +449,7 @@ class _Tree:
             yield from filter(None, _halves(group))
 
     def alone_in_unit(self, changes: Sequence[CodeChange]) -> list[CodeChange]:
-        """Return those of `changes` that share no unit with another one."""
+        """Return the changes that share no unit with another change in `changes`."""
         counts = Counter(unit for change in changes for unit in self.units(change))
         return [change for change in changes if all(counts[unit] == 1 for unit in self.units(change))]
 
@@ -449,7 +458,7 @@ class _Tree:
         return self._best.patch.then(self._files(changes), origin=self._origin, summary=_summary(named or changes))
 
     def offer(self, changes: Sequence[CodeChange]) -> Offer:
-        """Return the offer of `changes`, one alternative for each file."""
+        """Return an Offer to the user: for each changed file, one alternative with all `changes` of this file."""
         by_path = _by_path(changes)
         alternatives = tuple(
             Alternative(Patch(self._files(own), self._origin, _summary(own))) for own in by_path.values()
@@ -479,7 +488,7 @@ REASONS = 3
 def _touched_lines(change: CodeChange) -> list[tuple[int, int]]:
     """Return the first and the last line that each edit of a change touches, 1-based.
 
-    For an edit that inserts lines between two lines, return these two.
+    For an edit that inserts lines between two lines, return these two lines.
     """
     found = []
     for edit in change.edits:

@@ -1,7 +1,7 @@
 """Publish a proved patch: write it to files, a commit, a branch, or a pull request.
 
-Every publisher is a compare-and-swap: it never overwrites what changed since the snapshot. `transaction` and `commit`
-describe the order of writes to the disk, and the state that a killed process leaves behind.
+Every publisher is a compare-and-swap: it never overwrites what changed since the snapshot. The modules `transaction`
+and `commit` describe the order of writes to the disk, and the state that a killed process leaves behind.
 """
 
 from __future__ import annotations

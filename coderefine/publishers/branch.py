@@ -1,4 +1,4 @@
-"""Publish a patch on another branch: here, at a remote or for a pull request. No branch is checked out."""
+"""Publish a patch on another branch: in this repository, at `origin`, or for a pull request; nothing is checked out."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PushedCommit:
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """Push HEAD plus the patch to `branch` of `origin`; nothing local changes.
+    """Push HEAD plus the patch to `branch` of `origin`; nothing changes locally.
 
     `own`: the branch is coderefine's and may be rewritten, as long as it has no commits of others.
     """
@@ -73,7 +73,8 @@ class Push:
     def push(self, outcome: Outcome) -> PushedCommit:
         """Push and return the new commit.
 
-        Raises PublishError if the remote branch is not at the commit on which the patch was proved, or if git refuses.
+        Raises PublishError if the remote branch is not at the commit on which the patch was proved (with `own`: if its
+        newest commit is of another author), or if git refuses.
         """
         repository, head = self.snapshot.repository, self.snapshot.head
         if head.sha is None:

@@ -1,13 +1,13 @@
-"""`--commit`: HEAD plus the patch becomes a commit on the current branch, with the user's hooks and nothing else.
+"""`--commit`: make a commit of HEAD plus exactly the patch on the current branch; the user's hooks run.
 
 Order (numbers in parentheses: steps of `transaction`):
-a. build the tree HEAD + patch, which is the one that was proved; write the user's next index to a file of our own
+a. build the tree HEAD + patch, which is the tree that was proved; write the user's next index to a file of our own
 b. announce the publication (1, 2); make index.lock a hard link to that file: from then on, no other git
    command can move HEAD or change the index
 c. compare HEAD, files and index with the snapshot
 d. replace the files (3, 4), so that hooks see the repaired tree
 e. run `git commit` (5) with a separate index: what hooks stage is committed, what the user has staged is not
-f. rename index.lock to the index (5): only the entries of committed paths differ
+f. rename index.lock to the index (5): only the entries of committed paths change
 If the process is killed before `git commit` moves HEAD, `recover` restores the files and removes the lock; if it is
 killed later, `recover` completes the rest.
 Hooks may reword the message and change the committed files, so the commit is recognised by its parent and its tree:
@@ -160,8 +160,8 @@ def _item(mode: str, blob: str) -> Item:
 def our_commit(journal: Journal, plan: Publication, *, made: bool = False) -> str | None:
     """Return the commit that this run made on top of the old HEAD; None if it made none.
 
-    Commits of hooks may be on top of it. `made`: git has just reported success; then the parent alone identifies the
-    commit, because we hold the lock of the index.
+    Hooks may have added further commits on top of this commit. `made`: git has just reported success;
+    then the parent alone identifies the commit, because we hold the lock of the index.
     """
     repository = journal.repository
     if repository.resolve("HEAD") in (None, plan.head):

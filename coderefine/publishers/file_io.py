@@ -19,9 +19,9 @@ UNKNOWN = frozenset({errno.ENOTSUP, errno.ENOSYS})
 
 
 def place_of(top: Path, path: str, *, remove: bool) -> str:
-    """Return `path` relative to `top` with links resolved; for a file to remove, only the links of its folder.
+    """Return `path` relative to `top`, with links resolved (with `remove`: only the links in the path of its folder).
 
-    Raises PublishError if that is outside the repository or in a git directory, or if `path` is a link to nothing.
+    Raises PublishError if the result is outside the repository or in a git directory, or `path` is a link to nothing.
     """
     named = top / path
     real = named.parent.resolve() / named.name if remove else named.resolve()
@@ -109,9 +109,9 @@ def overwrite(path: Path, before: bytes, after: bytes) -> bool:
 
 
 def is_torn(found: bytes | None, before: bytes | None, after: bytes | None) -> bool:
-    """Return whether `found` is part `before` and part `after`, as a kill inside `overwrite` leaves it.
+    """Return whether `found` is a mixture of `before` and `after`, as a kill during `overwrite` leaves it.
 
-    `found` may begin with either of them, because an interrupted `overwrite` may have been restoring the file.
+    `found` may begin with `before` or with `after`, because an interrupted `overwrite` may have been restoring it.
     """
     if found is None or before is None or after is None:
         return False

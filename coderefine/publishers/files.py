@@ -20,7 +20,7 @@ UNKNOWN = "coderefine <coderefine@localhost>"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Write into the working tree, so that `undo` is possible; index, HEAD and stash stay as they are."""
+    """Write the patch into the working tree; `undo` is possible, and index, HEAD and stash stay as they are."""
 
     snapshot: Snapshot
 
@@ -59,8 +59,8 @@ class Diff:
 class PatchFile:
     """`--patch FILE`: write one mail to a file, and change nothing else.
 
-    If the patch was proved on HEAD, `git am` applies it there; otherwise `git apply` applies it to the working tree
-    with its uncommitted work.
+    If the patch was proved on HEAD, users apply the file with `git am` to HEAD; otherwise with `git apply` to the
+    working tree with its uncommitted work.
     """
 
     snapshot: Snapshot

@@ -40,7 +40,7 @@ class Wording:
 
 
 PLAIN = Wording()
-"""The message where nothing is configured."""
+"""The wording if none is configured."""
 
 
 def author_env(author: str | None) -> Mapping[str, str]:
@@ -84,7 +84,7 @@ def _one_line(attempt: Attempt) -> str:
 
 
 def _summary(outcome: Outcome) -> str:
-    """Return the summary of the only step; for several steps, a text on their repairs and the files."""
+    """Return the summary of the only step; for several steps, the number of repaired findings and the files."""
     if len(outcome.accepted) < 2 and (summary := _one_line(outcome.best)):
         return summary
     before, left = (
@@ -96,7 +96,7 @@ def _summary(outcome: Outcome) -> str:
 
 
 def _checks(before: Attempt, after: Attempt) -> str:
-    """Return hard findings per gate and a review's total: `pytest 3 -> 0, ruff 2 -> 0, review 2.5 -> 4.0`."""
+    """Return the number of hard findings of each gate, and a review's total: `pytest 3 -> 0, review 2.5 -> 4.0`."""
     parts = []
     for check in before.checks:
         results = []

@@ -15,7 +15,8 @@ from coderefine.publishers.user_index import UserIndex
 def recover(repository: Repository, *, patience: float = transaction.ORPHANS) -> str | None:
     """Complete or undo a publication that a killed run left incomplete; return a line about it, or None.
 
-    Usually this costs one stat call. Raises PublishError if another process is still writing after `patience` seconds.
+    Usually this only finds that there is no marker file. Raises PublishError if another process is still writing after
+    `patience` seconds.
     """
     path = transaction.marker(repository)
     try:

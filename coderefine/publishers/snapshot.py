@@ -1,4 +1,4 @@
-"""The state of the tree when the run began: the patch is applied to it, if the tree is still in this state."""
+"""The state of the tree when the run began; a patch is published only if the tree is still in this state."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Snapshot:
         return self.under[path] if path in self.under else self.originals[path]
 
     def changes(self, patch: Patch) -> tuple[FileChange, ...]:
-        """Return the file changes of `patch` to the tree that was checked, with links resolved and without no-ops.
+        """Return the changes of `patch` to the tree that was checked, with links resolved, without unchanged files.
 
         Raises PublishError.
         """
@@ -163,7 +163,7 @@ def programs(changes: Iterable[FileChange]) -> dict[str, int]:
 def merged(repository: Repository, path: str, ours: Item, base: Item, theirs: Item) -> Item:
     """Return `ours` with the change from `base` to `theirs`.
 
-    Raises PublishError when the two overlap.
+    Raises PublishError if this change overlaps the change from `base` to `ours`.
     """
     if ours in (base, theirs):
         return theirs

@@ -1,4 +1,4 @@
-"""Replace several files as one: announce, prepare, check, rename; a kill at any step can be repaired.
+"""Replace several files in one transaction; after a kill at any step, `recover` repairs the tree.
 
 Steps on the disk (left), and what `recover` does if the process is killed after each of them (right):
 1. `pending` in the git directory, locked by this process       nothing is announced: remove `pending`
@@ -33,8 +33,8 @@ Hold = Callable[[], None]
 Act = Callable[[Publication, int, Hold], Publication]
 """A function that is called after the files are written.
 
-Arguments: the plan, the open marker file (a process that moves a ref must inherit its lock), and a function that delays
-interrupts from its call on, which must come before the step that cannot be undone.
+Arguments: the plan; the handle of the locked marker file, which a process that moves a ref must inherit; and a function
+that delays interrupts, which must be called before the step that cannot be undone.
 """
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -57,7 +57,7 @@ def publish(
     *,
     undoing: Publication | None = None,
 ) -> Publication:
-    """Carry out `plan` completely or not at all, then `act`, which may change the plan; return the publication.
+    """Write all files of `plan`, then call `act`, which may change the plan; return the publication.
 
     `check` raises PublishError if the tree is not the one for which the plan was made. After any failure, an interrupt
     included, everything is restored. `undoing`: the publication that this plan undoes.
@@ -104,7 +104,7 @@ def deferred() -> Iterator[None]:
     """Delay interrupts until the end of the block, which should last only milliseconds.
 
     Handlers are replaced instead of blocking signals, because Python runs a handler in the main thread, whichever
-    thread received the signal. For the same reason nothing is done in other threads.
+    thread received the signal. For the same reason `deferred` does nothing in other threads.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -129,7 +129,7 @@ def deferred() -> Iterator[None]:
 
 
 def settle(journal: Journal, done: Publication, undoing: Publication | None) -> None:
-    """Record that the publication is done."""
+    """Record that `done` was carried out; if `undoing` is given, as the undoing of this publication."""
     if undoing:
         journal.unpublished(done)
     else:
@@ -137,7 +137,7 @@ def settle(journal: Journal, done: Publication, undoing: Publication | None) -> 
 
 
 def give_up(journal: Journal, plan: Publication, undoing: Publication | None) -> None:
-    """Record that `plan` was not carried out; if it should undo the publication `undoing`, that is still published."""
+    """Record that `plan` was not carried out, or that the publication `undoing`, which it was to undo, still exists."""
     if undoing:
         journal.published(undoing)
     else:
@@ -168,9 +168,9 @@ def pending(journal: Journal) -> Iterator[int]:
 
 
 def claim(handle: int, patience: float = ORPHANS) -> None:
-    """Lock the open marker, waiting up to `patience` seconds.
+    """Lock the opened marker file, waiting up to `patience` seconds while another process holds the lock.
 
-    Raises PublishError if another process is still writing then.
+    Raises PublishError if another process is still writing after that time.
     """
     until = time.monotonic() + patience
     while not flock(handle):

@@ -1,4 +1,4 @@
-"""`coderefine undo`: restore what was there before a run wrote, if the written files have not changed since."""
+"""`coderefine undo`: restore the state before a run wrote its patch, if the written files have not changed since."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _commit(journal: Journal, done: Publication) -> str:
         _verify(journal, plan.changes)
 
     def move_back(plan: Publication, lock: int, hold: Hold) -> Publication:
-        """Move HEAD back by compare-and-swap, then the index; other edited and staged files stay as they are."""
+        """Move HEAD back by compare-and-swap, then restore the index; other edited or staged files do not change."""
         hold()
         repository.move_ref("HEAD", plan.commit, plan.head, "coderefine undo", (lock,))
         index.commit()

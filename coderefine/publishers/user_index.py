@@ -82,7 +82,7 @@ class UserIndex:
             raise PublishError("the index was changed by another git command this very moment: run again")
 
     def own(self, tree: str) -> Path:
-        """Write an index of `tree` for `git commit`, at a path where `recover` finds it."""
+        """Write an index of `tree` for `git commit`, and return its path, at which `recover` looks for it."""
         self._drop_own()
         storage.make_folder(self._own.parent)
         copy_index(self.path, self._own)  # with its times of the files, so that git need not read them again
@@ -109,7 +109,7 @@ class UserIndex:
         self.ready.replace(self.lock)
 
     def commit(self) -> None:
-        """Rename the lock to the index.
+        """Rename index.lock to index.
 
         The index that `git commit` used is kept until `tidy`. If we are killed before the journal records
         that the commit was published, `recover` recognises the commit by that index.
@@ -122,7 +122,7 @@ class UserIndex:
         self.repository.run("update-index", "-q", "--refresh")
 
     def release(self, sha256: str | None) -> None:
-        """Remove index.lock if its content has this SHA-256, and the indices that we prepared."""
+        """Remove the indices that we prepared, and index.lock if its content has this SHA-256."""
         if sha256 and digest(self.lock) == sha256:
             self.lock.unlink()
         self.tidy()
@@ -134,7 +134,8 @@ class UserIndex:
     def holds(self, sha256: str | None) -> bool:
         """Return whether index.lock is ours.
 
-        `sha256`: digest of the last announced index, which is the content of index.lock or still only of `ready`.
+        `sha256`: digest of the index that was announced last. This index is the content of index.lock or, if it has not
+        replaced index.lock yet, of `ready`.
         """
         return self.lock.exists() and (self.is_ready(sha256) or digest(self.lock) == sha256)
 

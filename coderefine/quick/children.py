@@ -13,7 +13,7 @@ KEPT = 4096
 
 
 class Child:
-    """A running process in a group of its own; its stdout (and stderr with `both`) can be read once."""
+    """A running process in a new process group; its stdout (and stderr with `both`) can be read once."""
 
     def __init__(self, argv: list[str], env: dict[str, str], *, both: bool = False) -> None:
         """Start the process. Raises OSError if this fails."""

@@ -11,8 +11,8 @@ AGAIN = 0.05
 def interrupt_on_signals() -> None:
     """Let SIGTERM and SIGHUP raise KeyboardInterrupt from now on, unless they are ignored (nohup).
 
-    Python ignores exceptions inside a destructor or a weakref's callback, and an import runs one for each module. An
-    interrupt at such a moment would be lost, even that of SIGINT; so it is raised again until it is received.
+    Python ignores exceptions inside a destructor or a weakref's callback, and an import runs such a callback for each
+    module. An interrupt at this moment would be lost, even that of SIGINT; so it is raised again until it has effect.
     """
     import signal  # 4 ms; needed only if there is something to clean up
 

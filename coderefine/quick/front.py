@@ -134,7 +134,10 @@ def _read_status(looking: Child, deadline: float) -> tuple[list[str], bool]:
 
 
 def _python(names: list[str]) -> list[str]:
-    """Return the Python files among `names`, as normalised paths. Raises NotQuickError for a path outside or a link."""
+    """Return the Python files among `names`, as normalised paths.
+
+    Raises NotQuickError for a path outside the folder, for a link, and for more than LONG files.
+    """
     found = []
     for name in names:
         path = os.path.normpath(name).replace(os.sep, "/")
@@ -233,7 +236,7 @@ def _tested(running: Child, deadline: float) -> int:
 
 
 def staged_files(output: bytes) -> list[str] | None:
-    """Return the staged files: added, changed or deleted ones; None if index and working tree differ.
+    """Return the staged files (added, changed or deleted); None if index and working tree differ.
 
     Untracked code and untracked configuration of the tools count as a difference, because the tools would use them, but
     the commit does not contain them. Unusual entries count as a difference too.

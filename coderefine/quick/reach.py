@@ -134,7 +134,7 @@ def _run(parts: FunctionDigests, text: str, imported: Iterable[int], ran: Iterab
 
 
 def keep(folder: str, top: str, new: Entries) -> None:
-    """Merge `new` into the map in the git directory `folder`; old entries are dropped if it becomes too large."""
+    """Merge `new` into the map in the git directory `folder`; drop old entries if the map becomes too large."""
     merged = {**_kept(folder, top), **new}
     if sum(map(len, merged.values())) > MOST:
         merged = new if sum(map(len, new.values())) <= MOST else {}

@@ -13,7 +13,7 @@ NAMES = (
     "ruff.toml", ".ruff.toml", ".venv", "venv", ".tox", ".nox", ".conda", "env", ".env", "uv.lock", "poetry.lock",
     "pdm.lock", "hatch.toml", "Pipfile", ".pdm-python", "environment.yml", "environment.yaml", ".gitignore",
 )  # fmt: skip
-"""Files and folders that, when added, removed or changed, may change which files are judged, or how."""
+"""Files and folders whose addition, removal or change may change which files are judged, or how."""
 VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX", "HOME", "OPENAI_BASE_URL", "UV_PROJECT_ENVIRONMENT", "POETRY_CACHE_DIR")
 GATES = ("pytest", "ruff", "radon")
 """The gates that the quick check supports."""

@@ -19,8 +19,8 @@ FAILED, INTERRUPTED = "failed", "interrupted"
 class FleetResult:
     """How the run in one repository ended.
 
-    `location`: a path or URL, as in the list. `usd`: the maximum cost of the run. `run`: its name in the repository's
-    journal. `patch`: the file with its patch.
+    `location`: a path or URL, as in the list. `usd`: the maximum cost of the run. `run`: the run's name in the
+    repository's journal. `patch`: the file with the run's patch.
     """
 
     location: str
@@ -47,7 +47,7 @@ def line(result: FleetResult, width: int) -> str:
 
 
 def table(results: Sequence[FleetResult], width: int) -> str:
-    """Return all results, those that need attention last, and their number by status."""
+    """Return a line for each result, failures last, and then the number of results by status."""
     counts = Counter(one.status for one in results)
     lines = [line(one, width) for one in sorted(results, key=lambda one: (one.code, one.status))]
     return "\n".join(("", *lines, f"{counted(len(results), 'run')}: {totals(counts)}"))

@@ -1,6 +1,6 @@
 """Report formats by name: each is a module with functions `checks` and `outcome` that return the whole text.
 
-Bytes of a patch that cannot be decoded become surrogates in the text: write it with `surrogateescape`.
+Bytes of a patch that cannot be decoded become surrogates in the text: encode the text with `surrogateescape`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RunReport:
 
 
 def blocking(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the hard findings; those outside the scope are soft and not reported."""
+    """Return the hard findings; findings outside the scope are soft, and therefore not reported."""
     return tuple(finding for finding in findings if finding.severity is Severity.HARD)
 
 
@@ -84,7 +84,7 @@ def rule(finding: Finding) -> str:
 
 
 def words(finding: Finding) -> str:
-    """Return the message of a finding on one line; for a test preceded by the test's name."""
+    """Return the first line of a finding's message, preceded by the test's name if it is about a test."""
     first = (finding.message.strip().splitlines() or [finding.rule])[0] or finding.rule
     return f"{finding.symbol.split('::', 1)[1]}: {first}" if "::" in finding.symbol else first
 

@@ -28,7 +28,7 @@ MOST = 200
 COLUMNS = 12
 """Maximum number of columns, one for each attempt, in the table of tests."""
 CELLS = 1000
-"""Maximum number of cells in a row of the picture of tests; if there are more tests, a cell stands for several."""
+"""Maximum number of cells in a row of the picture of tests; with more tests, a cell stands for several tests."""
 SEPARATE = 100
 """Maximum number of cells in a row that are drawn with gaps; more cells touch each other."""
 KINDS = ("failed", "not run", "skipped", "passed")
@@ -165,7 +165,7 @@ class Strip:
 class Tests:
     """The outcomes of the tests in the attempts. `ids`: number of tests. `columns`: numbers of the shown attempts.
 
-    `named`: for each test that failed in any attempt, its outcomes in these columns. `more`: number of further tests
+    `named`: for each test that failed in any attempt, its outcomes in `columns`. `more`: number of further tests
     that failed, but are not in `named`.
     """
 
@@ -197,7 +197,7 @@ def _tests_picture(attempts: Sequence[Attempt], best: int, most: int) -> Tests:
 
 
 def _columns(ran: Sequence[Attempt], best: int) -> tuple[int, ...]:
-    """Return the numbers of at most COLUMNS attempts: the first and the last ones; refused ones only if all fit."""
+    """Return the numbers of at most COLUMNS attempts, the first and the latest; refused attempts only if all fit."""
     if len(ran) > COLUMNS:
         ran = [attempt for attempt in ran if attempt.verdict or attempt.number == best]
     numbers = tuple(attempt.number for attempt in ran)

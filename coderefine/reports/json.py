@@ -111,7 +111,7 @@ def _patch(patch: Patch) -> list[dict[str, object]]:
 
 
 def _content(data: bytes | None) -> dict[str, object]:
-    """Return `text` for UTF-8, else `base64`; for a deleted file neither."""
+    """Return the content as `text` if it is UTF-8, else as `base64`; for a deleted file, return `deleted` instead."""
     if data is None:
         return {"deleted": True}
     try:

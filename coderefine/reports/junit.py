@@ -13,7 +13,7 @@ from coderefine.core import Case, Check, Status
 from coderefine.reports.formats import RunReport, blocking, judged, rule, words
 
 ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot hold: control characters and lone surrogates."""
+"""Characters that XML 1.0 does not allow: control characters and lone surrogates."""
 
 
 def checks(gates: Sequence[Check]) -> str:
@@ -37,7 +37,7 @@ def checks(gates: Sequence[Check]) -> str:
 
 
 def outcome(report: RunReport) -> str:
-    """Report the gates on the tree with the patch."""
+    """Report the results of the gates for the tree with the patch."""
     return checks(judged(report.end))
 
 

@@ -25,7 +25,7 @@ CHOOSING, WAITING = "choosing the next step", "waiting for the model"
 
 @dataclass(frozen=True, slots=True)
 class ProgressState:
-    """The state that a progress line shows; `after` returns the next one.
+    """The state that a progress line shows; `after` returns the next state.
 
     `request`: the last request to a model; while it is set, the run waits for the answer.
     """
@@ -79,7 +79,7 @@ class ProgressState:
 
 
 def _idle(scene: ProgressState) -> ProgressState:
-    """Return `scene` without stage and attempt, so that the progress line does not show old ones."""
+    """Return `scene` without stage and attempt, so that the progress line does not show them when they are over."""
     return replace(scene, stage="", unit="", done=0, total=None, attempt="", number=0, request="")
 
 
@@ -88,7 +88,7 @@ def choose(stream: TextIO, environ: Mapping[str, str], *, quiet: bool) -> Iterat
     """Yield a listener that writes to `stream` until the block ends.
 
     `stream` is stderr, so that stdout contains only the report. In a log, and on a terminal without colour (NO_COLOR,
-    TERM=dumb), it writes plain lines.
+    TERM=dumb), the listener writes plain lines.
     """
     if quiet:
         yield lambda _event: None
@@ -105,7 +105,7 @@ def choose(stream: TextIO, environ: Mapping[str, str], *, quiet: bool) -> Iterat
 
 
 class Plain:
-    """Writes one line for each important event to a log, and one every `SILENT` seconds without events."""
+    """Writes one line for each important event to a log, and a line every `SILENT` seconds without events."""
 
     def __init__(self, stream: TextIO, silent: float = SILENT) -> None:
         self._stream = stream
@@ -136,7 +136,7 @@ class Plain:
                     self._write(f"  {spent}: {self._state.line or 'starting'}")
 
     def listen(self, event: Event) -> None:
-        """Write a line about an event, unless it has none or was written before; may be called from any thread.
+        """Write a line about an event if it is important and not a repetition; may be called from any thread.
 
         A closed stream is ignored.
         """

@@ -23,7 +23,7 @@ def checks(gates: Sequence[Check]) -> str:
 def outcome(report: RunReport) -> str:
     """Return the remaining findings, then one diagnostic with a suggestion for each hunk of the patch.
 
-    Apply all suggestions or none, because only the whole patch is proved.
+    The user should apply all suggestions or none, because only the whole patch is proved.
     """
     left = [_diagnostic(finding) for finding in blocking(report.end.remaining)]
     pieces = [

@@ -27,7 +27,7 @@ from coderefine.core.plurals import counted, listed
 from coderefine.source import syntax
 
 LEFT = 5
-"""Maximum number of remaining findings that are named; of further ones only the number is given."""
+"""Maximum number of remaining findings that are named; of the other findings, only the number is given."""
 OF = {"review": " of 5", "reading": " of 5", "speed": "×"}
 """Suffix of an adviser's score: the highest possible score, or a unit."""
 BAR = 24
@@ -45,7 +45,7 @@ class Row:
 
 
 def summary(check: Check) -> str:
-    """Summarise a check: `pytest 3 failed, 41 passed`, `ruff 2` (and how many soft ones), or `review 2.5 of 5`."""
+    """Summarise a check: `pytest 3 failed, 41 passed`, `ruff 2 (+1 soft)`, or `review 2.5 of 5, 1 remark`."""
     if not check.gate:
         score = f"{check.total:.1f}{OF.get(check.critic, '')}" if check.total is not None else "no score"
         return f"{check.critic} {score}, {counted(len(check.findings), 'remark')}"
@@ -64,7 +64,7 @@ def _statuses(check: Check) -> Iterator[str]:
 
 
 def checks_row(checks: Sequence[Check]) -> Row:
-    """Summarise all gates in one row, with the time of the slowest."""
+    """Summarise all gates in one row, with the time of the slowest gate."""
     text = " · ".join(summary(check) for check in checks) or "no gate ran"
     return Row("checks", text, seconds=slowest(checks))
 
@@ -124,18 +124,18 @@ def _evidence(outcome: Outcome) -> Iterator[Row]:
 
 
 def _tried(outcome: Outcome) -> Iterator[Row]:
-    """Yield a row with the best attempt if it is an improvement but not proved: it is recorded, not written."""
+    """Yield a row with the best attempt if it is better, but neither proved nor offered: it is only recorded."""
     if not outcome.best.number and not outcome.offers and (attempt := best_try(outcome.attempts)):
         yield Row("kept", f"{attempt.patch.summary}: not written; coderefine show --diff prints it")
 
 
 def best_try(attempts: Sequence[Attempt]) -> Attempt | None:
-    """Return the last attempt that was better than all before it, whether or not it was proved."""
+    """Return the last attempt that was better than all attempts before it, whether or not it was proved."""
     return next((one for one in reversed(attempts) if one.number and one.verdict), None)
 
 
 def shown_patch(outcome: Outcome) -> Patch:
-    """Return the patch that a report shows: the given patch, else that of the best attempt, else of `best_try`."""
+    """Return the patch that a report shows: the given patch, or that of the best attempt, or that of `best_try`."""
     if outcome.proof:
         return outcome.proof.patch
     tried = outcome.best if outcome.best.number else best_try(outcome.attempts)
@@ -166,14 +166,14 @@ def advice(remaining: Sequence[Finding]) -> Iterator[Row]:
 def several(
     label: str, texts: Sequence[str], others: str = "more (--format json lists them)", most: int = LEFT
 ) -> Iterator[Row]:
-    """Yield a row for each of the first `most` texts, and one with the number of the `others`."""
+    """Yield a row for each of the first `most` texts, and a row with the number of further texts and `others`."""
     yield from (Row(label, text) for text in texts[:most])
     if len(texts) > most:
         yield Row(label, f"… and {len(texts) - most} {others}")
 
 
 def _flaky(ids: Sequence[str]) -> Iterator[Row]:
-    """Yield the names of tests that both failed and passed on the same tree; they prove nothing."""
+    """Yield a row with the tests whose outcome or name differs between runs of the same tree: they prove nothing."""
     if ids:
         yield Row("flaky", f"{listed(ids, LEFT)}: another outcome or name in another run of the same tree; left out")
 

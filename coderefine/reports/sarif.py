@@ -34,7 +34,7 @@ def checks(gates: Sequence[Check]) -> str:
 
 
 def outcome(report: RunReport) -> str:
-    """Return the remaining findings and those that the patch repairs.
+    """Return the remaining findings, and the findings that the patch repairs.
 
     Each repaired finding has the whole patch as its fix, because only the whole patch is proved.
     """

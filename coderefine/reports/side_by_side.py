@@ -43,7 +43,7 @@ INVISIBLE = {
     **{code: f"[U+{code:04X}]" for code in (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))},
     **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),
 }
-"""Visible substitutes of control characters, of those that change the direction of text, and of lone surrogates."""
+"""Visible substitutes for control characters, characters that change the direction of text, and lone surrogates."""
 
 Token = tuple[str, str]
 """CSS class and text of a piece of a line."""
@@ -52,7 +52,7 @@ Line = Sequence[Token]
 
 @dataclass(frozen=True, slots=True)
 class NumberedLine:
-    """A line of one of the two versions, with its number."""
+    """A line before or after the patch, with its number."""
 
     number: int
     text: Markup
@@ -60,7 +60,7 @@ class NumberedLine:
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """A row: a line `before` the patch and the line `after` it in its place (None: there is no line).
+    """A row: a line `before` the patch, and the line that replaces it `after` the patch (None: there is no line).
 
     `ran`: the tests that executed the line `after`, if known. `mistakes`: mutants of this line that survived.
     `skipped`: number of unchanged lines above the row that are not shown.
@@ -91,7 +91,7 @@ class PatchedFile:
 
     @property
     def parts(self) -> Iterator[tuple[DiffRow, ...]]:
-        """Yield the rows in parts: a browser lays out only the visible ones."""
+        """Yield the rows in parts: a browser lays out only the visible parts."""
         return (self.rows[start : start + PART] for start in range(0, len(self.rows), PART))
 
 

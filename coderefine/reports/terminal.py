@@ -23,7 +23,7 @@ from coderefine.reports.rows import (
 from coderefine.reports.verdict import decision, proof_rows
 
 SHOWN = 50
-"""Maximum number of a gate's findings that are listed; of further ones only the number is given."""
+"""Maximum number of a gate's findings that are listed; of the others, only the number is given."""
 EVIDENCE = 8
 """Maximum number of lines of a finding's evidence."""
 
@@ -94,7 +94,7 @@ def _drawn(lines: Sequence[str | Row], *, coloured: bool, width: int) -> str:
 
 
 def columns(environ: Mapping[str, str]) -> int:
-    """Return the width of the text: COLUMNS, else that of the terminal, at most 120."""
+    """Return the width of the text: the variable COLUMNS, else the terminal's width, but at most 120."""
     given = environ.get("COLUMNS", "")
     if given.isdecimal() and int(given) > 0:
         return min(int(given), 120)

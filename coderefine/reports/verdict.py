@@ -1,6 +1,6 @@
 """The result of a run in one sentence, and the rows of a report on a given patch.
 
-The rows begin with the problems, then come the measurements, and the verdict last.
+The rows with the problems come first, then the measurements, and finally the verdict.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _repaired(end: Outcome) -> str:
 
 
 def _rest(end: Outcome) -> str:
-    """Return how many findings remain, without the reason; if none remains, how the run ended."""
+    """Return only how many findings remain; if none remains, return how the run ended (`ending`)."""
     hard = len(blocking(end.remaining))
     return f"{counted(hard, 'finding')} remain{'s' * (hard == 1)}" if hard else ending(end)
 

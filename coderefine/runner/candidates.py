@@ -15,7 +15,7 @@ RAISED, ENDLESS = "!", "~"
 CONTRADICTS = "?"
 """Suffix of the code of a result whose type contradicts the return annotation (agent/call_probe.py)."""
 Codes = tuple[str, ...]
-"""The results of a sequence of calls, one code each; for their prefixes see agent/call_probe.py."""
+"""The results of a sequence of calls, one code for each call; for the prefixes see agent/call_probe.py."""
 
 
 def has_value(code: str) -> bool:
@@ -25,7 +25,7 @@ def has_value(code: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A call on which candidates differ: its index among all calls, its text, and the function's module.
+    """A call whose results differ between candidates: its index among all calls, its text, and the function's module.
 
     `answers`: results as text, by candidate number; 0 is the unchanged program.
     """
@@ -41,8 +41,9 @@ class Comparison:
     """Results of candidates for the same sequence of calls: codes by candidate number; 0 is the unchanged program.
 
     `kinds`: one letter for each call: `f` and `p` for calls of failing and of passing tests, `F` and `P` for variants
-    of these, `-` for calls whose result changes from run to run in the unchanged program; after these `d` for examples
-    in docstrings. `asked`: calls on which candidates differ, first those that divide the candidates most evenly.
+    of these, `-` for calls whose result changes from run to run in the unchanged program; at the end, `d` for each
+    example in docstrings. `asked`: calls whose results differ between candidates; calls that divide the candidates
+    most evenly come first.
     """
 
     codes: Mapping[int, Codes] = field(default_factory=dict)
@@ -50,26 +51,26 @@ class Comparison:
     asked: tuple[Asked, ...] = ()
 
     def changed(self, number: int, kinds: str = "pPFd") -> tuple[int, int]:
-        """Return the number of calls of `kinds` whose result candidate `number` changes, and of all compared calls."""
+        """Return (number of calls whose result the candidate changes, number of compared calls), both of `kinds`."""
         pairs = list(self._pairs(number, kinds))
         return sum(before != after for before, after in pairs), len(pairs)
 
     def examples(self, number: int) -> tuple[int, int]:
-        """Return the number of docstring examples that hold only with candidate `number`, and only without it."""
+        """Return how many docstring examples are right only with candidate `number`, and how many only without it."""
         pairs = list(self._pairs(number, "d"))
         return pairs.count((BROKEN, KEPT)), pairs.count((KEPT, BROKEN))
 
     def variants(self, number: int) -> frozenset[str]:
-        """Return the different values that variants of failing tests' calls return with candidate `number`."""
+        """Return the codes of all values that variants of failing tests' calls return with candidate `number`."""
         rows = zip(self.codes[number], self.kinds, strict=False)
         return frozenset(code for code, kind in rows if kind == "F" and has_value(code))
 
     def contradictions(self, number: int) -> int:
-        """Return the number of results of candidate `number` whose type contradicts the function's annotation."""
+        """Return how many results of the candidate have a type that contradicts the function's annotation."""
         return sum(code.endswith(CONTRADICTS) for code in self.codes.get(number, ()))
 
     def _pairs(self, number: int, kinds: str) -> Iterator[tuple[str, str]]:
-        """Yield the results without and with candidate `number` of the calls of `kinds`.
+        """Return, for each call of `kinds`, the result without and the result with candidate `number`.
 
         Variants that do not end in the unchanged program are left out, because a candidate cannot preserve their
         results.
@@ -97,7 +98,7 @@ class Nearby:
 
 
 Results = Mapping[str, Mapping[str, Sequence[str]]]
-"""Codes of the results of calls, in their order: by unit, then by code of the arguments (and number of a generator)."""
+"""Codes of results in the order of the calls: by unit, then by code of the arguments (and number of a generator)."""
 Values = Mapping[str, Mapping[str, str]]
 """Codes of the values of attributes: by path of the module, then by name of the attribute."""
 
@@ -139,8 +140,8 @@ Then = Sequence[str] | Callable[[Candidate], Sequence[str]] | None
 class Plan:
     """Which tests a candidate must pass, in two stages, each in a fresh child and in collection order.
 
-    1. `first`: test ids that must pass, run alone (`Candidate.first` replaces them). 2. Those of `then` (ids, a
-    function of the candidate, or None for all collected tests) that reach the edit. `known`: ids that may keep failing.
+    1. `first`: test ids that must pass, run alone (`Candidate.first` replaces them). 2. The tests of `then` (ids,
+    a function of the candidate, or None for all collected tests) that reach the edit. `known`: ids that may still fail.
     `keep_going`: run all of `first` even when one fails, so that behaviours can be compared; otherwise the first
     failure ends the stage. `retry`: share of the judging time that may be used to run hung candidates again with a
     longer limit. `fastest`: "warm" excludes the hot server. `many`: use the workers of a cluster, because there are
@@ -160,11 +161,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The verdict on a candidate. `statuses`: of the tests that ran; `cpu`, `seconds`: CPU and wall time of its runs.
+    """The verdict on a candidate.
 
-    `plausible`: all requested tests ran, and none outside `Plan.known` failed; `reason`: why this is not so. `slow`:
-    why the hot server did not judge the candidate. `hung`: whether the time limit stopped it; `limit`: CPU seconds that
-    its last run was allowed. `rough`: why a fresh import may give another verdict; see `Candidate`.
+    `statuses`: statuses of the tests that ran. `speed`: "hot", "warm" or "cold", after the server or runner that judged
+    the candidate. `plausible`: whether all requested tests ran, and none outside `Plan.known` failed; `reason`: why it
+    is not plausible. `cpu`, `seconds`: CPU and wall time of its runs. `slow`: why the hot server did not judge the
+    candidate. `hung`: whether the time limit stopped it; `limit`: CPU seconds that its last run was allowed. `rough`:
+    why a fresh import may give another verdict; see `Candidate`.
     """
 
     candidate: Candidate

@@ -1,4 +1,4 @@
-"""The client's end of the channel to the agent: command line of the agent, and the frames of the protocol."""
+"""The client's end of the channel to the agent: the agent's command line, and the frames of the protocol."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ package.__path__ = [here]
 sys.modules[package.__name__] = package
 __import__(package.__name__ + "." + module, fromlist=["main"]).main(int(fd))
 """
-"""Imports our files as a package with a private name; neither our folder nor the current one is in `sys.path`."""
+"""Program that imports our files as a package with a private name.
+
+Neither our folder nor the current one is in `sys.path`.
+"""
 
 
 def argv(python: Path | str, module: str, fd: int) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ RESTARTS = 8
 MOST_HANGS = 40
 """Number of hanging tests after which a check does not run the remaining tests."""
 AGAIN, GLANCE = 1.0, 0.3
-"""CPU limits of a test, in seconds, after another test hung; GLANCE holds if both execute the same function."""
+"""CPU limits of a test, in seconds, after another test hung; GLANCE applies if both execute the same function."""
 EVERY = 0.1
 """Seconds between two progress events."""
 ARGS = ("-p", "no:randomly", "--tb=no", "--color=no", "--continue-on-collection-errors")
@@ -68,7 +68,7 @@ def run_tests(  # noqa: PLR0917
     """Run the project's tests inside `view`; return a Check with cases, coverage and notes, but without findings.
 
     A test that crashes the process or hangs is an ERROR case, and the others run in a new process. Raises VoidError if
-    the code that was tested is not the patched code, or if its tests could not fail; CriticError if pytest itself
+    the code that was tested is not the patched code, or if the tests could not fail; CriticError if pytest itself
     failed.
     """
     secret = os.urandom(16).hex() if options.canary else ""
@@ -270,7 +270,7 @@ class _Cold:
 
 
 def _shorter(limits: ProcessLimits, results: RunResults, hung: str) -> ProcessLimits:
-    """Return shorter limits for the remaining tests after one that hung."""
+    """Return the limits for the remaining tests; if a test hung, they are shorter."""
     if not hung:
         return limits
     test = min(limits.test, max(5.0, 10 * results.slowest))
@@ -365,7 +365,7 @@ def _last(ended: Ended) -> str:
 
 
 def _reporter(results: RunResults, listen: Listen) -> Callable[[], None]:
-    """Return a function that reports how far the tests are, at most ten times a second."""
+    """Return a function that reports the progress of the tests, at most ten times a second."""
     last = 0.0
 
     def received() -> None:

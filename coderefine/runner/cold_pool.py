@@ -1,4 +1,4 @@
-"""A pool without forks (on Windows, or if tests cannot be collected), and the choice between it and `Pool`."""
+"""ColdPool, a pool without forks (for Windows, or if tests cannot be collected), and the choice of the pool."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ MOST_NEAR = 100
 
 @dataclass(slots=True)
 class ColdPool:
-    """Judge candidates like `Pool`, but each in a cold pytest process.
+    """Judges candidates like `Pool`, but each in a cold pytest process.
 
-    `expected`: statuses of the cold baseline. `usual`: seconds that it took. `why`: the reason why nothing can be
-    forked.
+    `expected`: statuses of the cold baseline. `usual`: seconds that the baseline took. `why`: why nothing can
+    be forked.
     """
 
     views: Views
@@ -53,7 +53,7 @@ class ColdPool:
 
     @property
     def costly(self) -> Mapping[str, float]:
-        """No tests, because `observe` limits the tests that a candidate has to pass."""
+        """Return no tests, because `observe` limits the tests that a candidate has to pass."""
         return {}
 
     @property
@@ -99,7 +99,7 @@ class ColdPool:
         return {}
 
     def judge(self, candidates: Iterable[Candidate], plan: Plan) -> Iterator[Judged]:
-        """Judge `candidates`, unordered; the next one is pulled when a worker is free."""
+        """Judge `candidates`, and yield the verdicts in any order; request the next candidate when a worker is free."""
         source = iter(candidates)
         with ThreadPoolExecutor(self.workers) as threads:
             running: set[Future[Judged]] = set()
@@ -115,7 +115,7 @@ class ColdPool:
                     yield future.result()
 
     def _judge(self, candidate: Candidate, plan: Plan) -> Judged:
-        """Judge one candidate, in a thread: first the failing tests alone, then the others."""
+        """Judge one candidate (in a thread): run the failing tests first, then the others."""
         began = time.monotonic()
         statuses: dict[str, Status] = {}
         reason, hung = "", False

@@ -8,7 +8,7 @@ The proof of a *unit* (an outermost function or method, or a module's own code) 
    make (arguments → result or exception, and the arguments after the call), and the results of repeating these calls
    and variants of them. For a module's own code: its attributes, and those of its classes, have equal values.
 3. New functions only contain statements that were moved out of the unit: if these statements are put back in place of
-   the calls (`Restore`), both versions compile to the same code. No result in the tests differs.
+   the calls (`Restore`), both versions compile to the same code. A different result in the tests refutes this proof.
 
 A unit that is neither proved nor refuted is *unknown*. A patch with such a unit may be offered, but never written.
 
@@ -37,12 +37,12 @@ from coderefine.runner.reached_code import Function
 from coderefine.runner.test_selection import nearest, one_of_each
 
 BUDGET, SLOWEST = 120.0, 3.0
-"""CPU seconds that all comparisons of a run may take together; factor for their wall time, on a busy machine."""
+"""Maximum CPU seconds of all comparisons of a run together, and the factor that gives their maximum wall seconds."""
 PATIENCE = 3.0
 """Seconds for the tests, and for the repeated calls, of one version."""
 SHORT, MOST = 1.0, 8.0
-"""Duration in seconds up to which all tests are watched. Of a longer suite, tests that enter an edited function are
-watched, up to MOST seconds of them. A watched test runs six times, with tracing."""
+"""SHORT: maximum duration, in seconds, of a suite of which all tests are watched. MOST: maximum duration of the watched
+tests of a longer suite; these are tests that enter an edited function. A watched test runs six times, with tracing."""
 ENTERING = 0.25
 """Share of the remaining seconds for recording which functions each test enters, which is done once in a run."""
 UNKNOWN = "?"
@@ -51,9 +51,9 @@ RUNS = ("old", "old again", "new", "new again")
 MOVED = "compiles to the same code with its new functions put back"
 CAUSED = "compiles to the same code without the causes that it names"
 Restore = Callable[[View, Mapping[str, tuple[str, str]]], Mapping[str, tuple[str, str]]]
-"""Takes a view of the tree before the edit, and (old text, new text) by path; returns the pairs to compare instead. In
-the new text, moved statements are put back; both texts are without causes of exceptions. Files where this changes
-nothing are left out."""
+"""Takes a view of the tree before the edit, and (old text, new text) by path; returns other pairs of texts to compare
+in place of these. In their new text, moved statements are put back; in both texts, causes of exceptions are removed.
+Files where this changes nothing are left out."""
 Unit = tuple[str, str]
 """Path, and qualified name of an outermost function or method; "" for the module's own code."""
 
@@ -68,7 +68,7 @@ class Compared:
 
     @property
     def reason(self) -> str:
-        """Return the first reason against the patch; if there is none, the proof."""
+        """Return the reasons against the patch: all differences, else all unknowns; if there are none, the proof."""
         worst = next((found for found in (self.different, self.unknown, self.equal) if found), {})
         counts = f"{len(self.equal)} edited functions proved to behave as before"
         return counts if worst is self.equal else "; ".join(dict.fromkeys(worst.values()))
@@ -120,10 +120,10 @@ class Equivalence:
         *,
         within: float | None = None,
     ) -> Compared:
-        """Compare the tree with `after` to that with `before`. `cases`: the tests' results at `before`, by id.
+        """Compare two versions of the tree: with the patch `before`, and with the patch `after`.
 
-        `originals`: contents of the files that only `after` touches, without any patch. `within`: maximum seconds for
-        the comparison (None: only BUDGET counts).
+        `cases`: the tests' results with `before`, by id. `originals`: contents, without any patch, of the files that
+        only `after` changes. `within`: maximum seconds for the comparison (None: only BUDGET counts).
         """
         if known := self.known(before, after):
             return known
@@ -138,7 +138,7 @@ class Equivalence:
         return found
 
     def known(self, before: Patch, after: Patch) -> Compared | None:
-        """Return the result of the last comparison of these trees; None if there was none."""
+        """Return the stored result of an earlier comparison of these two versions; None if there is none."""
         kept = (found for old, new, found in self._known if old == before.files and new == after.files)
         return next(kept, None)
 
@@ -151,9 +151,10 @@ class Equivalence:
         *,
         within: float | None = None,
     ) -> frozenset[str]:
-        """Run `tests` in forks in the tree with `patch`; return those whose outcome is not the one in `cases`.
+        """Run `tests`, in forks, in the tree with `patch`; return the tests whose outcome differs from that in `cases`.
 
-        Tests that are not collected are returned, too; all of `tests` if nothing could run. `within`: maximum seconds.
+        Tests that are not collected are returned, too. If nothing can be run, all of `tests` are returned. `within`:
+        maximum seconds.
         """
         began = time.monotonic()
         left = self.left(within)
@@ -181,7 +182,7 @@ class Equivalence:
     def _moved(
         self, views: Views, before: Patch, edits: Mapping[str, FileEdit], texts: Mapping[str, tuple[Text, Text]]
     ) -> dict[Unit, str]:
-        """Return the units that are equal once moved statements are put back and causes removed, with the reasons."""
+        """Return the units that are equal after putting moved statements back and removing causes, with the reasons."""
         pairs = {
             path: (text_of(texts[path][0]), text_of(texts[path][1])) for path, edit in edits.items() if edit.changed
         }
@@ -251,7 +252,7 @@ class Equivalence:
 
     @contextmanager
     def _opened(self, views: Views, patch: Patch, cases: Mapping[str, Case], until: float) -> Iterator[Pool]:
-        """Open a pool for the tree with `patch`, which waits for answers until the time `until` (monotonic)."""
+        """Open a pool for the tree with `patch`; the pool waits for answers until the time `until` (monotonic)."""
         left = until - time.monotonic()
         if left <= 0:
             raise _NotComparedError
@@ -281,13 +282,16 @@ class Equivalence:
         return _Chosen(tuple(sorted(chosen, key=seconds.__getitem__)), whole=whole)
 
     def _record_entered(self, pool: Pool, before: Patch, tests: Sequence[str], paths: Sequence[str]) -> None:
-        """Record, once in a run, which functions each of `tests` enters; tests with names like `paths` run first."""
+        """Record which functions each of `tests` enters; this is done only once in a run.
+
+        Tests in files that are named like `paths` run first, because the time may not suffice for all tests.
+        """
         if not self._entered:
             share = ENTERING * min(BUDGET, pool.ends - time.monotonic())
             self._entered, self._tree = pool.entered(nearest(paths, one_of_each(tests)), share), before
 
     def _entering(self, views: Views, edits: Mapping[str, FileEdit]) -> Iterator[set[str]]:
-        """Yield, for each edited unit, the tests that enter it; for a module's own code, any function of the module."""
+        """Yield, for each edited unit, the tests that enter it; for a module, the tests that enter any of its code."""
         with views.open(self._tree) as view:
             texts = {path: text_of(view.read(path)) for path in edits}
         for path, edit in edits.items():
@@ -342,7 +346,7 @@ class _Chosen:
 
 
 def _in_turn(rows: Iterable[Sequence[str]], seconds: Mapping[str, float], limit: float) -> Iterator[str]:
-    """Yield the first test of each row, then the second ones, and so on, while they take up to `limit` together."""
+    """Yield the first test of each row, then the second of each, and so on; together at most `limit` seconds."""
     found = dict.fromkeys(filter(None, chain.from_iterable(zip_longest(*rows))))
     for name, total in zip(found, accumulate(seconds[name] for name in found), strict=True):
         if total <= limit:
@@ -364,7 +368,7 @@ class _NotComparedError(Exception):
 
 
 def _judged(path: str, name: str, edit: FileEdit, old: Watched, new: Watched) -> tuple[bool | None, str]:
-    """Return True for a unit that behaves as before, False for one that does not, None if unknown; and the reason."""
+    """Return whether the unit behaves as before (None: unknown), and the reason."""
     if name not in edit.old or name not in edit.new:
         # A new or deleted function is compared by the results of its callers.
         return (True, "compared by its callers") if name else (None, "it does not compile here")
@@ -391,14 +395,14 @@ def _judged_module(path: str, edit: FileEdit, old: Watched, new: Watched) -> tup
 
 
 def _loaded(path: str, runs: Iterable[Values]) -> list[set[tuple[str, str]]]:
-    """Return the attributes of the module at `path` in those of `runs` in which it was loaded."""
+    """Return the attributes of the module at `path`, for each of `runs` in which the module was loaded."""
     return [set(values[path].items()) for values in runs if path in values]
 
 
 def _other_values(
     first: set[tuple[str, str]], again: set[tuple[str, str]], after: set[tuple[str, str]], last: set[tuple[str, str]]
 ) -> tuple[set[str], set[str]]:
-    """Return the names whose value is the same in both runs of each version, and those of them that changed.
+    """Return the names with the same value in both runs of each version, and which of these the new version changes.
 
     The values are those of the runs in RUNS, in this order.
     """

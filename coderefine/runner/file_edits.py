@@ -48,7 +48,7 @@ class UnitCode:
     text: str
 
     def functions(self, path: str) -> Iterator[Function]:
-        """Yield the unit, and the functions nested in a function, as they are recorded in a file with this path."""
+        """Yield the key of the unit (see Function) and, if the unit is a function, the keys of its nested functions."""
         waiting = [self.code]
         while waiting:
             code = waiting.pop()
@@ -72,7 +72,7 @@ class FileEdit:
     lines: frozenset[int]
     removed: frozenset[int]
     at_import: bool = False
-    """Whether every changed line of the module's own code certainly runs when it is imported."""
+    """Whether every changed line of the module's own code certainly runs when the module is imported."""
 
     @property
     def added(self) -> frozenset[str]:
@@ -81,14 +81,15 @@ class FileEdit:
 
     @classmethod
     def between(cls, before: Text, after: Text) -> FileEdit:
-        """Compare the contents of a file; if one cannot be compiled here, the module's own code counts as changed."""
+        """Compare two contents of a file; if one cannot be compiled here, the module's own code counts as changed."""
         return cls.of_texts(text_of(before), text_of(after))
 
     @classmethod
     def of_texts(cls, old: str, new: str) -> FileEdit:
-        """Compare the texts of a file. Docstrings count like other constants if code of the file may read them.
+        """Compare two texts of a file.
 
-        Otherwise, only their examples count, which doctest would run.
+        Docstrings are compared like other constants if code of the file may read them. Otherwise, only the examples in
+        them are compared, which doctest would run.
         """
         reads = bool(READS_DOCSTRINGS.search(old) or READS_DOCSTRINGS.search(new))
         try:
@@ -105,9 +106,9 @@ class FileEdit:
     def changed_by(self, old: str, parts: Sequence[Sequence[tuple[int, int]]]) -> list[frozenset[str]] | None:
         """Return, for each of the `parts` of the edit, which units of `changed` it changes; None if this is uncertain.
 
-        A part is given as the ranges of lines of the text `old` that it touches, 1-based, both ends included. It is
-        uncertain if units were added or removed, if some lines are not in the body of one function, or if the parts do
-        not explain all of `changed`.
+        A part is given as the ranges of lines of the text `old` that it touches, 1-based, both ends included. The
+        result is uncertain if units were added or removed, if a range is only partly in the body of a function, or if
+        the parts do not explain all of `changed`.
         """
         if not self.old or self.old.keys() != self.new.keys():
             return None
@@ -172,7 +173,7 @@ def docstring_lines(text: str) -> frozenset[int]:
 def _touched(functions: Mapping[_Lines, str], spans: Iterable[tuple[int, int]]) -> frozenset[str] | None:
     """Return the names of the functions whose bodies contain `spans`, "" for spans outside functions.
 
-    None if a span is only partly in the body of a function.
+    Return None if a span is only partly in the body of a function.
     """
     found = set()
     for first, last in spans:
@@ -187,7 +188,7 @@ def _touched(functions: Mapping[_Lines, str], spans: Iterable[tuple[int, int]]) 
 def units_of(text: str, *, documented: bool = False) -> Mapping[str, UnitCode]:
     """Return the module's own code ("") and all outermost functions and methods, by qualified name.
 
-    Of several with one name (a property and its setter), the second is `NAME#2`. `documented`: keep docstrings.
+    If two have the same name (a property and its setter), the second is called `NAME#2`. `documented`: keep docstrings.
     """
     tree = ast.parse(text)
     if not documented:
@@ -293,7 +294,7 @@ def _bare(code: types.CodeType) -> tuple[object, ...]:
 
 
 def _certain(text: str, lines: frozenset[int]) -> bool:
-    """Return whether the import runs all of `lines`: none is in a statement that may skip it, even in a class body."""
+    """Return whether the import certainly runs all of `lines`: none of them is in an `if`, a loop, a `try` …"""
     waiting: list[ast.stmt] = list(ast.parse(text).body)
     while waiting:
         node = waiting.pop()
@@ -312,7 +313,7 @@ def alike_lines(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield each difference: its first line and the line after its last in `old`, then the same in `new`; 0-based."""
+    """Yield each difference as (start in `old`, end in `old`, start in `new`, end in `new`), 0-based, end exclusive."""
     # Comparing only what is between equal ends takes a hundredth of the time.
     head = alike_lines(old, new)
     tail = alike_lines(old[head:][::-1], new[head:][::-1])
@@ -323,7 +324,7 @@ def hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, in
 
 
 def _changed_lines(old: str, new: str) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the changed lines (removed from `old`, in `new`), 1-based, without blank lines and comments."""
+    """Return (lines removed from `old`, lines added in `new`), 1-based, without blank lines and comments."""
     first, second = ([line.strip() for line in text.split("\n")] for text in (old, new))
     removed, added = set(), set()
     for start, end, begin, stop in hunks(first, second):
@@ -333,7 +334,7 @@ def _changed_lines(old: str, new: str) -> tuple[frozenset[int], frozenset[int]]:
 
 
 def executable(code: types.CodeType) -> frozenset[int]:
-    """Return the lines of a function and its nested functions that a trace reports, without their first lines."""
+    """Return the lines of a function and its nested functions that a trace reports, except their first lines."""
     found = {line for _, _, line in code.co_lines() if line is not None}
     below = (executable(one) for one in _inner(code))
     return frozenset(found).union(*below) - {code.co_firstlineno}

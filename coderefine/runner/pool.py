@@ -1,4 +1,4 @@
-"""Judge hundreds of candidates: servers with the project loaded fork a resource-limited child for each."""
+"""Judge hundreds of candidates: for each, a server that has loaded the project forks a resource-limited child."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SLOW = 0.1
 LEAST_OTHERS = 1.5
 """Minimum seconds for tracing passing tests: without their lines, all lines of failing tests are equally suspicious."""
 LINES, FUNCTIONS = 30.0, 6.0
-"""Time limit of traced tests as a multiple of their usual duration: while lines, and while functions, are traced."""
+"""Time limit of traced tests, in multiples of their usual duration: LINES if all lines are traced, else FUNCTIONS."""
 SLACK = 1.5
 """CPU seconds that are added to the time limit of all tests that run in one process."""
 CALLS = 8
@@ -61,10 +61,11 @@ AT_ONCE = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Tests to run on the unchanged tree, by index, and how to trace them.
+    """Tests to run on the unchanged tree, and how to trace them.
 
-    `lines`: trace lines. `functions`: the functions to trace (empty: all). `watched`: False for no tracing. `seconds`:
-    CPU time after which the tests are ended and the records so far are returned.
+    `places`: indices of the tests. `limit`: CPU seconds after which the process is killed. `lines`: trace lines.
+    `functions`: the functions to trace (empty: all). `watched`: False for no tracing. `seconds`: CPU time after which
+    the tests are ended and the records so far are returned.
     """
 
     places: tuple[int, ...]
@@ -100,7 +101,7 @@ class Pool:
     ) -> None:
         self._until = time.monotonic() + within
         self.ends = math.inf
-        """Time (monotonic) after which no answer is waited for; the caller may set it."""
+        """Time (monotonic) until which the pool waits for answers; the caller may set it."""
         self._workers = workers
         self._expected = expected
         self._deadly = deadly
@@ -114,13 +115,13 @@ class Pool:
         self._patterns: list[object] = []
         self._deaths = 0
         self.steps: Steps = {}
-        """The code that each line of the failing tests executed, from `observe`."""
+        """The project's lines that each line of the failing tests executed; recorded by `observe`."""
         self.launches = 0
         """Number of times that the servers were started."""
         self.cpu = 0.0
-        """CPU seconds that observing tests, and comparing results, have taken."""
+        """CPU seconds spent so far on observing tests and comparing results."""
         self.elsewhere: Callable[[Iterable[Candidate], Plan], Iterator[Judged]] | None = None
-        """Judges the candidates of plans with `many` in place of this pool's workers; set by the cluster."""
+        """Set by the cluster: judges the candidates of plans with `many`, in place of this pool's workers."""
         self._begin()
 
     def _begin(self) -> None:
@@ -166,7 +167,7 @@ class Pool:
 
     @property
     def broken(self) -> Mapping[str, str]:
-        """Nodes that could not be collected, and pytest's message."""
+        """Return the nodes that pytest could not collect, such as modules, each with pytest's message."""
         return self._state.broken
 
     @property
@@ -181,9 +182,9 @@ class Pool:
 
     @property
     def costly(self) -> Mapping[str, float]:
-        """Seconds of the slow tests that every candidate has to pass, because the code that they reach is unknown.
+        """Return the seconds of each slow test that all candidates must pass, because its reached code is unknown.
 
-        It is unknown, for example, if a test starts a program.
+        The reached code is unknown, for example, if the test starts a program.
         """
         unsure = {self.tests[place] for packed in self._packs for place in packed["unsure"]}
         known = self._reach.entered.keys() - unsure
@@ -200,18 +201,19 @@ class Pool:
         self._state.least = seconds
 
     def baseline(self) -> Mapping[str, Status]:
-        """Return the statuses of all collected tests on the unchanged tree; run those not observed yet."""
+        """Return the statuses of all collected tests on the unchanged tree; first run the tests not observed yet."""
         if set(self.tests) - self._state.observed - self._deadly:
             self.observe((), None)
         return {**dict.fromkeys(self.broken, Status.ERROR), **self._found}
 
     def observe(self, failing: Sequence[str], others: Sequence[str] | None, seconds: float = AT_ONCE) -> Coverage:
-        """Run tests on the unchanged tree and record their outcomes in a fork and the functions they reach.
+        """Run tests on the unchanged tree; record their outcomes in a fork, and the functions that they reach.
 
-        Return the executed lines by test. `failing` tests run first, and all their lines are traced; if their outcomes
-        differ from the cold run, the sandbox is loosened step by step as far as this helps. Then `others` (None: all
-        collected tests) run for `seconds`, the nearest to `failing` first, traced in the functions that `failing`
-        reach. A test that crashes, hangs or cannot be traced does not affect the others.
+        Return the executed lines by test. The tests `failing` run first, and all lines that they execute are traced; if
+        their outcomes differ from the cold run, the sandbox is loosened step by step as far as this helps. Then the
+        tests `others` (None: all collected tests) run for `seconds`, the nearest to `failing` first; for these, only
+        the functions that `failing` reach are traced. A test that crashes, hangs or cannot be traced does not affect
+        other tests.
         """
         until = time.monotonic() + seconds
         self._observe_failing(failing, until)
@@ -225,7 +227,7 @@ class Pool:
         return {test: lines for test, lines in self._reach.lines().items() if test in self._lined}
 
     def observe_rest(self, failing: Sequence[str], seconds: float) -> Mapping[str, float]:
-        """Run the tests that were not observed yet for `seconds`, untraced, the nearest to `failing` first.
+        """For `seconds`, run the tests that were not observed yet, without tracing, the nearest to `failing` first.
 
         Return the seconds of each test that passed. The code that these tests reach stays unknown.
         """
@@ -250,9 +252,9 @@ class Pool:
                 self._observe_failing(failing, until)
 
     def entered(self, tests: Sequence[str], seconds: float) -> Mapping[str, frozenset[Function]]:
-        """Run `tests` on the unchanged tree, in this order, for `seconds`; return the functions that each one enters.
+        """Run `tests` on the unchanged tree, in this order, for `seconds`; return the functions that each test enters.
 
-        Tests that did not run, or crashed, are missing.
+        Tests that did not run, or that crashed, are missing.
         """
         self._observe_others(self._without_deadly(self._known(tests)), frozenset(), time.monotonic() + seconds)
         return self._reach.entered
@@ -273,17 +275,17 @@ class Pool:
         self._observe_unwatched(place for place in alone if place >= 0)
 
     def _again(self, order: Order, answer: Message, until: float) -> Sequence[int]:
-        """Return the tests to run again: all tests of a crashed process, or those for which a process had no time."""
+        """Return the tests to run again: all tests of a crashed process, or the tests for which no time was left."""
         if answer.get("died"):
             return order.places
         left = [place for place in order.places if self.tests[place] not in self._found]
         return left if "running" in answer and self._may_watch(until) else ()
 
     def _observe_failing(self, failing: Sequence[str], until: float) -> None:
-        """Observe failing tests in one process; if it crashes, observe those without a result one by one.
+        """Observe failing tests in one process; if it crashes, observe the tests without a result one by one.
 
-        Some lines run only for the first test of a process, for example those that fill a cache. In one process only
-        that test counts as having executed them; in several processes every test would, and they would look suspicious.
+        Some lines, for example lines that fill a cache, run only for the first test of a process. If each test had a
+        separate process, all tests would execute these lines, and the lines would look suspicious.
         """
         places = self._without_deadly(self._known(one_of_each(failing)))
         chosen = self._known(to_watch([self.tests[place] for place in places], self._state.seconds))
@@ -304,7 +306,7 @@ class Pool:
             self._take(order, answer)
 
     def _observe_unwatched(self, places: Iterable[int], until: float = math.inf) -> None:
-        """Run tests without tracing, MOST in a process, until the time `until` (monotonic).
+        """Run tests without tracing, at most MOST in one process, until the time `until` (monotonic).
 
         If a process crashes, run its tests one by one; a test that crashes although it runs alone counts as an error,
         as in a cold run.
@@ -338,7 +340,7 @@ class Pool:
         return SLACK + factor * sum(self._state.seconds[self.tests[place]] for place in places)
 
     def _shared(self, orders: Iterable[Order]) -> Iterator[tuple[Order, Message]]:
-        """Yield the answers to `orders`, each executed by the next free worker; empty answers if the server died."""
+        """Yield each order with the answer of the worker that executed it; the answer is empty if the server ended."""
         source = iter(orders)
         free = list(self._workers)
         busy: dict[int, tuple[Worker, Order]] = {}
@@ -389,7 +391,7 @@ class Pool:
         self._patterns = result["patterns"] or self._patterns
 
     def _observe_warm(self, order: Order) -> None:
-        """Run the tests of `order` in the warm server, because the hot server cannot; the reached code is unknown."""
+        """Run the tests of `order` in the warm server, if the hot server cannot; which code they reach is unknown."""
         worker = self._workers[0]
         worker.preload(self._state.preload)
         names = [self.tests[place] for place in order.places]
@@ -400,7 +402,7 @@ class Pool:
             self._note(name, status)
 
     def _note(self, name: str, status: Status) -> None:
-        """Store the status of a test; mark it as unfit if it differs from the cold run's."""
+        """Store the status of a test; if the status differs from the cold run's, mark the test as unfit."""
         self._found[name] = status
         self._state.observed.add(name)
         if self._expected is not None and self._expected.get(name) is not status:
@@ -430,7 +432,7 @@ class Pool:
         return [place for place in places if self.tests[place] not in self._deadly]
 
     def _known(self, names: Iterable[str]) -> list[int]:
-        """Return the indices of those of `names` that were collected."""
+        """Return the indices of the tests in `names` that were collected."""
         return [self._state.places[name] for name in names if name in self._state.places]
 
     def probe(
@@ -445,9 +447,9 @@ class Pool:
 
         Candidates that the hot server cannot run are left out; changes that take effect only at import are ignored.
         The comparison is empty if the probe crashed. `failing`: those of `tests` that fail. `seconds`: CPU time for
-        the calls of all candidates together; calls after it are left out. `repaired`: for a test, the number of a
-        candidate with which it passes; if the test hangs or crashes in the unchanged program, its calls are recorded
-        with this candidate.
+        the calls of all candidates together; calls for which no time is left are left out. `repaired`: by test, the
+        number of a candidate with which the test passes; if the test hangs or crashes in the unchanged program, its
+        calls are recorded with this candidate.
         """
         deadly: dict[str, list[int]] = {}
         for name, number in repaired.items():
@@ -456,9 +458,9 @@ class Pool:
         return _comparison(self._answers(candidates, tests, seconds, more))
 
     def answers(self, tests: Sequence[str], seconds: float) -> Mapping[str, Codes]:
-        """Execute the calls that `tests` make, and variants of these calls, twice; return both results by call.
+        """Execute the calls that `tests` make, and variants of these calls, twice; return both results by label.
 
-        The name of a call is the same in other versions of the program. The result is empty if the probe crashed.
+        The label of a call is the same in other versions of the program. The result is empty if the probe crashed.
         """
         codes = self._answers((Candidate(1, {}),), tests, seconds)
         pairs = zip(codes.get("", ()), codes.get("1", ()), strict=False)
@@ -493,7 +495,7 @@ class Pool:
         )
 
     def nearby(self, tests: Sequence[str], seconds: float, other: Mapping[str, bytes | None]) -> Nearby:
-        """Return the results of the calls that `tests` make, and of variants, without and with the `other` files.
+        """Run the calls that `tests` make, and variants, in this version and in the version with the files `other`.
 
         The result is empty if the probe crashed.
         """
@@ -543,10 +545,11 @@ class Pool:
     def judge(
         self, candidates: Iterable[Candidate], plan: Plan, meanwhile: Callable[[], None] | None = None
     ) -> Iterator[Judged]:
-        """Judge `candidates`, lazily and unordered. The next one is pulled when a worker is free.
+        """Judge `candidates`; yield each verdict as soon as it is known.
 
-        Closing the iterator early kills the running candidates. `meanwhile` is called repeatedly while candidates run.
-        Raises RunnerError if the servers keep crashing.
+        The next candidate is requested from the iterable when a worker is free. Closing the returned iterator
+        kills the running candidates. `meanwhile` is called repeatedly while candidates run. Raises RunnerError if the
+        servers keep crashing.
         """
         if not self._state.observed and self.tests:
             self.baseline()
@@ -568,9 +571,9 @@ def _comparison(reply: Mapping[str, Sequence[str]]) -> Comparison:
 
 
 def _answered(busy: dict[int, tuple[Worker, Order]], left: float) -> Iterator[tuple[Worker, Order, Message]]:
-    """Remove the workers that have answered from `busy`; yield each with its order and its answer.
+    """Remove the workers that have answered from `busy`; yield each worker with its order and its answer.
 
-    If none answers in time, all workers count as crashed, with empty answers. `left`: maximum seconds to wait.
+    If no worker answers in time, all workers count as crashed, with empty answers. `left`: maximum seconds to wait.
     """
     longest = max(order.limit for _, order in busy.values()) * PATIENCE + ANSWER
     ready, _, _ = select.select(list(busy), [], [], min(longest, left))

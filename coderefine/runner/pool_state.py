@@ -16,7 +16,7 @@ LEAST, BRIEF = 0.06, 0.02
 """CPU seconds that every child may use at first (Scheduler may raise them); BRIEF if tests hang in the unchanged tree,
 because most candidates then hang, too."""
 ROOM = 6.0
-"""Factor of the duration of the same tests at the baseline, which is added to this limit."""
+"""Factor of the tests' duration at the baseline; the product is added to LEAST or BRIEF."""
 
 QUICK, TRIED = 0.05, 2.0
 """Maximum seconds of a test that is tried as a direct call, and CPU seconds for trying all these tests."""
@@ -24,12 +24,12 @@ QUICK, TRIED = 0.05, 2.0
 
 @dataclass(slots=True)
 class PoolState:
-    """Fields up to `setup` are set when the servers have started, the others by the baseline run."""
+    """State of a pool: the fields up to `setup` are set when the servers are ready, the others by the baseline run."""
 
     tests: tuple[str, ...] = ()
     """Ids of all collected tests, in collection order."""
     broken: Mapping[str, str] = field(default_factory=dict)
-    """Nodes that could not be collected, and pytest's message."""
+    """Nodes that pytest could not collect, such as modules, each with pytest's message."""
     places: Mapping[str, int] = field(default_factory=dict)
     preload: Mapping[str, object] = field(default_factory=dict)
     setup: float = 0.0
@@ -65,7 +65,7 @@ class PoolState:
         return sorted(self.places[name] for name in known if self.seconds.get(name, 0.0) <= QUICK)
 
     def fit(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return those of `names` that can be run on a candidate."""
+        """Return the tests among `names` that can be run on a candidate."""
         known = self.observed | set(self.broken)
         return tuple(name for name in names if name in known and name not in self.unfit)
 

@@ -24,9 +24,9 @@ from coderefine.sandbox import Bounds
 START = 60.0
 """Seconds a server may take to load or to collect the project."""
 ANSWER = 30.0
-"""Wall seconds after a child's time limit from which on its server counts as crashed."""
+"""Wall seconds after a child's time limit; if its server has not answered by then, the server counts as crashed."""
 PATIENCE = 12.0
-"""See agent/child.py: a child's wall limit is its CPU limit times this."""
+"""Factor from a child's limit of CPU time to its limit of wall time, as in agent/child.py."""
 LIVES = 5
 """Number of times that a worker's servers are restarted from scratch."""
 
@@ -41,7 +41,10 @@ class Stage(Enum):
 
 @dataclass(slots=True)
 class CandidateRun:
-    """A candidate being judged. `factor` multiplies its time limit; `limit`: maximum CPU seconds of its child."""
+    """A candidate that is being judged, and its current run.
+
+    `asked`: ids of the tests to run. `limit`: maximum CPU seconds of the child; `factor`: factor of this limit.
+    """
 
     candidate: Candidate
     stage: Stage
@@ -179,7 +182,7 @@ class Connection:
 
 
 class WorkerProcess:
-    """The processes of a worker. `hot`, `warm`: connections to its servers, whose first message is "ready"."""
+    """The processes of a worker. `hot`, `warm`: connections to the servers; each server's first message is "ready"."""
 
     def __init__(self, process: sandbox.Confined, warm: Connection, hot: Connection) -> None:
         self._process = process

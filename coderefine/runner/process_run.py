@@ -27,7 +27,7 @@ SLOWER = 20.0
 TICK = 0.2
 """Seconds between two checks whether the process is still alive."""
 LAST_WORDS = 5.0
-"""Seconds a process may take to exit once it has reported how it ended."""
+"""Seconds that a process may take to exit after its last report."""
 DUMP = 2.0
 """Seconds the process may take to dump its stacks; a busy machine needs more than an idle one."""
 ASK = signal.SIGRTMAX - 2 if hasattr(signal, "SIGRTMAX") else signal.SIGUSR2
@@ -36,7 +36,7 @@ ASK = signal.SIGRTMAX - 2 if hasattr(signal, "SIGRTMAX") else signal.SIGUSR2
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a process ended. `hung`: the limit that ran out ("": none; see ProcessRun.watch). `dump`: its stacks."""
+    """How a process ended. `hung`: the exceeded limit ("": none; see ProcessRun.watch). `dump`: its stacks."""
 
     returncode: int
     hung: str
@@ -58,9 +58,9 @@ class ProcessLimits:
     """Limits of a test process.
 
     `test`, `module`: wall seconds for one test and for importing one module. `deadline`: when the whole check must end
-    (`time.monotonic`). `computing`: CPU seconds for one test, at least `SLOWER` times those of the slowest test so far
-    (None: no limit). `glance`: CPU seconds of a test after which its stacks are compared with those of another test
-    that hangs (`repeats` of ProcessRun.watch).
+    (`time.monotonic`). `computing`: CPU seconds for one test, raised to `SLOWER` times the duration of the slowest test
+    so far if that is longer (None: no limit). `glance`: CPU seconds of a test after which its stacks are compared with
+    those of another test that hangs (`repeats` of ProcessRun.watch).
     """
 
     test: float
@@ -83,8 +83,8 @@ class Start:
 class ProcessRun:
     """A process that runs the tests of `job`; a context manager, which kills it at the end of the block.
 
-    Its messages are added to `results`, and `listen` is called after each. Raises SandboxError if the process must be
-    confined, but this is not possible.
+    Its messages are added to `results`; then `listen` is called. Raises SandboxError if the process must be confined,
+    but this is not possible.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class ProcessRun:
         return bool(messages) or (messages is not None and not gone)
 
     def _repeated(self, limits: ProcessLimits, repeats: Callable[[str], bool]) -> bool:
-        """Return whether `repeats` accepts the running test's stacks; checked once per test, after `limits.glance`."""
+        """Return whether `repeats` accepts the running test's stacks; ask once per test, after `limits.glance`."""
         if self._glanced == self.results.number or not self._computed_over(limits.glance):
             return False
         self._glanced = self.results.number
@@ -154,7 +154,7 @@ class ProcessRun:
         return "computing" if self._computed_over(limits.computing) else ""
 
     def _computed_over(self, seconds: float | None) -> bool:
-        """Return whether the running test used more CPU than `seconds` and than SLOWER times the slowest other test."""
+        """Return whether the running test used more CPU time than `seconds`, and than SLOWER times the slowest test."""
         if seconds is None or not self.results.running:
             return False
         return self._clock.computed(self._child.pid, self.results) > max(seconds, SLOWER * self.results.slowest)
@@ -239,7 +239,7 @@ def _started(start: Start, job: Mapping[str, object], channel: Channel, board: _
 
 @dataclass(slots=True)
 class _Clock:
-    """Measure the CPU time of the running test, to within TICK. Only on Linux; elsewhere it is always 0."""
+    """Measures the CPU time of the running test, with an error of up to TICK. On systems other than Linux, it is 0."""
 
     _pid: int = 0
     _number: int = -1

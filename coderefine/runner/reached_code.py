@@ -18,7 +18,7 @@ Packed = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ReachedCode:
-    """`entered`: test id -> functions it entered; `hits`: test id -> (path, line) it executed."""
+    """What each test reached. `entered`: functions, by test id. `hits`: executed (path, line), by test id."""
 
     entered: Mapping[str, frozenset[Function]] = field(default_factory=dict)
     hits: Mapping[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class ReachedCode:
         )
 
     def __or__(self, other: ReachedCode) -> ReachedCode:
-        """Merge both; for a test in both, `other` has priority."""
+        """Merge two records; for a test that is in both, use that of `other`."""
         return ReachedCode({**self.entered, **other.entered}, {**self.hits, **other.hits})
 
     def functions(self, tests: Iterable[str]) -> frozenset[Function]:
@@ -53,7 +53,7 @@ class ReachedCode:
 
 
 def joined(packs: Iterable[Packed]) -> Packed:
-    """Merge the messages of several servers into one that can be sent to servers; the steps are left out."""
+    """Merge the messages of several servers into one message that can be sent to servers; the steps are left out."""
     table: list[Any] = []
     found: dict[str, list[Any]] = {"places": [], "tests": [], "unsure": []}
     for packed in packs:

@@ -53,7 +53,7 @@ class RunResults:
         self.since = time.monotonic()
 
     def of_running(self) -> RunResults:
-        """Return a copy without outcomes, in which only those of the test that is now running will be recorded."""
+        """Return a copy without outcomes, in which only the outcome of the running test will be recorded."""
         return replace(self, cases={}, broken={}, coverage={}, canaries={})
 
     def add(self, message: Message) -> None:
@@ -76,17 +76,17 @@ class RunResults:
 
     @property
     def latest(self) -> str:
-        """Return the test that started last; "" before the first and after the end of the last."""
+        """Return the test that started last; "" before the first test, and after all tests have ended."""
         return self.chosen[self.number - 1] if self.chosen and 0 < self.number <= len(self.chosen) else ""
 
     @property
     def left(self) -> tuple[str, ...]:
-        """Chosen tests without a result."""
+        """Return the chosen tests that have no result."""
         return tuple(name for name in self.chosen or () if name not in self.cases)
 
     @property
     def complete(self) -> bool:
-        """Return whether every chosen test has a result; look first at the last test, which usually has none yet."""
+        """Return whether every chosen test has a result; check the last test first, which usually has no result yet."""
         return all(name in self.cases for name in reversed(self.chosen or ()))
 
     @property
@@ -155,7 +155,7 @@ class RunResults:
             self.steps |= steps_of((case.id,), record["steps"] or {})
 
     def _loaded(self, message: Message) -> None:
-        """Store the report of loaded files, unless an earlier one has a fault."""
+        """Store the report of loaded files, unless an earlier report contains a fault."""
         if self.loaded is None or not self.loaded["fault"]:
             self.loaded = message
 

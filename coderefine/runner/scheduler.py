@@ -19,15 +19,15 @@ LONGER = 15.0
 MARGIN = 1.5
 """If a hung candidate ends in its second run, the limit of all candidates becomes MARGIN times its CPU time."""
 OFTEN, SELDOM = 0.1, 1.0
-"""Maximum seconds to wait for answers at a time: with `meanwhile` to call, and without."""
+"""Maximum seconds of one wait for answers: OFTEN if there is a function `meanwhile` to call, else SELDOM."""
 
 
 def allows_longer(plan: Plan, cost: float, retried: float, seconds: float) -> bool:
     """Return whether a hung candidate may run again, with the longer limit of `cost` CPU seconds.
 
-    The first such run is always allowed, unless `Plan.retry` is 0. A further run is allowed if together with the
-    earlier ones, which took `retried` CPU seconds, it takes at most the share `Plan.retry` of `seconds`, the time of
-    all servers.
+    If `Plan.retry` is 0, no such run is allowed; otherwise, the first one always is. A further run is allowed if `cost`
+    plus `retried`, the CPU seconds of the earlier runs, is at most `Plan.retry` times `seconds`, the duration of all
+    runs of candidates.
     """
     return retried + cost <= plan.retry * seconds or (not retried and plan.retry > 0)
 
@@ -44,7 +44,7 @@ class Scheduler:
         self._plan = plan
         self._look, self._meanwhile = (OFTEN, meanwhile) if meanwhile else (SELDOM, lambda: None)
         self._hung: list[tuple[CandidateRun, Judged]] = []
-        """Candidates that hung; their verdicts wait until the end, because the limit may have been too low."""
+        """Candidates that hung; their verdicts are yielded at the end, because the limit may have been too low."""
         self._again: deque[CandidateRun] = deque()
         """Candidates that hung and are judged once more, because the limit was raised."""
 
@@ -208,7 +208,7 @@ class Scheduler:
     def _advance(self, task: CandidateRun, rough: str) -> bool:
         """Move `task` to its next stage; return False after the last stage.
 
-        After a `rough` verdict, repeat the same stage.
+        After a `rough` verdict, repeat the same stage in the warm server.
         """
         task.factor = 1.0
         if rough:

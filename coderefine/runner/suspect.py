@@ -1,4 +1,4 @@
-"""A test that may hang: until that is certain, a second process runs the other tests at the same time."""
+"""A test that may hang: until it is certain whether it hangs, a second process runs the other tests."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ SUSPECTED, KILLED = 2.0, 3.0
 """Values of `Ask.computing`: for the unchanged tree, where a suspect continues, and for patched trees, where it is
 killed."""
 LEAST, MOST, USUAL = 5.0, 10.0, 100.0
-"""CPU seconds after which a test certainly hangs: `USUAL` times those of the slowest other test, in [LEAST, MOST]."""
+"""CPU seconds after which a test counts as hanging: USUAL times the slowest test, but between LEAST and MOST."""
 
 WAITING = 6.0
-"""Factor of these CPU seconds that gives the limit of wall time, because the test may have to wait for a processor."""
+"""Factor from these CPU seconds to the limit of wall time, because the test may have to wait for a processor."""
 
 
 class Suspect:

@@ -1,4 +1,4 @@
-"""Order tests by how near they are to the failing ones, judging by their names only."""
+"""Order tests by how near they are to the failing tests, judged by their names only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENOUGH = 600
 WATCHED, CHEAP = 40, 0.2
 """Maximum number, and total seconds, of the failing tests whose lines are traced.
 
-More give little further information, and before Python 3.12 a traced test takes about 20 times as long.
+More tests give little further information, and before Python 3.12 a traced test takes about 20 times as long.
 """
 UNKNOWN = 0.02
 """Assumed duration in seconds of a test whose duration is unknown."""
@@ -40,7 +40,7 @@ def nearest(failing: Sequence[str], tests: Iterable[str]) -> list[str]:
 
 
 def one_of_each(tests: Sequence[str]) -> list[str]:
-    """Reorder `tests`: one parameter set of each test function first."""
+    """Return `tests` in another order: first one parameter set of each test function, then the others."""
     first: dict[str, str] = {}
     for name in tests:
         first.setdefault(without_parameters(name), name)
@@ -66,7 +66,7 @@ def files_of(tests: Iterable[str]) -> list[str]:
 
 
 def files_near(failing: Sequence[str], tests: Sequence[str]) -> list[str] | None:
-    """Return the test files to load: those of `failing` and the nearest ones, up to ENOUGH tests; None for all."""
+    """Return the test files to load: those of `failing` and the nearest others, up to ENOUGH tests; None for all."""
     if len(tests) <= ENOUGH:
         return None
     counts = Counter(name.partition("::")[0] for name in tests)

@@ -11,7 +11,7 @@ from coderefine.errors import VoidError
 from coderefine.runner.client_channel import Message
 
 FEWEST = 2
-"""Minimum number of canary tests before the project's tests, and of those after them."""
+"""Minimum number of canary tests before the project's tests, and minimum number after them."""
 
 
 def patched(view: View) -> Mapping[str, str]:
@@ -21,7 +21,7 @@ def patched(view: View) -> Mapping[str, str]:
 
 
 def check_loaded(report: Message | None, expected: Mapping[str, str]) -> None:
-    """Raise VoidError unless `report` says that all patched files were present and no module came from elsewhere."""
+    """Raise VoidError unless `report` has the `expected` digests of the patched files, and no fault."""
     if report is None:
         raise VoidError("the test process did not report which files it had loaded")
     if fault := str(report["fault"]):

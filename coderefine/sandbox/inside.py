@@ -101,7 +101,7 @@ MISSING = {
 
 
 def powers(names: list[str] | None) -> None:
-    """Drop all capabilities except `names`; None keeps all, as outside of namespaces."""
+    """Drop all capabilities except `names`; if `names` is None (there are no namespaces), drop none."""
     if names is not None:
         kernel.drop_capabilities([CAPABILITIES[name] for name in names])
 

@@ -1,9 +1,10 @@
 """Restrict this process and its future children: namespaces, Landlock, seccomp, capabilities, resource limits.
 
-Only Linux system calls by ctypes, and only the standard library: the launcher (inside.py) imports this file by its
+This module uses only the standard library, and Linux system calls by ctypes: the launcher (inside.py) imports it by its
 path, in an interpreter without access to site-packages. Each import adds some milliseconds to the start of every
-process, so there are few: `_socket`, but no `socket`, `re`, `contextlib` or `typing`. No function raises if the system
-refuses something; each returns whether it worked, so that the caller can report what is missing.
+process, so there are few imports: `_socket`, but no `socket`, `re`, `contextlib` or `typing`. No function raises an
+error if the system refuses something; the functions that set guards return whether these work, so that the caller can
+report what is missing.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "f
 
 EXECUTE, WRITE_FILE, READ_FILE, TRUNCATE = 1, 1 << 1, 1 << 2, 1 << 14
 CHANGES = WRITE_FILE | sum(1 << bit for bit in range(4, 13))
-"""Write, remove, make: the rights to change files in Landlock's first ABI."""
+"""The rights in Landlock's first ABI to write, remove and create files and folders."""
 REFER = 1 << 13
 EVERY = CHANGES | REFER | TRUNCATE | READ_FILE
 FILE = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE
@@ -83,7 +84,8 @@ def offline() -> bool:
 def separate(*, network: bool) -> tuple[bool, bool, bool]:
     """Move this process to a new mount namespace and, unless `network`, to a network namespace without a network.
 
-    Return three bools: whether the mount namespace is new, the process is offline, and a user namespace is new.
+    Return three bools: whether the mount namespace is new and private, whether the process is offline (False with
+    `network`), and whether a new user namespace was needed.
     """
     cut = 0 if network or offline() else CLONE_NEWNET
     tried = dict.fromkeys((CLONE_NEWNS | cut, CLONE_NEWUSER | CLONE_NEWNS | cut, cut, CLONE_NEWUSER | cut))
@@ -155,7 +157,7 @@ def freeze(write: Sequence[str]) -> bool:
 
 
 def _mounted(paths: Sequence[bytes]) -> bool:
-    """Make each of `paths` a mount point."""
+    """Make each of `paths` a mount point; return whether this worked."""
     mounted = {point for point, _ in _mounts()}
     return all(path in mounted or _bound(path, path, MS_REC) for path in paths)
 

@@ -55,7 +55,7 @@ class Confined:
         self._report: Report | None = None
 
     def report(self) -> Report:
-        """Wait for the launcher's report. Raises SandboxError if a `strict` job could not be confined."""
+        """Wait for the launcher's report and return it. Raises SandboxError if a `strict` job could not be confined."""
         if self._report is None:
             self._report = read(self._pipe, strict=self._strict)
         return self._report
@@ -98,7 +98,7 @@ def start(
     stdout: int = subprocess.PIPE,
     stderr: int = subprocess.PIPE,
 ) -> Iterator[Confined]:
-    """Start `argv` in `view` under `bounds` (None: with the view's own limits only); kill it at the end of the block.
+    """Start `argv` in `view` under `bounds` (None: confined by the view only); kill it at the end of the block.
 
     `strict`: `Confined.report` raises SandboxError if the process could not be confined as `bounds` require. Raises
     ProcessError if the process cannot be started.
@@ -150,7 +150,7 @@ def command(
 
 
 def _limits(bounds: Bounds | None, *, contained: bool) -> Mapping[str, int]:
-    """Return the resource limits; for an unconfined process only that of memory, so that the machine stays usable."""
+    """Return the resource limits; for an unconfined process only that for memory, so that the machine stays usable."""
     if bounds is None:
         there = int(machine_memory() * MOST_SHARE)
         return {"DATA": there} if there else {}
@@ -167,7 +167,7 @@ def _tasks() -> int:
 
 
 def _hidden(bounds: Bounds) -> Sequence[str]:
-    """Return the paths of Unix sockets, outside the view, on which a program listens."""
+    """Return the paths of the Unix sockets of programs outside the view, except those in `bounds.reach`."""
     try:
         lines = Path("/proc/net/unix").read_text("utf-8", "surrogateescape").splitlines()[1:]
     except OSError:
@@ -208,7 +208,7 @@ def refusal(report: Report) -> str:
 
 
 def tried() -> Report:
-    """Return the report of confining a process that does nothing, outside of any view."""
+    """Confine a process that does nothing, outside of any view; return the report of its launcher."""
     with report_pipe() as (reading, writing):
         argv = command(Entry((), ()), ("true",), TIGHT, cwd=os.sep, pipe=writing)
         proc.run(argv, cwd=os.sep, env=proc.clean_env(), pass_fds=(writing,))

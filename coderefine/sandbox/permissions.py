@@ -1,6 +1,6 @@
-"""Bounds for confined processes: the tightest that the project's own tests and tools allow, and what these accessed.
+"""Permissions of confined processes: bounds from tight to loose, and the accesses of the project's tests.
 
-The accesses are those in the log of runner/agent/outside_access.py.
+The accesses are read from the log of runner/agent/outside_access.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LARGEST_FILE = 2 << 30
 PROCESSES = 2048
 
 TEMPORARY = ("/tmp", "/var/tmp")
-"""Folders for temporary files, which may be opened to the tests as a whole."""
+"""Folders for temporary files; the tests may get permission to write everywhere in them."""
 LOG = "touched"
 """The log, in the temporary folder of a view."""
 CACHES = ("~/.cache",)
@@ -59,7 +59,7 @@ class Bounds:
 
 TIGHT = Bounds()
 LOOSEST = 6
-"""Number of the last step, on which processes are unconfined."""
+"""Number of the last step, at which processes are unconfined."""
 TOUCHED = 1
 """Number of the step that allows exactly the accesses of the tests that were recorded on the unchanged tree."""
 
@@ -96,7 +96,10 @@ def _listed(paths: Sequence[str]) -> str:
 
 
 def bounds(config: Config, freedom: Freedom | None) -> Bounds | None:
-    """Return the bounds of a run with `freedom`; None, unconfined, for the user's own tree and on the last step."""
+    """Return the bounds for `freedom`; None means unconfined.
+
+    Processes are unconfined if `freedom` is None (as for the user's own tree), and at the last step.
+    """
     if freedom is None:
         return None
     allowed = steps(config, freedom.needs)
@@ -122,7 +125,7 @@ def recording(view: View) -> Mapping[str, object]:
 
 
 def recorded(view: View) -> Needs:
-    """Return the permissions recorded in `view`; none without a log."""
+    """Return the accesses recorded in `view`, as needs; if there is no log, no needs."""
     try:
         lines = (view.temp / LOG).read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
@@ -148,5 +151,5 @@ def _narrow(path: str) -> str:
 
 
 def _outermost(paths: Sequence[str]) -> tuple[str, ...]:
-    """Return `paths` without those below another one."""
+    """Return `paths` without those that are below another of `paths`."""
     return tuple(path for path in paths if not any(path.startswith(f"{other}/") for other in paths))

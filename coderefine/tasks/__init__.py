@@ -1,4 +1,4 @@
-"""Tasks: the built-in ones, TOML files, and tasks of other packages.
+"""Tasks: built-in tasks, tasks in TOML files, and tasks of other packages.
 
 A custom task is a TOML file with keys of its own, and any key of [tool.coderefine]:
 
@@ -41,7 +41,7 @@ GROUP = "coderefine.tasks"
 
 
 def find(name: str, place: Place) -> Task:
-    """Return the task `name`: a TOML file (relative to the project's root), a built-in one, or another package's.
+    """Return the task `name`: a TOML file (relative to the root), a built-in task, or a task of another package.
 
     Raises ConfigError if it does not exist or is not a task.
     """
@@ -89,7 +89,7 @@ def read(path: Path) -> Task:
 
 
 def task_of(table: Mapping[str, Any], where: str, name: str) -> Task:
-    """Return the task described by `table`. `name`: its name if the table contains none.
+    """Return the task described by `table`. `name`: the task's name if the table contains none.
 
     Raises ConfigError, with `where` in the message.
     """

@@ -94,8 +94,8 @@ def _code(data: bytes) -> str:
 def types(place: Place) -> Task:
     """Repair the findings of a type checker.
 
-    It is pyright or basedpyright if the project has settings for it, but none for mypy; otherwise it is mypy. The
-    project's own settings of the checker are used; without any, mypy checks the whole project.
+    The checker is pyright or basedpyright if the project has settings for it, but none for mypy; otherwise it is mypy.
+    The project's own settings of the checker are used; without such settings, mypy checks the whole project.
     """
     settings, named = _settings(place)
     other = next((name for name in PYRIGHTS if name in named and "mypy" not in named), None)

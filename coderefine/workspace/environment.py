@@ -48,9 +48,9 @@ def child_environment(temp: Path, extra: Mapping[str, str] | None, grants: Grant
 
 
 def relocated(env: Mapping[str, str], place: Place, copy: Path) -> dict[str, str]:
-    """Return `env`, changed so that Python programs import the copy even if an editable install names another path.
+    """Return `env`, changed so that Python programs import from `copy` even if an editable install names another path.
 
-    Without `sitecustomize` (`python -S`), the import path still begins with the usual folders of the copy.
+    Even without `sitecustomize` (`python -S`), the import path begins with the folders `src` and the root of the copy.
     """
     root = copy / place.prefix
     front = [path for path in (root / "src", root) if path.is_dir()]

@@ -1,4 +1,4 @@
-"""Choose how views are made: overlay if the system allows it, else a copy; report what is missing; keep bytecode."""
+"""Choose the kind of private views: overlays if the system allows them, else copies; and keep compiled bytecode."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ MOST = 32 << 20
 
 @dataclass(slots=True)
 class BytecodeViews:
-    """Adds the bytecode that the first view of the unchanged tree compiled to all later views.
+    """Adds to all later views the bytecode that was compiled in the first view of the unchanged tree.
 
     A fresh clone has no bytecode, and pytest rewrites the assertions of every test module before compiling it, which
     can take longer than the tests. Only bytecode of the unchanged tree is used, because code of a patch could

@@ -27,7 +27,7 @@ Print = tuple[int, int, int, int, int]
 
 @dataclass(slots=True)
 class Mirror:
-    """A copy, at `copy`, of the tree `origin`. `known`: fingerprints of each file in both, after the last `restore`."""
+    """A copy, at `copy`, of the tree `origin`. `known`: each file's fingerprints in both after the last `restore`."""
 
     origin: Path
     copy: Path
@@ -101,7 +101,7 @@ class Mirror:
 
 
 def walk(top: Path, below: str, *, every: bool = False) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield path and `lstat` of files, folders (before their content) and links. `every`: also those never copied."""
+    """Yield path and `lstat` of files, folders (before their content) and links. `every`: also what is never copied."""
     with os.scandir(top / below) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:

@@ -74,7 +74,7 @@ class Namespaces:
         return (*self.entered, *_dropped(privileged=self.privileged), "sh", "-c", ENTER, "sh", str(cwd), *argv)
 
     def enter(self) -> None:
-        """Try to run a command inside: some sandboxes let us mount but not enter. Raises WorkspaceError."""
+        """Raise WorkspaceError if no command can run inside: some systems let us create namespaces, but not enter."""
         result = proc.run(self.argv(("true",), Path("/")), cwd="/", timeout=20.0)
         if result.returncode != 0:
             raise WorkspaceError(f"commands cannot enter the namespaces: {result.complaint}")
@@ -86,7 +86,7 @@ _SAME_USER = ("-U", "--preserve-credentials")
 def _dropped(*, privileged: bool) -> tuple[str, ...]:
     """Return the command prefix that drops capabilities.
 
-    Users other than root lose them at exec anyway; root loses only those that are not in the bounding set.
+    At exec, users other than root lose all capabilities anyway; root loses only those outside the bounding set.
     """
     if privileged:
         kept = ",".join(f"+{name}" for name in KEPT.split(","))

@@ -13,7 +13,7 @@ from coderefine.core import Patch
 from coderefine.errors import WorkspaceError
 
 OLDER_BYTECODE = 2
-"""Seconds added to a patched file's time: CPython matches a .pyc by whole seconds and size (PEP 552)."""
+"""Seconds added to a patched file's time, so that no older .pyc fits: CPython compares seconds and size (PEP 552)."""
 
 NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
@@ -62,7 +62,7 @@ def _lay(host_path: Path, path: str, content: bytes | None, mode: int) -> None:
 
 
 def _create(folder: int, name: str, content: bytes, old: os.stat_result | None, mode: int = 0o666) -> None:
-    """Write a new file (a new inode): so read-only files can be replaced, and their other hard links do not change."""
+    """Write a new file with a new inode, so that read-only files can be replaced and other hard links do not change."""
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW, mode, dir_fd=folder)
     with os.fdopen(handle, "wb") as file:
         file.write(content)

@@ -33,7 +33,7 @@ from coderefine.workspace.patched_tree import lay, prune, read
 
 @dataclass(frozen=True, slots=True)
 class PrivateView:
-    """A view; see core.View. `temp`: a plain folder; in namespaces, TMPDIR is a tmpfs of limited size instead.
+    """A view; see core.View. `temp` is a plain folder, while TMPDIR is a tmpfs of limited size in namespaces.
 
     `inside`: the namespaces in which processes of the view run; None if the system has none. `original`: the place of
     the copied tree; None for an overlay. `why`: the reason why a copy is used.
@@ -66,7 +66,7 @@ class PrivateView:
         return self.inside.host_path / path.relative_to(path.anchor) if self.inside else path
 
     def enter(self) -> None:
-        """Try to run a command inside: some sandboxes let us mount but not enter. Raises WorkspaceError."""
+        """Raise WorkspaceError if no command can run inside: some systems let us create namespaces, but not enter."""
         if self.inside:
             self.inside.enter()
 
@@ -106,7 +106,7 @@ class PrivateView:
 
 @dataclass(frozen=True, slots=True)
 class OverlayViews:
-    """Opens overlay views; each has its own namespaces and layers, so that nothing remains of it."""
+    """Opens overlay views; each has its own namespaces and layers, so that nothing of it remains at the end."""
 
     place: Place
     grants: Grants = NOTHING
@@ -157,7 +157,7 @@ class CopyViews:
         return False
 
     def confine(self, stack: contextlib.ExitStack, temp: Path) -> Namespaces | None:
-        """Create namespaces in which the original tree is read-only; return None if the system refuses or refused."""
+        """Create namespaces in which the original tree is read-only; return None if the system does not allow it."""
         _make_folders(temp)
         if not self.confined:
             return None
@@ -274,7 +274,7 @@ def _copied(item: Path, target: Path) -> None:
 
 
 def _modules(folder: Path, target: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield the git directories of submodules; a submodule's name may contain slashes."""
+    """Yield (git directory, path of its copy) for each submodule; a submodule's name may contain slashes."""
     for item in folder.iterdir():
         if (item / "HEAD").is_file():
             yield item, target / item.name

@@ -1,4 +1,4 @@
-"""The speed adviser: it measures a patched tree against the tree that it has to beat."""
+"""The speed adviser: it measures whether a patched tree is faster than the unchanged tree and the best attempt."""
 
 from coderefine.critics.speed.critic import Speed
 from coderefine.critics.speed.speedup import MeasureOptions, measure

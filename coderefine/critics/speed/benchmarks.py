@@ -1,4 +1,4 @@
-"""Benchmarks: a command of the project, or its pytest-benchmark tests; and which functions take most of the time."""
+"""Run benchmarks (a command of the project, or its pytest-benchmark tests), and find the slowest functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ QUICK = (
     "--benchmark-warmup=off",
     "--benchmark-columns=median",
 )
-"""Short runs: many pairs make the result precise, and also average over differences between processes."""
+"""Options for short runs: many pairs of runs make the result precise, and average over differences of processes."""
 SHOWN = re.compile(r"(?P<file>.+\.py):(?P<line>\d+)\((?P<name>[^<].*)\)")
 """A function as pstats and pytest-benchmark print it: the last parts of its path, first line, name."""
 PROBE = "import importlib.util as u; print(*(n for n in ('pytest_benchmark', 'xdist') if u.find_spec(n)))"
@@ -38,7 +38,7 @@ PROBE = "import importlib.util as u; print(*(n for n in ('pytest_benchmark', 'xd
 
 @dataclass(frozen=True, slots=True)
 class Hotspot:
-    """A function by repo-relative path and first line, with its share (0 to 1) of the time and its calls."""
+    """A function by repo-relative path and first line; its share of the time (0 to 1) and the number of its calls."""
 
     path: str
     line: int
@@ -84,7 +84,7 @@ class CommandBenchmark:
         return f"{shlex.join(self._command)} ({self._clock} time)"
 
     def read(self, view: View, seed: int, timeout: float) -> Reading:
-        """Return the seconds of one run, by the name of the clock."""
+        """Run the command once; return its seconds, with the name of the clock as key."""
         program, *rest = self._command
         command = (str(self._context.python) if program in PYTHONS else program, *rest)
         argv = (str(self._context.python), str(PROGRAM), "time", *command)
@@ -120,7 +120,7 @@ class PytestBenchmarks:
         return "the pytest-benchmark tests"
 
     def read(self, view: View, seed: int, timeout: float) -> Reading:
-        """Return the seconds by test."""
+        """Run the tests once; return the median seconds of each test."""
         table = self._report(view, seed, timeout)
         return {one["fullname"]: max(float(one["stats"]["median"]), LEAST) for one in table}
 
@@ -150,7 +150,7 @@ class PytestBenchmarks:
     def _without_workers(self, view: View) -> tuple[str, ...]:
         """Return the option that disables xdist, because xdist disables benchmarks.
 
-        Raises CriticError without pytest-benchmark.
+        Raises CriticError if pytest-benchmark is not installed.
         """
         if self._alone is None:
             found = self._context.run(view, (str(self._context.python), "-c", PROBE), 60.0).text.split()
@@ -180,7 +180,7 @@ def _object(data: bytes) -> Mapping[str, Any]:
 
 
 def profiled(rows: Sequence[dict[str, Any]], view: View) -> tuple[Hotspot, ...]:
-    """Return the functions in pytest-benchmark's profiles, with the sums of their calls; slowest first.
+    """Return the functions in pytest-benchmark's profiles, slowest first; times and calls are summed over all profiles.
 
     The share of a function is its time, divided by the time of the function that takes longest.
     """

@@ -1,4 +1,7 @@
-"""The speed adviser: measure a tree against the tree that it must beat; it decides if the gates find no difference."""
+"""The speed adviser: measure whether a patched tree is faster than the unchanged tree and the best attempt.
+
+The result decides between attempts only if the gates find no difference.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ ELSEWHERE = "the rest of the time is not spent in code that may be changed"
 
 
 class Speed:
-    """The adviser. `total` is the certain speed-up: the lower end of its confidence interval (unchanged tree: 1)."""
+    """The speed adviser. `total` is the certain speed-up: the confidence interval's lower end (unchanged tree: 1)."""
 
     name = "speed"
     gate = False
@@ -57,8 +60,8 @@ class Speed:
     def compare(self, view: View, ask: Ask, rivals: Sequence[tuple[View, Check]]) -> Check | Verdict:
         """Return the check of `view` if it is certainly faster than each of `rivals`, else a refusal.
 
-        The first rival is the unchanged tree, which must be beaten by the target factor. The second one, if there is
-        one, is the best attempt so far.
+        The first rival is the unchanged tree: `view` must be faster by the target factor. The second rival, if there is
+        one, is the best attempt so far: `view` must only be faster.
         """
         began = time.monotonic()
         options = MeasureOptions(self._benchmark, self._wanted.target, self._seconds(ask))
@@ -79,10 +82,7 @@ class Speed:
         return min(self._wanted.seconds, ask.timeout)
 
     def _result(self, view: View, ask: Ask, total: float, notes: tuple[str, ...], began: float) -> Check:
-        """Return the check, with findings if the tree is not fast enough.
-
-        There are no findings either if no slow function may be changed.
-        """
+        """Return the check; it has findings if the tree is not fast enough and a slow function may be changed."""
         fast = total >= self._wanted.enough
         findings = () if fast else self._remarks(view, ask)
         notes = notes if fast or findings else (*notes, ELSEWHERE)
@@ -91,7 +91,10 @@ class Speed:
         return replace(check, tool=str(self._benchmark))
 
     def _remarks(self, view: View, ask: Ask) -> tuple[Finding, ...]:
-        """Return a finding for each of the slowest functions that may be changed; one for all if they are not known."""
+        """Return a finding for each of the slowest functions that may be changed.
+
+        If it is not known which functions are slow, return a single finding without a position.
+        """
         try:
             found = self._benchmark.hotspots(view, self._seconds(ask))
         except CriticError:  # a program that cannot be profiled can still be measured

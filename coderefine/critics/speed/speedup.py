@@ -1,6 +1,6 @@
-"""Decide whether one tree is faster than another: paired readings, and from them a speed-up with a confidence interval.
+"""Decide whether a tree is faster than another: take paired readings, compute the speed-up and a confidence interval.
 
-Readings are taken in pairs, one of each version, one directly after the other. The logarithms of the ratios of the
+A pair consists of one reading of each version, one directly after the other. The logarithms of the ratios of the
 pairs are tested by the signed-rank test (Wilcoxon 1945). This test only assumes that, if both versions are the same,
 the two readings of a pair are exchangeable. The estimate is the median of the pairwise means (Hodges and Lehmann 1963),
 with the confidence interval that belongs to the test.
@@ -38,7 +38,7 @@ Pair = tuple[Reading, Reading]
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
-    """How many times as fast, with the ends of the confidence interval. `enough`: the lower end is above the target."""
+    """A speed-up `ratio`, and the ends of its confidence interval. `enough`: whether `low` is above the target."""
 
     ratio: float
     low: float
@@ -73,7 +73,10 @@ class MeasureOptions:
 
 @dataclass(frozen=True, slots=True)
 class SpeedComparison:
-    """The speed-up of all benchmarks together. `slower`: those that became slower; `several`: there are several."""
+    """The speed-up of all benchmarks together.
+
+    `slower`: the benchmarks that certainly became slower. `several`: whether there is more than one benchmark.
+    """
 
     speedup: Speedup
     slower: tuple[str, ...] = ()
@@ -83,9 +86,9 @@ class SpeedComparison:
 def measure(before: View, after: View, options: MeasureOptions) -> SpeedComparison:
     """Measure how many times as fast `after` is as `before`.
 
-    One run of each is not counted: it compiles and fills caches. Then the pairs are run in the order AB BA AB BA, so
-    that neither a drift of the machine's speed nor the position in the pair favours one version. Both runs of a pair
-    have the same hash seed, different pairs have different ones. Raises CriticError if a run fails.
+    The first run of each tree is not counted: it compiles, and fills caches. Then the pairs are run in the order AB BA
+    AB BA, so that neither a drift of the machine's speed nor the position in the pair favours one version. Both runs of
+    a pair have the same hash seed, and each pair has another seed. Raises CriticError if a run fails.
     """
     began = time.monotonic()
     pairs: list[Pair] = []
@@ -135,7 +138,7 @@ def settled(found: Speedup, target: float) -> bool:
 
 
 def ratios(pairs: Sequence[Pair]) -> list[float]:
-    """Return before / after by pair; of several benchmarks the geometric mean, so that each has the same weight."""
+    """Return the ratio before / after of each pair; for several benchmarks, the geometric mean of their ratios."""
     return [math.exp(fmean(math.log(before[name] / after[name]) for name in before)) for before, after in pairs]
 
 

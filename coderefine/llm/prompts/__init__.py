@@ -1,4 +1,4 @@
-"""Prompts: one Markdown file each, with fields `$name`; a missing or unknown field is an error."""
+"""The texts of the prompts, each in a Markdown file with fields `$name`; a missing or unknown field is an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _text(name: str) -> str:
 
 
 def fields(name: str) -> frozenset[str]:
-    """Return the fields of prompt `name`."""
+    """Return the names of the fields (`$name`) in the text of prompt `name`."""
     return frozenset(FIELD.findall(_text(name)))
 
 

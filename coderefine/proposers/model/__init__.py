@@ -23,7 +23,7 @@ __all__ = ["Model"]
 class Model:
     """The proposer that asks a language model, at a cost.
 
-    `client` contains the budget, the stored answers and the connection; the code that created it closes it.
+    `client` contains the budget, the stored answers and the connection; the code that created the client closes it.
     """
 
     name = "model"
@@ -43,11 +43,11 @@ class Model:
     ) -> None:
         """Create the proposer. `under`: files whose content at the run's start differs from the user's tree now.
 
-        `interpreter`: the project's, for tracing failing tests (None: not traced). `together`: wait for
-        all answers of a round, because their patches can be tested at the same time.
+        `interpreter`: the project's interpreter, with which failing tests are traced (None: no tracing). `together`:
+        wait for all answers of a round, because their patches can be tested at the same time.
         """
         self.coming: tuple[Patch, ...] = ()
-        """With `together`, the patches of this round."""
+        """The patches of this round; empty without `together`."""
         self._together = together
         self._interpreter = interpreter
         self.reason = ""

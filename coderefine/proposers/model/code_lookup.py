@@ -14,7 +14,7 @@ from coderefine.llm.reply import mentioned, needs
 from coderefine.proposers.model.prompt_state import Overlay
 
 MOST = 6_000
-"""Maximum number of characters of code that is shown completely; of a longer file or class, only signatures are."""
+"""Maximum number of characters of code that is shown completely; of longer code, only the signatures are shown."""
 
 TOGETHER = 4
 """Maximum number of requests for code in one reply."""
@@ -23,11 +23,11 @@ FILES = 2_000
 """Maximum number of Python files that are searched for a name without a path."""
 
 Need = tuple[str, str]
-"""Path and qualified name; without a name the whole file."""
+"""(path, qualified name); the name "" means the whole file."""
 
 
 class CodeLookup:
-    """Finds the code that a reply requests. Files outside the tree and hidden ones are excluded."""
+    """Finds the code that a reply requests. Hidden files, and files outside the tree, are excluded."""
 
     def __init__(self, tree: Overlay, prefix: str) -> None:
         self._tree = tree
@@ -57,11 +57,14 @@ class CodeLookup:
         return shown(module, {line for head in heads for line in head})
 
     def _found(self, path: str, symbol: str) -> Need | None:
-        """Return the requested file or definition, or None; a name without path may be a file or any definition."""
+        """Return the requested file or definition, or None. If `path` is "", `symbol` may be a file or a definition."""
         return (self._file(path, symbol) if path else self._file(symbol, "")) or self._anywhere(symbol)
 
     def _file(self, path: str, symbol: str) -> Need | None:
-        """Return the file `path`, or the only one whose path ends with it, with the definition of `symbol` in it."""
+        """Return the definition of `symbol` in the file `path`, or the whole file if `symbol` is "".
+
+        If there is no such file, take the only file whose path ends with `path`.
+        """
         if self._read(path) is None:
             paths = [other for other in self._files() if other.endswith(f"/{path}")]
             if len(paths) != 1:

@@ -80,7 +80,7 @@ class Conversation:
         self._tier = 0
         self.refusal = ""
         self.coming: tuple[Patch, ...] = ()
-        """The patches in the answers of this round, if it waited for all answers."""
+        """The patches in the answers of this round, if the conversation has waited for all answers."""
 
     @property
     def hopeless(self) -> bool:
@@ -88,7 +88,7 @@ class Conversation:
         return bool(self.refusal) or self._equal >= EQUAL or self._unusable >= UNUSABLE
 
     def escalate(self, move: Move) -> bool:
-        """Use a stronger model than that of `move` from now on; return whether there is one."""
+        """Use a stronger model than that of `move` from now on; return whether there is a stronger one."""
         tier = max(move.tier, self._tier) + 1
         if tier >= len(self._config.models):
             return False
@@ -154,7 +154,7 @@ class Conversation:
     def _collected(
         self, answers: Iterable[tuple[ModelRequest, Answer, Context]], state: PromptState, situation: Situation
     ) -> Iterator[tuple[ModelRequest, Answer, Context]]:
-        """Wait for all `answers`, then yield them; an error is raised after the answers that came before it."""
+        """Wait for all `answers`, set `coming`, and yield the answers; an error is raised only at the end."""
         found, error, patches = [], None, list[Patch]()
         try:
             for one in answers:
@@ -216,7 +216,7 @@ class Conversation:
     ) -> Patch | ReplyError:
         """Return the patch in `answer`, or the error in it; count unusable answers, and store a refusal in `refusal`.
 
-        `kept`: the valid blocks of the previous answer, which this one corrects.
+        `kept`: the valid blocks of the previous answer, if `answer` is a correction of it.
         """
         self._equal = self._equal + 1 if answer.text == self._last_reply else 1
         self._last_reply = answer.text
@@ -323,7 +323,7 @@ def _applied(blocks: tuple[Block, ...], kept: tuple[Block, ...], tree: EditableF
 def _used_up(attempts: Iterable[Attempt]) -> list[Attempt]:
     """Return the attempts that a model may not repeat.
 
-    The others are patches of other proposers that were only offered, because the tests do not show which one is right.
+    It may repeat a patch of another proposer that was only offered, because the tests do not show which patch is right.
     """
     return [one for one in attempts if one.patch.origin == ORIGIN or not one.verdict.reason.startswith(PLAUSIBLE)]
 

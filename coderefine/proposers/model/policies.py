@@ -8,7 +8,7 @@ from enum import Enum
 from itertools import count, repeat
 
 BREADTH = 3
-"""Answers per round after the first: the prompt, which is most of the price, is paid once for all of them."""
+"""Number of answers in most rounds after the first: the prompt, which is most of the price, is paid only once."""
 
 STEP = 0.2
 """Increase of the temperature per retry of `warming`."""
@@ -17,8 +17,8 @@ STEP = 0.2
 class Base(Enum):
     """The tree that a move edits.
 
-    BEST: the best tree so far. FAILED: the tree of a failed attempt that repaired some tests. START: the tree at the
-    start with the accepted patches, thus also the best one. LAST: the tree of the model's last attempt.
+    BEST: the best tree so far. FAILED: the tree of a failed attempt that repaired some tests. START: also the best
+    tree, but the model is asked to start afresh. LAST: the tree of the model's last attempt.
     """
 
     BEST = "best"
@@ -39,9 +39,10 @@ class History(Enum):
 class Move:
     """One round of requests.
 
-    `prompt`: file of the question. `warmth`: added to the configured temperature. `critique`: ask the critic first for
-    an explanation of the failures. `samples`: number of answers. `tier`: index of the configured model, 0 the cheapest;
-    higher numbers mean the last one. `correct`: tell the model once about errors in an unusable reply.
+    `prompt`: name of the prompt with the question. `warmth`: added to the configured temperature. `critique`: ask the
+    critic model first for an explanation of the failures. `samples`: number of answers. `tier`: index of the model in
+    the configuration, from 0 (the cheapest); an index that is too high means the last model. `correct`: tell the model
+    once about errors in an unusable reply.
     """
 
     prompt: str = "first"
@@ -62,10 +63,11 @@ class Policy:
 
 
 def breadth_first() -> Iterator[Move]:
-    """One candidate, three different ones, two repairs of the most promising after a critique, then fresh starts.
+    """Ask for one patch, three others, two repairs of the best failed patch after a critique, then fresh starts.
 
-    Ten samples with one repair each beat two with ten (Olausson et al. 2023, "Is Self-Repair a Silver Bullet?"),
-    and warmer retries with fresh starts match deeper debugging at a fraction of its price (Kapoor et al. 2024).
+    Ten answers with one repair each are better than two answers with ten repairs each (Olausson et al. 2023, "Is
+    Self-Repair a Silver Bullet?"). Fresh starts at a higher temperature match deeper debugging at a fraction of its
+    price (Kapoor et al. 2024).
     """
     yield Move("first")
     yield Move("other", warmth=0.3, samples=BREADTH)

@@ -1,4 +1,4 @@
-"""The state that a request describes: a tree, the findings on it, and the question."""
+"""The state that a request to the model describes: a tree, the findings on this tree, and the question."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REASON = 120
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """The user's files with a patch applied in memory, which a model edits.
+    """The user's files with a patch applied in memory. The model edits these files.
 
     `top`: root of the repository; nothing outside it is read, not even through symbolic links.
     """
@@ -34,7 +34,7 @@ class Overlay:
     patch: Patch
 
     def read(self, path: str) -> bytes | None:
-        """Return the bytes of `path`, None if there is no such regular file."""
+        """Return the bytes of `path`; None if it is no regular file inside `top`, or is larger than LARGEST."""
         if path in self.patch.files:
             return self.patch.files[path]
         file = self.top / path
@@ -48,7 +48,10 @@ class Overlay:
         return text_of(self.read(path))
 
     def listing(self, folder: str) -> tuple[str, ...]:
-        """List the files directly in `folder`, repo-relative and sorted, without hidden ones."""
+        """Return the sorted paths of the files directly in `folder`, relative to `top`.
+
+        Hidden files are left out, except those that the patch contains.
+        """
         try:
             found = {entry.name for entry in os.scandir(self.top / folder) if entry.is_file(follow_symlinks=False)}
         except OSError:
@@ -89,7 +92,7 @@ def _choose(move: Move, situation: Situation, start: Overlay, writable: Callable
 
 
 def _prompt(move: Move, situation: Situation) -> str:
-    """Return the question about the best tree."""
+    """Return the name of the prompt with the question about the best tree."""
     tried = failed(situation)
     if not _fails(situation.findings):
         # Findings of advisers are about the best tree, so the request must be about it, too.
@@ -128,7 +131,7 @@ def state_after(attempt: Attempt, situation: Situation, writable: Callable[[str]
 
 
 def hard(attempt: Attempt, situation: Situation) -> tuple[Finding, ...]:
-    """Return the hard findings of `attempt`, without flaky tests."""
+    """Return the hard findings of `attempt`, except those about flaky tests."""
     findings = (finding for finding in attempt.findings if finding.severity is Severity.HARD)
     return tuple(finding for finding in findings if finding.symbol not in situation.flaky)
 
@@ -155,8 +158,8 @@ def outcome(attempt: Attempt, start: Overlay) -> str:
 def _promising(situation: Situation) -> Attempt | None:
     """Return the failed attempt that repairs the most failing tests of the best tree; None if there is none.
 
-    Of several, it is the newest one. Attempts older than the best tree are not considered, because they lack its
-    improvements.
+    If several attempts repair the same number of tests, return the newest. Attempts older than the best tree are not
+    considered, because they lack its improvements.
     """
     wanted = [test for test, case in situation.best.cases.items() if case.status.bad]
 

@@ -43,7 +43,7 @@ MARKS = 72
 """Number of characters of the lines that enclose the list of earlier attempts."""
 
 LAST = 8
-"""Maximum number of listed failed attempts, the newest ones."""
+"""Maximum number of failed attempts in the list: the newest are listed."""
 
 CHANGE = 160
 """Maximum number of characters of the changed lines of a listed attempt."""
@@ -65,9 +65,9 @@ COLUMNS = 88
 class PromptHistory:
     """The history in a request.
 
-    `history`: how earlier attempts are described. `fault`: why the last reply was unusable; "" if it was not. `advice`:
-    the critic model's explanation. `versions`: earlier attempts in full. `size`: number of characters of the previous
-    request.
+    `history`: how earlier attempts are described. `fault`: why the last reply was unusable; "" if it was usable.
+    `advice`: the critic model's explanation. `versions`: earlier attempts in full. `size`: number of characters of the
+    previous request.
     """
 
     history: History
@@ -114,7 +114,7 @@ class RequestBuilder:
     def edit(
         self, move: Move, state: PromptState, situation: Situation, past: PromptHistory, together: int = 1
     ) -> tuple[ModelRequest, Context]:
-        """Return the request for `move`, and its context. `together`: number of repairs in one reply."""
+        """Return the request for `move`, and its context. `together`: number of repairs to request in one reply."""
         context = self.context(initial_state(situation) if past.history is History.TRANSCRIPT else state)
         system = system_message(self.task)
         ask = state.ask
@@ -177,9 +177,9 @@ def section(name: str, text: str) -> str:
 
 
 def ledger(situation: Situation, start: Overlay, room: int = LIST) -> str:
-    """Return a line for each of the last failed attempts that fit into `room` characters; "" without any.
+    """Return a line for each of the newest failed attempts, up to `room` characters; "" if no attempt has failed.
 
-    The newest one is always given, with its whole reason. `start`: the tree without a patch.
+    The newest attempt always has a line, with its whole reason. `start`: the tree without a patch.
     """
     known = frozenset(_changes(situation.best.patch, start))
     lines: list[str] = []
@@ -197,7 +197,7 @@ def _line(attempt: Attempt, start: Overlay, known: frozenset[str]) -> str:
 
 
 def _changes(patch: Patch, start: Overlay) -> Iterator[str]:
-    """Yield the removed and added lines, marked - and +, without blank ones."""
+    """Yield the lines that a patch removes and adds, marked - and +, without blank lines."""
     for path, data in sorted(patch.files.items()):
         old, new = start.text(path) or "", text_of(data) or ""
         for line in islice(difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm=""), 2, None):
@@ -206,9 +206,9 @@ def _changes(patch: Patch, start: Overlay) -> Iterator[str]:
 
 
 def plausible(offers: Sequence[Offer]) -> str:
-    """Describe the plausible patches of a search, with the inputs on which they differ; "" without any.
+    """Describe the plausible patches in `offers`, and the inputs for which their results differ; "" without offers.
 
-    From names and docstrings, the model may know which one is intended.
+    From names and docstrings, the model may see which of these patches is right.
     """
     lines = [PLAUSIBLE]
     for offer in offers:
@@ -221,7 +221,7 @@ def plausible(offers: Sequence[Offer]) -> str:
 def lint_rules(root: Path, config: Config) -> str:
     """Describe the lint rules and the line length of the project at `root`, which a model cannot know.
 
-    "" if ruff is no gate.
+    Return "" if ruff is no gate.
     """
     if "ruff" not in config.gates:
         return ""

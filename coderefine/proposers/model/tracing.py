@@ -18,28 +18,28 @@ from coderefine.runner.cold import RunOptions, is_deadly, run_tests
 from coderefine.source import first_line
 
 Tracer = Callable[[Patch, Sequence[Case], Sequence[str]], Check]
-"""Returns the executed lines of tests on the patched tree.
+"""Returns the results of tests on the patched tree, with the lines that the tests executed.
 
-Arguments: patch, failing tests, passing tests, the first WARM of which run before the failing ones."""
+Arguments: the patch, the failing tests, the passing tests. The first WARM passing tests run before the failing ones."""
 
 FAILING = 12
 """Maximum number of failing tests that are traced, one of each test function first."""
 
 PASSING, MORE = 20, 40
-"""Maximum number of passing tests that are traced in the files of failing tests; and the maximum if they are quick.
+"""Maximum number of near tests (passing tests in the files of failing tests) to trace; MORE applies to quick tests.
 
 The tests with names most similar to those of the failing tests come first.
-With 150 near and 20 far ones, the function at fault in real projects was found no more often. Before Python 3.12, a
-traced test costs at least about 20 ms.
+With 150 near tests and 20 tests of other files, the function at fault in real projects was found no more often. Before
+Python 3.12, a traced test costs at least about 20 ms.
 """
 
 SHARE, QUICK = 0.05, 0.5
-"""Limit for the passing tests after the first PASSING, and for the far ones: a share of the seconds of all tests, and
-the seconds that are allowed in any case."""
+"""Time limit for the near tests, and also for the tests of other files: the share SHARE of the seconds of all tests,
+but at least QUICK seconds. PASSING near tests are traced in any case."""
 
 LEAST, SLOW = 10, 0.1
-"""Passing tests that take more than SLOW seconds are not traced, except the LEAST fastest ones. Tracing may make a test
-that computes a hundred times slower; a test that starts a program waits for a traced program."""
+"""A passing test that takes more than SLOW seconds is traced only if fewer than LEAST tests are faster. Tracing may
+make computations a hundred times slower, also in the programs that tests start."""
 
 FAR = 10
 """Maximum number of passing tests of other files that are traced: what nearly every test runs is not suspicious."""
@@ -52,7 +52,7 @@ SECONDS, RUNS = 30.0, 2
 
 NEAR = 5
 FREEDOM = Freedom()
-"""Permissions of traced tests (see Ask): tight, because they may run a patch that was not judged yet."""
+"""Permissions of tests that are traced with a patch (see Ask): tight, because the patch may not be judged yet."""
 
 
 def trace_seconds(check: Check | None) -> float:
@@ -123,7 +123,7 @@ def _failing(cases: Mapping[str, Case]) -> list[Case]:
 def _in_functions(
     inside: Mapping[str, frozenset[int]], by_path: Mapping[str, frozenset[int]]
 ) -> Mapping[str, frozenset[int]]:
-    """Keep only lines in functions: others run in the first test that imports the module, whatever it tests."""
+    """Keep only lines in functions: other lines run when the first test imports the module, whatever this test does."""
     return {path: by_path[path] & inside[path] for path in by_path.keys() & inside.keys()}
 
 
@@ -143,7 +143,7 @@ def _weights(modules: Mapping[str, Module], found: Suspects) -> dict[str, dict[i
 
 
 def _ran(coverage: Coverage, failing: Sequence[Case], modules: Mapping[str, Module]) -> dict[str, frozenset[int]]:
-    """Return by file the lines that any of the failing tests executed."""
+    """Return by file the lines that at least one of the failing tests executed."""
     ran: dict[str, frozenset[int]] = {}
     for case in failing:
         for path, lines in coverage.get(case.id, {}).items():
@@ -153,7 +153,10 @@ def _ran(coverage: Coverage, failing: Sequence[Case], modules: Mapping[str, Modu
 
 
 def _passing(failing: Sequence[Case], cases: Mapping[str, Case]) -> list[str]:
-    """Return passing tests to trace, in this order: a near and a far one, the other near ones, the other far ones."""
+    """Return the passing tests to trace: a near test, a far test, the other near tests, the other far tests.
+
+    Near tests are in the files of failing tests, far tests are in other files.
+    """
     seconds = max(SHARE * sum(case.seconds for case in cases.values()), QUICK)
     files = {case.path for case in failing}
     passing = [case for case in _apart(cases.values()) if case.status is Status.PASSED and "::" in case.id]
@@ -164,7 +167,10 @@ def _passing(failing: Sequence[Case], cases: Mapping[str, Case]) -> list[str]:
 
 
 def _near_ones(failing: Sequence[Case], passing: Sequence[Case], seconds: float) -> list[Case]:
-    """Return the `passing` tests with the most similar names: PASSING, and more if they take at most `seconds`."""
+    """Return the `passing` tests whose names are most similar to those of `failing`, one of each test function first.
+
+    Return PASSING tests, or up to MORE if these take at most `seconds`.
+    """
     words = [_words(case.id) for case in failing]
     ordered = _apart(sorted(passing, key=lambda case: -max(len(_words(case.id) & word) for word in words)))
     return ordered[: min(max(_number_within(ordered, seconds), PASSING), MORE)]
@@ -198,7 +204,7 @@ def _words(test: str) -> frozenset[str]:
 
 
 def _apart(cases: Iterable[Case]) -> list[Case]:
-    """Reorder the cases: one of each test function first."""
+    """Return the cases in another order: first one case of each test function, then the other cases."""
     listed = list(cases)
     first: dict[str, Case] = {}
     for case in listed:
@@ -212,7 +218,7 @@ def _modules(paths: Iterable[str], read: Callable[[str], bytes | None]) -> dict[
 
 
 def _near(coverage: Coverage, failing: Sequence[Case], weights: Mapping[str, Mapping[int, float]]) -> tuple[str, ...]:
-    """Return the passing tests that execute suspicious code, those that execute most of it first."""
+    """Return at most NEAR passing tests that execute suspicious code, those with the greatest total weight first."""
     bad = {case.id for case in failing}
     worth = {
         test: sum(

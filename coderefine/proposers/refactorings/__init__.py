@@ -1,4 +1,4 @@
-"""Bring functions under the complexity limit by refactorings that keep behaviour; `sequence.py` searches for these."""
+"""Reduce the complexity of functions to the limit by refactorings that keep behaviour, found by `sequence.py`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PRIVATE = re.compile(r"\b_[A-Za-z]\w*")
 
 
 class ComplexityChanges:
-    """Finds, for each function over the complexity limit, the best sequence of refactorings that brings it under it."""
+    """Finds, for each function over the complexity limit, the best sequence of refactorings to reach the limit."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ComplexityChanges:
         self._protection = protection
         self._limit, self._floor = config.max_complexity, config.min_maintainability
         self._known: dict[tuple[str, str, int], str | None] = {}
-        """The new text of a file by (old text, function, line); None if there is none."""
+        """The new text of a file by (old text, function, line); None if no better text was found."""
         self._added: dict[tuple[str, str], frozenset[str]] = {}
         """The names of the new functions by (path, function)."""
         self._private: frozenset[str] | None = None
@@ -78,7 +78,7 @@ class ComplexityChanges:
     def _change(self, view: View, path: str, symbol: str, line: int, made: list[TextEdit]) -> CodeChange | None:
         """Return the change that makes one function simpler; None if there is none.
 
-        `made`: edits of other functions in the same file so far; those of the returned change are added.
+        `made`: edits of other functions in the same file so far; the edits of the returned change are added.
         """
         from coderefine.proposers.refactoring import CodeChange
 
@@ -107,10 +107,10 @@ class ComplexityChanges:
         return _index(after) >= self._floor or _index(before) < self._floor
 
     def _shortened(self, view: View, where: tuple[str, str], text: str, line: int) -> str | None:
-        """Return the text of the file with one function brought under the limit; None if no such text reads well.
+        """Return the text of the file in which one function reaches the limit; None if no such text reads well.
 
-        `where`: (path, function); `line`: the line of its `def`. The new functions get other names than those in
-        changes of other functions, because all changes are made together.
+        `where`: (path, function); `line`: the line of its `def`. The names of new functions differ from the names that
+        changes of other functions add, because all changes are made together.
         """
         from coderefine.proposers.refactorings.files import identifiers, placed, written
 
@@ -143,7 +143,7 @@ class ComplexityChanges:
         return shortened(unit, self._limit, self._ends)
 
     def _taken(self, view: View) -> frozenset[str]:
-        """Return all private names in the project: a new method must not override another one, or be overridden."""
+        """Return all private names in the project: a new method must not override another method, or be overridden."""
         from coderefine.proposers.refactorings.files import python_files
 
         if self._private is None:

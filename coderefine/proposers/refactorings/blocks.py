@@ -129,7 +129,7 @@ class StatementBlock:
         return (self.body[0].lineno, self.body[0].col_offset) <= place < self.end
 
     def begins_paragraph(self, position: int) -> bool:
-        """Return whether the statement at `position` of the suite is its first, or follows a blank line."""
+        """Return whether the statement at `position` of the suite is the first statement, or follows a blank line."""
         lines, row = self.unit.text.split("\n"), self.suite.statements[position].lineno - 2
         while position and lines[row].lstrip().startswith(("#", "@")):
             row -= 1
@@ -152,11 +152,11 @@ class Extraction:
     `inputs`: the parameters; `outputs`: the names of the results. `manner`: what the caller does because of exits
     (`return`, `break`, `continue`) in the block:
 
-    - "": nothing, as there are none.
-    - `return`: it returns what the new function returns.
-    - `continue`: nothing, as its loop continues after the call in any case.
-    - `flag`: it executes the statement `leave` if the new function returns True.
-    - `value`: it returns what the new function returns unless that is None.
+    - "": nothing, because the block has no exits.
+    - `return`: the caller returns what the new function returns.
+    - `continue`: nothing, because the caller's loop continues after the call in any case.
+    - `flag`: the caller executes the statement `leave` if the new function returns True.
+    - `value`: the caller returns what the new function returns, if this is not None.
     """
 
     block: StatementBlock
@@ -173,7 +173,7 @@ class Extraction:
 
 
 def extractions(unit: Unit, limit: int) -> Iterator[Extraction]:
-    """Yield every extraction that keeps behaviour and whose new function is not above `limit`."""
+    """Yield every extraction that keeps behaviour, and whose new function has a complexity of at most `limit`."""
     if isinstance(unit.function, ast.AsyncFunctionDef) and _is_generator(unit):
         return
     for suite in unit.suites:
@@ -386,7 +386,7 @@ def _binds_nothing_captured(block: StatementBlock) -> str:
 
 
 def _leaves_names_local(block: StatementBlock) -> str:
-    """Refuse a block with all bindings of a name that is also read outside: there the name would become global."""
+    """Refuse a block that contains all bindings of a name that is read outside: there it would become a global name."""
     flow = block.unit.flow
     for name in block.used.bound - block.results - parameters(block.unit.function.args):
         if all(map(block.holds, flow.binds[name])) and not all(map(block.holds, flow.reads[name])):

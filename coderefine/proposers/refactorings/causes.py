@@ -22,9 +22,10 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def without_causes(before: str, after: str) -> tuple[str, str] | None:
-    """Return both versions of a file without causes that name the handled exception, and without names used only there.
+    """Return both versions of a file without causes that name the handled exception.
 
-    None if both versions have the same number of such causes, or if one cannot be parsed.
+    Names of exceptions that are then unused are removed, too. Return None if both versions have the same number of such
+    causes, or if one version cannot be parsed.
     """
     trees = syntax(before), syntax(after)
     if trees[0] is None or trees[1] is None or _removed(trees[0]) == _removed(trees[1]):
@@ -33,7 +34,7 @@ def without_causes(before: str, after: str) -> tuple[str, str] | None:
 
 
 def _removed(tree: ast.Module) -> int:
-    """Remove such causes from `tree`, and then unused names of exceptions; return the number of removed causes."""
+    """Remove causes that name the handled exception, then unused names of exceptions; return the number of causes."""
     found = list(_causes(tree, None))
     for statement in found:
         statement.cause = None

@@ -1,6 +1,6 @@
 """Write decisions in a shorter way that means the same, without a new function.
 
-Each function of `REWRITINGS` yields edits of one unit; code with comments inside is left alone.
+Each function of `REWRITINGS` yields edits of one function; code with comments inside is left alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class DecisionEdit:
     text: str
 
     def applied(self, unit: Unit) -> str | None:
-        """Return the new text of the unit; None where a comment would be lost, or a line would be too long."""
+        """Return the new text of the function; None if a comment would be lost, or a line would be too long."""
         data = unit.text.encode()
         starts = [0, *accumulate(map(len, data.splitlines(keepends=True)))]
         begin = starts[self.first.lineno - 1] + self.first.col_offset
@@ -45,7 +45,7 @@ class DecisionEdit:
 
 
 def shorter(unit: Unit) -> Iterator[str]:
-    """Yield texts of the unit in which one decision is written in a shorter way."""
+    """Yield texts of the function in which one decision is written in a shorter way."""
     for rewriting in REWRITINGS:
         for edit in rewriting(unit):
             text = edit.applied(unit)
@@ -94,7 +94,7 @@ def _operand(unit: Unit, group: Sequence[ast.expr], *, negative: bool) -> str:
 
 
 def _one_call(unit: Unit, calls: Sequence[ast.Call]) -> str:
-    """Return one call in place of `calls`, which differ only in their last argument: it gets a tuple of these."""
+    """Merge `calls`, which differ only in their last argument, into one call that gets a tuple of these arguments."""
     last = ", ".join(_source(unit, item) for one in calls for item in _items(one.args[-1]))
     given = [*(_source(unit, one) for one in calls[0].args[:-1]), f"({last})"]
     return f"{_source(unit, calls[0].func)}({', '.join(given)})"
@@ -166,7 +166,7 @@ def _is_closed(unit: Unit, loop: ast.For, tests: Iterable[ast.expr]) -> bool:
 
 
 def _is_odd(part: ast.expr) -> bool:
-    """Return whether something in `part` means something else in a generator expression."""
+    """Return whether `part` contains code that means something else in a generator expression."""
     nodes = list(ast.walk(part))
     return any(isinstance(node, UNMOVABLE) or called(node) in ("next", "super", "locals", "vars") for node in nodes)
 
@@ -277,7 +277,7 @@ def _chain(node: ast.If) -> tuple[list[tuple[str, ast.Constant, ast.stmt]], list
 
 
 def _are_keys(keys: Sequence[ast.Constant]) -> bool:
-    """Return whether all are different strings, or all different numbers."""
+    """Return whether `keys` are all strings or all integers, and all different."""
     values = [key.value for key in keys]
     alike = len({type(value) for value in values}) == 1 and isinstance(values[0], str | int)
     return alike and len({*values}) == len(values)

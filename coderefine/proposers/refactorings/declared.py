@@ -1,4 +1,4 @@
-"""The annotations in a module and in the other modules of its project, from which types of variables follow."""
+"""Read the annotations of a module and of its project's other modules, in order to infer the types of variables."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Declared:
 
     `results`: the result type of each function; for a class, its own name. `members`: for each class, the types of its
     attributes (`.name`) and the result types of its methods (`.name()`). `bases`: for each class, the names of its base
-    classes. `names`: the names that an annotation may use; `early`: the built-in and imported ones, which are bound
-    before other code of the module runs. `deferred`: whether annotations are not evaluated. `elsewhere`: finds the
-    annotations of the module that defines an imported name.
+    classes. `names`: the names that an annotation may use; `early`: the built-in and imported names among these, which
+    are bound before other code of the module runs. `deferred`: whether annotations are not evaluated. `elsewhere`:
+    finds the annotations of the module that defines an imported name.
     """
 
     results: Types = field(default_factory=dict)
@@ -113,7 +113,7 @@ def declared(tree: ast.Module, elsewhere: Elsewhere = lambda _: None) -> Declare
 
 
 def _top(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a module, with those under `if TYPE_CHECKING`."""
+    """Yield the statements of a module, and the statements under `if TYPE_CHECKING`."""
     for node in body:
         if isinstance(node, ast.If) and last_name(node.test) == "TYPE_CHECKING":
             yield from node.body
@@ -124,7 +124,7 @@ def _top(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 def _members(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
     """Yield the names and types of the attributes and methods of a class.
 
-    Those that the body of the class annotates come last: they replace those that follow from the constructor.
+    Types that the body of the class annotates come last: they replace types that follow from the constructor.
     """
     for one in node.body:
         if isinstance(one, ast.FunctionDef) and one.name == "__init__":

@@ -32,7 +32,7 @@ def effects(found: Extraction) -> list[Effect]:
 
 
 def main_effect(every: Sequence[Effect]) -> tuple[Effect, float] | None:
-    """Return the most frequent effect and its share of all; None if there is none that has a verb."""
+    """Return the most frequent effect and its share of all effects; None if no effect has both a verb and a noun."""
     counts = Counter(one for one in every if one.verb and one.noun)
     if not counts:
         return None

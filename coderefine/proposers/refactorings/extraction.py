@@ -26,7 +26,7 @@ class NewFunction:
 
 
 def extracted(found: Extraction, name: str) -> tuple[str, NewFunction]:
-    """Return the text of the unit after the extraction, and the new function."""
+    """Return the text of the original function after the extraction, and the new function."""
     block = found.block
     cut = block.suite.cut(block.start, block.stop)
     assert cut is not None, "examined"
@@ -172,7 +172,7 @@ def _visited(line: cst.BaseStatement, transformer: cst.CSTTransformer) -> cst.Ba
 
 
 class _Continuation(cst.CSTTransformer):
-    """Moves rows after a backslash left by `columns`; LibCST moves all other rows."""
+    """Moves each row after a backslash to the left, by `columns`; LibCST moves all other rows."""
 
     def __init__(self, columns: int) -> None:
         self._columns = columns
@@ -184,7 +184,7 @@ class _Continuation(cst.CSTTransformer):
 
 
 class _Exit(cst.CSTTransformer):
-    """Replaces `break` and `continue` of a loop outside (with `returns`, also `return`) by another statement."""
+    """Replaces each `break` and `continue` of a loop outside the block (with `returns`, also `return`) by `text`."""
 
     def __init__(self, text: str, *, returns: bool) -> None:
         self._text, self._returns, self._loops = text, returns, 0

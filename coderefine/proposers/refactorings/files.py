@@ -20,11 +20,11 @@ from coderefine.source import Function, first_line
 
 WIDEST = 120
 MOST_FILES = 3_000
-"""Maximum number of Python files in a project that are read; if there are more, none of them is."""
+"""Maximum number of Python files in a project; if there are more, no file is read."""
 ACCESSORS = ("getter", "setter", "deleter")
 FAR = 40
-"""Maximum number of rows between the beginning of a class and its method for a new function to precede the class. If
-there are more, the function would be too far from the method, and becomes a static method."""
+"""Maximum number of rows between the beginning of a class and a method from which a function is extracted. Up to this
+distance, the new function precedes the class; else it would be too far from the method, and becomes a static method."""
 LEAST_PRIVATE, MOST_DOCUMENTED = 3, 1.0
 """A new function gets a docstring if the module has at least LEAST_PRIVATE private functions, and if at least the share
 MOST_DOCUMENTED of them have docstrings."""
@@ -75,7 +75,7 @@ def placed(
 def _is_open(method: Function, owner: ast.ClassDef, tree: ast.Module) -> bool:
     """Return whether a new static method may be called through the first parameter of `method`.
 
-    The new method must not hide another one: base classes of libraries may have private methods with any name. And the
+    The new method must not hide another method: base classes of libraries may have private methods with any name. The
     parameter must be an object of the class: a method that the class body uses as a decorator may get any object.
     """
     inside = set(ast.walk(method))
@@ -174,7 +174,7 @@ def indented(text: str, depth: int, indent: str) -> list[str]:
 
 
 def _documents(tree: ast.Module) -> bool:
-    """Return whether the private functions of a module, at least LEAST_PRIVATE, have docstrings."""
+    """Return whether a module has at least LEAST_PRIVATE private functions, and these have docstrings."""
     functions = (node for node in ast.walk(tree) if isinstance(node, Function))
     private = [node for node in functions if node.name.startswith("_") and not node.name.endswith("__")]
     documented = sum(ast.get_docstring(node) is not None for node in private)

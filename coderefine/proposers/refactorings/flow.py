@@ -1,7 +1,7 @@
 """Data flow inside one function: which names a statement reads and binds, which are live, which are surely bound.
 
-All sets are approximations on the safe side: too many live names, too few that are surely bound. Names that a nested
-function captures are recorded separately (`Flow.captures`), because this function reads them whenever it is called.
+All sets are approximations on the safe side: too many live names, too few surely bound names. Names that a nested
+function captures are recorded separately (`Flow.captures`), because each call of the nested function reads them.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def loop_exits(nodes: Iterable[ast.AST]) -> Iterator[ast.Break | ast.Continue]:
-    """Yield each `break` and `continue` in `nodes` that belongs to a loop around them."""
+    """Yield each `break` and `continue` in `nodes` that belongs to a loop outside `nodes`."""
     for node in nodes:
         if isinstance(node, ast.Break | ast.Continue):
             yield node
@@ -312,7 +312,7 @@ def header(node: ast.stmt | ast.ExceptHandler) -> list[ast.AST]:
 
 
 def live(body: Sequence[ast.stmt], out: Names, exits: Exits | None = None, flow: Flow | None = None) -> Names:
-    """Return the names that are live before `body`, if `out` are live after it."""
+    """Return the names that are live before `body`, if the names in `out` are live after it."""
     exits = exits or Exits()
     for statement in reversed(body):
         after = out | exits.raises
@@ -465,6 +465,6 @@ class _Assignments:
 
 
 def _both(*states: State) -> State:
-    """Return the names bound in all `states` that can be reached; None if none can be."""
+    """Return the names bound in all `states` that can be reached; None if no state can be reached."""
     reached = [state for state in states if state is not None]
     return reached[0].intersection(*reached[1:]) if reached else None

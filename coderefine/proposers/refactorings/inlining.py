@@ -1,7 +1,7 @@
-"""Put the statements of new functions back in place of their calls, to show that the statements were only moved.
+"""Put the statements of new functions back in place of the calls, to show that the statements were only moved.
 
-Each step is guessed and then checked: extracting the statements that were put back (`examined`, `extracted`) must give
-the new function and its call again. So the same rules hold as for a draft, and a wrong guess proves nothing.
+Each step is guessed and then checked: if the statements that were put back are extracted (`examined`, `extracted`), the
+result must be the same new function and call. So the same rules hold as for a draft, and a wrong guess proves nothing.
 Before these steps, causes of exceptions are removed (`causes.py`).
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 HELD = re.compile(r".*(open|temp|lock|connect|acquire|session|pool|executor|socket|mmap|redirect)", re.IGNORECASE)
 """Functions whose result may have an effect when it is destroyed: close a file, remove a folder."""
 FINALIZED = re.compile(r"def __del__|\bimport weakref|\bfrom weakref\b|\bweakref\.")
-"""If a project contains one of these, the destruction of any of its objects may have an effect."""
+"""If a project contains such code, the destruction of any of its objects may have an effect."""
 ANY = re.compile("")
 SEES_FRAMES = re.compile(
     r"\b(_getframe|currentframe|getouterframes|extract_stack|format_stack|print_stack|settrace|setprofile)\b"
@@ -45,7 +45,7 @@ TRANSPARENT = frozenset(
     """property cached_property staticmethod classmethod setter getter deleter abstractmethod overload override final
     contextmanager asynccontextmanager wraps lru_cache cache total_ordering singledispatch register""".split()
 )
-"""Decorators that do not depend on how a function is divided; others may read its code."""
+"""Decorators that do not depend on how a function is divided; other decorators may read the function's code."""
 MARK = ast.Expr(ast.Constant(b"put back"))
 """A mark before statements that were put back; it also separates an `if` from an `else` directly above it."""
 Classes = tuple[ast.ClassDef, ...]
@@ -66,10 +66,11 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class _Project:
-    """What a project contains that may notice new functions or removed causes of exceptions.
+    """Facts that decide whether a project may notice new functions, or removed causes of exceptions.
 
-    `words`: its private names, and its dotted names (CLASS.METHOD). `sees_frames`, `finalized`, `reads_causes`: whether
-    some code may depend on the call stack, on the destruction of objects, or on the causes of exceptions.
+    `words`: the private names and the dotted names (CLASS.METHOD) in the project. `sees_frames`, `finalized`,
+    `reads_causes`: whether some code may depend on the call stack, on the destruction of objects, or on the causes of
+    exceptions.
     """
 
     words: AbstractSet[str]
@@ -83,8 +84,9 @@ class Restored:
     """A file after the statements of new functions were put back.
 
     `text`: its new text; `before`: the text to compare it with. `without_causes`: whether causes of exceptions were
-    removed from both. `names`: the new functions that were put back; `methods`: the methods that called one of them as
-    a method, as CLASS.METHOD. `holds`: whether a variable of a new function may hold the last reference to an object.
+    removed from both texts. `names`: the new functions that were put back; `methods`: the methods (as CLASS.METHOD)
+    that called one of these functions as a method. `holds`: whether a variable of a new function may be the last
+    reference to an object.
     """
 
     before: str
@@ -114,7 +116,10 @@ class Inlining:
         self._place, self._protection = place, protection
 
     def __call__(self, view: View, texts: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-        """Return, by path, the pairs (before, after) of `texts` that change, without such functions and causes."""
+        """Return, by path, the pairs (before, after) to compare in place of those in `texts`.
+
+        New functions are put back, and causes of exceptions are removed. Pairs that do not change are left out.
+        """
         every = {path: found for path, pair in texts.items() if (found := restored(*pair))}
         project = self._project(view) if every else None
         if project is None:
@@ -183,14 +188,17 @@ def _definitions(body: list[ast.stmt], classes: Classes) -> Iterator[_Definition
 
 
 def _is_new(node: Function, before: str, after: str) -> bool:
-    """Return whether a function is private and new, and its name occurs only once more, which may be the call."""
+    """Return whether a function is private and new, and its name occurs in one other place, which may be the call."""
     word = re.compile(rf"\b{re.escape(node.name)}\b")
     private = node.name.startswith("_") and not node.name.startswith("__")
     return private and len(word.findall(after)) == 2 and not word.search(before)
 
 
 def _steps(tree: ast.Module, fresh: AbstractSet[str]) -> Iterator[tuple[_Definition, _Definition, Function]]:
-    """Yield (caller, helper, new caller): the new caller has the statements of the helper, one of `fresh`, put back."""
+    """Yield (caller, helper, new caller): in the new caller, the statements of the helper are put back.
+
+    `fresh`: the names of the new functions, which are the possible helpers.
+    """
     every = list(_definitions(tree.body, ()))
     # Begin with callers that are not new: statements that are put back may call further new functions.
     for caller in sorted(every, key=lambda one: one.name in fresh):
@@ -200,7 +208,7 @@ def _steps(tree: ast.Module, fresh: AbstractSet[str]) -> Iterator[tuple[_Definit
 
 
 def _may_call(tree: ast.Module, caller: _Definition, helper: _Definition) -> bool:
-    """Return whether `caller` calls `helper`, which must be a method of its class or above it in the module.
+    """Return whether `caller` calls `helper`: a method of the same class, or a function above `caller` in the module.
 
     Return False if an object may be destroyed when the helper returns: in the caller, it would exist for longer.
     """
@@ -231,7 +239,7 @@ def _put_back(caller: _Definition, helper: _Definition) -> Iterator[Function]:
 
 
 def _places(node: ast.AST, name: str) -> Iterator[tuple[list[ast.stmt], int, int]]:
-    """Yield (suite, position, number of statements) for each call of `name`; a test of its result belongs to it."""
+    """Yield (suite, position, number of statements) for each call of `name`, with an `if` that tests the result."""
     for part in ast.walk(node):
         suites: Iterator[object] = (getattr(part, branch, None) for branch in ("body", "orelse", "finalbody"))
         for suite in (one for one in suites if isinstance(one, list)):
@@ -242,7 +250,7 @@ def _places(node: ast.AST, name: str) -> Iterator[tuple[list[ast.stmt], int, int
 
 
 def _call(node: ast.AST | None) -> ast.AST:
-    """Return the call of a statement, without `await` and `yield from`; any other node if it has none."""
+    """Return the call of a statement, without `await` and `yield from`; another node if there is no call."""
     match node:
         case ast.Expr(value=value) | ast.Assign(value=value) | ast.Return(value=value) | ast.If(test=value):
             return _call(value)
@@ -252,7 +260,7 @@ def _call(node: ast.AST | None) -> ast.AST:
 
 
 def _is_result(node: ast.Assign, following: Sequence[ast.stmt]) -> bool:
-    """Return whether the statement after the call returns its result unless that is None."""
+    """Return whether the next statement is `if x is not None: return x`, and `node` sets this variable `x`."""
     match node, following:
         case ast.Assign(targets=[ast.Name(id=name)]), [ast.If(test=test, body=[ast.Return(value=value)], orelse=[])]:
             return ast.unparse(test) == f"{name} is not None" and getattr(value, "id", "") == name

@@ -39,7 +39,7 @@ NAME = re.compile(r"_[a-z][a-z0-9_]*[a-z0-9]")
 REPLY = 1024
 """Maximum number of tokens of an answer."""
 SHARE = 0.5
-"""Share of the requests of a run that names may take; the others are for repairs."""
+"""Share of the requests of a run that may ask for names; the other requests are for repairs."""
 
 
 PLACEHOLDER, CHEAP = "_part_", 0.2
@@ -47,7 +47,7 @@ PLACEHOLDER, CHEAP = "_part_", 0.2
 
 
 def name_for_now(found: Extraction) -> Named:
-    """Return a name for a new function until the model names it, and its cost, which is low even if it says nothing."""
+    """Return a name for a new function until the model names it, and a cost: low even if the name says nothing."""
     named = name_for(found)
     if named is not None:
         return named[0], min(named[1], CHEAP)
@@ -104,7 +104,7 @@ def _request(draft: Draft) -> ModelRequest:
 
 
 def _renamed(draft: Draft, old: str, given: Mapping[str, Any]) -> Draft:
-    """Return the draft with the new function `old` renamed; in the draft, the word `old` only stands for it."""
+    """Return the draft with the new function `old` renamed; in the draft, the word `old` has no other meaning."""
     word, new = re.compile(rf"\b{re.escape(old)}\b"), given["name"]
     unit = replace(draft.unit.with_text(word.sub(new, draft.unit.text)), taken=draft.unit.taken | {new})
     added = (replace(one, text=word.sub(new, one.text)) for one in draft.added)
@@ -123,7 +123,7 @@ def _with_summary(function: NewFunction, name: str, given: Mapping[str, Any], un
 
 
 def _sentence(summary: str, unit: Unit) -> str:
-    """Return a summary as a sentence; "" if it is not a plain one that fits in a row of a method."""
+    """Return a summary as a sentence; "" if it is no plain text, or does not fit in a row of a method."""
     plain = " ".join(summary.split()).rstrip(".")
     plain = f"{plain}." if plain else ""
     fits = len(plain) + 2 * len(unit.indent) + 2 * len('"""') <= unit.width

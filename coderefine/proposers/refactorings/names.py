@@ -28,7 +28,7 @@ from coderefine.proposers.refactorings.words import (
 LONGEST, MOST_REMARKS = 34, 2
 """Maximum number of characters of a name; maximum number of lines of a comment from which a name is taken."""
 INPUTS = 0.4
-"""Cost of a name from a parameter's name."""
+"""Cost of a name that is made from the name of a parameter."""
 HIDDEN, HIDDEN_SET, HIDDEN_MORE, HIDDEN_MOST = 0.9, 0.3, 0.2, 1.3
 """Costs of a name that does not mention effects of the block: HIDDEN for the first effect (HIDDEN_SET if all of them
 only set something), HIDDEN_MORE for each further effect, HIDDEN_MOST at most."""
@@ -37,10 +37,11 @@ VAGUE = 0.2
 UNNAMED = 0.7
 """Cost of a name that describes none of the effects; a name that describes some of them costs less, in proportion."""
 HALF = 0.5
-"""Minimum share of the main effect in all effects for a name to be taken from it; also the share of the effects that
-`process` counts as not describing: this verb fits all effects, but says little."""
+"""Minimum share that the main effect must have in all effects, for a name to be made from it. Also the share of effects
+that the verb `process` is taken not to describe: this verb fits all effects, but says little."""
 MOST_WORDS = 3
-"""Maximum number of words after the verb of a name if some of them only say which part of the function it is."""
+"""Maximum number of words after the verb of a name, if some of these words only say which part of the function is
+meant."""
 ASKING = frozenset(("is", "has", "needs", "can", "should", "was", "are"))
 """First words of names of truth values, such as `is_empty`; such a name also suits a function."""
 Named = tuple[str, float]
@@ -74,7 +75,7 @@ def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
 
 
 def _acting(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str], float]]:
-    """Yield a verb and words for the subject of the block."""
+    """Yield names that consist of a verb and words for the subject of the block, and their costs."""
     if found.block.yields:
         yield from ((["iter", *noun], 0.1 + cost) for noun, cost in _nouns(found))
         return
@@ -105,7 +106,7 @@ def _done(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str
 
 
 def _condition(block: StatementBlock) -> list[str]:
-    """Return at most two words for the `if` or loop whose whole body the block is, or which is the whole block."""
+    """Return at most two words for an `if` or `for` whose whole body is the block, or that alone is the block."""
     owner = block.suite.parents[-1] if _is_whole(block) else block.body[0] if len(block.body) == 1 else None
     match owner:
         case ast.If(test=ast.UnaryOp() | ast.Compare(ops=[ast.Lt() | ast.Gt() | ast.LtE() | ast.GtE() | ast.NotIn()])):
@@ -139,7 +140,7 @@ def _object(block: StatementBlock) -> list[str]:
 
 
 def _returned(found: Extraction) -> tuple[str, ...]:
-    """Return the name in the block's only `return`, at its end, if it is no input and not generic; () otherwise."""
+    """Return the name in the block's only `return`, its last statement; () if the name is an input or generic."""
     last = found.block.body[-1]
     name = getattr(last.value, "id", "") if isinstance(last, ast.Return) and len(found.block.returns) == 1 else ""
     return (name,) if name and name not in GENERIC.union(found.inputs) else ()
@@ -209,7 +210,7 @@ def _hidden(words: Sequence[str], every: Sequence[Effect]) -> float:
 
 
 def _action(found: Extraction, noun: list[str]) -> list[str]:
-    """Return a verb and `noun`: the verb of the block's last call, or one from the function's name."""
+    """Return a verb and `noun`: the most frequent verb of the block's calls, or a verb from the function's name."""
     verb = last_verb(found.block)
     if found.manner == "flag" and _only(found.block, ast.Return, ast.Break, ast.Continue):
         return ["check", *noun]

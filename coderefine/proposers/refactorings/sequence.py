@@ -25,7 +25,7 @@ MOST_FUNCTIONS, WIDTH, CHOICES = 8, 3, 6
 MOST_FLAWS, MOST_IN_ONE = 1.1, 1.8
 """Maximum flaws of a draft, as the mean over its new functions; and of a single new function."""
 MOST_GROWTH, FEW_LINES = 0.15, 8
-"""Maximum growth: as a share of the lines that are not blank, and in lines for a short function."""
+"""Maximum growth of the code, without blank lines: as a share; for a short function, as a number of lines."""
 
 
 Namer = Callable[[Extraction], Named | None]
@@ -58,10 +58,10 @@ class _Step:
 
 
 def shortened(unit: Unit, limit: int, ends: float = math.inf, name: Namer = name_for) -> Draft | None:
-    """Return the best draft of `unit` with a complexity of at most `limit`; None if none that reads well is found.
+    """Return the best draft of `unit` with a complexity of at most `limit`; None if no such draft reads well.
 
     Decisions are written in a shorter way first, because that needs no new function. `ends`: the monotonic time at
-    which the search ends. `name` returns the name of a new function, and what it costs.
+    which the search ends. `name` returns the name of a new function, and the cost of this name.
     """
     drafts = [Draft(_with_short_decisions(unit, limit))]
     for _ in range(MOST_FUNCTIONS + 1):
@@ -120,7 +120,7 @@ def _step(found: Extraction, name: Namer) -> _Step | None:
 
 
 def _flaws(found: Extraction) -> Iterator[float]:
-    """Yield a number for each property of an extraction that a reviewer may dislike."""
+    """Yield penalties (0.0: none) for the properties of an extraction that a reviewer may dislike."""
     block = found.block
     yield 0.5 * max(0, len(found.inputs) - 3)
     yield 0.7 * max(0, len(found.outputs) - 1)
@@ -144,7 +144,7 @@ def _flaws(found: Extraction) -> Iterator[float]:
 
 
 def _missing_annotations(found: Extraction) -> int:
-    """Return how many annotations the new function lacks; 0 if the original function does not have all."""
+    """Return how many annotations the new function lacks; 0 if the original function is not fully annotated."""
     if not is_annotated(found.block.unit.function):
         return 0
     return len(found.inputs) - len(input_types(found)) + (result_type(found) is None)
@@ -166,7 +166,7 @@ def _begun(found: Extraction) -> int:
 
 
 def _cuts(found: Extraction) -> Iterator[float]:
-    """Yield numbers for bad positions of the block's beginning and end."""
+    """Yield penalties (0.0: none) for a beginning or an end of the block that is not at a natural place."""
     block, statements = found.block, found.block.suite.statements
     if block.paragraphs > 1:
         yield 0.0 if block.begins_paragraph(block.start) else 0.6

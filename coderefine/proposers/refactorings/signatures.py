@@ -1,4 +1,4 @@
-"""The annotations of an extracted function, as far as they follow from those of its original function and module."""
+"""The annotations of an extracted function, as far as they follow from annotations of the original code."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _is_guarded(block: StatementBlock, name: str) -> bool:
 
 
 def _guards(block: StatementBlock) -> Iterator[ast.If]:
-    """Yield the `if` statements that leave the function or loop, in the bodies of all statements around the block."""
+    """Yield each `if` that leaves the function or loop, in every list of statements that contains the block."""
     for owner, inner in pairwise([*block.suite.parents, block.body[0]]):
         for node in _beside(owner, inner):
             if isinstance(node, ast.If) and isinstance(node.body[-1], LEAVING):
@@ -86,7 +86,7 @@ def _is_missing(name: str, test: ast.expr) -> bool:
 
 
 def result_type(found: Extraction) -> str | None:
-    """Return the annotation of the new function's result; None if the unit has none, or if the type is not known."""
+    """Return the annotation of the new function's result; None if the original has none, or the type is not known."""
     unit, block = found.block.unit, found.block
     if unit.function.returns is None or block.yields:
         return None
@@ -113,7 +113,7 @@ def _of_outputs(found: Extraction) -> str | None:
 
 
 def _or_none(unit: Unit, known: str) -> str | None:
-    """Return an annotation that allows None, too; None if the module has no way to write it."""
+    """Return `known` as an annotation that also allows None; return None if the module has no way to write this."""
     if "None" in known or "Optional" in known:
         return known
     if "Optional" in unit.declared.names:

@@ -1,4 +1,4 @@
-"""A function as a text of its own, with its syntax tree (to analyse) and LibCST's tree (to edit), and the way back."""
+"""A function as a separate text, with its syntax tree (to analyse it) and its LibCST tree (to edit it)."""
 
 from __future__ import annotations
 

@@ -33,14 +33,14 @@ MAPPINGS = frozenset("dict mapping mutablemapping defaultdict ordereddict".split
 ITERATING = frozenset(("enumerate", "list", "range", "reversed", "set", "sorted", "tuple", "zip"))
 NUMBERS = ("int", "float")
 SAME = "="
-"""Stands for the type of `a` after `a += b`: it remains the same."""
+"""Stands for the type of `a` after `a += b`: the same type as before."""
 
 
 @lru_cache(maxsize=64)
 def known_types(unit: Unit) -> Types:
     """Return annotations by name: of unchanged parameters, and of the variables whose type is known.
 
-    Empty for a function without annotations.
+    Return {} for a function without annotations.
     """
     given = {one.arg: one.annotation for one in arguments(unit.function) if one.annotation is not None}
     if not given and unit.function.returns is None:
@@ -88,7 +88,7 @@ class _Types:
         return {node.target.id: annotation_text(node.annotation) for node in nodes if isinstance(node.target, ast.Name)}
 
     def _is_one(self, name: str, every: list[str]) -> bool:
-        """Return whether `every`, the types of a variable's values, are one type; with `SAME`, only str or a list."""
+        """Return whether `every`, the types of a variable's values, are one type; `SAME` fits only str and lists."""
         one, *others = dict.fromkeys(every)
         kept = others == [SAME] and (one == "str" or _base(one) == "list")
         return one not in ("", SAME) and len(every) == len(self._unit.flow.binds[name]) and (not others or kept)
@@ -154,7 +154,7 @@ class _Types:
         return ""
 
     def _combined(self, value: ast.BinOp) -> str:
-        """Return the type of an operation on two values of one built-in type, and of formatting a text."""
+        """Return the type of the result of an operator on two values of one built-in type, or on a text (`%`, `*`)."""
         one, two = self._type(value.left), self._type(value.right)
         if one == "str":
             return "str" if isinstance(value.op, ast.Mod | ast.Add | ast.Mult) else ""

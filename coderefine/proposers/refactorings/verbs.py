@@ -19,7 +19,7 @@ MADE = ast.JoinedStr | ast.List | ast.Dict | ast.Set | ast.Tuple | ast.ListComp 
 
 
 def making(found: Extraction, own: Sequence[str]) -> str:
-    """Return the verb for how the results are computed; `own`: the words of the function's own name."""
+    """Return the verb for how the results are computed; `own`: the words of the original function's name."""
     block, names = found.block, found.outputs
     if CHECKING.intersection(own[:1]) and ast.Raise in map(type, block.nodes):
         return own[0]
@@ -72,7 +72,7 @@ def _is_answer(value: ast.expr) -> bool:
 
 
 def decided(block: StatementBlock) -> Iterator[ast.expr]:
-    """Yield the conditions on which True or False is returned at once."""
+    """Yield the condition of each `if` that only returns True or False."""
     for node in block.nodes:
         match node:
             case ast.If(test=test, body=[ast.Return(value=ast.Constant(value=bool()))]):

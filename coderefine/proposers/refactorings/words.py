@@ -44,7 +44,7 @@ def split(name: str) -> list[str]:
 
 
 def last_word(node: ast.AST) -> str:
-    """Return the name that an expression is about: the last part of a dotted name, the list that is iterated."""
+    """Return the name that stands for an expression: `c` for `a.b.c`, `sorted(c)` or `c.items()`; "" if none."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name

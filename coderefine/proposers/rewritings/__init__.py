@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NAME = "rewrite"
 TOO_LONG = "E501"
 FOLLOWING = 2
-"""Maximum number of rounds for repairing findings that a draft causes: the repair may cause further ones."""
+"""Maximum number of rounds for repairing findings that a draft causes: a repair may cause further findings."""
 
 GENERATED = re.compile(
     r"@generated\b|\b(generated|created)\b.*\n?.*\b(do not|don't) (edit|change|modify)\b", re.IGNORECASE
@@ -64,7 +64,7 @@ class LintChanges:
         self._linter = Linter.of(place, interpreter, config)
         self._protection = Protection.of(place, config)
         self._known: dict[tuple[str, CodeChange], CodeChange | None] = {}
-        """The useful change by the text of the file and the draft: None if there is none."""
+        """The useful change, by (text of the file, draft); None if the draft is not useful."""
 
     def __call__(self, view: View, situation: Situation) -> Iterator[CodeChange]:
         """Yield a change for each finding that can be repaired. Raises CriticError if ruff fails.
@@ -99,7 +99,7 @@ class LintChanges:
     def _checked(
         self, view: View, file: _File, drafts: Sequence[CodeChange]
     ) -> Iterator[tuple[CodeChange, CodeChange | None]]:
-        """Yield each draft with its useful change: ruff checks all together, and their halves where that fails."""
+        """Yield each draft with its useful change: ruff checks all drafts together, then the halves if that fails."""
         first, middle = drafts[0], len(drafts) // 2
         what = f"{first.path}:{first.line} {first.rule}"
         if not middle:
@@ -136,9 +136,9 @@ class LintChanges:
     def _useful(self, view: View, draft: CodeChange, file: _File) -> CodeChange | None:
         """Return the change of a draft, in the format of its file; None if it does not reduce the number of findings.
 
-        Such a change would be refused in any case, but only after a test run. Findings that the draft causes are
-        repaired by ruff's safe fixes, if any: for example, ruff replaces `%` by a call of `format`, and this by an
-        f-string.
+        A change that does not reduce this number would be refused later, after a test run. Findings that the draft
+        causes are repaired by ruff's safe fixes, if any: for example, ruff replaces `%` by a call of `format`, and this
+        call by an f-string.
         """
         source, text = file.source, apply(file.source.text, draft.edits)
         for _ in range(FOLLOWING + 1):
@@ -208,7 +208,7 @@ class LintChanges:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file with findings, and their numbers by rule. `clean`: it is in ruff's format."""
+    """A file, and the number of its findings by rule. `clean`: whether the file is in ruff's format."""
 
     source: Source
     code: Code
@@ -231,7 +231,7 @@ def _edits(rules: Mapping[str, Rewriting], file: _File, remark: Diagnostic) -> t
 
 
 def _apart_from_others(drafts: Iterable[CodeChange]) -> list[CodeChange]:
-    """Return the drafts without those that touch an earlier one; they may share an edit, such as a new import."""
+    """Return the drafts that touch no earlier draft; two drafts may share an edit, such as a new import."""
     taken: dict[TextEdit, None] = {}
     return [draft for draft in drafts if take(draft.edits, taken)]
 
@@ -254,7 +254,7 @@ def _with_text(draft: CodeChange, file: _File, text: str) -> CodeChange:
 def _in_change(source: Source, text: str, remarks: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
     """Yield the `remarks` about `text` that a change of `source` can have caused.
 
-    These begin between the first and the last changed line. A remark about a long line counts only if it is a new line.
+    These begin between the first and the last changed line. A remark about a long line counts only if the line is new.
     """
     old, new = source.text.splitlines(), text.splitlines()
     head, tail = alike_lines(old, new), alike_lines(old[::-1], new[::-1])

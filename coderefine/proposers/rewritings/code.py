@@ -1,6 +1,6 @@
 """A parsed file, for rewritings: nodes by position, exact text of nodes, comments, names in a scope, and edits.
 
-Whatever cannot be found, or cannot be done without doubt, raises Unsure: then the finding is left alone.
+If a node is not found, or an edit may be wrong, Unsure is raised, and the finding is not repaired.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Code:
         return self._starts[line - 1]
 
     def lines_of_statement(self, line: int) -> tuple[int, int]:
-        """Return the first and the last line of the innermost statement at `line`; of a compound one, of its header."""
+        """Return the first and last line of the innermost statement at `line`; if it is compound, of its header."""
         spans = (_lines_of(node) for node in self.nodes if isinstance(node, ast.stmt))
         return max((span for span in spans if span[0] <= line <= span[1]), default=(line, line))
 
@@ -272,7 +272,10 @@ def fresh(name: str, taken: set[str]) -> str:
 
 
 def plain(node: ast.expr) -> bool:
-    """Return whether evaluating `node` has no effect: names and constants, and comparisons and tuples of them."""
+    """Return whether evaluating `node` has no effect: it consists of names, constants, tuples and plain operators.
+
+    Plain operators are comparisons, `and`, `or`, `not` and signs.
+    """
     kinds = (ast.Name, ast.Constant, ast.Tuple, ast.expr_context, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop)
     return all(isinstance(one, (*kinds, ast.UnaryOp, ast.unaryop)) for one in ast.walk(node))
 

@@ -42,7 +42,7 @@ OF_CODE = frozenset(
         manager method placeholder procedure property replacement routine rule script shortcut shorthand step task test
         utility variant version view way wrapper""".split()
 )
-"""Nouns for code: a docstring that begins with one does not describe a returned value."""
+"""Nouns for code: a docstring that begins with such a noun does not describe a returned value."""
 STATES = re.compile(r"\b(is|are|was|were|must|should|shall|will|would|can|could|may|might|has|have|does|do)\b")
 INSIDE = re.compile(r"\b(that|which|who|whose|where|when|if|what|how|whether)\b")
 """Words that begin a subordinate clause, whose verbs are not those of the main clause."""
@@ -62,7 +62,7 @@ BEFORE_NAMES = frozenset(
         until unless without through via per between against over under within about after before during called
         named return returns yield yields""".split()
 )
-"""Words that cannot end a sentence, so that a capital letter after them begins no new one."""
+"""Words that cannot end a sentence, so that a capital letter after them begins no new sentence."""
 USUAL_WIDTH, WIDEST = 72, 120
 VERBS = frozenset(
     """add allow apply attach build calculate call change check clear close collect compare compute
@@ -163,7 +163,7 @@ def _next_verbs(text: str, start: int) -> Iterator[tuple[int, int, str]]:
 
 
 def _check_returned(code: Code, docstring: ast.Constant, text: str) -> None:
-    """Raise Unsure unless `text` names a value, and the function ends by returning one."""
+    """Raise Unsure unless `text` names a value, and the function ends by returning a value."""
     function = code.function(docstring)
     sure(_returns(function.body), not any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(function)))
     sentence = re.split(r"[.!?](?:\s|$)|\n\s*\n", text.rstrip("\"'"))[0]
@@ -196,7 +196,7 @@ def _verbs(text: str) -> list[str]:
 def _inside(word: str) -> str:
     """Return the first word after a colon as it is written inside a sentence: `the` for `The`.
 
-    Raises Unsure if it may be a name.
+    Raises Unsure if this word may be a name.
     """
     if word in ("A", "An", "The"):
         return word.lower()
@@ -336,7 +336,7 @@ def _beginning(found: re.Match[str], mood: _Mood, head: str) -> str:
 
 
 def _predicate(found: re.Match[str], mood: _Mood) -> str:
-    """Return the verb after `found`, with a subject if the sentence needs one; "" if no verb in this form is there."""
+    """Return the verb after `found`, with a subject if the sentence needs one; "" if no suitable verb follows."""
     word, base = found["word"], _base(found["word"], VERBS | OTHERS)
     if not base or not mood.form:
         return ""
@@ -466,7 +466,10 @@ BEGINNINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Mood, str], s
 
 
 def _usual_width(code: Code) -> int:
-    """Return the project's line length; if the file's lines are longer (except one in 200), theirs, up to WIDEST."""
+    """Return the project's line length, or the length of the file's longest lines (up to WIDEST) if that is greater.
+
+    One line in 200 may be even longer: it is not counted.
+    """
     lengths = sorted(len(line.rstrip()) for line in code.lines)
     return max(code.width, min(WIDEST, lengths[-1 - len(lengths) // 200]))
 

@@ -11,7 +11,7 @@ from coderefine.proposers.rewritings.code import Code, Edits, expect, sure
 
 EAGER = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Starred)
 PLACES = {-1: "%s", 115: "%s", 114: "%r", 97: "%a"}
-"""The conversions of f-strings, as numbers."""
+"""Placeholders by the conversion of an f-string, as a number: -1 (none), 115 (`!s`), 114 (`!r`), 97 (`!a`)."""
 
 
 def split_f_string(code: Code, at: Diagnostic) -> Edits:

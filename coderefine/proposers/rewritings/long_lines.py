@@ -1,4 +1,4 @@
-"""Rewritings of lines that are too long: comments, docstrings, and rows of elements."""
+"""Rewritings of lines that are too long: comments, docstrings, strings, and rows of elements."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _wrap_docstring(code: Code, at: Diagnostic) -> Edits:
 
 
 def _wrap_item(code: Code, at: Diagnostic) -> Edits:
-    """Wrap the rest of a field or a note in a docstring, from the long line on; the rows after it are indented."""
+    """Wrap the rest of a field or a note in a docstring, from the long line on; its further rows are indented."""
     string, row = _docstring_around(code, at.first), code.lines[at.first - 1]
     pad = _padding(row)
     below = itertools.takewhile(str.strip, code.lines[at.first : (string.end_lineno or 0) - 1])
@@ -99,9 +99,9 @@ def _is_prose(code: Code, string: ast.Expr, line: int) -> bool:
 
 
 def _hanging(code: Code, string: ast.Expr, line: int, rows: list[str]) -> str:
-    """Return the indentation for the rows after the first one when the item that is in `line` is wrapped.
+    """Return the indentation of the second and later rows of a docstring item (a field or a note) after wrapping it.
 
-    `rows`: the rows of the item, from `line` on. Raises Unsure if this is not certainly an item.
+    `rows`: the rows of the item, from `line` on. Raises Unsure if it is not certain that this is an item.
     """
     pad, margin, text = _padding(rows[0]), code.indent(string), rows[0].strip()
     usual = _deeper(rows) or pad + "    "
@@ -115,7 +115,7 @@ def _hanging(code: Code, string: ast.Expr, line: int, rows: list[str]) -> str:
 
 
 def _deeper(rows: list[str]) -> str:
-    """Return the indentation of the second row, if it is deeper than that of the first."""
+    """Return the indentation of the second row if it is deeper than that of the first row; "" otherwise."""
     first, second = (_padding(row) for row in (rows[0], rows[-1] if len(rows) == 1 else rows[1]))
     return second if len(second) > len(first) else ""
 
@@ -141,7 +141,7 @@ def _part_summary(code: Code, at: Diagnostic) -> Edits:
 
 
 def _docstring_near(code: Code, line: int) -> ast.Expr:
-    """Return the docstring that begins in `line`, or in the one before it."""
+    """Return the docstring that begins in `line`, or in the line before."""
     return expect(next((one for one in code.docstrings if one.lineno in (line, line - 1)), None), ast.Expr)
 
 
@@ -189,7 +189,7 @@ def _longest_string(code: Code, line: int) -> ast.Constant | ast.JoinedStr:
 
 
 def _parts(written: re.Match[str], width: int) -> list[str]:
-    """Return the parts of a string, each no longer than `width` with its quotes. Raises Unsure if one is longer."""
+    """Return the parts of a string, each no longer than `width` with its quotes. Raises Unsure if a part is longer."""
     rows, pieces = [""], PIECE.findall(written["text"])
     sure("".join(pieces) == written["text"])
     for piece in pieces:
@@ -248,9 +248,9 @@ def _break_elements(code: Code, at: Diagnostic) -> Edits:
 
 
 def _elements(code: Code, at: Diagnostic) -> tuple[list[ast.expr], bool]:
-    """Return the elements of a list that are in the row of the finding, and in rows after it that are also too long.
+    """Return the elements of a list in the finding's row, and in the rows after it that are also too long.
 
-    The list is the innermost one that begins above. Also return whether another row of it has several elements.
+    The list is the innermost that begins above. Also return whether another row of the list has several elements.
     """
     rows = next((row for row in reversed(_rows(code, at.first)) if at.first in row), {})
     last = at.first
@@ -263,7 +263,7 @@ def _elements(code: Code, at: Diagnostic) -> tuple[list[ast.expr], bool]:
 def _rows(code: Code, line: int) -> list[dict[int, list[ast.expr]]]:
     """Return the elements of each list, set or tuple that begins above `line`, grouped by the line where they begin.
 
-    Outer ones come before inner ones.
+    Outer lists come before inner lists.
     """
     lists = (one for one in code.nodes if isinstance(one, ast.List | ast.Set | ast.Tuple))
     groups = (itertools.groupby(one.elts, lambda each: each.lineno) for one in lists if one.lineno < line)

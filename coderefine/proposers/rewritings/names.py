@@ -16,7 +16,7 @@ from coderefine.source import Comprehension, bindings, first_line
 SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals"})
 """Functions that show or use local variables by name."""
 BY_VALUE = (("len(", "length"), ("[", "items"), ("list(", "items"), ("sorted(", "items"), ("sum(", "total"))
-"""Beginnings of values, and names for them."""
+"""(beginning of a value, name for a variable with this value)."""
 PARTICIPLES = {
     "strip": "stripped",
     "rstrip": "stripped",
@@ -67,8 +67,8 @@ def unshadow_builtin(code: Code, at: Diagnostic) -> Edits:
 def keep_loop_variable(code: Code, at: Diagnostic) -> Edits:
     """PLW2901: `for line in lines: line = line.strip()` → another name for the second value.
 
-    `if old: line = convert(line)` → `converted_line = convert(line) if old else line`, with this name also below.
-    If that is not certainly right: `for original_line in lines: line = original_line`.
+    `if old: line = convert(line)` → `converted_line = convert(line) if old else line`; later uses get the new name.
+    If this may be wrong: `for original_line in lines: line = original_line`.
     """
     found = code.find(at, ast.Name)
     try:
@@ -163,7 +163,7 @@ def _participle(verb: str) -> str:
 
 
 def _binding_place(code: Code, name: ast.Name) -> Place:
-    """Return the comprehension that binds `name` as a target, else the function around it."""
+    """Return the innermost function or comprehension around `name`. Raises Unsure if a lambda or class is nearer."""
     found = next((node for node in code.above(name) if isinstance(node, Binder)), None)
     if not isinstance(found, Place):
         raise Unsure
@@ -210,5 +210,5 @@ def _check_bound_here(place: Place, name: str) -> None:
 
 
 def _binds(node: ast.AST, name: str) -> bool:
-    """Return whether `node` binds `name` other than by an assignment, or declares its scope."""
+    """Return whether `node` binds `name` other than by an assignment, or declares it global or nonlocal."""
     return not isinstance(node, ast.Name | ast.keyword | ast.Attribute) and name in bindings(node)

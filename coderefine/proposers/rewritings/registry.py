@@ -1,4 +1,4 @@
-"""The registry: rule of ruff → rewriting. To add one, see CONTRIBUTING.md.
+"""The registry: rule of ruff → rewriting. To add a rewriting, see CONTRIBUTING.md.
 
 A rewriting gets the parsed file and the finding. It returns the edits that clear the finding and keep behaviour, and
 raises Unsure where they might not (a name would be captured, a comment lost, a scope crossed).

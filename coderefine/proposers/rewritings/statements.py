@@ -1,4 +1,4 @@
-"""Rewritings of statements: one on each line, `try`, `with` and `if`, comparisons of types, exceptions."""
+"""Rewritings of statements: several on one line, `try`, `with` and `if`, comparisons of types, exceptions."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ from coderefine.runner.pool import Pool
 from coderefine.runner.test_selection import files_near, files_of, to_watch
 
 ALONE, TURN = 30.0, 8.0
-"""Default time limit of the search in seconds: if no model follows it, and if a model follows it."""
+"""Default time limit of the search in seconds: ALONE if no model follows the search, TURN if a model follows it."""
 OBSERVING, MOST_OBSERVING = 0.15, 3.0
 """Share of the remaining time, and maximum seconds, for tracing the failing tests and the tests near them."""
 MOST_SEARCHES = 3
@@ -69,7 +69,7 @@ COMPARING = 2.0
 
 
 class Search(Searcher):
-    """The offline proposer."""
+    """The offline proposer: it repairs failing tests without a model."""
 
     name = "search"
 
@@ -107,29 +107,30 @@ class Search(Searcher):
         self._promised: frozenset[str] = frozenset()
         """Tests that the last proposed patch passed in a fork."""
         self._loaded: frozenset[str] = frozenset()
-        """Tests of the files that the last search had loaded in its servers."""
+        """Tests in the test files that the servers of the last search had loaded."""
         self._patches: dict[int, Patch] = {}
         self._together: set[frozenset[str]] = set()
-        """Sets of failing tests that run the same connecting statement (see `Spectrum.connects`), in any search.
+        """Sets of failing tests: those that ran the same connecting statement (see `Spectrum.connects`) in some search.
 
         Tests that no longer fail are removed from the sets.
         """
         self._entered: dict[tuple[str, ...], frozenset[str]] = {}
-        """Failing tests that ran a statement in any search, by (path, function, text of the statement).
+        """The failing tests that ran a statement in some search, by (path, function, text of the statement).
 
-        By (path, function): failing tests that ran a connecting statement of the function, see `Spectrum.connects`.
+        A shorter key (path, function) has the failing tests that ran a connecting statement of the function, see
+        `Spectrum.connects`.
         """
         self._aside: frozenset[str] = frozenset()
         """Failing tests that this search ignores, because repairs of these tests were offered."""
         self._changes: dict[str, tuple[PastChange, ...]] = {}
-        """How the most suspicious files were changed lately, by path."""
+        """Recent changes of the most suspicious files, by path."""
         self.chosen = Chosen([])
         """Result of the last search."""
         self._failed: set[int] = set()
         """Keys of the candidates that failed or were refused on the present tree: they are not tried again."""
         self._unforeseen = False
-        """Whether a proposal broke a test that the search had not loaded: further searches would propose more such
-        patches."""
+        """Whether a proposal broke a test that the search had not loaded. In this case, the search is not repeated,
+        because it would propose more such patches."""
         self._unsolved: frozenset[Symptom] = frozenset()
         """Symptoms of the last search without a result: a tree with the same symptoms is not searched again."""
 
@@ -140,8 +141,8 @@ class Search(Searcher):
     def propose(self, situation: Situation, views: Views) -> Proposals:
         """Yield patches, best first, each with all accepted edits; search again if tests fail after an accepted patch.
 
-        A test for which repairs are only offered is ignored from then on. If all repairs are refused, search again
-        among the edits that were not tried, up to MOST_SEARCHES times.
+        Tests for which repairs were only offered are ignored from then on. If all repairs of a search are refused,
+        search again among the edits that were not tried, with at most MOST_SEARCHES searches in all.
         """
         searches = 0
         while self._wanted(situation):
@@ -159,7 +160,7 @@ class Search(Searcher):
     def _each(
         self, found: Sequence[Repair], situation: Situation, views: Views
     ) -> Generator[Patch, Situation | None, Situation]:
-        """Yield the patches of one search, each with the edits accepted before it; return the last situation."""
+        """Yield the patches of one search, each with all edits accepted so far; return the last situation."""
         repairs, accepted = [*found], list[Repair]()
         while repairs:
             repair, best = repairs.pop(0), situation.best
@@ -178,7 +179,7 @@ class Search(Searcher):
     def _rebased(self, situation: Situation, repairs: list[Repair], accepted: Sequence[Repair]) -> list[Repair]:
         """Return those of `repairs` whose tests all still fail, with the edits of the accepted repairs added.
 
-        Return [] if the best patch does not contain the proposed one.
+        Return [] if the best patch does not contain the last proposed patch.
         """
         if self.proposed is None or not self.proposed.files.items() <= situation.best.patch.files.items():
             return []
@@ -189,10 +190,11 @@ class Search(Searcher):
         return [rebased[id(repair)] for repair in repairs if id(repair) in rebased]
 
     def _take(self, repair: Repair, situation: Situation) -> bool:
-        """Make `repair` the next proposal; return False if this is not done.
+        """Make `repair` the next proposal, and return True; return False if `repair` must not be proposed.
 
-        It is not done if patches for one of its tests were offered. It is not done either if `repair` combines two
-        repairs, of which one is doubtful: these are proposed separately, unless all plausible repairs are accepted.
+        It must not be proposed if patches for one of its tests were offered. A combination of two repairs, of which one
+        is doubtful, must not be proposed either: the two are proposed separately. With the setting
+        `accept = "plausible"`, doubts do not matter.
         """
         if repair.fixed & situation.offered:
             return False
@@ -216,14 +218,14 @@ class Search(Searcher):
         return (other for other in self.chosen.repairs if other is not repair and other.fixed == repair.fixed)
 
     def _rivals_of(self, repair: Repair) -> list[Rivals]:
-        """Return the rivals for the tests of `repair`; if it combines two repairs, those for the tests of each part."""
+        """Return the Rivals of the tests that `repair` fixes; for a combination of two repairs, the Rivals of each."""
         wanted = repair.parts or (repair.fixed,)
         return [rivals for rivals in self.chosen.sets if rivals.fixed in wanted]
 
     def _compare(self, situation: Situation, patch: Patch) -> None:
-        """Report if the cold run of `patch` contradicts the fork that judged it.
+        """Report a contradiction between the cold run of `patch` and the fork that judged it.
 
-        If so, use the slower warm server from now on.
+        If there is one, use the slower warm server from now on.
         """
         tried = situation.attempts[-1] if situation.attempts else situation.best
         wrong = [name for name, case in tried.cases.items() if case.status.bad and name in self._promised]
@@ -234,15 +236,16 @@ class Search(Searcher):
     def _without_breaking(self, situation: Situation, views: Views, repairs: list[Repair]) -> list[Repair]:
         """Return those of `repairs` that pass the tests which the last proposal broke in its cold run.
 
-        This saves a cold run for each of the other repairs. If the search had loaded the broken tests, they fail only
-        after other tests of their files, so all tests of these files are run in one process.
+        This saves the cold runs of further repairs that break these tests. Broken tests that the search had loaded
+        passed in the search, and fail only after other tests of their files: then all tests of these files run in one
+        process.
         """
         names = broken(situation, self.proposed)
         self._unforeseen = self._unforeseen or not self._loaded.issuperset(names)
         return self._passing(situation, views, repairs, names) if names and repairs else repairs
 
     def _passing(self, situation: Situation, views: Views, repairs: list[Repair], names: list[str]) -> list[Repair]:
-        """Return those of `repairs` that pass the tests `names`, which the last proposal broke; forget the others."""
+        """Return those of `repairs` that pass the tests `names`, which the last proposal broke; forget the rest."""
         self._listen(Event("stage", f"search: {counted(len(repairs), 'other repair')} and {names[0]}"))
         clock = Clock(min(SCREENING, situation.seconds_left or SCREENING))
         tests = to_repeat(names, self._loaded, situation.best.cases)
@@ -261,7 +264,7 @@ class Search(Searcher):
         return bool(found) and found != self._unsolved and min(left, situation.seconds_left or left) > 0.5
 
     def _ranked(self, situation: Situation, views: Views) -> list[Repair]:
-        """Run one search and return all its repairs, best first; servers are closed before the first proposal."""
+        """Run one search, stop its servers, and return all its repairs, best first."""
         began = time.monotonic()
         limit = self._limit - self._seconds
         clock = Clock(min(limit, situation.seconds_left or limit))
@@ -344,8 +347,8 @@ class Search(Searcher):
     def _tried(self, trial: Trial, proposals: Iterator[Proposed], failing: list[Case], spectrum: Spectrum) -> Chosen:
         """Judge `proposals` and return the repairs.
 
-        Search a little longer if there is evidence against the best repair, or if it would be applied although few
-        tests reach it: such a repair probably has rivals.
+        Search a little longer if there is evidence against the best repair, or if a repair would be applied although
+        few tests reach it: such a repair probably has rivals.
         """
         try:
             trial.run(proposals)
@@ -361,7 +364,7 @@ class Search(Searcher):
                 self.first_candidate = trial.first_judged
 
     def _chosen(self, trial: Trial, failing: list[Case], spectrum: Spectrum) -> Chosen:
-        """Compare how the repairs behave on more calls than those of the tests, and return them, best first."""
+        """Return the repairs, best first, after comparing their behaviour on the tests' calls and on variants."""
         repairs, pool = [self._described(repair) for repair in trial.repairs], trial.pool
         likely = compared(repairs)
         comparison = self._comparison(likely, pool, failing) if likely else Comparison()
@@ -379,12 +382,15 @@ class Search(Searcher):
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison)), sets=sets)
 
     def _ran(self, site: Site) -> frozenset[str]:
-        """Return the failing tests that ran the statement, or a connecting statement of its function (`_entered`)."""
+        """Return the failing tests that ran the statement of `site`, or a connecting statement of its function.
+
+        They are recorded in `_entered`.
+        """
         function = function_of(site)
         return frozenset().union(*(self._entered.get(key, ()) for key in (function, (*function, site.code(site.stmt)))))
 
     def _described(self, repair: Repair) -> Repair:
-        """Return `repair` with the fields `ignores`, `meaning` and `former`."""
+        """Return `repair` with values for its fields `ignores`, `meaning` and `former`."""
         module = repair.proposed.scored.site.module
         repair = described(repair)
         if repair.files.keys() != {module.path}:
@@ -392,19 +398,19 @@ class Search(Searcher):
         return replace(repair, former=former(module, repair.files[module.path], self._past(module.path)))
 
     def _past(self, path: str) -> tuple[PastChange, ...]:
-        """Return the recent changes of the file; () without git, or if MOST_FILES other files were read before."""
+        """Return the recent changes of the file; () without git, or if MOST_FILES other files were looked up before."""
         if self._place.git_dir is not None and path not in self._changes and len(self._changes) < MOST_FILES:
             self._changes[path] = changes(self._place.top, path, self._read(Patch(), path) or b"")
         return self._changes.get(path, ())
 
     def _with_strength(self, rivals: Rivals, pool: AnyPool, seconds: float) -> Rivals:
-        """Return `rivals` with the number of mutants of the first repair that the tests kill, in up to `seconds`."""
+        """Judge mutants of the first repair; return `rivals` with the results (see `confidence.with_strength`)."""
         first = rivals.groups[0]
         features = with_strength(first.features, pool, first.repairs[0], seconds)
         return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))
 
     def _comparison(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Comparison:
-        """Compare the behaviour of `repairs` on the tests' calls and similar ones; empty if that is not possible."""
+        """Compare the behaviour of `repairs` on the tests' calls and on variants of these; empty if this fails."""
         candidates = [Candidate(place + 1, repair.files) for place, repair in enumerate(repairs)]
         first = [case.id for case in failing]
         tests = [*first, *(name for name in pool.tests if name not in set(first))]
@@ -441,7 +447,10 @@ class Search(Searcher):
     def _observed(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
     ) -> Coverage:
-        """Return the executed lines by test: from the pool; for failing tests not traced there, from a cold run."""
+        """Return the executed lines by test, as traced in the pool.
+
+        If failing tests could not be traced there, add their lines from a cold run.
+        """
         names = [case.id for case in failing if case.id in pool.tests]
         passing = [name for name in pool.tests if (case := situation.best.cases.get(name)) and not case.status.bad]
         coverage = pool.observe(names, passing, min(MOST_OBSERVING, OBSERVING * clock.left))
@@ -454,10 +463,11 @@ class Search(Searcher):
     def _imported(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], found: Coverage
     ) -> Coverage:
-        """Return the lines that run while test modules are imported, for tests about which `found` has too little data.
+        """Return, by test, lines executed while test modules are imported, for tests with too little data in `found`.
 
-        Such tests are the modules that cannot be imported and, if no traced failing test runs a line of the program,
-        all traced failing tests: their module may call the program when it is imported, for example to create a class.
+        These tests are the test modules that cannot be imported. If no traced failing test runs a line of the program,
+        all traced failing tests are added: their modules may call the program when they are imported, for example to
+        create a class.
         """
         names = [case.id for case in failing if case.id in pool.broken]
         watched = [case.id for case in failing if case.id in found and case.id in pool.tests]
@@ -491,7 +501,7 @@ class Search(Searcher):
         return others
 
     def _neighbours(self, paths: set[str]) -> set[str]:
-        """Return Python files in the same folders as `paths`, from which ingredients of edits may come."""
+        """Return the Python files in the folders of `paths`, from which edits may copy code."""
         found = set()
         for folder in {PurePosixPath(path).parent for path in paths if self._free(path)}:
             for file in sorted((self._place.top / folder).glob("*.py"))[:40]:

@@ -1,4 +1,4 @@
-"""Rank plausible repairs: scores of repairs that behave alike are added, crashes near the tests are penalised."""
+"""Rank plausible repairs: add the scores of repairs that behave alike, and penalise repairs with which calls crash."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ SHORTCUT = 2.0
 TEMPER = 1.25
 """Scores of equivalent repairs are added as exp(score / TEMPER): the higher TEMPER, the more their number counts."""
 SLIP, CRASH = 1.5, 6.0
-"""Penalty for calls that crash now and did not before: a constant, and a factor of the share of such calls."""
+"""Penalty of repairs with which calls crash that did not crash before: SLIP plus CRASH times the share of such
+calls."""
 FIT = 2.5
-"""Penalty of a repair of a single test with a factor or a text that was derived from the failure of this test."""
+"""Penalty of a repair of a single test if a factor or a text in the repair was derived from the failure of this
+test."""
 LITERAL = re.compile(r""" (?:\*|//?) \d+\)?$|["'][^"']*[^\W_][^"']*["']""")
-"""A factor, or a text with letters or digits, in an edit of the operator "difference"; see `fitted`."""
+"""Pattern of a factor, or of a text with letters or digits, in an edit of the operator "difference"; see `fitted`."""
 EMPTY, NEAR = 1.0, 5.0
-"""EMPTY: penalty of repairs that behave like a repair which only removes behaviour. Of many tried edits, an edit that
-removes the right part passes by chance. NEAR: there is no penalty if the score of this repair is lower than the best
-score of its group by NEAR or more."""
+"""EMPTY: penalty of a group of repairs that behave alike if one of them only removes behaviour: among many tried edits,
+some removals pass the tests by chance. NEAR: there is no penalty if the score of this repair is NEAR or more below the
+best score of its group."""
 OPERATOR, NAME, CONSTANT = range(3)
 """Kinds of tokens, in the order in which repairs that change only such tokens are preferred."""
 WORDS = frozenset(("and", "or", "not", "in", "is"))
@@ -47,9 +49,9 @@ Behaviour = Mapping[int, Codes]
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The repairs found, best first. `doubtful`: there is evidence against the first.
+    """The repairs found, best first. `doubtful`: there is evidence against the first repair.
 
-    `sets`: the repairs whose behaviour was compared, by the tests that they repair.
+    `sets`: the repairs whose behaviour was compared, one Rivals for each set of repaired tests.
     """
 
     repairs: list[Repair]
@@ -62,9 +64,9 @@ class Chosen:
         return any(rivals.few and not rivals.doubt for rivals in self.sets)
 
     def changed(self, repair: Repair) -> tuple[int, int] | None:
-        """Return (number of calls near the tests whose result `repair` changes, number of compared calls).
+        """Return (number of compared calls whose result `repair` changes, number of compared calls).
 
-        None if the repair was not compared.
+        Return None if the repair was not compared.
         """
         groups = (group for rivals in self.sets for group in rivals.groups if repair in group.repairs)
         return next((group.changed for group in groups), None)
@@ -112,7 +114,7 @@ def _emptying(repair: Repair) -> bool:
 
 
 def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
-    """Return the sort key of repairs that behave alike; the simplest one has the lowest.
+    """Return a sort key for repairs that behave alike; the simplest repair has the lowest key.
 
     The parts of the key:
 
@@ -149,7 +151,7 @@ def _moves_limit(old: Sequence[str], new: Sequence[str]) -> bool:
 
 
 def _exchange(parts: Sequence[Replacement], text: str) -> bool:
-    """Return whether two expressions, of one line each, change places."""
+    """Return whether `parts` exchange two expressions of one line each."""
     pairs = [(text[part.start : part.end], part.text) for part in parts]
     return len(pairs) == 2 and pairs[0] == pairs[1][::-1] and "\n" not in "".join(pairs[0])
 
@@ -172,7 +174,7 @@ def _kind(token: str) -> int:
 
 
 def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair]) -> float:
-    """Return the penalty for repairs that behave alike, in units of the score; 0 for none."""
+    """Return the penalty of a group of repairs that behave alike, in units of the score; 0 for no penalty."""
     slips = crashes(group[0], behaviour)
     lucky = FIT if all(len(repairs[place].fixed) == 1 and fitted(repairs[place]) for place in group) else 0.0
     return (SLIP + CRASH * slips if slips else 0.0) + EMPTY * (removing(group, repairs) > 0) + lucky
@@ -181,7 +183,8 @@ def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair])
 def removing(group: Sequence[int], repairs: Sequence[Repair]) -> float:
     """Return how close the score of a repair that only removes behaviour comes to the best score of its group.
 
-    1 for equal scores, 0 for a distance of NEAR or more, or if the group has no such repair or only one repair.
+    Return 1 for equal scores, and 0 for a distance of NEAR or more. Also return 0 if the group has no such repair, or
+    only one repair.
     """
     best = max(worth(repairs[place]) for place in group)
     scores = [worth(repairs[place]) for place in group if _emptying(repairs[place])]
@@ -200,7 +203,7 @@ def fitted(repair: Repair) -> bool:
 
 
 def clusters(repairs: Sequence[Repair], behaviour: Behaviour) -> list[list[int]]:
-    """Group the indices of repairs that fix the same tests with the same results; unknown results match no others.
+    """Group the indices of repairs that fix the same tests and behave alike; unknown behaviour equals no other.
 
     Repairs that fix the same tests and have the same `meaning` are in the same group in any case.
     """
@@ -222,7 +225,10 @@ def clusters(repairs: Sequence[Repair], behaviour: Behaviour) -> list[list[int]]
 
 
 def crashes(place: int, behaviour: Behaviour) -> float:
-    """Return the share of calls that have a value in the unchanged program and end as UNINTENDED with this repair."""
+    """Return the share of compared calls that crash or hang (UNINTENDED) only with this repair.
+
+    In the unchanged program, these calls return a value.
+    """
     before, after = behaviour.get(-1, ()), behaviour.get(place, ())
     pairs = list(zip(before, after, strict=False))
     slips = sum(new in UNINTENDED and has_value(old) for old, new in pairs)

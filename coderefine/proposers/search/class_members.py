@@ -11,8 +11,8 @@ from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.value_kinds import dotted
 
 LIKELY, MOST_MEMBERS, MOST_METHODS = 0.6, 40, 60
-"""Share of an object's attributes that a class must have to be likely; maximum number of members of likely classes, and
-of methods."""
+"""LIKELY: minimum share of an object's attributes that its likely classes have. MOST_MEMBERS, MOST_METHODS: maximum
+number of names that `of_likely` and `methods` return."""
 
 
 class ClassMembers:
@@ -38,7 +38,7 @@ class ClassMembers:
     def of_likely(self, used: frozenset[str], *, called: bool) -> tuple[str, ...]:
         """Return the methods (if `called`), or other attributes, of the likely classes of an object.
 
-        `used`: the known attributes of the object. Names that most of these classes have come first.
+        `used`: the known attributes of the object. Names that occur in most of these classes are first.
         """
         if (used, called) not in self._found:
             enough = LIKELY * len(used)
@@ -49,7 +49,7 @@ class ClassMembers:
 
     @cached_property
     def _members(self) -> Mapping[str, Mapping[bool, frozenset[str]]]:
-        """Return the methods (True) and the other attributes of each class, with those of its bases."""
+        """Return the methods (True) and the other attributes (False) of each class, including inherited ones."""
         own: dict[str, tuple[list[str], dict[bool, set[str]]]] = {}
         for module in self._modules.values():
             for node in module.statements:
@@ -81,7 +81,7 @@ def properties(owner: ast.ClassDef) -> Iterable[str]:
 def own_attributes(owner: ast.ClassDef) -> Iterable[str]:
     """Yield the attributes of `self` and `cls`, once for each use other than a call.
 
-    An attribute that is only called is a method, maybe of a base class in another file.
+    An attribute that is only called is a method, which a base class in another file may define.
     """
     called = set()
     for node in ast.walk(owner):  # a call comes before the function that it calls

@@ -54,10 +54,11 @@ SIDES: dict[type[ast.cmpop], int] = {ast.GtE: 1, ast.Lt: 1, ast.Gt: -1, ast.LtE:
 
 
 def intent(repair: Repair) -> int:
-    """Return 1 if the comparison that `repair` changes agrees with what its function says, -1 if it does not.
+    """Return 1 if the comparison that `repair` changes agrees with its function's texts, -1 if it contradicts them.
 
-    The messages of the branch that the comparison leads to count first, then the docstring and the comments. Return 0
-    if these have no phrase of UPPER or LOWER, or phrases of both, or if no comparison changes its side.
+    The texts are the messages in the branch that the comparison leads to; if these say nothing, the docstring and the
+    comments. Return 0 if the texts have no phrase of UPPER or LOWER, or phrases of both. Also return 0 if the repair
+    does not move the limit from one range to the other.
     """
     side = _side(repair)
     return side * (_side_in(_messages(repair)) or _side_in(_documentation(repair))) if side else 0
@@ -96,7 +97,7 @@ def _side_in(text: str) -> int:
 
 
 def _negations(text: str) -> list[str]:
-    """Return "less than" or "more than" for each comparison that `text` negates (`not greater than`).
+    """Return the comparisons that `text` negates: "less than" for `no fewer than`, "more than" for `not greater than`.
 
     `no less than` counts as a phrase of UPPER, `no more than` as a phrase of LOWER.
     """
@@ -105,9 +106,9 @@ def _negations(text: str) -> list[str]:
 
 
 def _side(repair: Repair) -> int:
-    """Return the value in SIDES of the comparison operator that the repair introduces; 0 for none, or different ones.
+    """Return the value in SIDES of the comparison operator that the repair introduces; 0 if there are different values.
 
-    Only changes from one side to the other count; that `==` becomes `>` is no evidence.
+    Only a change to the opposite value counts: `>` to `>=`, but not `==` to `>`. Return 0 if there is no such change.
     """
     scored = repair.proposed.scored
     module, stmt = scored.site.module, scored.site.stmt
@@ -135,17 +136,18 @@ def _sides(text: str) -> list[int]:
 
 
 LEAST_VARIANTS = 4
-"""Minimum number of different values that variants of failing tests' calls return, see `answers`."""
+"""Minimum number of different values that variants of failing tests' calls have to return, see `answers`."""
 MOST_COMPARED, LEAST_COMPARED, MOST_OF_ALL = 16, 4, 48
 """Maximum number of compared repairs for each set of repaired tests: MOST_COMPARED, or fewer (but at least
 LEAST_COMPARED) so that there are about MOST_OF_ALL in all sets together."""
 BAR = 0.7
 """Minimum confidence of a repair that is applied.
 
-A lower bar applies more right repairs, and more wrong ones (the option --curve of learn.py in tests/bench/confidence
-prints both numbers). Measured on 123 plausible first repairs, three quarters of them in hand-written programs with few
-tests, a quarter slips in real suites. 98 of them are right. 79 are over this bar, and 75 of these are right: all 27
-slips, and 48 of 52 others.
+With a lower value, more right repairs are applied, and more wrong ones (the option --curve of learn.py in
+tests/bench/confidence prints both numbers). It was measured on 123 plausible first repairs: three quarters in
+hand-written programs with few tests, one quarter of mistakes inserted into projects with their own test suites. 98 of
+the 123 are right. 79 have at least this confidence, and 75 of these are right: all 27 repairs of inserted mistakes, and
+48 of the 52 other repairs.
 """
 WEIGHTS: Mapping[str, float] = {
     "always": 0.3,
@@ -167,23 +169,28 @@ WEIGHTS: Mapping[str, float] = {
     "far": -0.8,
     "fitted": -1.5,
 }
-"""Log odds of the features if the repair is the only plausible one: learnt on 60 trials, eight of them slips.
+"""Log odds of the features if the repair is the only plausible one.
 
-See learn.py of tests/bench/confidence; rounded by hand, because of the small number of trials. "rivalled" was added
-later, and set so that the 13 wrong repairs with this feature are offered.
+They were learnt by learn.py of tests/bench/confidence on 60 trials, eight of them with mistakes inserted into real
+projects; rounded by hand, because there are so few trials. "rivalled" was added later, and set so that the 13 wrong
+repairs with this feature are only offered.
 """
 OFTEN = 10.0
-"""If 1/OFTEN of the compared calls fail newly, this is already full evidence against a repair."""
+"""If at least the share 1/OFTEN of the compared calls fail only with a repair, the feature "crashes" has its maximum
+value."""
 NAMING = "misspelt"
 """The operator that replaces a name which was not found."""
 INTENT = 3.0
-"""Bonus of repairs whose comparison agrees with the docstring, and penalty of those that contradict it."""
+"""Bonus of repairs whose comparison agrees with its function's texts (see `intent`), and penalty of repairs that
+contradict these texts."""
 EXAMPLES = 6.0
-"""Bonus of repairs with which more examples in docstrings hold, and penalty of repairs that break some."""
+"""Bonus of repairs that agree with the documentation (see `documented`), and penalty of repairs that contradict it."""
 FORMER = 4.0
-"""Bonus of repairs that restore code which an earlier commit replaced: this commit most likely introduced the fault."""
+"""Bonus of repairs that restore code which an earlier commit replaced: most likely, this commit introduced the
+fault."""
 FEW = 4
-"""If fewer than this many tests reach a repair, their number is named as evidence against it."""
+"""If fewer tests than this reach a repair, their number is given as evidence against it, and the search takes
+longer."""
 DECISIVE, LEAD = 3, 5.0
 """A repair has the feature "rivalled" if plausible patches behave differently, fewer than DECISIVE tests reach it, and
 its score is less than LEAD above the lowest score of a tried candidate. How likely the rivals are does not matter. Of
@@ -195,7 +202,7 @@ FAR = -7.0
 """Score below which a repair is one of thousands of tried edits; the lower its score, the likelier it passes by
 chance."""
 LEAST_WRONG, LEAST_NOTICED = 3, 0.5
-"""Minimum number of mutants for a conclusion, and the share of them that the tests have to kill."""
+"""Minimum number of judged mutants for a conclusion, and minimum share of them that the tests have to kill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,24 +210,25 @@ class Features:
     """Features of a group of repairs that behave alike.
 
     Rivals: `share`: the group's part of the weight of all plausible repairs. `ways`: number of groups, without groups
-    that contradict the documentation more than another one does. `voices`: number of repairs in this group.
+    that contradict the documentation (see `documented`). `voices`: number of repairs in this group.
 
     Changed results: `seen`: whether behaviour could be observed. `passing`: share of changed results among the calls of
     passing tests and their variants. `least`: the smallest `passing` of a rival. `crashes`: share of calls that crash
-    only with the repair, minus the smallest such share of a rival: that many crashes seem to be required by the tests.
+    only with the repair, less the smallest such share of all groups: so many crashes seem to be required by the tests.
 
     The edit: `removes`: whether the first repair removes behaviour; `removed`: see `choice.removing`. `renames`:
-    whether it renames or reorders parameters. `tokens`: number of changed tokens. `fitted`: see `choice.fitted`.
-    `worth`: the best score of the group; `margin`: how much it exceeds the lowest score of a tried candidate.
+    whether the first repair renames or reorders parameters. `tokens`: number of changed tokens. `fitted`: see
+    `choice.fitted`. `worth`: the best score of the group; `margin`: how much it exceeds the lowest score of a tried
+    candidate.
 
-    Reasons: `named`: whether the repair replaces a missing name, which the error message contains, by a similar one.
-    `intent`, `examples`: see the functions `intent` and `documented`. `former`: whether the repair restores lines of an
+    Evidence: `named`: whether a repair replaces a missing name, which the error message contains, by a similar name.
+    `intent`, `examples`: see the functions `intent` and `documented`. `former`: whether a repair restores lines of an
     earlier commit.
 
     Tests: `tests`: number of repaired tests. `reached`: number of traced passing tests that execute the patched
     statement. `unexplained`: whether a failing test that no repair makes pass runs the same code as the repaired tests;
     `stuck`: whether the patched statement may explain such a test. `wrong`: number of judged mutants of the repair;
-    `noticed`: how many of them the tests kill; `unmeasured`: whether there was no time to judge enough mutants.
+    `noticed`: number of those mutants that the tests kill; `unmeasured`: whether too few mutants could be judged.
     """
 
     share: float = 1.0
@@ -252,9 +260,10 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Repairs that behave alike, simplest first.
+    """Repairs that behave alike, simplest first. `places`: their indices.
 
-    `changed`: (number of calls near the tests whose result they change, number of compared calls).
+    `changed`: (number of compared calls whose result the repairs change, number of compared calls), without the calls
+    of failing tests.
     """
 
     repairs: tuple[Repair, ...]
@@ -286,7 +295,7 @@ class Rivals:
         return self.doubt_of(self.groups[0].repairs[0])
 
     def doubt_of(self, repair: Repair) -> str:
-        """Return `doubt` for the group of `repair`; this is not the first group if a cold run has refused the first."""
+        """Return why the confidence in the group of `repair` is too low for applying it; "" if it is high enough."""
         group = self.groups[self.place(repair)]
         known = group.features
         return doubts(group) if known.stuck or known.renames or confidence(known) < BAR else ""
@@ -296,7 +305,7 @@ class Rivals:
         return next((at for at, group in enumerate(self.groups) if repair in group.repairs), 0)
 
     def without(self, wrong: Sequence[Repair]) -> Rivals:
-        """Return a copy without the repairs `wrong`; the groups' shares and ways are computed anew."""
+        """Return a copy without the repairs `wrong`, with new values of the features `share` and `ways`."""
         left = [group for one in self.groups if (group := one.without(wrong)).repairs]
         total, gone = sum(group.features.share for group in left) or 1.0, len(self.groups) - len(left)
 
@@ -351,7 +360,7 @@ def _reaching(known: Features) -> int:
 def confidence(known: Features) -> float:
     """Return the estimated probability that a repair with these features is correct.
 
-    It is the probability that any of the plausible repairs is correct, times the share of this group: even many tests
+    It is the probability that any of the plausible repairs is correct, multiplied by `share`, because even many tests
     do not distinguish between repairs that all pass them.
     """
     total = sum(WEIGHTS[name] * value for name, value in vector(known).items())
@@ -404,10 +413,10 @@ def compared(repairs: Sequence[Repair]) -> list[Repair]:
 def answers(comparison: Comparison) -> Behaviour:
     """Return the result codes by index of the repair; -1 is the unchanged program.
 
-    A repair is left out if it changes no results, or only results of the failing tests' own calls: all repairs pass
-    these tests, so equal results do not show that two repairs behave alike. It is included nevertheless if it changes
-    such a result and variants of these calls return at least LEAST_VARIANTS different values. Then equal results do
-    show that repairs behave alike, as `n >= 10` and `n > 9` do.
+    A repair is left out if it changes no result, or only results of the failing tests' own calls: all repairs pass
+    these tests, so that equal results there do not show that two repairs behave alike. There is one exception: if
+    variants of these calls return at least LEAST_VARIANTS different values, equal results of the variants do show that
+    repairs behave alike (`n >= 10` and `n > 9`), so that the repair is included.
     """
 
     def known(number: int) -> bool:
@@ -430,9 +439,9 @@ def rival_sets(
 ) -> tuple[Rivals, ...]:
     """Group `repairs` by the tests that they repair, then by their behaviour.
 
-    `frontier`, `spectrum`: see `groups`. `together`: sets of failing tests that run the same statement, which few
-    passing tests run. `aside`: returns the failing tests that run the code of a site, but are not in `spectrum`.
-    `every`: all repairs that were found, also repairs that are not compared.
+    `frontier`, `spectrum`: see `groups`. `together`: sets of failing tests; the tests of a set run the same statement,
+    which few passing tests run. `aside`: returns the failing tests that run the code of a site, but are not in
+    `spectrum`. `every`: all repairs that were found, also repairs that are not compared.
     """
     found: dict[frozenset[str], list[list[int]]] = {}
     for cluster in clusters(repairs, answers(comparison)):
@@ -450,7 +459,8 @@ def rival_sets(
 def _fixed_elsewhere(given: Iterable[Repair], every: Iterable[Repair]) -> frozenset[str]:
     """Return the tests that a repair in `every` makes pass by changing a statement that no repair in `given` changes.
 
-    If each of two repairs of one statement makes some of its tests pass, most likely neither is right.
+    Other repairs of the same statement do not count: if two such repairs make different tests pass, most likely both
+    are wrong.
     """
     own = {repair.proposed.scored.site.stmt for repair in given}
     others = (repair for repair in every if repair.proposed.scored.site.stmt not in own)
@@ -466,7 +476,8 @@ def _of_functions(
 ) -> Iterator[frozenset[str]]:
     """Yield, for each statement of the functions that repairs change, the failing tests that execute it.
 
-    For each repaired place, also yield `fixed` with the tests that `aside` returns for it. `found`: indices of repairs.
+    For each repair, also yield `fixed` together with the tests that `aside` returns for its site. `found`: indices of
+    repairs.
     """
     sites = [repairs[place].proposed.scored.site for places in found for place in places]
     for top in {site.local.function or site.stmt for site in sites}:
@@ -478,10 +489,10 @@ def _of_functions(
 
 
 def with_strength(known: Features, pool: AnyPool, repair: Repair, seconds: float) -> Features:
-    """Return `known` with the number of mutants of `repair` that the tests kill.
+    """Return `known` with the fields `noticed`, `wrong` and `unmeasured`, after judging mutants of `repair`.
 
-    Mutants are judged for NOTICING seconds. The first LEAST_WRONG ones may take `seconds` if that is longer, because
-    the machine may be busy.
+    Mutants are judged for NOTICING seconds. The first LEAST_WRONG mutants may take up to `seconds` if that is longer,
+    because the machine may be busy.
     """
     module = repair.proposed.scored.site.module
     originals = {module.path: module.source.encode(module.text)}
@@ -547,13 +558,13 @@ def groups(
 
 
 def _shares(values: Sequence[float]) -> list[float]:
-    """Return the share of exp(value / TEMPER) in the sum over all values, for each value."""
+    """Return for each value its share: exp(value / TEMPER), divided by the sum of this over all values."""
     weights = [math.exp((value - max(values)) / TEMPER) for value in values]
     return [weight / sum(weights) for weight in weights]
 
 
 def bonuses(repairs: Sequence[Repair], comparison: Comparison) -> dict[int, float]:
-    """Return the bonuses for agreement with docstrings, comments and history, in units of the score, by index."""
+    """Return the bonus of each repair, by index, for agreement with documentation and history; in units of score."""
     agreeing = documented(repairs, comparison)
     return {
         place: INTENT * intent(repair) + EXAMPLES * agreeing[place] + FORMER * bool(repair.former)
@@ -562,10 +573,11 @@ def bonuses(repairs: Sequence[Repair], comparison: Comparison) -> dict[int, floa
 
 
 def documented(repairs: Sequence[Repair], comparison: Comparison) -> list[int]:
-    """Compare each repair with the documentation: 1 if examples in docstrings hold only with it, -1 if one now fails.
+    """Return for each repair 1 if it agrees with the documentation, -1 if it contradicts it, and 0 in other cases.
 
-    Also -1 if more examples hold, or fewer results contradict a return annotation, with another repair of the same
-    tests. 0 in all other cases.
+    1: some examples in docstrings hold only with the repair, and the conditions for -1 do not apply. -1: an example
+    fails only with the repair, or another repair of the same tests is better: more examples hold with it, or fewer
+    results contradict a return annotation.
     """
     counts = [(*comparison.examples(place), comparison.contradictions(place)) for place in range(1, len(repairs) + 1)]
     most: dict[frozenset[str], int] = {}

@@ -13,20 +13,20 @@ from typing import Any, TypeGuard
 COMPARED = re.compile(r"(?:assert |AssertionError: )?(?P<one>.+?) (?:==|!=) (?P<two>.+)")
 """Messages of pytest and unittest for two values that are not equal."""
 MOST_ADDED = 3
-"""Maximum length of a text to add before or after a value: a longer one would be a copied answer."""
+"""Maximum length of a string literal in an operation: a longer literal would copy the expected value."""
 FACTORS = (2, 3, 4, 7, 10, 12, 24, 60, 100, 1000, 1024, 3600)
-"""Factors between usual units, and small ones."""
+"""Factors between usual units, and small factors."""
 TIMES, DIVIDED = "{{}} * {}", "{{}} / {}"
 """Templates of the operations with a factor."""
 HUGE = 1e15
-"""Limit of numbers for which operations are searched; larger ones are infinite, or inexact as float."""
+"""Limit of the numbers for which operations are searched: larger numbers are infinite, or inexact as float."""
 EMPTY = '""'
 MOST_DIGITS = 4
 """Maximum number of decimals of a rounding."""
 
 
 def compared(message: str) -> tuple[object, object] | None:
-    """Return the actual and the expected value in the first line of a failure's message; None if it shows none."""
+    """Return the actual and the expected value in the first line of a failure's message; None if it has none."""
     match = COMPARED.fullmatch(message.split("\n", 1)[0].strip())
     if match is None:
         return None
@@ -37,14 +37,14 @@ def compared(message: str) -> tuple[object, object] | None:
 
 
 def operations(messages: Iterable[str]) -> dict[str, float]:
-    """Return the operations (`{}` is the value) that explain failures, with the share of the messages they explain."""
+    """Return the operations (`{}` is the value) that explain failures, each with the share of explained messages."""
     texts = list(messages)
     found = Counter(shape for text in texts for shape in set(_of_pair(*(compared(text) or (None, None)))))
     return {shape: count / len(texts) for shape, count in found.items()}
 
 
 def factors(shapes: Mapping[str, float]) -> tuple[float, ...]:
-    """Return the numbers by which the multiplications and divisions in `shapes` (see `operations`) multiply."""
+    """Return the factors of the multiplications and divisions in `shapes` (see `operations`); 1/n for division by n."""
     larger = (float(factor) for factor in FACTORS if TIMES.format(factor) in shapes)
     return (*larger, *(1 / factor for factor in FACTORS if DIVIDED.format(factor) in shapes))
 
@@ -81,7 +81,7 @@ def _same(one: object, two: object) -> bool:
 
 
 def _on_text(actual: str, expected: str) -> dict[str, str]:
-    """Return results of operations on a text, with literals of up to MOST_ADDED characters that `expected` suggests."""
+    """Return operations on a text, with their results; their literals follow from `expected`, see MOST_ADDED."""
     tried = {
         f"{{}}.replace({_quoted(one)}, {_quoted(two) or EMPTY})": actual.replace(one, two)
         for one, two in _exchanged(actual, expected)
@@ -95,14 +95,14 @@ def _on_text(actual: str, expected: str) -> dict[str, str]:
 
 
 def _exchanged(actual: str, expected: str) -> set[tuple[str, str]]:
-    """Return pairs of a character and its replacement, without letters and digits: they would fit this text only."""
+    """Return pairs of a character and its replacement, without letters and digits, which would fit only this text."""
     pairs = {pair for pair in zip(actual, expected, strict=False) if pair[0] != pair[1]}
     pairs |= {(gone, "") for gone in {*actual} - {*expected}}
     return {(one, two) for one, two in pairs if not one.isalnum() and not two.isalnum()}
 
 
 def _without_ends(actual: str, before: str, behind: str) -> dict[str, str]:
-    """Return results of operations that remove `before` and `behind` from the ends of a text."""
+    """Return operations that remove `before` and `behind` from the ends of a text, with their results."""
     ends = "".join(dict.fromkeys(before + behind))
     given = "" if ends.isspace() else _quoted(ends)
     tried = {f"{{}}.{name}({given})": getattr(actual, name)(ends) for name in ("strip", "rstrip", "lstrip")}

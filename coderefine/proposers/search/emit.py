@@ -1,4 +1,4 @@
-"""Convert an edit to new text: minimal spans, and parentheses only where precedence requires them."""
+"""Build edits with minimal spans, and with parentheses only where precedence requires them; apply edits to text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RANKS: dict[type[ast.AST], int] = {
     ast.YieldFrom: 0,
     ast.Starred: 0,
 }
-"""Binding strength of each kind of expression, weakest first (the grammar's own order)."""
+"""Precedence of each kind of expression or operator: the higher, the more strongly it binds."""
 
 
 def rank(node: ast.AST) -> int:
@@ -148,7 +148,7 @@ def exchanges(module: Module, pairs: Iterable[tuple[ast.expr, ast.expr]]) -> Ite
 def between(  # noqa: PLR0917 (read as: between left and right, old becomes new)
     module: Module, left: ast.AST, right: ast.AST, old: str, new: str, weight: float, *, boost: float = 0.0
 ) -> Iterator[Edit]:
-    """Yield an edit that replaces the operator `old` between two sibling expressions; none if it is not there."""
+    """Yield an edit that replaces the operator `old` between two sibling expressions; none if `old` is not there."""
     start, end = module.end(left), module.start(right)
     gap = module.text[start:end]
     at = _find(gap, old)
@@ -199,7 +199,7 @@ def insertion(
 ) -> Iterator[Edit]:
     """Yield an edit that inserts `code` (lines) before or after a statement that is alone on its lines.
 
-    It gets the indentation of the statement.
+    The code gets the indentation of the statement.
     """
     if module.alone(stmt):
         start, end = lines_of(module, stmt)
@@ -211,7 +211,7 @@ def insertion(
 
 
 def removal(module: Module, stmt: ast.stmt, weight: float = 1.0) -> Iterator[Edit]:
-    """Yield an edit that removes a statement that is alone on its lines; an empty block gets `pass`."""
+    """Yield an edit that removes a statement that is alone on its lines; in place of a whole block, insert `pass`."""
     if module.alone(stmt):
         only = len(module.block(stmt)) == 1
         start, end = (module.start(stmt), module.end(stmt)) if only else lines_of(module, stmt)
@@ -233,7 +233,7 @@ def reindented(module: Module, stmt: ast.stmt, indent: str) -> str:
 
 
 def enclosing(module: Module, stmt: ast.stmt) -> ast.stmt:
-    """Return what to recompile after an edit of `stmt`: its outermost function, or else its top-level statement."""
+    """Return the statement to recompile after an edit of `stmt`: its outermost function or top-level statement."""
     chain = [stmt, *(up for up in module.ancestors(stmt) if isinstance(up, ast.stmt))]
     functions = [node for node in chain if isinstance(node, Function)]
     return functions[-1] if functions else chain[-1]

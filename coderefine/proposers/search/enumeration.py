@@ -1,4 +1,4 @@
-"""Enumerate edits of all suspicious statements lazily, best first; of edits with equal bytecode only the first."""
+"""Enumerate edits of all suspicious statements lazily, best first; of edits with equal bytecode, only the first."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import LOOPS, Edit, Module, Replacement
 
 SUSPICION = 3.0
-"""Exponent of suspicion (the study of research/repair.md used the same)."""
+"""Exponent of the suspicion in the score of an edit."""
 NATURAL = 0.25
-"""Weight of the change in log probability of the tokens."""
+"""Weight of the change in the tokens' log probability, in the score of an edit."""
 CALM = 0.6
 """The log probabilities of n tokens are summed and divided by n ** CALM, so that long insertions are not excluded."""
 SHORTCUT = 0.7
 """Penalty (log odds) of edits that remove behaviour: they make tests pass too easily."""
 CEILING = 3.0
-"""Upper bound of the score (log odds) that naturalness adds."""
+"""Upper bound of what naturalness adds to a score (log odds)."""
 FIRST_GUESS = 0.5
-"""Expected score of an operator's best edit relative to the operator's base, before any of its edits is known.
+"""Expected score of an operator's best edit relative to the operator's base, before any edit of the operator is known.
 
-FIRST_GUESS and SLACK are high: an edit whose score is underestimated may come a thousand candidates late. The price is
-that more edits are generated in vain. On slips in nine packages, the mean log rank of the original code is 2.47 with
-the values -0.5 and 0.5. It is 2.30 with the present values, which take a tenth more time, and 2.25 with 1.5 and 2.0,
-which take half as much time again.
+FIRST_GUESS and SLACK are high, because an edit whose score is underestimated may come a thousand candidates late. The
+price is that more edits are generated in vain. They were measured with small mistakes inserted into nine packages, by
+the mean log rank of the original code: 2.47 with the values -0.5 and 0.5; 2.30 with the present values, which take a
+tenth more time; 2.25 with 1.5 and 2.0, which take half as much time again.
 """
 PLACES = 0.3
 """Weight of the logarithm of the number of places in a statement where an operator applies."""
 SLACK = 1.0
-"""How much an operator's best edit at the next statement may exceed its best one so far, both relative to the base."""
+"""How much an operator's best edit at the next statement may exceed the operator's best edit so far, relative to the
+base."""
 
 DEAR = 2.0
 """Penalty of edits to code that runs at import: to judge them costs ten times as much as to judge other edits."""
@@ -73,7 +74,7 @@ class Scored:
 
 
 def base(site: Site, operator: Operator) -> float:
-    """Return the score of an operator at a site without what depends on the single edit."""
+    """Return the part of the score that depends on the operator and the site, but not on the single edit."""
     return (
         SUSPICION * math.log(max(site.suspicion, 1e-6))
         + math.log(operator.prior / _TOTAL)
@@ -84,7 +85,10 @@ def base(site: Site, operator: Operator) -> float:
 
 
 def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored]:
-    """Score the edits of one operator at one site, best first; they share the operator's prior by their weights."""
+    """Return the edits of one operator at one site with their scores, best first.
+
+    The prior of the operator is divided among the edits in proportion to their weights.
+    """
     total = sum(edit.weight for edit in edits)
     if total <= 0:
         return []
@@ -152,9 +156,11 @@ MOST = 1500
 """Maximum number of edits of one operator at one statement: those with the highest weights."""
 
 SAME_STATEMENT, SAME_FUNCTION = 3.0, 2.0
-"""Bonus of edits of the statement, and of the function, of the first repair: if it is wrong, the right one is near."""
+"""Bonus of edits in the same statement, and in the same function, as the first repair: if that repair is wrong, the
+right repair is probably near."""
 REMOVING = 6.0
-"""Further bonus of edits of this statement that remove behaviour: if one of them passes, the tests are weak."""
+"""Further bonus of edits that remove behaviour, in the statement of the first repair: if one passes, the tests are
+weak."""
 
 Code = tuple[object, ...]
 Compiler = Callable[[Module, ast.stmt, Edit | None], Code | None]
@@ -164,7 +170,7 @@ Key = tuple[Compiler, ast.stmt, Code | None]
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """An edit that compiles and differs from all earlier ones. `text`: the file's new text."""
+    """An edit that compiles and differs from all earlier edits. `text`: the file's new text."""
 
     scored: Scored
     text: str
@@ -180,7 +186,7 @@ class Proposed:
 
 
 class Enumeration:
-    """An iterator over proposals, best first."""
+    """An iterable of proposals, best first, which generates edits only when they are needed."""
 
     def __init__(self, sites: Sequence[Site]) -> None:
         self._order = itertools.count()
@@ -195,7 +201,7 @@ class Enumeration:
                 self._push(base(site, operator) + FIRST_GUESS, (site, operator), None)
 
     def prefer(self, site: Site) -> None:
-        """Prefer edits near `site` from now on."""
+        """Give a bonus, from now on, to edits in the statement and the function of `site`."""
         self._near = site
         self._heap = [(score - self._bonus(what, head), at, what, head) for score, at, what, head in self._heap]
         heapq.heapify(self._heap)
@@ -252,7 +258,11 @@ class Enumeration:
         return Proposed(item, text)
 
     def _key(self, item: Scored) -> Key | None:
-        """Return the code of the edited statement or, if this cannot be compiled alone, of its function; else None."""
+        """Return the compiled code of the edited statement with its context, as a key for comparing edits.
+
+        If the statement cannot be compiled alone, use its outermost function; return None if that does not compile
+        either.
+        """
         module, stmt = item.site.module, item.site.stmt
         for compiler, node in ((alone, stmt), (compiled, emit.enclosing(module, stmt))):
             code = compiler(module, node, item.edit)
@@ -272,9 +282,9 @@ def _edits(site: Site, operator: Operator) -> list[Edit]:
 
 
 def alone(module: Module, stmt: ast.stmt, edit: Edit | None) -> Code | None:
-    """Compile one statement of a function after the edit; None if it cannot be compiled by itself.
+    """Return the code of one statement of a function after the edit; None if it cannot be compiled by itself.
 
-    Of a compound statement only the header is compiled, so that the cost does not depend on the function's size.
+    Only the header of a compound statement is compiled, so that the cost does not depend on the function's size.
     """
     function, parts = module.function(stmt), edit.parts if edit else ()
     start, end = _reach(module, stmt)
@@ -295,12 +305,12 @@ def _reach(module: Module, stmt: ast.stmt) -> tuple[int, int]:
 
 
 def shifted(parts: Sequence[Replacement], start: int) -> Edit:
-    """Return the same replacements relative to a text that begins at offset `start`."""
+    """Return an edit with the replacements `parts`, for a text that begins at offset `start`."""
     return Edit(tuple(Replacement(part.start - start, part.end - start, part.text) for part in parts))
 
 
 def compiled(module: Module, top: ast.stmt, edit: Edit | None) -> Code | None:
-    """Compile the outermost function (or top-level statement) after the edit; None if it does not compile.
+    """Return the code of the outermost function (or top-level statement) after the edit; None if it does not compile.
 
     The cost depends on the function's size, not on the file's.
     """

@@ -1,4 +1,4 @@
-"""Which failing tests the search is to repair, in which order, and which tests a proposal broke."""
+"""The failing tests that the search is to repair, their order, and the tests that a proposal broke."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _failure(case: Case) -> Failure:
 
 
 def broken(situation: Situation, patch: Patch | None) -> list[str]:
-    """Return the tests that `patch` broke in its cold run, if it was the last attempt."""
+    """Return the tests that `patch` broke in its cold run; [] if `patch` was not the last attempt."""
     tried = situation.attempts[-1] if situation.attempts else situation.best
     bad = {name for name, case in tried.cases.items() if case.status.bad} if tried.patch is patch else set()
     return [name for name, case in situation.best.cases.items() if name in bad and not case.status.bad]
@@ -44,8 +44,8 @@ def broken(situation: Situation, patch: Patch | None) -> list[str]:
 def to_repeat(names: Sequence[str], loaded: Collection[str], cases: Iterable[str]) -> list[str]:
     """Return the tests to run in order to find out whether another patch breaks the tests `names`.
 
-    These are the tests of `names` that were not loaded. If all were loaded, they fail only after other tests; then
-    return all tests of their files, in the order of `cases`.
+    These are the tests of `names` that the search had not loaded. If it had loaded all of them, they fail only after
+    other tests; then return all tests of their files, in the order of `cases`.
     """
     files = {name.partition("::")[0] for name in names}
     unforeseen = [name for name in names if name not in loaded]
@@ -63,8 +63,9 @@ def symptoms(situation: Situation) -> frozenset[Symptom]:
 def in_order(failing: list[Case], pool: AnyPool, covering: frozenset[str]) -> list[str]:
     """Order the failing tests: one of each symptom first, then one of each test function; fastest first in each part.
 
-    `covering`: the tests that execute a statement of the program. The other tests are last: hardly any repair can
-    influence them. Tests that the servers do not know, or that end differently there than in a cold run, are left out.
+    `covering`: the tests that execute a statement of the program. The tests outside `covering` are last, because hardly
+    any repair can influence them. Tests that the servers do not know, or that end differently there than in a cold run,
+    are left out.
     """
     names = {*pool.tests, *pool.broken} - pool.unfit
     fit = sorted((case for case in failing if case.id in names), key=lambda case: case.seconds)
@@ -80,9 +81,9 @@ def in_order(failing: list[Case], pool: AnyPool, covering: frozenset[str]) -> li
 def first_on(
     failing: Sequence[Case], asked: Sequence[str], executing: Mapping[ast.stmt, Collection[str]]
 ) -> dict[ast.stmt, tuple[str, ...]]:
-    """Return by statement the tests that run first on its edits: the first ones of `asked` that execute the statement.
+    """Return, for each statement, the tests that run first on its edits: the first tests of `asked` that execute it.
 
-    A test that does not execute a statement tells nothing about its edits. `executing`: failing tests by statement.
+    A test that does not execute a statement says nothing about its edits. `executing`: failing tests by statement.
     """
     seconds = {case.id: case.seconds for case in failing}
     return {stmt: _cheapest([name for name in asked if name in tests], seconds) for stmt, tests in executing.items()}
@@ -102,7 +103,7 @@ def _symptom(case: Case) -> object:
 
 
 def failed_again(pool: AnyPool, failing: list[Case]) -> frozenset[str]:
-    """Return those of `failing` that failed once more in `pool`; none if the pool may have run them more than once."""
+    """Return those of `failing` that failed again in `pool`; none if the pool may have run tests more than once."""
     if isinstance(pool, ColdPool) or pool.launches > 1:
         return frozenset()
     ran = (case.id for case in failing if not is_deadly(case))  # the others are not run, see Pool.observe

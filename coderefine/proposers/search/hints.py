@@ -1,4 +1,4 @@
-"""Infer likely operators (log odds) from the exceptions and messages of failing tests."""
+"""Infer from the exceptions and messages of failing tests which edit operators are likely (log odds)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
 DIFFERENCE = 3.0
 """Log odds of the operator "difference" if one operation explains every failure."""
 CLASS_WANTED = re.compile(r"is(?:instance|subclass)\(\) arg \d must be a (?:type|class)")
-"""CPython's message if another object is passed in place of a class, as by swapped arguments of `isinstance`."""
+"""CPython's message if another object is passed in place of a class, for example if the arguments are swapped."""
 
 BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
     (
@@ -173,14 +173,14 @@ LITERAL = re.compile(r"'([^'\n]+)'|\"([^\"\n]+)\"")
 
 @dataclass(frozen=True)
 class Hints:
-    """What the failures suggest about the repair. `odds`: log odds by operator name; 0 for missing operators.
+    """What the failures suggest about the repair. `odds`: log odds by operator name; 0 for operators that are missing.
 
     `undefined`: names that are undefined in failing tests. `none`: whether a test failed because of a None. `lacking`:
-    attributes that were looked up on None. `absent`: attributes that were looked up on other objects and are missing,
-    each with the attributes of its object, if these are known. `slips`: names that were not found, each with the most
+    attributes that were looked up on None. `absent`: missing attributes that were looked up on other objects, each with
+    the attributes that the object has, if these are known. `slips`: names that were not found, each with the most
     similar existing names. `class_wanted`: whether `isinstance` or `issubclass` got another object in place of a class.
-    `operations`: what turns actual values into the expected ones, see `differences.operations`. `literals`: texts in
-    the failing tests. `ratios`: expected numbers divided by actual numbers.
+    `operations`: operations that turn actual values into the expected ones, see `differences.operations`. `literals`:
+    strings in the failing tests. `ratios`: expected numbers divided by actual numbers.
     """
 
     odds: Mapping[str, float] = field(default_factory=dict)
@@ -201,7 +201,7 @@ class Hints:
 
     @classmethod
     def of(cls, failing: Sequence[Case], sources: Mapping[str, str] = MappingProxyType({})) -> Hints:
-        """Return the hints, with the mean of the log odds over the failing tests. `sources`: their texts by test id."""
+        """Return the hints; the log odds are means over the failing tests. `sources`: the tests' texts by test id."""
         failures = [case.failure for case in failing if case.failure is not None]
         found = _mean(list(map(_odds_of, failures)))
         texts = [failure.words for failure in failures]
@@ -237,7 +237,7 @@ def _literals(name: str, source: str) -> Iterator[str]:
 
 
 def _absent(failures: Sequence[Failure]) -> dict[str, tuple[str, ...]]:
-    """Return the attributes that objects other than None did not have, each with those that its object has."""
+    """Return the attributes that objects other than None did not have, each with the attributes that its object has."""
     lacking = _named(LACKING, [failure.words for failure in failures])
     pairs = ((name, failure.attributes) for failure in failures for name in _named(ABSENT, [failure.words]))
     return {name: known for name, known in pairs if name not in lacking}

@@ -54,7 +54,7 @@ LONGEST = 90
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of code: its node, text, the names it reads, and the function and class that contain it."""
+    """A piece of code: its node, its text, the names that it reads, and the function and the class that contain it."""
 
     node: ast.AST
     text: str
@@ -193,7 +193,7 @@ class Index:
     def idle(self) -> frozenset[str]:
         """Return the imports, private functions and private attributes that this file never reads.
 
-        The fault may be that one of them is not used.
+        The fault may be that such a name is not used.
         """
         if self.module.path.endswith("__init__.py") and len(self.module.tree.body) < 10:
             return frozenset()  # it re-exports its imports

@@ -65,7 +65,7 @@ class ProjectContext:
 
     @cached_property
     def uses(self) -> Mapping[str, Mapping[bool, frozenset[str]]]:
-        """Return by variable name the attributes used on such variables: called ones (True) and read ones (False)."""
+        """Return, for each variable name, the attributes called (True) and read (False) on variables of this name."""
         found: dict[str, dict[bool, frozenset[str]]] = defaultdict(lambda: {True: frozenset(), False: frozenset()})
         for module in self.modules.values():
             for base, names in module.index.attributes.items():
@@ -79,7 +79,7 @@ class ProjectContext:
 
     @cached_property
     def results(self) -> Mapping[str, str]:
-        """Return the kind of the returned value by call (`name()`), if annotations or return statements show it."""
+        """Return, for each call (`name()`), the kind of its result, if annotations or `return` statements show it."""
         found = {}
         for module in self.modules.values():
             for node in module.statements:
@@ -168,7 +168,7 @@ class FunctionContext:
 
     @cached_property
     def mentions(self) -> Mapping[str, Sequence[int]]:
-        """Return by name the lines, ascending, that read or bind the name; the list of parameters does not count."""
+        """Return, for each name, the lines that read or bind it, ascending; the list of parameters does not count."""
         found: dict[str, list[int]] = {}
         for node in ast.walk(self._outer if self.function else self.module.tree):
             if isinstance(node, ast.Name):
@@ -177,7 +177,7 @@ class FunctionContext:
 
     @cached_property
     def unused(self) -> frozenset[str]:
-        """Return the names that are bound but never read: local ones of the function, and private ones of the file."""
+        """Return the names that are bound but never read: local names, and private names and imports of the file."""
         if self.function is None:
             return self.module.index.idle
         read = set(names_of(self._outer, ast.Load))

@@ -1,4 +1,4 @@
-"""Fault localisation: rank statements by coverage, by other features, and by what ran at import of a module."""
+"""Fault localisation: rank statements by coverage and other features, also statements that run at import."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from coderefine.source import first_line
 
 __all__ = ["Spectrum", "Suspects", "suspects", "test_sources"]
 HEADER, BARE_HEADER = 0.8, 0.2
-"""Share of the weight of a function's most suspicious statement that its header gets: if it has defaults or decorators,
-and if it has none."""
+"""Share of the weight of a function's most suspicious statement that the function's header gets: HEADER if it has
+defaults or decorators, else BARE_HEADER."""
 TRUST = 1.5
-"""Exponent of the spectrum relative to the other features; undone at the end, to keep the scale of suspicion."""
+"""Exponent of the coverage score, in relation to the other features. At the end the root is taken, to keep the scale of
+suspicion."""
 BRANCH = 0.5
-"""Share of the weight of the most suspicious statement in its branches that a condition gets."""
+"""Share that a condition gets of the weight of the most suspicious statement in its branches."""
 FALLEN = 0.8
-"""Additional factor for statements after an `if` whose block ends with a jump: they run because its test was false."""
+"""Additional factor for statements after an `if` whose block ends with a jump: they run because the condition was
+false."""
 UNSEEN = 0.3
 """Base weight of a statement that is in a traceback but not in the coverage."""
 LEAST = 0.02
@@ -40,7 +42,10 @@ READ = re.compile(r"\.(\w+)\b(?!\s*\()")
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """Suspicious statements. `weights`: their suspicion, 0..1. `seen`: by function, locals in frames of tracebacks."""
+    """Suspicious statements. `weights`: their suspicion, 0..1. `seen`: by function, locals in frames of tracebacks.
+
+    `raised`: names of the exceptions that tests raised, or whose names are in failure messages.
+    """
 
     weights: Mapping[ast.stmt, float]
     seen: Mapping[ast.AST, Mapping[str, str]] = field(default_factory=dict)
@@ -95,7 +100,7 @@ def _add_unseen(weights: dict[ast.stmt, float], evidence: FeatureInput) -> None:
 
 
 def _add_conditions(weights: dict[ast.stmt, float], modules: Mapping[str, Module]) -> None:
-    """Raise the weight of conditions whose branches mostly failing tests execute."""
+    """Raise the weight of conditions to a share of the weight of their branches, see BRANCH."""
     was = dict(weights)
     for module in modules.values():
         for stmt in module.statements:
@@ -106,7 +111,7 @@ def _add_conditions(weights: dict[ast.stmt, float], modules: Mapping[str, Module
 
 
 def _after(weights: Mapping[ast.stmt, float], module: Module, stmt: ast.If | ast.While) -> float:
-    """Return the maximum weight of the statements after an `if` whose block ends with a jump; 0 for other `stmt`."""
+    """Return the maximum weight of the statements after an `if` whose block ends with a jump; else 0."""
     if not isinstance(stmt, ast.If) or stmt.orelse or not isinstance(stmt.body[-1], JUMPS):
         return 0.0
     block = module.block(stmt)
@@ -134,8 +139,8 @@ def _within(function: Function) -> list[ast.stmt]:
 def refusing(failing: Iterable[Case], sources: Mapping[str, str]) -> set[str]:
     """Return the names of functions that failures mention, although probably no line of these functions ran.
 
-    Either a call did not match the signature ("f() takes 1 positional argument but 2 were given"), or a method was used
-    without calling it: `<bound method Row.size of ...>`, or an attribute that the test reads and does not call.
+    Either a call did not match the signature ("f() takes 1 positional argument but 2 were given"), or the test used a
+    method without calling it: `<bound method Row.size of ...>`, or an attribute that the test reads and does not call.
     """
     names: set[str] = set()
     for case in failing:
@@ -164,7 +169,7 @@ def _locals(modules: Mapping[str, Module], frames: list[Frame]) -> dict[ast.AST,
 
 
 def _raised(failing: Iterable[Case]) -> frozenset[str]:
-    """Return the names of exceptions that tests raised, and of those that tests expected but that were not raised."""
+    """Return the names of exceptions that tests raised, or whose names are in failure messages (as expected ones)."""
     found = set()
     for case in failing:
         if case.failure is not None:
@@ -174,7 +179,7 @@ def _raised(failing: Iterable[Case]) -> frozenset[str]:
 
 
 def test_sources(cases: Iterable[Case], read: Mapping[str, Module]) -> dict[str, str]:
-    """Return by test id the body of each failing test's function, without its docstring."""
+    """Return, by test id, the body of each failing test's function, without its docstring."""
     found = {}
     for case in cases:
         module = read.get(case.path)
@@ -189,11 +194,13 @@ def test_sources(cases: Iterable[Case], read: Mapping[str, Module]) -> dict[str,
 
 
 AT_IMPORT = 0.6
-"""Share of the weight of a name's most suspicious reader for a statement that binds or changes the name at import."""
+"""Weight of a statement that binds or changes a name at import, relative to the most suspicious statement that reads
+the name."""
 FOR_THIS = 1.0
-"""The same share for statements of a function that is called at import with a string which a failure message quotes."""
+"""The same relative weight for statements of a function that is called at import with a string which a failure message
+quotes."""
 CALLED = 0.4
-"""The same share for the other statements of a function that the module itself calls when it is imported."""
+"""The same relative weight for the other statements of a function that the module itself calls when it is imported."""
 
 
 QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
@@ -220,7 +227,7 @@ def _raise_to(weights: dict[ast.stmt, float], stmt: ast.stmt, weight: float) -> 
 
 
 def _lift(weights: dict[ast.stmt, float], function: Function) -> None:
-    """Raise the weight of the other statements of a function that ran at import."""
+    """Raise the weight of the other statements of a function that ran at import, see CALLED."""
     inside = _within(function)
     best = max((weights.get(stmt, 0.0) for stmt in inside), default=0.0)
     for stmt in inside:
@@ -251,7 +258,7 @@ def _texts(node: ast.Call) -> set[str]:
 
 
 def _made(stmt: ast.stmt, *, inside: bool) -> Iterator[str]:
-    """Yield the names that a statement binds (unless it is `inside` a function), and those whose value it mutates."""
+    """Yield the names that a statement binds (unless it is `inside` a function), and names whose value it mutates."""
     targets: list[ast.expr] = []
     match stmt:
         case ast.Assign():
@@ -312,7 +319,7 @@ Span = tuple[int, int]
 def running(modules: Mapping[str, Module], failing: Iterable[Case]) -> dict[ast.stmt, frozenset[Span]]:
     """Return the statements of the innermost frames in the program, with the spans of the expressions that raised.
 
-    Uses the positions of instructions (PEP 657, Python 3.11 and later); empty before.
+    Before Python 3.11 there are no such spans (PEP 657): return nothing.
     """
     found: dict[ast.stmt, set[Span]] = defaultdict(set)
     for case in failing:

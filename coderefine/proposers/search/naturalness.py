@@ -13,19 +13,19 @@ TOKEN = re.compile(
 )
 START = ("", "")
 ENOUGH = 1500
-"""Number of tokens from which on the counts are fully trusted."""
+"""Number of learnt tokens that raise the trust in the counts by 1; see `Trigrams.trust`."""
 FLOOR = 1e-5
 """Probability of an unknown token."""
 
 
 @lru_cache(maxsize=20_000)
 def tokens(text: str) -> tuple[str, ...]:
-    """Split code into tokens, without comments; it need not consist of complete statements."""
+    """Split code into tokens, without comments. The code need not consist of complete statements."""
     return tuple(_kind(token) for line in text.splitlines() for token in TOKEN.findall(_bare(line)))
 
 
 def _kind(token: str) -> str:
-    """Map all numbers except 0 and 1 to one token, because their frequency is no evidence."""
+    """Return one token for all numbers except 0 and 1: how often a number occurs says nothing about the code."""
     return "2" if token[0].isdigit() and token not in ("0", "1") else token
 
 
@@ -35,7 +35,10 @@ def _bare(line: str) -> str:
 
 
 class _Counts:
-    """Counts of one statement, which a model subtracts: n-grams, contexts, and n-grams that no other statement has."""
+    """Counts of one statement, which its model subtracts from the counts of the whole project.
+
+    `grams`: n-grams. `totals`: n-grams by context. `kinds`: by context, different n-grams that no other statement has.
+    """
 
     def __init__(self) -> None:
         self.grams: Counter[tuple[str, ...]] = Counter()
@@ -67,7 +70,7 @@ class Trigrams:
             self._totals[context] += 1
 
     def without(self, words: Sequence[str]) -> Trigrams:
-        """Return the model without a statement that it has learnt: a faulty one must not raise its own probability."""
+        """Return the model without the statement `words`: a faulty statement must not raise its own probability."""
         rest = Trigrams()
         rest._counts, rest._totals, rest._kinds = self._counts, self._totals, self._kinds
         for context, gram in _grams(words):
@@ -78,7 +81,7 @@ class Trigrams:
         return rest
 
     def logp(self, first: str, second: str, third: str) -> float:
-        """Return the log probability of the third token after the first two."""
+        """Return the log probability of the token `third` after the tokens `first` and `second`."""
         key = (first, second, third)
         found = self._memo.get(key)
         if found is None:

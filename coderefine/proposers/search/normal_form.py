@@ -1,6 +1,6 @@
 """Normalise code, so that repairs which mean the same by the rules of the language have the same text.
 
-Observed calls cannot show that two repairs are alike if their results are random, or if no call reaches them.
+Compared calls cannot show that two repairs behave alike if their results are random, or if no call reaches the edit.
 """
 
 from __future__ import annotations

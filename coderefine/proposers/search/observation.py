@@ -20,18 +20,18 @@ from coderefine.proposers.search.syntax import Function, Module
 MOST_SITES = 400
 """Maximum number of statements to edit: the most suspicious ones."""
 SMALL, SEPARATE, SELDOM, MOST_GROUPS = 40, 0.9, 0.4, 8
-"""SEPARATE: factor of the suspicion that follows from one group of failing tests alone, if at most SMALL passing tests
-were traced. SELDOM: the same in larger suites, in which all failing tests mostly have one reason. MOST_GROUPS: maximum
-number of groups."""
+"""SEPARATE: factor of the suspicion that follows from a single group of failing tests, if at most SMALL passing tests
+were traced. SELDOM: the same factor in larger suites, where all failing tests mostly fail for one reason. MOST_GROUPS:
+maximum number of groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """All that the ranking of statements depends on; it can be stored, and ranked again without running a test.
+    """All that the ranking of statements depends on; it can be stored, to repeat the ranking without running a test.
 
-    `coverage`: executed lines by test. `imported`: by test, lines executed while test modules are imported, for tests
-    about which `coverage` has too little data. `steps`: the program's lines that each line of a failing test executed.
-    `files`: the program's files that may be changed; `entered`: paths of the files that failing tests execute or have
+    `coverage`: executed lines by test. `imported`: for the tests with too little data in `coverage`, the lines executed
+    while test modules are imported. `steps`: for each line of a failing test, the program's lines that it executed.
+    `files`: the program's files that may be changed. `entered`: paths of the files that failing tests execute or have
     in their tracebacks. `tests`: the files of the failing tests. `asserting`: by path, functions that assert for tests;
     these are not edited.
     """
@@ -91,7 +91,11 @@ Likely = tuple[float, Suspects, Hints]
 
 
 def _likeliest(views: Sequence[tuple[Suspects, Hints]], share: float) -> dict[ast.stmt, Likely]:
-    """Return the highest suspicion of each statement; `share`: factor of the suspicion in all `views` but the first."""
+    """Return the highest suspicion of each statement.
+
+    `views`: suspects and hints, first of all failing tests, then of each group; `share`: factor of the suspicion in
+    groups.
+    """
     likely: dict[ast.stmt, Likely] = {}
     for at, (here, hints) in enumerate(views):
         for stmt, weight in here.weights.items():
@@ -104,7 +108,7 @@ def _likeliest(views: Sequence[tuple[Suspects, Hints]], share: float) -> dict[as
 def separate(failing: Sequence[Case], spectrum: Spectrum) -> list[list[Case]]:
     """Group failing tests that may fail for the same reason; [] if there is one group, or more than MOST_GROUPS.
 
-    Tests of one function belong together, and tests that crashed in the same statement.
+    A group has the tests of one test function, or the tests that crashed in the same statement.
     """
     groups: dict[object, list[Case]] = {}
     for case in failing:
@@ -130,7 +134,7 @@ def _contexts(
     world: ProjectContext,
     seen: Mapping[ast.AST, Mapping[str, str]],
 ) -> dict[ast.stmt, FunctionContext]:
-    """Return the context of each statement; statements of one function share it, with the values computed so far."""
+    """Return the context of each statement; the statements of a function share one context and its cached values."""
     shared: dict[tuple[str, Function | None], FunctionContext] = {}
     found = {}
     for stmt in stmts:
@@ -156,7 +160,7 @@ def parsed(files: Mapping[str, bytes]) -> dict[str, Module]:
 
 
 def function_of(site: Site) -> tuple[str, str]:
-    """Return path and qualified name of the function that contains the site; "" at the top level of a module."""
+    """Return path and qualified name of the function that contains the site; at the top level, the name is ""."""
     function = site.local.function
     owner = site.module.owner(function) if function else None
     return site.module.path, ".".join(one.name for one in (owner, function) if one is not None)

@@ -15,7 +15,7 @@ from coderefine.runner.candidates import Asked
 MOST, MOST_QUESTIONS = 6, 3
 """Maximum number of alternatives, and of inputs shown on which they differ."""
 LONGEST = 70
-"""Number of characters up to which a call or a result counts as readable."""
+"""Maximum number of characters of a readable call or result."""
 NO_VALUE = ("raises ", "does not ", "afterwards ")
 """Prefixes of results other than values (runner/agent/call_probe.py)."""
 Read = Callable[[Patch, str], "bytes | None"]
@@ -24,8 +24,8 @@ Read = Callable[[Patch, str], "bytes | None"]
 def offer(rivals: Rivals, first: Repair, base: Patch, read: Read) -> Offer:
     """Build an offer with one repair of each behaviour.
 
-    It begins with the behaviour of `first`: a cold run has refused repairs of likelier behaviours. `base`: the patch to
-    which the repairs are added.
+    The first alternative behaves like `first`; likelier behaviours are left out, because a cold run has refused their
+    repairs. `base`: the patch to which the repairs are added. `read`: returns the content of a file.
     """
     at = rivals.place(first)
     groups = rivals.groups[at : at + MOST]
@@ -74,10 +74,11 @@ class _Row:
 
 
 def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Question]:
-    """Yield calls on which the alternatives give different results; for a single one, calls whose result it changes.
+    """Yield calls on which the alternatives differ; for a single alternative, calls whose result it changes.
 
-    The first call divides the alternatives into the most even groups with equal results; each further call divides the
-    groups that remain. Then come more calls, because each alternative may be wrong where these calls do not show it.
+    The first call divides the alternatives into groups with equal results that are as even as possible; each further
+    call divides the groups that remain. Then come more calls, because each alternative may be wrong where these calls
+    do not show it.
     """
     by_call = {one.call: row for one in asked if (row := _row(one, groups)) is not None}
     rows = sorted(by_call.values(), key=lambda row: row.readable)
@@ -93,7 +94,7 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
 
 
 def _with_others(shown: list[_Row], rows: Sequence[_Row]) -> list[_Row]:
-    """Return `shown` and then the readable ones of `rows`, first those with results that no row before them has.
+    """Return `shown`, then the other readable `rows`, of these first the rows whose results no earlier row has.
 
     If no row is readable and none is shown, return all `rows` in this order.
     """
@@ -105,9 +106,9 @@ def _with_others(shown: list[_Row], rows: Sequence[_Row]) -> list[_Row]:
 
 
 def _row(one: Asked, groups: Sequence[Group]) -> _Row | None:
-    """Return the results of the call `one` with all groups.
+    """Return the results of the call `one` with each of the groups.
 
-    None if they are equal; for a single group, None if its result equals that of the unchanged program.
+    Return None if the results are equal; for a single group, if its result equals that of the unchanged program.
     """
     numbers = [group.places[0] + 1 for group in groups]
     answers = tuple(one.answers.get(number, "") for number in numbers)
@@ -116,7 +117,7 @@ def _row(one: Asked, groups: Sequence[Group]) -> _Row | None:
 
 
 def _split(row: _Row, members: Sequence[int]) -> list[tuple[int, ...]]:
-    """Partition `members` (indices of alternatives) into those with the same result in `row`."""
+    """Divide `members` (indices of alternatives) into groups that have the same result in `row`."""
     answers = dict.fromkeys(row.answers[member] for member in members)
     return [tuple(member for member in members if row.answers[member] == answer) for answer in answers]
 
@@ -130,9 +131,9 @@ def _size(together: Sequence[Sequence[int]]) -> int:
 
 
 def summary(repair: Repair) -> str:
-    """Summarise a repair as `src/cart.py:41 `>` → `>=``; long texts are cut, swapped ones are joined by `↔`.
+    """Summarise a repair as `src/cart.py:41 `>` → `>=``; long texts are cut, and exchanged texts are joined by `↔`.
 
-    If it restores an earlier state of its lines, this is added.
+    If the repair restores an earlier state of its lines, a note on this follows.
     """
     both = filter(None, (repair.proposed, repair.second))
     return "; ".join(map(_edit, both)) + (f" ({repair.former})" if repair.former else "")

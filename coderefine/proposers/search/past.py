@@ -13,18 +13,19 @@ from coderefine.git import process
 from coderefine.proposers.search.syntax import Module
 
 MOST_COMMITS, SECONDS, MOST_FILES = 30, 0.3, 3
-"""Maximum number of commits of a file, of seconds for each of the two commands per file, and of files."""
+"""Limits: number of commits that are read for a file, seconds for each of the two git commands for a file, and number
+of files."""
 DIFF = ("-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--inter-hunk-context=0")
-"""Only changed lines; no program that the user configured is run."""
+"""Options of `git log`: print only changed lines, and run no program that the user configured."""
 UNCOMMITTED = "undoes your uncommitted change"
 OFFLINE = ("--literal-pathspecs", "-c", "protocol.allow=never")
-"""A partial clone must not fetch the files that it lacks."""
+"""Options of git: take paths literally, and do not fetch the files that a partial clone lacks."""
 COMMIT = re.compile(r"\0([0-9a-f]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class PastChange:
-    """Adjoining lines that were changed: the lines `came` replaced the lines `gone`. `commit`: "" if uncommitted."""
+    """A changed block of lines: the lines `came` replaced the lines `gone`. `commit`: its hash; "" if uncommitted."""
 
     commit: str
     gone: tuple[str, ...]
@@ -37,14 +38,14 @@ class PastChange:
     def undone_by(self, old: Sequence[str], new: Sequence[str]) -> bool:
         """Return whether the lines `new` in place of `old` undo this change, or a part of it.
 
-        A change that only adds or only removes lines is weak evidence, so it has to be undone completely.
+        If `new` or `old` is empty, this is weak evidence, so they have to undo the whole change.
         """
         gone, came, old, new = (_bare(lines) for lines in (self.gone, self.came, old, new))
         return _within(new, gone) and _within(old, came) if old and new else (old, new) == (came, gone)
 
 
 def _bare(lines: Sequence[str]) -> list[str]:
-    """Return the lines that are not blank, without indentation and repeated blanks."""
+    """Return the lines that are not blank, without indentation, and with single spaces between words."""
     return [" ".join(line.split()) for line in lines if line.strip()]
 
 
@@ -53,7 +54,7 @@ def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
 
 
 def changes(top: Path, path: str, data: bytes) -> tuple[PastChange, ...]:
-    """Return the changes of the file at `path` below `top`, the newest first; empty if the file is not in HEAD.
+    """Return the recent changes of the file at `path` below `top`, the newest first; () if the file is not in HEAD.
 
     `data`: the present content of the file, in the tree or staged.
     """
@@ -77,14 +78,14 @@ def changes(top: Path, path: str, data: bytes) -> tuple[PastChange, ...]:
 
 
 def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield adjoining lines of `old` that differ, with the lines of `new` in their place."""
+    """Yield each block of lines that differs: the lines of `old`, and the lines of `new` in their place."""
     for step, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if step != "equal":
             yield tuple(old[a:b]), tuple(new[c:d])
 
 
 def _parsed(lines: Sequence[str]) -> Iterator[PastChange]:
-    """Yield the hunks of git's output."""
+    """Yield the hunks in the output of `git log -p`."""
     commit = ""
     sides: dict[str, list[str]] | None = None
     for line in (*lines, "@@"):

@@ -1,4 +1,4 @@
-"""One suspicious statement, with everything that operators need to know about its context."""
+"""One suspicious statement, with everything that the edit operators need to know about its context."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ REPEATABLE = (ast.Add, ast.Mult, ast.Pow, ast.MatMult, ast.LShift)
 
 @dataclass(frozen=True)
 class Site:
-    """A statement. `suspicion`: 0..1. `raised`: names of the exceptions that failing tests raised.
+    """A suspicious statement and its context. `suspicion`: 0..1.
 
-    `running`: spans, in characters, of the expressions of this statement that raised.
+    `raised`: names of the exceptions that failing tests raised, or whose names are in failure messages. `running`:
+    spans, in characters, of the expressions of this statement that raised.
     """
 
     local: FunctionContext
@@ -59,7 +60,7 @@ class Site:
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """Return the statement's nodes with a reliable position, without annotations, decorators and docstrings."""
+        """Return the statement's nodes whose position is reliable, without annotations, decorators and docstrings."""
         return tuple(node for node in self._reachable() if not isinstance(node, ast.expr) or self._placed(node))
 
     def _reachable(self) -> Iterator[ast.AST]:
@@ -76,7 +77,7 @@ class Site:
             yield node
 
     def _placed(self, node: ast.expr) -> bool:
-        """Return whether the position of `node` is right: inside f-strings, Python before 3.12 gives wrong ones."""
+        """Return whether the position of `node` is right; inside f-strings, it may be wrong before Python 3.12."""
         up = self.module.parents.get(node)
         while isinstance(up, ast.expr | ast.keyword | ast.comprehension):
             if isinstance(up, ast.JoinedStr):
@@ -94,7 +95,7 @@ class Site:
 
     @cached_property
     def exprs(self) -> tuple[ast.expr, ...]:
-        """Return the statement's own expressions that are read, outermost first."""
+        """Return the expressions that the statement reads, without nested statements, outermost first."""
         return tuple(
             node
             for node in self.nodes
@@ -105,7 +106,7 @@ class Site:
 
     @cached_property
     def values(self) -> tuple[ast.expr, ...]:
-        """Return those of `exprs` that are no names of classes, and no types in `isinstance(…)` or `except`."""
+        """Return `exprs` without names of classes, and without the types in `isinstance(…)` and `except`."""
         types = {id(inner) for node in self.nodes for top in _types_named_by(node) for inner in ast.walk(top)}
         return tuple(node for node in self.exprs if id(node) not in types and not self._class(node))
 
@@ -118,7 +119,10 @@ class Site:
 
     @cached_property
     def conditions(self) -> tuple[ast.expr, ...]:
-        """Return expressions used as conditions, and expressions whose value can only be a bool."""
+        """Return the conditions in the statement, and its returned, assigned and keyword values that may be bools.
+
+        The operands of an `and` or `or` among these expressions are added.
+        """
         found: dict[ast.expr, None] = {}
         for node in self.nodes:
             if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
@@ -137,7 +141,7 @@ class Site:
 
     @cached_property
     def loop_names(self) -> frozenset[str]:
-        """Return the names bound by comprehensions and lambdas of the statement, and by its innermost loop."""
+        """Return the names bound by the statement's comprehensions and lambdas, and by the `for` loop around it."""
         loop = self.loop if isinstance(self.loop, ast.For | ast.AsyncFor) else None
         return frozenset({*self._bound_inside, *(names_of(loop.target) if loop else ())})
 
@@ -154,7 +158,11 @@ class Site:
 
     @cached_property
     def unused(self) -> frozenset[str]:
-        """Return names that are bound but never read: of the function, and parameters of the statement's lambdas."""
+        """Return the names that are bound but never read.
+
+        They are names of the function, private names and imports of the file, and parameters of the statement's
+        lambdas.
+        """
         found = set(self.local.unused)
         for node in self._lambdas:
             read = set(names_of(node.body))
@@ -171,7 +179,7 @@ class Site:
 
     @cached_property
     def paths(self) -> list[str]:
-        """Return local names, attributes of `self`, and those attributes of the local names that the file reads."""
+        """Return local names, attributes of `self`, and attributes of local names (`item.price`) in the file."""
         receiver = self.local.receiver
         known = self.module.index.attributes
         chains = [
@@ -195,9 +203,9 @@ class Site:
 
     @cached_property
     def asked(self) -> tuple[tuple[int, int], ...]:
-        """Return the spans of the values in dictionary displays whose keys are texts in a failing test.
+        """Return the spans of those values in dictionary displays whose keys are strings in a failing test.
 
-        A dictionary in which this holds for all keys is left out.
+        A dictionary display is left out if all its keys are such strings.
         """
         found: list[tuple[int, int]] = []
         for node in self.nodes if self.hints.literals else ():
@@ -210,7 +218,7 @@ class Site:
 
     @cached_property
     def at_import(self) -> bool:
-        """Return whether the statement runs when its module is imported; every function definition counts as such."""
+        """Return whether the statement runs when its module is imported; True for all function definitions."""
         return isinstance(self.stmt, Function) or self.module.function(self.stmt) is None
 
     @property

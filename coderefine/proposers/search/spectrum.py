@@ -16,9 +16,9 @@ from coderefine.proposers.search.syntax import Function, Module, own_nodes
 from coderefine.source import first_line, last_name
 
 CONNECTING, SHARE, MOSTLY = 8, 0.05, 0.5
-"""A statement connects failing tests if few passing tests execute it: at most CONNECTING, or the share SHARE of them if
-that is more, but never more than the share MOSTLY. A statement that most tests execute is no evidence of a common
-reason: most tests of a web framework handle a request, for whatever reason they fail."""
+"""A statement connects failing tests if few passing tests execute it: at most CONNECTING, or at most the share SHARE of
+the traced passing tests if that is more, but never more than the share MOSTLY. A statement that most tests execute is
+no evidence of a common reason: most tests of a web framework handle a request, for whatever reason they fail."""
 SET_UP, ELSEWHERE = 0.8, 0.3
 """Weights of a statement that did not run in the failed assertion: if it ran in the assertion's setup, and if not."""
 ACCIDENTS = frozenset(
@@ -54,7 +54,7 @@ class TestParts:
 def split_tests(
     modules: Mapping[str, Module], failing: Sequence[Case], tests: Mapping[str, Module], steps: Steps
 ) -> dict[str, TestParts]:
-    """Return the parts of each failing test, by test id; tests whose failing line or text is unknown are left out."""
+    """Return the parts of each failing test, by test id; tests whose parts are unknown are left out."""
     parts = {case.id: _of_case(modules, case, tests[case.path], steps) for case in failing if case.path in tests}
     return {name: part for name, part in parts.items() if part.failed or part.set_up}
 
@@ -100,7 +100,7 @@ def is_check(stmt: ast.stmt) -> bool:
 
 
 def makers(stmts: set[ast.stmt], ended: set[ast.stmt]) -> set[ast.stmt]:
-    """Return those of `stmts` that bind a name that `ended` reads, or call a method on it, also indirectly.
+    """Return those of `stmts` that bind a name used in `ended`, or call a method of its value, directly or indirectly.
 
     A decorator counts as a call: `@cli.command()` changes `cli`.
     """
@@ -123,7 +123,7 @@ def _acts(stmt: ast.stmt) -> bool:
 
 
 def names_in(stmt: ast.stmt) -> Iterator[tuple[str, bool]]:
-    """Yield the names in a statement, without nested statements, and whether each is bound there."""
+    """Yield the names in a statement, without nested statements, and whether the statement binds each name."""
     if isinstance(stmt, Function | ast.ClassDef):
         yield stmt.name, True
     for node in own_nodes(stmt):
@@ -133,7 +133,7 @@ def names_in(stmt: ast.stmt) -> Iterator[tuple[str, bool]]:
 
 @dataclass(frozen=True, slots=True)
 class Spectrum:
-    """The failing and the passing tests that execute each statement.
+    """Which failing tests, and how many passing tests, execute each statement. `total`: number of failing tests.
 
     `share`: the sum of the weights of the failing tests as evidence against a statement (1 for a test that could not be
     split); `cleared`: number of passed assertions in failing tests that executed the statement. `traced`: number of
@@ -155,7 +155,10 @@ class Spectrum:
         return {tests for stmt, tests in self.failing.items() if self.connects(stmt)}
 
     def connects(self, stmt: ast.stmt) -> bool:
-        """Return whether few passing tests execute `stmt`, so that the failing tests which do may have one reason."""
+        """Return whether few passing tests execute `stmt`.
+
+        If so, the failing tests that execute it may fail for the same reason.
+        """
         return self.passing.get(stmt, 0) <= min(max(CONNECTING, SHARE * self.traced), MOSTLY * self.traced)
 
     @property
@@ -214,7 +217,7 @@ def _crashed(modules: Mapping[str, Module], failing: Sequence[Case]) -> Iterator
 def _ran(
     modules: Mapping[str, Module], coverage: Coverage, failing: set[str]
 ) -> tuple[Mapping[ast.stmt, set[str]], Mapping[ast.stmt, int]]:
-    """Return by statement the failing tests that execute it, and the number of passing tests that do."""
+    """Return, for each statement, the failing tests that execute it, and how many passing tests execute it."""
     bad: dict[ast.stmt, set[str]] = defaultdict(set)
     good: Counter[ast.stmt] = Counter()
     for test in filter(None, coverage):

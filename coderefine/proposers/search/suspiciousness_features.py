@@ -72,7 +72,8 @@ NOT_FOUND = re.compile(r"(?:(?<!NoneType' object) has no attribute|\bname) '(\w+
 OUTER = 0.3
 """Factor for each further caller in the traceback."""
 GUARD = 0.3
-"""Weight of the conditions around a `raise` that ran. The `raise` itself gets none: that it ran is the effect."""
+"""Weight of the conditions around a `raise` that ran. The `raise` itself gets no weight: it shows the fault, but does
+not cause it."""
 MADE = 0.4
 """Weight of statements of the same function that bind the values which a raising statement reads."""
 STORED = 0.5
@@ -84,7 +85,7 @@ NOT_RAISED = re.compile(r"DID NOT RAISE (.*)")
 NAMED = 0.15
 """Weight of functions named in the failing line of the test or in the failure message."""
 MEANT = 0.05
-"""Weight of functions named in a failing test's name, or elsewhere in its text."""
+"""Weight of functions named in the name of a failing test, or elsewhere in the test's text."""
 NONE = 0.8
 """Weight of statements with None if a failure message contains None."""
 TEXT = 0.3
@@ -92,7 +93,8 @@ TEXT = 0.3
 KIND = 0.7
 """Weight of statements with an operation that explains the difference to the expected value (case, blanks, order)."""
 JUMP = 0.7
-"""Weight of loops, their jumps, and statements that affect their conditions, in the function that hangs."""
+"""Weight of `while` loops, jumps, and statements that affect the conditions of the loops, in the function that
+hangs."""
 ONE_WAY, NEVER, MANY = 0.3, 0.6, 4
 """Weights of conditions with the same result in all traced tests, and of loops that no traced test entered.
 
@@ -103,7 +105,7 @@ SHOWN = -1.2
 EXCEPTIONAL = -1.0
 """Weight of the code of exception classes: it runs because of a failure, and seldom causes it."""
 SIZE = 0.005
-"""Weight for each doubling of a statement's size: only breaks ties."""
+"""Weight for each doubling of a statement's size; it only breaks ties."""
 PLACES = (
     ast.Constant, ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.Subscript, ast.Attribute,
     ast.IfExp, ast.comprehension, ast.Slice, ast.keyword,
@@ -115,7 +117,10 @@ Odds = dict[ast.stmt, float]
 
 @dataclass(frozen=True, slots=True)
 class FeatureInput:
-    """Input of the features: modules of the program, failing tests, and the test modules by path."""
+    """Input of the features: modules of the program, failing tests, and the test modules by path.
+
+    `sources`: the text of each failing test function by test id.
+    """
 
     modules: Mapping[str, Module]
     failing: Sequence[Case]
@@ -140,7 +145,10 @@ class FeatureInput:
 
 
 def odds(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Odds:
-    """Return for each statement the sum of its features; of several weights for one feature only the largest counts."""
+    """Return, for each statement, the sum of the weights of its features.
+
+    If a feature gives several weights to a statement, only the largest of these counts.
+    """
     found: Odds = defaultdict(float)
     for sign in (frames, makers, named, _by_statement(evidence), showing, exceptional, one_way, hanging):
         for stmt, value in _strongest(sign(evidence, stmts)).items():
@@ -173,7 +181,7 @@ def frames(evidence: FeatureInput, _: Iterable[ast.stmt]) -> Weighted:
 
 
 def _looks_up(stmt: ast.stmt, case: Case) -> bool:
-    """Return whether `stmt` contains the name or attribute that the message of its failure says does not exist."""
+    """Return whether `stmt` contains the name or attribute that does not exist, according to the message of `case`."""
     found = NOT_FOUND.search(case.failure.message if case.failure else "")
     return found is not None and any(last_name(node) == found[1] for node in own_nodes(stmt))
 
@@ -189,7 +197,7 @@ def _guards(module: Module, stmt: ast.stmt) -> Weighted:
 
 
 def makers(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
-    """Yield weights of statements that bind what the raising statement, or the condition of a `raise`, reads."""
+    """Yield weights of statements that bind or store what the raising statement, or a condition around it, reads."""
     known = set(stmts)
     for case in evidence.failing:
         for frame in evidence.ours(case)[:1]:
@@ -228,10 +236,10 @@ def _binds(stmt: ast.stmt, names: set[str]) -> bool:
 
 
 def unreached(evidence: FeatureInput, executed: AbstractSet[ast.stmt]) -> Odds:
-    """Return weights of the executed conditions that prevented an expected exception or warning, and of what they read.
+    """Return weights of executed conditions that prevented an expected exception or warning.
 
-    The weights are shares (0..1) of the highest suspicion: many passing tests execute such conditions, too, so that the
-    spectrum says nothing about them.
+    Statements that bind what these conditions read get weights, too. The weights are shares (0..1) of the highest
+    suspicion: many passing tests execute such conditions, so that the spectrum says nothing about them.
     """
     found = [
         (module, deciding)
@@ -326,7 +334,7 @@ def _by_statement(evidence: FeatureInput) -> Callable[[FeatureInput, Iterable[as
 
 
 def showing(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
-    """Lower the weights of `__repr__` methods, which pytest calls to show values, unless the tests use them."""
+    """Yield negative weights of `__repr__` methods, which pytest calls to show values, unless tests mention `repr`."""
     if re.search(r"repr\b|!r|%r", " ".join(evidence.sources.values())):
         return
     for stmt, function, _ in _in_functions(evidence, stmts):
@@ -335,7 +343,7 @@ def showing(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
 
 
 def exceptional(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
-    """Lower the weights of code in exception classes, unless the tests use them."""
+    """Yield negative weights of code in exception classes, unless the tests mention the class."""
     texts = " ".join(evidence.sources.values())
     for stmt, function, module in _in_functions(evidence, stmts):
         owner = module.owner(function)
@@ -392,7 +400,10 @@ def _occurs_in(node: ast.AST, messages: str) -> bool:
 
 
 def hanging(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
-    """Yield weights in the function where a test hangs: loops, their jumps, statements that affect their conditions."""
+    """Yield weights of statements in the function where a test hangs.
+
+    These are `while` loops, jumps, and the statements that bind what the conditions of the loops read.
+    """
     known = set(stmts)
     for case in evidence.failing:
         if not is_hung(case):

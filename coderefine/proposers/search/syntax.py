@@ -174,7 +174,7 @@ class Edit:
     """Replacements in one file that belong together.
 
     `weight`: relative to the operator's other edits at the statement. `boost` (log odds): how much more likely this
-    edit is than usual for its operator, because the present code is unusual.
+    edit is than the operator's edits usually are, because the present code is unusual.
     """
 
     parts: tuple[Replacement, ...]

@@ -25,46 +25,49 @@ from coderefine.runner.cold_pool import AnyPool
 from coderefine.source import first_line
 
 LEAST_GRACE, MOST_GRACE, GRACE_SHARE = 1.5, 3.0, 0.3
-"""After a repair of tests that had none, the search continues for GRACE_SHARE of the time so far, but for at least
-LEAST_GRACE and at most MOST_GRACE seconds."""
+"""After a repair of tests that no earlier repair makes pass, the search continues for GRACE_SHARE of the time so far,
+but for at least LEAST_GRACE and at most MOST_GRACE seconds."""
 LEAST_JUDGED, LONGEST_GRACE = 40, 8.0
-"""Minimum number of candidates that are judged after such a repair, within LONGEST_GRACE seconds: whether a rival is
-found must not depend on how busy the machine is."""
+"""Minimum number of candidates that are judged after such a repair (see LEAST_GRACE), within LONGEST_GRACE seconds:
+whether a rival is found must not depend on how busy the machine is."""
 UNEXPLAINED, LONGER, MOST_FAULTS = 8, 3, 6
 """UNEXPLAINED, LONGER: factors of LEAST_JUDGED and of LONGEST_GRACE for each test function that still fails with every
 known repair, because each may have a different fault. MOST_FAULTS: maximum number of test functions that count."""
 DOUBT, FEW = 3.0, 0.5
-"""Minimum additional seconds for finding a better repair if there is evidence against the best one; and for finding
-rivals of a repair that few tests reach."""
+"""Minimum additional seconds of the search: DOUBT if there is evidence against the best repair, FEW if few tests reach
+a repair, which probably has rivals."""
 MORE_JUDGED = 160
 """Minimum number of candidates that are judged in the additional time (DOUBT or FEW), within LONGEST_GRACE seconds."""
 EXACT = 0.35
-"""Share of the judging time for candidates that failed with only their functions replaced: they are judged once more
-after a fresh import, which takes several times as long."""
+"""Share of the judging time for judging candidates once more, after a fresh import. This takes several times as long,
+and is done for candidates that failed while only their functions were replaced."""
 MOST_LEFT = 3
-"""A repair is held back if other failing tests run its statement. At the end it counts nevertheless if there are at
-most MOST_LEFT times as many of these tests as the repair makes pass: they may have another fault, or fail because of a
-dependency's version."""
+"""A repair is held back if other failing tests run its statement. At the end it is added nevertheless if these tests
+are at most MOST_LEFT times as many as the tests that the repair makes pass: they may fail because of another fault, or
+of a dependency's version."""
 MOST_EVERY = 300
-"""Maximum number of tests that run first on a candidate if a failing test fails only after others."""
+"""Maximum number of tests that run first on a candidate if a failing test fails only after other tests."""
 ENOUGH = 20
-"""Number of repairs of all failing tests after which there is no additional time: the tests distinguish too little."""
+"""Number of repairs of all failing tests after which the additional time is only LEAST_GRACE: the tests distinguish too
+little."""
 LATER, PORTION, LATEST = 0.5, 0.5, 10.0
 """If the costly tests (see `Pool.costly`) take more than LATER seconds together, they run only at the end of a search:
 on the repairs found, best first, for at most LATEST seconds. They are divided into portions of PORTION seconds, so that
 all workers have work."""
 MOST_SEEDS, MOST_RIVALS = 40, 8
-"""Maximum number of confirmed partial repairs kept for combining, and of rivals for the same tests for comparing."""
+"""Maximum number of confirmed partial repairs that are kept for combining, and of repairs of the same tests that are
+kept for comparing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A proposal that passed the tests. `fixed`: the failing tests that it makes pass; `whole`: whether these are all.
+    """A proposal that passed the tests.
 
-    `at`: seconds on the clock when it was found. `second`: the other proposal, if two were combined; `parts`: the tests
-    that each of the two makes pass alone. `former`: the earlier state of its lines that it restores, see `past.former`;
-    "" for none. `ignores`: whether it makes its function ignore a parameter, or return a constant in place of a
-    computed value. `meaning`: the changed function as returned by `normal_form.normalised`; "" if unknown.
+    `fixed`: the failing tests that it makes pass; `whole`: whether these are all failing tests. `files`: the new
+    content of the changed files. `second`: the other proposal, if two were combined; `parts`: the tests that each of
+    these two makes pass alone. `former`: the past change that it undoes, see `past.former`; "" for none. `ignores`:
+    whether it makes its function ignore a parameter, or return a constant in place of a computed value. `meaning`: the
+    changed function as returned by `normal_form.normalised`; "" if unknown.
     """
 
     proposed: Proposed
@@ -84,7 +87,7 @@ class Repair:
 
 @dataclass(slots=True)
 class Clock:
-    """Measures the seconds since the start, and those left until the time limit."""
+    """Measures the seconds since the start, and the seconds left until the time limit."""
 
     limit: float
     began: float = field(default_factory=time.monotonic)
@@ -99,9 +102,9 @@ class Clock:
 
 
 Covering = Callable[[Proposed], frozenset[str]]
-"""Failing tests that the statement of a proposal may explain."""
+"""A function that returns the failing tests which the statement of a proposal may explain."""
 First = Callable[[Proposed], tuple[str, ...]]
-"""Failing tests that run first on a proposal; the others run only if these pass."""
+"""A function that returns the failing tests which run first on a proposal; the other tests run only if these pass."""
 
 
 class Trial:
@@ -125,8 +128,9 @@ class Trial:
     ) -> None:
         """Create a trial.
 
-        `prefer`: called with the site of the first repair, near which its rivals are likely. `failed`: keys of
-        proposals that are not judged; the keys of proposals that fail are added.
+        `failing`: the tests to repair. `report`: called with the numbers of tried candidates and of repairs. `prefer`:
+        called with the site of the first repair, near which its rivals are likely. `failed`: keys of proposals that are
+        not judged; the keys of proposals that fail are added. `fastest`: see Plan.
         """
         self._failed = set[int]() if failed is None else failed
         self._fastest = fastest
@@ -141,42 +145,45 @@ class Trial:
         self._held: list[Repair] = []
         """Confirmed partial repairs that are held back: other failing tests that run their statement still fail."""
         self._elsewhere: dict[int, frozenset[str]] = {}
-        """By id of a partial repair, the tests that it makes pass when it is combined with another one."""
+        """By id of a partial repair, the tests that it makes pass when it is combined with another repair."""
         self._explained: frozenset[str] = frozenset()
         """Failing tests that some repair makes pass."""
         self._since = 0.0
         """Seconds on the clock when tests were last added to `_explained`."""
         self._given: dict[int, tuple[Proposed, dict[str, bytes]]] = {}
         self._waiting: list[tuple[Candidate, frozenset[str], bool]] = []
-        """Candidates with the tests that they repair, and whether all tests that reach the edit have run."""
+        """Candidates to be confirmed: each with the tests that it repairs, and whether all tests that reach the edit
+        have run."""
         self._alone: dict[tuple[str, ...], frozenset[str]] = {}
-        """By the tests that were run without others: the failing tests that passed on the unchanged tree."""
+        """For each set of tests that ran without other tests on the unchanged tree: the failing tests that passed."""
         self._dependent = False
-        """Whether `_alone` has such tests: they fail because of state that other tests leave."""
+        """Whether some failing tests pass if other tests do not run (see `_alone`): they fail because of state that
+        other tests leave."""
         self._late = late_tests(pool, self._failing)
         """The passing tests that run only at the end, in portions."""
         late = frozenset(itertools.chain.from_iterable(self._late))
         self._then = tuple(name for name in (*pool.tests, *pool.broken) if name not in late) if late else None
-        """The tests to pass during the search; None for all."""
+        """The tests that candidates have to pass during the search; None for all."""
         self._passed = set[tuple[int, tuple[str, ...]]]()
         """Pairs of a repair's id and a portion of `_late` that passed with the repair."""
         self._every = tuple(pool.tests[:MOST_EVERY])
-        """The tests that run first on candidates if `_dependent`: all, in one process, as in a cold run."""
+        """The tests that run first on candidates if `_dependent`: all (up to MOST_EVERY), in one process, as in a cold
+        run."""
         self._deferred: deque[Candidate] = deque()
         """Candidates to be judged once more, see EXACT."""
         self._hot, self._slow = 0.0, 0.0
-        """Seconds of the judging so far: of hot servers, and of fresh imports."""
+        """Seconds of judging so far: by the hot server, and in other ways, such as after a fresh import."""
         self.repairs: list[Repair] = []
         self.first_judged: float | None = None
         """Seconds on the clock when the first candidate was judged."""
         self.tried = self.judged = self._before = 0
         self.frontier = math.inf
-        """The lowest score of a proposal so far, which need not be that of the last one (see `prefer`)."""
+        """The lowest score of a proposal so far; later proposals may have higher scores (see `prefer`)."""
         self._shown = 0.0
         self._more, self._least, self._longest = 0.0, LEAST_JUDGED, LONGEST_GRACE
 
     def extend(self, proposals: Iterator[Proposed], seconds: float) -> bool:
-        """Search on for at least `seconds` and MORE_JUDGED candidates; return whether more repairs were found."""
+        """Continue for at least `seconds` and MORE_JUDGED candidates; return whether more repairs were found."""
         since, known = self.clock.spent - self._since, len(self.repairs)
         self._more, self._longest = since + seconds, since + LONGEST_GRACE
         self._least = self.judged - self._before + MORE_JUDGED
@@ -186,7 +193,8 @@ class Trial:
     def run(self, proposals: Iterator[Proposed]) -> None:
         """Judge `proposals` until the extra time after the first repair is over, or time or proposals run out.
 
-        Then run the tests that were left out on the best repairs, and continue if no repair passes them.
+        Then run the tests that were left out so far on the repairs, best first; continue if no repair passes these
+        tests.
         """
         self._judge(proposals)
         self._leave_rest_for_the_end()
@@ -194,9 +202,9 @@ class Trial:
             self._judge(proposals)
 
     def _leave_rest_for_the_end(self) -> None:
-        """Add the tests for whose tracing there was no time to the late tests.
+        """Add to the late tests those tests for whose tracing there was no time.
 
-        Otherwise a repair that breaks one of them would be refused only by the proof, after a run of the whole suite.
+        Otherwise a repair that breaks such a test would be refused only by the proof, after a run of the whole suite.
         """
         if self.repairs and self.clock.left > 0:
             rest = self.pool.observe_rest(self._failing, min(LATEST, self.clock.left) / 2)
@@ -269,7 +277,7 @@ class Trial:
         return Candidate(self.tried, {proposed.path: data}, rough=True, first=first)
 
     def again(self, *, only: bool) -> Candidate | None:
-        """Return the next candidate to be judged once more, or None if new candidates have priority.
+        """Return the next candidate to be judged once more; None if there is none, or if new candidates have priority.
 
         `only`: whether there are no new candidates.
         """
@@ -292,7 +300,11 @@ class Trial:
             self._report(self.tried, sum(repair.whole for repair in self.repairs))
 
     def _time(self, judged: Judged) -> None:
-        """Count the candidate, unless it was judged before, and add up the seconds of hot servers and fresh imports."""
+        """Count the candidate, unless it was judged before, and add its seconds to one of two sums.
+
+        `_hot` is for candidates that the hot server judged, `_slow` for candidates that needed, for example, a fresh
+        import.
+        """
         self.first_judged = self.clock.spent if self.first_judged is None else self.first_judged
         self.judged += judged.candidate.rough
         if judged.slow:
@@ -301,9 +313,10 @@ class Trial:
             self._hot += judged.seconds
 
     def _partly(self, judged: Judged) -> frozenset[str]:
-        """Return the repaired tests; empty if another test failed.
+        """Return the failing tests that the candidate makes pass; none if a test outside `failing` fails.
 
-        If a test module that failed at import can be imported now, it has no status itself, but counts as repaired.
+        A test module that failed at import has no status any more if it can be imported now; then it counts as
+        repaired.
         """
         if any(status.bad and name not in self._failing for name, status in judged.statuses.items()):
             return frozenset()
@@ -314,13 +327,14 @@ class Trial:
 
     @property
     def pausing(self) -> bool:
-        """Return whether to pause: partial repairs have to be confirmed, or the search is over."""
+        """Return whether to stop for now: some candidates have to be confirmed, or the search is over."""
         return bool(self._waiting) or self._over()
 
     def _confirm(self) -> None:
-        """Store the waiting repairs of all failing tests; run all tests on partial repairs that `_wanted` selects.
+        """Store the waiting repairs of all failing tests, and confirm the partial repairs that `_wanted` selects.
 
-        A test that also passes on the unchanged tree, if only the same tests run, is not repaired.
+        If a repaired test also passes on the unchanged tree when only the same tests run, the candidate does not count.
+        It is judged once more, with the tests `_every`.
         """
         waiting, self._waiting = self._waiting, []
         for candidate, fixed, reached in waiting:
@@ -338,7 +352,7 @@ class Trial:
                 self._confirm_partial(repair, complete=complete)
 
     def _confirm_partial(self, repair: Repair, *, complete: bool) -> None:
-        """Store a partial repair if it passes all tests that reach it. `complete`: they have run already."""
+        """Store a partial repair if it passes all tests that reach it. `complete`: whether these have run already."""
         if complete:
             self._seed(repair)
             return
@@ -367,10 +381,10 @@ class Trial:
         return len(self._seeds) < MOST_SEEDS
 
     def _seed(self, seed: Repair) -> None:
-        """Store a confirmed partial repair, and combine it with those stored before.
+        """Store a confirmed partial repair, and combine it with the partial repairs stored before.
 
-        If other failing tests run its statement, too, it probably passes by chance, unless these tests pass when it is
-        combined with another repair.
+        If other failing tests run its statement, it probably passes by chance, so it is held back, unless these tests
+        pass when it is combined with another repair.
         """
         new = not any(seed.fixed <= other.fixed for other in self._seeds)
         others = [*self._seeds, *(held for held in self._held if held not in self._seeds)]
@@ -400,10 +414,10 @@ class Trial:
                 self.repairs.append(repair)
 
     def _add(self, repair: Repair) -> None:
-        """Store a repair; after the first that repairs all tests, prefer edits near it, which are likely rivals.
+        """Store a repair; if it is the first that repairs all tests, prefer edits near it, which are likely rivals.
 
-        Near a partial repair, the search would find more repairs of the same tests, and repairs of the other tests only
-        later.
+        After a partial repair, no edits are preferred: edits near it would mostly repair the same tests again, and
+        delay the repairs of the other tests.
         """
         if not self.repairs or not repair.fixed <= self._explained:
             self._explained |= repair.fixed
@@ -413,9 +427,10 @@ class Trial:
         self.repairs.append(repair)
 
     def _compose(self, one: Repair, two: Repair, *, new: bool) -> None:
-        """Judge two partial repairs, of different faults with different tests, as one candidate.
+        """Judge two partial repairs, which make different tests pass, as one candidate.
 
-        It is stored if it makes all failing tests pass and `new`: no stored repair makes all tests of `two` pass.
+        The combination is stored only if it makes all failing tests pass, and if `new` is true: no stored partial
+        repair makes all tests of `two` pass.
         """
         files = merged([*one.edits, *two.edits])
         if files is None or one.fixed <= two.fixed or two.fixed <= one.fixed:
@@ -441,13 +456,13 @@ class Trial:
 
 
 def late_tests(pool: AnyPool, failing: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the costly tests, in portions, without the `failing` ones; [] if they take up to LATER seconds."""
+    """Return the costly tests, in portions, without the `failing` ones; [] if they take at most LATER seconds."""
     costly = {name: seconds for name, seconds in pool.costly.items() if name not in failing}
     return portions(costly) if sum(costly.values()) > LATER else []
 
 
 def portions(tests: Mapping[str, float]) -> list[tuple[str, ...]]:
-    """Divide `tests`, with their seconds, into portions of PORTION seconds."""
+    """Divide `tests` (name -> seconds) into portions that take about PORTION seconds or more."""
     found: list[list[str]] = []
     room = 0.0
     for name, seconds in tests.items():
@@ -462,7 +477,7 @@ def portions(tests: Mapping[str, float]) -> list[tuple[str, ...]]:
 def passing(
     pool: AnyPool, repairs: Sequence[Repair], tests: Sequence[str], clock: Clock, failing: AbstractSet[str]
 ) -> list[Repair]:
-    """Return those of `repairs` with which `tests` pass; those that are not judged in time are kept.
+    """Return `repairs` without those with which one of `tests` fails; repairs that are not judged in time are kept.
 
     `failing`: tests that may fail.
     """
@@ -495,7 +510,7 @@ def outcomes(
 
 
 def merged(edits: Sequence[Proposed]) -> dict[str, bytes] | None:
-    """Return the files with all `edits` of the same tree applied; None if some of them overlap."""
+    """Return the files with all `edits` of the same tree applied; None if edits overlap, or cannot be encoded."""
     by_path: dict[str, list[Proposed]] = {}
     for proposed in edits:
         by_path.setdefault(proposed.path, []).append(proposed)
@@ -513,14 +528,14 @@ def merged(edits: Sequence[Proposed]) -> dict[str, bytes] | None:
 
 
 def beside(accepted: Sequence[Repair], repairs: Sequence[Repair]) -> dict[int, Repair]:
-    """Return by id those of `repairs` that can be applied together with `accepted`, with the edits of these added."""
+    """Return, by id, the `repairs` that can be applied after `accepted`, with the edits of `accepted` added."""
     edits = [edit for repair in accepted for edit in repair.edits]
     texts = ((repair, merged([*edits, *repair.edits])) for repair in repairs)
     return {id(repair): replace(repair, files=files) for repair, files in texts if files is not None}
 
 
 def described(repair: Repair) -> Repair:
-    """Return `repair` with the fields `ignores` and `meaning`."""
+    """Return `repair` with values for its fields `ignores` and `meaning`."""
     after = _edited(repair.proposed)
     ignoring = _ignores(repair.proposed, after)
     return replace(repair, ignores=ignoring, meaning=normalised(after) if after and not repair.second else "")
@@ -529,7 +544,7 @@ def described(repair: Repair) -> Repair:
 def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:
     """Return whether the edit removes all uses of a parameter, or replaces a computed result by a constant.
 
-    `after`: its function after the edit.
+    `after`: the function after the edit.
     """
     site = proposed.scored.site
     function = site.local.function

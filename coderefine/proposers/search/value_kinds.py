@@ -8,7 +8,7 @@ from typing import Any
 
 
 def _table(**names: str) -> dict[str, str]:
-    """Return the kind of each name; the arguments are the names of each kind."""
+    """Return the kind of each name. `names`: for each kind, its names in one string, separated by blanks."""
     return {name: kind for kind, own in names.items() for name in own.split()}
 
 
@@ -49,7 +49,7 @@ RECEIVERS = _table(
     str="strip split lower upper startswith endswith replace isdigit splitlines encode join",
     bytes="decode",
 )
-"""Kind of the receiver that a method name implies."""
+"""Kind of the object of which a method with this name is called."""
 
 ANNOTATIONS = _table(
     int="int",
@@ -89,7 +89,7 @@ NUMBERS = frozenset({"int", "float", "bool"})
 
 
 def fits(one: str, other: str) -> bool:
-    """Return whether a value of one kind may replace one of another kind; the unknown kind matches all."""
+    """Return whether a value of kind `other` may replace one of kind `one`, or vice versa; "" (unknown) fits all."""
     return not one or not other or one == other or {one, other} <= NUMBERS or {one, other} <= {"list", "tuple", "iter"}
 
 
@@ -224,7 +224,7 @@ class Kinds:
             self._learn(name, self.of(default))
 
     def _from_handling(self, node: ast.AST) -> None:
-        """Infer kinds from weak evidence: comparison or arithmetic with a number, calls like `len`, slices."""
+        """Infer kinds from weak evidence: comparisons, arithmetic with a number, calls like `len`, slices."""
         match node:
             case ast.Compare(comparators=[_]):
                 self._compared(node)
@@ -299,7 +299,7 @@ def _divided(kind: str) -> str:
 
 
 def _unpacked(value: ast.AST) -> str:
-    """Return the kind of the elements of an unpacked value."""
+    """Return the kind of the elements of `value`, which is unpacked."""
     if isinstance(value, ast.Call) and dotted(value.func) == "divmod":
         return "int"
     return "str" if _makes_text(value) else ""
@@ -310,7 +310,7 @@ def _observed(seen: Mapping[str, str]) -> dict[str, str]:
 
 
 def _makes_text(node: ast.AST | None) -> bool:
-    """Return whether the elements of the value are parts of a str."""
+    """Return whether `node` is a call that returns parts of a str."""
     pieces = ("split", "rsplit", "partition", "rpartition", "splitlines", "findall")
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in pieces
 
@@ -324,7 +324,7 @@ def annotated(node: ast.AST) -> str:
 
 
 def names_of(node: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> Iterator[str]:
-    """Yield the names in a tree in the order of `ast.walk`: all, those that are read (Load), or bound (Store)."""
+    """Yield the names in a tree in the order of `ast.walk`. `context`: Load for read names, Store for bound names."""
     return (one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, context))
 
 

@@ -90,7 +90,7 @@ class Suggestion:
 
     @property
     def fingerprint(self) -> str:
-        """Return a digest that ignores line numbers and the amount of white space, so that moved lines keep theirs."""
+        """Return a digest without line numbers and the amount of white space, so that it stays equal if lines move."""
         parts = (self.path, " ".join(sorted(set(self.rules))), _squeezed(self.old), _squeezed(self.new))
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -152,7 +152,7 @@ def _squeezed(lines: tuple[str, ...]) -> str:
 
 
 def dump(bundle: Bundle) -> str:
-    """Write the bundle as JSON, ASCII only."""
+    """Return the bundle as JSON in ASCII."""
     return json.dumps({"version": VERSION, **asdict(bundle)}, indent=1) + "\n"
 
 
@@ -192,7 +192,7 @@ def load(data: bytes) -> Bundle:
 
 
 def _bytes(path: Path) -> bytes:
-    """Return the content of a regular file, at most the allowed size; follow no link and open no pipe."""
+    """Return the first LARGEST + 1 bytes of a regular file. Raises PublishError for a link, a pipe or no file."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""GitHub's REST and GraphQL interfaces through PyGithub, with an error class for each possible reaction."""
+"""GitHub's REST and GraphQL interfaces through PyGithub; errors are classified by the reaction that they need."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Api:
     def connect(cls, token: str, url: str, *, pace: float = 1.0) -> Api:
         """Open a connection; `pace`: seconds between two writes, as GitHub requires.
 
-        Raises PublishError without PyGithub.
+        Raises PublishError if PyGithub is not installed.
         """
         try:
             import github

@@ -243,7 +243,7 @@ def _annotation(note: Note) -> dict[str, object]:
 
 
 def find_pull(api: Api, repo: str, head: str, label: str = "") -> int | None:
-    """Return the number of the open pull request with the head `head`. `label`: OWNER:BRANCH, "" if unknown."""
+    """Return the number of the open pull request with the head commit `head`. `label`: OWNER:BRANCH, "" if unknown."""
     where = f"pulls?state=open&head={quote(label, safe=':')}" if label else f"commits/{head}/pulls"
     try:
         pulls = list(api.pages(f"/repos/{repo}/{where}"))

@@ -29,7 +29,7 @@ REACH = 100
 
 
 def client(token: str, url: str) -> Any:
-    """Return a client of python-gitlab, without sending a request. Raises PublishError without python-gitlab."""
+    """Return a client of python-gitlab; no request is sent. Raises PublishError if python-gitlab is not installed."""
     try:
         import gitlab
     except ImportError:
@@ -66,7 +66,7 @@ NOWHERE = ChangedFile()
 
 @dataclass(slots=True)
 class GitLab(Host):
-    """Post on a merge request: `project` is python-gitlab's, `number` the merge request's iid."""
+    """Post on a merge request. `project`: python-gitlab's object of the project; `number`: the request's iid."""
 
     project: Any
     number: int
@@ -121,7 +121,7 @@ class GitLab(Host):
             self.note.delete()
 
     def posted(self) -> Iterator[Posted]:
-        """Yield our posted comments; a comment is outdated if it is on an older head whose lines changed."""
+        """Yield our posted comments; GitLab leaves a comment on an older head if its lines changed: it is outdated."""
         self.threads = {thread.id: thread for thread in self.request.discussions.list(iterator=True)}
         for thread in self.threads.values():
             notes = thread.attributes["notes"]

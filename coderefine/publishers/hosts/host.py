@@ -36,7 +36,7 @@ class ForbiddenError(PublishError):
 
 
 class MissingError(PublishError):
-    """The host does not have the requested object, or no longer."""
+    """The host does not have the requested object, or no longer has it."""
 
 
 class InvalidError(PublishError):
@@ -92,7 +92,7 @@ class CommentPlan:
 def plan(wanted: Iterable[Suggestion], posted: Iterable[Posted]) -> CommentPlan:
     """Compare suggestions and posted comments by fingerprint; return what to post and to remove.
 
-    Of two equal comments the older one stays; a resolved one is not posted again.
+    Of two equal comments, the older one stays. A suggestion whose comment was resolved is not posted again.
     """
     wishes = {suggestion.fingerprint: suggestion for suggestion in wanted}
     standing: set[str] = set()
@@ -276,7 +276,7 @@ def regions(patch: str) -> tuple[Region, ...]:
 
 
 def unchanged(patch: str) -> Mapping[int, int]:
-    """Return the old line number by new line number, for the unchanged lines in the hunks."""
+    """Return the old line number of each unchanged line in the hunks, by its new line number."""
     lines = (line for hunk in _hunks(patch) for line in hunk if line.is_context)
     return {line.target_line_no: line.source_line_no for line in lines if line.target_line_no and line.source_line_no}
 

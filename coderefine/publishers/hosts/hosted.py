@@ -1,6 +1,6 @@
 """Repositories on GitHub and GitLab: find them by a query, and open a pull or merge request for a branch.
 
-The modules that send requests to hosts are imported where they are used, because every run would start 30 ms later.
+The modules that send requests to hosts are imported where they are used; otherwise every run would start 30 ms later.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class HostedRepository:
 
 
 def repositories(query: str) -> tuple[str, ...]:
-    """Return the clone URLs of the repositories that `query` finds, sorted; archived ones only on request.
+    """Return the clone URLs of the repositories that `query` finds, sorted; archived ones only if `query` says so.
 
     `github:` is followed by a search in GitHub's syntax (`github:org:acme language:python`), `gitlab:` by a group and
     filters of GitLab's list of projects (`gitlab:acme/tools?topic=python`). Raises UsageError, PublishError.

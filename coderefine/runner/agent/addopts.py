@@ -1,4 +1,4 @@
-"""Filter the project's `addopts`: remove options that only affect speed, output, or which tests are rerun."""
+"""Filter the project's `addopts`: remove options that change no test's result, such as those for speed or output."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SHORT = frozenset("xvqlfd")
 
 
 def split_options(words: Sequence[str]) -> Tuple[List[str], List[str]]:
-    """Split the arguments of `addopts` into (kept, dropped): those that affect the tests' meaning, and the others."""
+    """Split the arguments of `addopts` into the list to keep and the list to drop."""
     kept: List[str] = []
     dropped: List[str] = []
     for group in _groups(words):
@@ -78,7 +78,7 @@ BRIEF = {
     "benchmark_min_time": "0.000000001",
     "benchmark_warmup": 0,
 }
-"""Options of pytest-benchmark, whose defaults take more than one second per test; times in seconds."""
+"""Values for options of pytest-benchmark, whose defaults take more than one second per test; times in seconds."""
 
 
 class AddoptsFilter:

@@ -40,9 +40,9 @@ from .short_repr import Describer
 from .value_variants import at_limits, variants
 
 CALLS = 40
-"""Maximum number of recorded calls by tests, and also of calls of edited functions by any caller.
+"""Maximum number of recorded calls that test files make; edited functions have a separate maximum, for any caller.
 
-At most PER_FUNCTION calls of one function by failing tests are recorded, and as many by passing ones.
+For each function, at most PER_FUNCTION calls in failing tests and PER_FUNCTION calls in passing tests are recorded.
 """
 PER_FUNCTION = 8
 MOST_FIELDS = 6
@@ -68,10 +68,10 @@ EXAMPLE = "d"
 YIELDS = "yields "
 """Prefix of the text of a result that is an iterator, before its items."""
 AND_THEN, TO, AFTERWARDS = "\x1f", "\x1e", "afterwards "
-"""Separators: AND_THEN before each changed part of the arguments, after a result's text; TO inside such a part.
-AFTERWARDS is the prefix of the changed parts when they are shown."""
+"""Separators and a prefix. AND_THEN: before each changed part of the arguments; these parts follow a result's text. TO:
+between name, old value and new value of such a part. AFTERWARDS: prefix of the changed parts when they are shown."""
 PRINTED = "printed text"
-"""Name of the printed text of a call, among the names of its changed arguments."""
+"""Name of the text that a call printed, in the list of its changed arguments."""
 MOST_PLACES = 2
 """Maximum number of changed parts of arguments that are shown."""
 TIMEOUT, FAILED = "~", "!"
@@ -89,10 +89,10 @@ T = TypeVar("T")
 
 
 class Call(NamedTuple):
-    """A function and its arguments. `recorded`: made by a test; otherwise a variant of such a call.
+    """A function and its arguments.
 
-    `failing`: whether a failing test made the call (or the call that it varies). `heavy`: the arguments are so large
-    that copying them takes longer than SLOW.
+    `recorded`: whether the call was recorded while a test ran; otherwise it is a variant of such a call. `failing`:
+    whether this test is one of the failing tests. `heavy`: whether copying the arguments takes longer than SLOW.
     """
 
     function: types.FunctionType
@@ -126,11 +126,11 @@ class CallRecorder:
         most: int = CALLS,
         seconds: float = math.inf,
     ) -> None:
-        """Create a recorder. `find` returns the function of a code object; `from_test`: whether a file is a test file.
+        """Create a recorder. `find` returns the function of a code object, `from_test` whether a file is a test file.
 
         `failing` returns whether a failing test is running. `edited`: ids of the code objects of edited functions,
-        since hashing a code object takes longer than most calls. `most`: calls of edited functions that are recorded.
-        `seconds`: CPU time for copying arguments.
+        since hashing a code object takes longer than most calls. `most`: maximum number of recorded calls of edited
+        functions. `seconds`: CPU time for copying arguments.
         """
         self._find = find
         self._from_test = from_test
@@ -152,7 +152,7 @@ class CallRecorder:
         self._frames.clear()
 
     def wants(self, entered: "Iterable[types.CodeType]", *, failing: bool) -> bool:
-        """Return whether more calls of a test may be recorded; `entered`: code of edited functions that it enters."""
+        """Return whether more calls of a test may be recorded; `entered`: the edited functions that it enters."""
         if self._left <= 0:
             return False
         return not self._full(edited=False, failing=failing) or any(
@@ -178,7 +178,7 @@ class CallRecorder:
             sys.setprofile(self._traced_call)
 
     def _full(self, *, edited: bool, failing: bool) -> bool:
-        """Return whether enough calls are recorded in all; half of them are kept for calls by passing tests."""
+        """Return whether enough calls are recorded in all; half of the maximum is reserved for passing tests."""
         most = self._most[edited]
         return self._kept[edited] >= (most // 2 if failing else most)
 
@@ -233,11 +233,12 @@ def bound(code: types.CodeType, values: Dict[str, Any]) -> "tuple[List[Any], Dic
 
 
 def near(calls: List[Call], most: int = NEAR, seconds: float = math.inf) -> "List[Tuple[str, Call]]":
-    """Return labelled calls: the recorded ones, then variants that differ in one argument, in turn from each call.
+    """Return labelled calls: the recorded calls, then variants, each of which differs from a call in one argument.
 
-    A variant that equals a recorded call is left out. Heavy calls come last and have no variants: each candidate needs
-    a copy of the arguments, and a single copy may take more time than all other calls together. `seconds`: CPU time
-    after which no more calls are labelled or made, because arguments may refer to most objects of the program.
+    The recorded calls are varied in turn. A variant that equals a recorded call is left out. Heavy calls come last and
+    have no variants: each candidate needs a copy of the arguments, and a single copy may take more time than all other
+    calls together. `seconds`: CPU time after which no more calls are labelled or made, because arguments may refer to
+    most objects of the program.
     """
     recorded, heavy = (_labelled(calls, seconds / 3, heavy=heavy) for heavy in (False, True))
     known = {name for name, _ in (*recorded, *heavy)}
@@ -251,13 +252,13 @@ def _labelled(calls: List[Call], seconds: float, *, heavy: bool) -> "List[Tuple[
 
 
 def _within(values: "Iterable[T]", seconds: float) -> "Iterator[T]":
-    """Yield `values` for some seconds of CPU time."""
+    """Yield `values` until `seconds` of CPU time have passed."""
     until = time.process_time() + seconds
     return itertools.takewhile(lambda _: time.process_time() < until, values)
 
 
 def _around(call: Call, dice: random.Random) -> List[Call]:
-    """Return variants of `call`, taken in turn from each argument."""
+    """Return variants of `call` that differ in one argument; the arguments are varied in turn."""
     limits = list(_limits(call))
 
     def around(value: Any) -> List[Any]:
@@ -329,7 +330,7 @@ class Answers(NamedTuple):
     waiting: Sequence[int] = ()
 
     def without_waiting(self) -> "Answers":
-        """Return these answers without those to the calls `waiting`."""
+        """Return a copy without the answers to the calls `waiting`."""
         return Answers(without(self.waiting, self.codes), without(self.waiting, self.texts))
 
 
@@ -339,9 +340,11 @@ def answers(
     """Execute `calls` in order and return their answers.
 
     Calls that are left at `until` (monotonic seconds), or after `seconds` of CPU time, have no answer. `describe`: make
-    readable texts. `unchanged`: this is the program without a repair. In this program, the calls of functions that wait
-    (see WAITED) are found. As soon as one call of a function does not end in it, further calls of the function by
-    failing tests, and variants of these, are not executed and count as endless, to save time for other calls.
+    readable texts.
+
+    `unchanged`: whether this is the program without a repair. Only in this program, the calls of functions that wait
+    (see WAITED) are found. And only in this program, to save time: after a call that did not end, further calls of the
+    same function by failing tests, and variants of such calls, are not executed and count as endless.
     """
     cpu = time.process_time() + seconds
     found, times = Answers([], []), CallTimes(unchanged=unchanged)
@@ -404,9 +407,9 @@ def comparable(found: Dict[str, Answers], again: str) -> Dict[str, Answers]:
     """Return the rows of `found` (results by candidate) with equal lengths and without unstable results.
 
     The unchanged program has run twice, under the keys "" and `again`; if one of the two is missing, return {}. All
-    rows are cut to the shorter of these two, or to the `_common_length`. If a candidate has fewer results, the missing
-    ones count as timeouts. A call whose result differs between the two runs gets an empty code in all rows. The row
-    `again` is left out.
+    rows are cut to the `_common_length`, which is at most that of the shorter of these two. If a candidate has fewer
+    results, the missing results count as timeouts. A call whose result differs between the two runs gets an empty code
+    in all rows. The row `again` is left out.
     """
     if "" not in found or again not in found:
         return {}
@@ -494,7 +497,7 @@ def _changes(call: Call, args: List[Any], kwargs: Dict[str, Any], describe: Desc
 
 
 def _differences(name: str, before: Any, after: Any, depth: int) -> "Iterator[Tuple[str, Any, Any]]":
-    """Yield all parts in which `before` and `after` differ, as (name, part before, part after); outer ones first."""
+    """Yield all parts in which `before` and `after` differ, as (name, part before, part after); outer parts first."""
     if _code(before) == _code(after):
         return
     yield name, before, after
@@ -513,7 +516,7 @@ def _parts(name: str, value: Any) -> Dict[str, Any]:
 
 
 def _different(texts: "Dict[str, str]") -> "Dict[str, str]":
-    """Return the texts of the results; if all are equal, texts of the changed arguments in which they differ."""
+    """Return the texts of the results; if these are all equal, texts of the changed arguments that are different."""
     rows = {key: text.split(AND_THEN) for key, text in texts.items()}
     results = {key: row[0] for key, row in rows.items()}
     if len(set(results.values())) > 1:
@@ -538,13 +541,17 @@ def _afterwards(changes: "Dict[str, List[List[str]]]") -> "Dict[str, str]":
 
 
 def _apart(before: "Dict[str, str]", tables: "List[Dict[str, str]]") -> List[str]:
-    """Return the parts whose values are known in all `tables` of changes, and differ."""
+    """Return the parts whose values are known in all `tables`, and are not the same in all of them.
+
+    `before`: the value of each part before the calls. `tables`: one for each key, with the values of the parts that its
+    calls have changed.
+    """
     known = [place for place in before if all(_is_known(place, table) for table in tables)]
     return [place for place in known if len({table.get(place, before[place]) for table in tables}) > 1]
 
 
 def _is_known(place: str, changed: "Dict[str, str]") -> bool:
-    """Return whether the value of `place` is known: it is in `changed`, or no part that contains it is."""
+    """Return whether the value of `place` is known: it is in `changed`, or in no innermost part of `changed`."""
     return place in changed or not any(_is_part(place, one) for one in _innermost(list(changed)))
 
 
@@ -582,7 +589,7 @@ def _is_a(value: Any, wanted: Any) -> bool:
 
 
 def asked(call: Call, texts: "Dict[str, str]", describe: Describer) -> "Tuple[str, Dict[str, str]]":
-    """Return the call as source text, and its results `texts`; for an iterator the call is `list(...)`."""
+    """Return the call as source text, and texts of its results; if a result is an iterator, the call is `list(...)`."""
     source, texts = source_of(call, describe), _different(texts)
     if not any(text.startswith(YIELDS) for text in texts.values()):
         return source, texts
@@ -605,7 +612,7 @@ def source_of(call: Call, describe: Describer) -> str:
 
 
 def _named(function: Any, args: List[Any]) -> "tuple[List[Any], Dict[str, Any]]":
-    """Return the required arguments, and the others by the names of their parameters, if a call may use these names."""
+    """Return the required arguments and, if they may be passed by name, the optional arguments by parameter name."""
     code = function.__code__
     first = code.co_argcount - len(function.__defaults__ or ())
     if len(args) > code.co_argcount or code.co_posonlyargcount > first:
@@ -614,7 +621,7 @@ def _named(function: Any, args: List[Any]) -> "tuple[List[Any], Dict[str, Any]]"
 
 
 def distinguishing(codes: Dict[str, List[str]], most: int) -> List[int]:
-    """Return the indices of at most `most` calls on which candidates differ; the most even splits first.
+    """Return the indices of up to `most` calls on which candidates differ; calls that split them most evenly first.
 
     If candidates differ on no call, return calls on which they differ from the unchanged program.
     """

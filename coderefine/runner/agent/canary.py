@@ -2,8 +2,8 @@
 
 They run before and after the project's tests, under the names of project tests, through the same pytest protocol,
 assertion rewriting and reporting: code that turns failures into passes also changes their outcome. A secret of the
-process decides which of them must fail. They are hidden from plugins of the project and of installed packages, which
-would count, reorder or retry them, and from pytest's summary.
+process decides which canary tests must fail. Canary tests are hidden from pytest's summary, and from plugins of the
+project and of installed packages, which would count, reorder or retry them.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class Canary:
     """Runs canary tests in a pytest session whose collection is finished.
 
     `folder`: where the source file of the canary tests is written. `patched`: paths of the patched files, relative to
-    `top`. Must be created before the project's tests run. Raises AttributeError, TypeError or the like if this version
-    of pytest is not supported.
+    `top`. Create the object before the project's tests run. Raises AttributeError, TypeError or the like if this
+    version of pytest is not supported.
     """
 
     def __init__(self, session: Any, folder: str, patched: Sequence[str], top: str) -> None:
@@ -97,7 +97,7 @@ class Canary:
         """The hooks for running the canary tests."""
 
     def run(self, names: Sequence[str], secret: str, when: str, following: Any) -> None:
-        """Run a canary test under each of `names`; only our plugins and patched code are notified of the outcome."""
+        """Run a canary test under each of `names`; the plugins in `others` are not notified of it."""
         self.hooks = internals.hooks_without(self._session.config.pluginmanager, frozenset(self.others()))
         for number, name in enumerate(names):
             make = self._module.failing if fails(secret, when, number) else self._module.passing
@@ -105,7 +105,7 @@ class Canary:
             item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
 
     def others(self) -> List[Any]:
-        """Return the plugins from which the canary tests are hidden: those whose hooks are unpatched code."""
+        """Return the plugins from which canary tests are hidden: those in SILENT and all others with unpatched code."""
         manager = self._session.config.pluginmanager
         files: Dict[int, Tuple[Any, List[str]]] = {}
         for found in internals.implementations(manager.hook):

@@ -17,7 +17,7 @@ import warnings
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 SHORT, STEP = 0.001, 0.02
-"""Minimum and maximum seconds between two looks at the CPU time of a child."""
+"""Minimum and maximum seconds between two checks of the CPU time of a child."""
 PATIENCE = 12.0
 """Factor of the CPU limit that gives the limit of wall time, for a child on a busy processor."""
 SILENT = 70
@@ -39,7 +39,7 @@ class TimeOverError(BaseException):
 
 
 class ChildLimits(NamedTuple):
-    """Limits of a child: `cpu` in seconds, `memory` and `file` in bytes, `processes` of this user. None: inherited."""
+    """Limits of a child: `cpu` in seconds, `memory` and `file` in bytes, `processes` of this user. None: unchanged."""
 
     cpu: float
     memory: Optional[int] = None
@@ -201,7 +201,7 @@ class _ChildClock:
 
     @property
     def next_look(self) -> float:
-        """Return the seconds until the next check: until the CPU time may be used up, between SHORT and STEP."""
+        """Return the seconds until the next check: the CPU seconds left, but at least SHORT and at most STEP."""
         return min(STEP, max(SHORT, self._limit - self._cpu))
 
     def over(self) -> bool:
@@ -213,7 +213,7 @@ class _ChildClock:
 
 
 def _dead(pid: int) -> bool:
-    """Return whether the child has ended, without reaping it; a grandchild may still hold the pipe open."""
+    """Return whether the child has ended, without reaping it; a grandchild may keep the pipe open."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except (AttributeError, ChildProcessError):
@@ -353,7 +353,7 @@ def patterns() -> List[Pattern]:
 
 
 def warm_up(known: Sequence[Pattern], modules: Sequence[str]) -> None:
-    """Import `modules` and compile the patterns `known`, unless they cause a warning: each child must emit it."""
+    """Import `modules` and compile the patterns `known`, unless they cause a warning, which each child must emit."""
     for name in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

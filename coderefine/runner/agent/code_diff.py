@@ -26,7 +26,7 @@ HAS_DOCSTRING = 0x4000000
 
 
 SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals", "_getframe", "currentframe", "stack"})
-"""Functions that show local variables by name, or use them."""
+"""Functions that return local variables by name, or find variables by name."""
 
 
 class NotHotError(Exception):
@@ -66,7 +66,7 @@ class SourceFile:
     def pairs(self, data: bytes) -> Pairs:
         """Return pairs (old, new) of code objects that contain the differences between this file and `data`.
 
-        If only one top-level statement changed, only this is compiled. Raises NotHotError.
+        If only one top-level statement or method changed, only this is compiled. Raises NotHotError.
         """
         try:
             text = importlib.util.decode_source(data)
@@ -91,7 +91,7 @@ class SourceFile:
         return block and (_only(self._members.get(block, ()), head, end) or block)
 
     def _methods(self, node: ast.ClassDef) -> List[Statement]:
-        """Return the statements of a class; functions that can be compiled alone have a header with its name."""
+        """Return the statements of a class; only methods that can be compiled alone get the header of the class."""
         if getattr(node, "type_params", None):
             return []
         found = [_block(item) for item in node.body]
@@ -104,7 +104,7 @@ class SourceFile:
         ]
 
     def _compile_block(self, text: str, block: Statement) -> Optional[CodeType]:
-        """Compile `text` in place of `block`; None if it is not exactly one statement: then compile the whole file."""
+        """Compile `text` in place of `block`; return None if `text` is not exactly one statement."""
         if text.rstrip().endswith("\\"):
             return None
         try:
@@ -141,7 +141,7 @@ class SourceFile:
         self._twins.update((id(one), other) for one, other in zip(alone, whole))  # noqa: B905 - Python 3.9
 
     def _compile(self, text: str) -> CodeType:
-        """Compile `text`. Raises NotHotError, also for warnings: `filterwarnings = error` would fail the import."""
+        """Compile `text`. Raises NotHotError for errors, and for warnings: some projects turn warnings into errors."""
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
@@ -194,8 +194,8 @@ def _changed(old: List[str], new: List[str]) -> Tuple[int, int, int]:
 def swaps(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> Pairs:
     """Return pairs (old, new) of all functions whose code, including nested code, differs. Raises NotHotError.
 
-    `ran(code)`: whether the code ran during import and collection. Since its effects cannot be undone, a change of its
-    own instructions cannot be applied here; a change of a function nested in it can.
+    `ran(code)`: whether the code ran during import and collection. If it did, its effects cannot be undone, so a change
+    of its instructions cannot be applied; a change of a function nested in it can.
     """
     found: Pairs = []
     _walk(old, new, ran, found)
@@ -259,7 +259,7 @@ def same(one: CodeType, two: CodeType) -> bool:
 def same_but_for_names(one: CodeType, two: CodeType) -> bool:
     """Return whether two functions are equal except for positions and the names of local variables.
 
-    Such names have no meaning for the instructions, which refer to variables by number, unless something reads them.
+    The instructions refer to local variables by number; names matter only if something reads them (see SEES_NAMES).
     """
     parameters = one.co_argcount + one.co_kwonlyargcount + bool(one.co_flags & 0x04) + bool(one.co_flags & 0x08)
     if one.co_varnames[:parameters] != two.co_varnames[:parameters] or SEES_NAMES & {*one.co_names, *two.co_names}:
@@ -270,7 +270,7 @@ def same_but_for_names(one: CodeType, two: CodeType) -> bool:
 
 
 def _numbered(code: CodeType) -> Tuple[Any, ...]:
-    """Return the instructions and the number of each kind of local variable, some of which may be of several kinds."""
+    """Return the instructions, the numbers of variables, and the index of each cell variable among the local ones."""
     kinds = [code.co_varnames.index(name) if name in code.co_varnames else -1 for name in code.co_cellvars]
     return (code.co_code, code.co_names, len(code.co_varnames), len(code.co_freevars), kinds)
 

@@ -20,11 +20,11 @@ CaseRecord = Dict[str, Any]
 LAST = 4
 """Offset in the shared status file of the byte that makes the running test the last one; see runner/process_run.py."""
 MARK = "_coderefine_failure"
-"""Attribute of a report for its FailureRecord: plain data, so that it survives the serialisation of reports."""
+"""Attribute of a report that contains its FailureRecord; the record is plain data, to survive serialisation."""
 
 
 def attach(paths: ProjectPaths, report: Any, error: Optional[BaseException], *, rich: bool) -> None:
-    """Attach a FailureRecord to a failed `report`, from the live exception or, without one, from pytest's text."""
+    """Attach a FailureRecord to a failed `report`, from the exception `error` or, if it is None, from pytest's text."""
     if report.outcome != "failed":
         return
     sections = list(report.sections)

@@ -1,8 +1,9 @@
 """Call tests that are plain functions directly, without pytest's protocol, which is several times faster.
 
 This is possible only for tests where the protocol does nothing but call the function: no fixtures, no marks that change
-the meaning, no hooks but pytest's and those of IDLE. The context is the one that pytest would set up (warning filters,
-capture, log handlers). A result that is not clearly a pass or a failure is `DOUBT`; the caller then uses the protocol.
+the meaning, no hooks but pytest's and those of IDLE. Warning filters, capture and log handlers are the same as
+those that pytest would set up. A result that is not clearly a pass or a failure is `DOUBT`; the caller then uses the
+protocol.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class DirectCalls:
         self.proved: "set[Any]" = set()
         """Test functions whose failure in a direct call was once confirmed by the protocol."""
         self.on_trial = False
-        """Whether this is the trial run of all tests, in which a doubt about one test does not affect the others."""
+        """Whether this is the trial run of all tests, in which the result DOUBT of one test does not end the run."""
         self._doubt = False
         self._staged: Optional[contextlib.ExitStack] = None
 
@@ -92,7 +93,7 @@ class DirectCalls:
         return number not in self.trusted or function_of(self._session.items[number]) in self.proved
 
     def learn(self, numbers: Iterable[int], direct: bytes, protocol: bytes) -> List[int]:
-        """Compare the results of `direct` calls and `protocol`; return the tests that are no longer trusted."""
+        """Compare the results of `direct` calls and of the `protocol`; return the tests that are no longer trusted."""
         both = [number for number in numbers if number in self.trusted and direct[number] and protocol[number]]
         self._prove(number for number in both if direct[number] == protocol[number] == FAILED)
         retracted = [number for number in both if direct[number] != protocol[number]]
@@ -134,7 +135,7 @@ class DirectCalls:
         return protocol(item, following)
 
     def watch(self) -> None:
-        """In the child: count an event as a doubt if pytest would later report it as a warning."""
+        """In the child: make the result DOUBT if an error occurs that pytest would report later, as a warning."""
 
         def noticed(_: Any) -> None:
             self._doubt = True
@@ -143,7 +144,7 @@ class DirectCalls:
         threading.excepthook = noticed
 
     def _call(self, item: Any, following: Optional[Any]) -> int:
-        """Call the test; return PASSED, FAILED or DOUBT. Leave pytest's setup as the protocol would."""
+        """Call the test; return PASSED, FAILED or DOUBT. Then tear down fixtures as the protocol does."""
         self._doubt = False
         os.environ["PYTEST_CURRENT_TEST"] = "%s (call)" % item.nodeid.replace("\0", "(null)")
         before = (sys.stdout, sys.stderr, sys.stdin)

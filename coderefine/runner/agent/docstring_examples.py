@@ -28,12 +28,12 @@ def examples_of(names: Iterable[str]) -> List[doctest.DocTest]:
 
 
 def broken(tests: List[doctest.DocTest]) -> List[str]:
-    """Return the codes of a version that crashes."""
+    """Return the codes of all examples for a program that crashes."""
     return [BROKEN] * sum(len(test.examples) for test in tests)
 
 
 def codes(tests: List[doctest.DocTest], until: float) -> List[str]:
-    """Return a code for each example of `tests`; those after `until` (monotonic seconds) count as broken."""
+    """Return a code for each example of `tests`; BROKEN for docstrings that have not begun at `until` (monotonic)."""
     runner = _Runner(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     before = signal.signal(signal.SIGPROF, _ring)
     done: List[str] = []
@@ -58,7 +58,7 @@ def _ring(_number: int, _frame: object) -> None:
 
 
 class _Runner(doctest.DocTestRunner):
-    """Notes a code for each example instead of reporting it."""
+    """Stores a code for each example, in place of reporting the example."""
 
     codes: List[str]
 

@@ -19,9 +19,9 @@ FRAMES = 12
 LOCALS = 10
 """Maximum number of locals of a frame, in the order of their binding."""
 TEXT = 2000
-"""Characters of an assertion's explanation."""
+"""Maximum number of characters of an assertion's explanation."""
 OUTPUT = 1500
-"""Characters of captured output."""
+"""Maximum number of characters of a captured stream."""
 DEEP = 20_000
 """Maximum number of traceback frames that are visited."""
 CAUSES = 4
@@ -121,7 +121,7 @@ def _asserted(lines: List[str]) -> str:
 
 
 def _special(error: BaseException, describe: Describer) -> str:
-    """Describe exceptions whose own text is not useful; recognised by attributes, without importing their types."""
+    """Describe an exception whose own text is not useful, recognised by the name of its class; "" for any other."""
     name = type(error).__name__
     if name == "FixtureLookupError":
         return "fixture %r not found" % getattr(error, "argname", "?")
@@ -179,7 +179,7 @@ def _previous(error: BaseException) -> Optional[BaseException]:
 
 
 def _frames(paths: ProjectPaths, error: BaseException, describe: Describer, *, rich: bool) -> Iterator[FrameRecord]:
-    """Yield the frames of the project, and the innermost one if the exception was raised in a library."""
+    """Yield the frames of the project, and the innermost frame if the exception was raised in a library."""
     ours, foreign = _places(paths, error)
     for place in ours + foreign:
         code = place.frame.f_code
@@ -291,7 +291,7 @@ def misspelt(error: BaseException, frame: Any) -> "Tuple[str, List[str]]":
 
 
 def attributes(error: BaseException) -> List[str]:
-    """Return the attributes of the object that lacks the one which was looked up; [] for any other failure.
+    """Return the attributes of the object on which an attribute was not found; [] for any other failure.
 
     At most MOST_ATTRIBUTES names. Runs no code of the project except `__dir__`, and never raises.
     """
@@ -341,7 +341,7 @@ def _keys(frame: Any, wrong: str) -> List[str]:
 
 
 def _parameters(frame: Any, name: str) -> List[str]:
-    """Return the parameters of callables `name` in the frame's namespaces, or methods of its locals."""
+    """Return the parameters of the callables called `name`: values in the frame's scopes, and methods of its locals."""
     name = name.rpartition(".")[2]
     spaces = [frame.f_locals, frame.f_globals]
     found = [space[name] for space in spaces if name in space]

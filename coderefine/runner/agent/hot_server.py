@@ -35,11 +35,11 @@ from .working_tree import WorkingTree, decoded, ours
 WALL = 4.0
 """Limit of wall time for answers, as a multiple of their CPU time: calls may wait, and processors may be busy."""
 AGAIN = "again"
-"""Key of the second answers of the unchanged program."""
+"""Key of the answers that the unchanged program gives in a second run."""
 WATCHED = 0.8
 """Share of the CPU time of a child for running the watched tests; the rest is for reporting the records."""
 SHOWN = 60
-"""Maximum number of calls on which candidates differ that are reported with the answers as text."""
+"""Maximum number of calls that are reported as text, with the answers of the candidates that they distinguish."""
 Message = Dict[str, Any]
 Files = Dict[str, Optional[bytes]]
 
@@ -122,7 +122,7 @@ class HotServer:
         return self._run_with_files(message, edit, numbers, files)
 
     def _called(self, message: Message, edit: "CodeEdit", numbers: List[int], files: Files) -> Message:
-        """Call tests directly; if this does not decide about the candidate, run them by pytest's protocol."""
+        """Call tests directly; if this does not reject the candidate, run them by pytest's protocol."""
         quick = self._run_with_files(message, edit, numbers, files, directly=True)
         results = bytes.fromhex(quick["results"])
         sure = not quick["died"] and quick["result"]["sure"]
@@ -146,14 +146,14 @@ class HotServer:
         return {**answer, "changed": self._tree.changed}
 
     def _reaching(self, numbers: List[int], edit: "CodeEdit") -> List[int]:
-        """Return those of `numbers` whose tests entered an edited function, or whose entered functions are unknown."""
+        """Return the tests of `numbers` that entered an edited function, or whose entered functions are unknown."""
         if edit.files_unseen:
             return numbers
         reached = set().union(*(self._entering.get(function, ()) for function in edit.changed))
         return [number for number in numbers if number in reached or number not in self._reach]
 
     def _edit(self, files: Dict[str, Optional[bytes]], *, rough: bool = False) -> "CodeEdit":
-        """Return the functions to change for `files`. Raises NotHotError if only a fresh import can apply them.
+        """Return the functions to change for `files`. Raises NotHotError if only a fresh import can apply the change.
 
         `rough`: change also functions that ran during the import, although the effects of their old code stay; see
         `CodeEdit.rough`.
@@ -317,10 +317,10 @@ class HotServer:
         return json.dumps({**_shown(calls, answers), **reply}).encode("ascii")
 
     def _recorded(self, message: Message, edits: "Dict[str, CodeEdit]", seconds: float) -> List[Call]:
-        """Run the tests for 2 * `seconds` of CPU time, of which `seconds` for copying arguments; return their calls.
+        """Run the tests for 2 * `seconds` of CPU time, at most half of it for copying arguments; return their calls.
 
-        Tests that hang or crash run first, with an edit applied that repairs them: "repaired" in `message` has pairs of
-        the key of an edit and the numbers of tests.
+        Tests that hang or crash run first, with an edit applied that repairs them: "repaired" in `message` lists
+        pairs (key of the edit in `edits`, numbers of the tests).
         """
         failing = frozenset(message.get("failing", ()))
         repaired = [(edits[number], tests) for number, tests in message.get("repaired", ()) if number in edits]
@@ -355,7 +355,7 @@ class HotServer:
         return recorder.calls
 
     def _add_examples(self, reply: Dict[str, List[str]], edits: "Dict[str, CodeEdit]", seconds: float) -> None:
-        """Add the results of docstring examples to `reply`, as codes, and EXAMPLE to the kinds of its calls."""
+        """Add the codes of docstring examples to the rows of `reply`, and their kind EXAMPLE to its row of kinds."""
         examples = self._examples(edits, seconds)
         if examples:
             reply["^"] = [*reply["^"][: len(reply[""])], *[call_probe.EXAMPLE] * len(examples[""])]
@@ -393,7 +393,7 @@ class HotServer:
         ]
 
     def _traced(self, message: Message) -> Dict[str, List[str]]:
-        """Run the tests twice, each in its own process, and record the watched functions (see unit_trace.py).
+        """Run all tests in a child, then again in another, and record the watched functions (see unit_trace.py).
 
         The keys "trace" and "trace2" have one JSON text each: results and lines by unit, values by module before and
         after the tests (only before them if their time was over). If a text is missing, "untraced" has the reason.
@@ -440,8 +440,8 @@ class HotServer:
 
         Each program runs in a separate process, so that side effects of calls, in a cache or a counter, do not affect
         other programs. The unchanged program runs twice, as "" and as AGAIN, to find unstable results. Programs that
-        crash are left out. `seconds`: CPU time for all together, so that a busy machine does not change which calls are
-        compared. The compared calls are those of `labelled` without calls of functions that wait.
+        crash are left out. The compared calls are `labelled` without calls of functions that wait. `seconds`: CPU time
+        for all programs together; with wall time, a busy machine would change which calls are compared.
         """
         found: Dict[str, Answers] = {}
         asked = {"": CodeEdit(), **edits, AGAIN: CodeEdit()}
@@ -532,7 +532,7 @@ class CodeEdit:
 
 
 def modules_of(top: str) -> Dict[str, str]:
-    """Map the real path of every loaded project module to the file name in its code; "" for unusual loaders."""
+    """Map the real path of each loaded project module to the file name in its code objects; "" for unusual loaders."""
     from importlib.machinery import SourceFileLoader
 
     found: Dict[str, str] = {}

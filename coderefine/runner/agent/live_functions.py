@@ -1,4 +1,4 @@
-"""Find the project's function objects after the import, and the code that ran during it."""
+"""Find the project's function objects after the import, and the code that ran during the import."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class LiveFunctions:
         return self._by_key.get(place, [])
 
     def targets(self, pairs: Pairs, source: SourceFile) -> List[Target]:
-        """Return (function object, new code) for all functions with an old code of `pairs`.
+        """Return (function object, new code) for each live function whose code is the old code of a pair.
 
         Raises NotHotError if a live function with the key of an old code has other code (a decorator rewrote it), or if
         no live function has the key (another object refers to the code).
@@ -121,5 +121,5 @@ _SUSPENDED = {
 
 
 def _is_nested(code: types.CodeType, pairs: Pairs) -> bool:
-    """Return whether `code` is nested in another code of `pairs`, which creates the function when it runs."""
+    """Return whether `code` is nested in another old code of `pairs`; that code creates the function when it runs."""
     return any(code in outer.co_consts for outer, _ in pairs if outer is not code)

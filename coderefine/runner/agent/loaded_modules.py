@@ -1,7 +1,7 @@
 """Check that this process has loaded the patched code; if not, the client voids the result.
 
-A private copy has another path than the project, and an editable installation may point to the original. If the
-project is installed as a copy, the tests run that copy, and not the patched tree.
+A view has another path than the user's tree, and an editable installation of the project may point to the user's tree.
+If the project is installed as a copy, the tests run that copy, and not the patched tree.
 """
 
 from __future__ import annotations

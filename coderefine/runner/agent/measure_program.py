@@ -1,4 +1,4 @@
-"""Measure a program inside the view: how long it takes, or in which functions. The speed critic runs this as a script.
+"""Measure a program inside the view: its duration, or the cost of its functions. The speed critic runs this script.
 
 `measure_program.py time PROGRAM ARG…` prints wall and CPU seconds as JSON, without the time to enter the view.
 `measure_program.py profile ROOT REPORT SCRIPT|-m MODULE ARG…` writes the functions below ROOT, sorted by cost, to
@@ -83,7 +83,7 @@ def inside(code: Any, root: str) -> bool:
 def time_program(argv: List[str]) -> None:
     """Print `wall`, `cpu` (user and system time of the program and the children it waited for) and the exit code.
 
-    The sum of the two times is exact on Linux, while the kernel divides it between the two by sampling (proc(5)).
+    The sum of user and system time is exact on Linux; each of the two alone is estimated by sampling (proc(5)).
     """
     quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Record the accesses of tests outside their view on the unchanged tree, so that only these have to be allowed.
+"""Record what tests of the unchanged tree access outside their view, so that only this has to be allowed.
 
 Each access is one line appended to a file, so that forked children record too. Programs other than Python are not
 recorded.
@@ -21,7 +21,7 @@ SECOND = {"os.rename": 2, "os.link": 2, "os.symlink": 2}
 
 
 class OutsideAccess:
-    """Appends to the file `log`. `own`: folders of the view. `secrets`: files and folders whose reading is recorded."""
+    """Adds accesses to the file `log`. `own`: folders of the view. `secrets`: paths whose reading is recorded, too."""
 
     def __init__(self, log: str, own: Sequence[str], secrets: Sequence[str]) -> None:
         self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

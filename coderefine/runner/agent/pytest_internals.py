@@ -35,7 +35,7 @@ _HOME = os.path.dirname(os.path.abspath(str(pytest.__file__ or ""))).rpartition(
 
 
 def owner_of(plugin: Any) -> str:
-    """Return the name of a plugin's module: of the plugin itself if it is a module, else of its class."""
+    """Return the module name of a plugin: its name if it is a module, else the module of its class."""
     return (getattr(plugin, "__name__", "") or "") if isinstance(plugin, type(sys)) else type(plugin).__module__
 
 
@@ -104,7 +104,7 @@ def arguments_of(item: Any) -> Dict[str, Any]:
 def warning_filters(session: Any, item: Any) -> Optional[List[Any]]:
     """Return the warning filters that pytest sets for a test without marks; None if its warnings plugin is disabled.
 
-    Raises TypeError if this pytest or Python stores them in an unknown way.
+    Raises TypeError if this pytest or Python stores filters in an unknown way.
     """
     if getattr(sys.flags, "context_aware_warnings", 0) or not isinstance(session._setupstate.stack, dict):
         raise TypeError("warnings or setup are kept in an unknown way")
@@ -133,7 +133,7 @@ def capture_and_log(manager: Any) -> contextlib.ExitStack:
 
 
 def tear_down(session: Any, following: Optional[Any]) -> None:
-    """Tear down the fixtures of the last test that the `following` one does not need."""
+    """Tear down the fixtures of the last test that the test `following` does not need."""
     if session._setupstate.stack:
         session._setupstate.teardown_exact(following)
 
@@ -160,7 +160,10 @@ def skip_rendering(config: Any) -> None:
 
 
 def describe_inside(context: Callable[[], Any]) -> None:
-    """Wrap pytest's functions that describe a failed assertion in `context()`, a context manager of contextlib."""
+    """Make pytest's functions that describe a failed assertion run inside `context()`.
+
+    `context` returns a context manager that also works as a decorator, as those of contextlib do.
+    """
     from unittest import case
 
     from _pytest.assertion import rewrite
@@ -172,7 +175,7 @@ def describe_inside(context: Callable[[], Any]) -> None:
 
 
 def empty_capture(config: Any) -> None:
-    """Empty pytest's capture files: a killed child leaves its output in them, and the next one would read it all."""
+    """Empty pytest's capture files: a killed child leaves its output in them, and the next child would read it all."""
     capture = config.pluginmanager.get_plugin("capturemanager")
     whole = getattr(capture, "_global_capturing", None)
     for stream in (getattr(whole, "out", None), getattr(whole, "err", None)):
@@ -201,7 +204,7 @@ class _ImportsProjectError(BaseException):
 
 
 class _NoProject:
-    """A finder, called before all others, that raises for files of the project."""
+    """An import finder, called before all others, that raises an error for files of the project."""
 
     def __init__(self, ours: Callable[[Optional[str]], bool]) -> None:
         self._ours = ours
@@ -221,9 +224,9 @@ class _NoProject:
 def import_modules(names: Iterable[str], rewritten: Iterable[str], ours: Callable[[Optional[str]], bool]) -> None:
     """Import modules before pytest starts, with pytest's assertion rewriting for those in `rewritten`.
 
-    Without the rewriting here, pytest would warn that such a plugin was imported too early. A module that imports files
-    of the project (those for which `ours` is true) is not imported: they have to be imported later, when a candidate
-    has changed them.
+    Without this rewriting, pytest would warn that such a plugin was imported too early. A module that imports files of
+    the project (those for which `ours` is true) is not imported: these files have to be imported later, when a
+    candidate has changed them.
     """
     from _pytest.assertion import install_importhook
     from _pytest.config import get_config

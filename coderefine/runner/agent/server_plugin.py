@@ -47,7 +47,7 @@ class ServerPlugin:
         self._may_end = False
         """Whether the running code is that of a test."""
         self.void = ""
-        """Why the results of this process are invalid; "" if they are not."""
+        """Why the results of this process are invalid; "" if they are valid."""
 
     def pytest_ignore_collect(self, collection_path: Any, config: Any) -> Optional[bool]:
         root = str(getattr(config, "rootpath", None) or config.rootdir)

@@ -46,7 +46,7 @@ class Describer:
             return "<%s, no repr: %s>" % (type(value).__name__, type(error).__name__)
 
     def text(self, value: BaseException) -> str:
-        """Return `str(value)` with the same limits."""
+        """Return `str(value)`, computed within the same limits of time; "" if this fails."""
         return self._guarded(lambda: str(value)) or ""
 
     def _describe(self, value: Any, depth: int) -> str:
@@ -133,12 +133,12 @@ class Describer:
 
 
 def cut(text: str, limit: int) -> str:
-    """Shorten `text` to about `limit` characters: its head and its tail."""
+    """Shorten `text` to about `limit` characters: keep only its head and its tail."""
     return str(cut_any(text, limit)) if len(text) > limit else text
 
 
 def cut_any(value: Any, limit: int) -> Any:
-    """Shorten a str or bytes to its head and tail."""
+    """Shorten a str or bytes to about `limit` characters: keep only its head and its tail."""
     head, tail = limit * 2 // 3, limit // 3
     if not isinstance(value, str):
         text = bytes(value).decode("latin-1")
@@ -153,9 +153,9 @@ PART = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 
 
 def broken(head: str, rest: str) -> str:
-    """Return the end of `head` if it continues in `rest` and may be part of a secret, which patterns would miss.
+    """Return the last word of `head` if it may be the first part of a secret that continues in `rest`; else "".
 
-    The same as in coderefine/sensitive.py (a test compares them).
+    Patterns for secrets would not find such a part. coderefine/sensitive.py has an equal function (compared by a test).
     """
     piece = _last_word(head)
     whole = piece + _last_word(rest[::-1])[::-1] if piece else ""

@@ -40,7 +40,7 @@ class Watch:
 
     `wanted`: the functions to record (None: all in files for which `ours` is true). `lines`: record executed lines,
     which is also done if `wanted` is given; `entries`: record entered functions. `stepped`: numbers of the tests whose
-    coverage is also recorded separately for each line of the test; `tests` is true for the files of these tests.
+    coverage is also recorded separately for each line of the test; `tests` returns True for the files of these tests.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Watch:
         self._testing: Dict[types.CodeType, bool] = {}
         self._step_by_step: Optional[TestSteps] = None
         self.steps: Dict[int, TestSteps] = {}
-        """Steps by number of the test."""
+        """The steps of tests, by number of the test."""
         self._wanted = wanted
         self._known: Dict[types.CodeType, Optional[Key]] = {}
         self._hits: Hits = set()
@@ -187,7 +187,7 @@ class Monitor(Watch):
 
 
 class Tracer(Watch):
-    """Recorder for Python up to 3.11: a trace function; it traces lines of a frame only while new ones are found.
+    """Recorder for Python up to 3.11: a trace function; it traces lines of a frame only while new lines are found.
 
     A trace function slows every call in the process. Before the first test and between traced tests it is therefore
     set only while a module of the project is executed (announced by the audit event `exec`).
@@ -300,7 +300,7 @@ def packed(
     """Convert `found` to JSON: a table of distinct hits (paths relative to `top`), and for each of `numbers` its rows.
 
     `unsure`: whether a test started a program or read a source file, so that it may reach unrecorded code.
-    `steps`: by number of a test.
+    `steps`: the steps of tests, by number of the test.
     """
     rows: Dict[Tuple[Key, int], int] = {}
     tests = [sorted(rows.setdefault(hit, len(rows)) for hit in hits) for hits in found]
@@ -365,7 +365,7 @@ class TestSteps:
     def packed(self, rows: "Dict[Hit, int]") -> List[Any]:
         """Return for each line of the test: file, line number, hits of its last execution, hits of all earlier ones.
 
-        Hits are given as indices in `rows`. [] if the test executed more lines than are stored.
+        Hits are given as indices in `rows`. Return [] if the test executed more lines than are stored.
         """
         if self.full:
             return []
@@ -394,7 +394,7 @@ class LineRecorder:
 
     `only`: repo-relative paths of the files to record (empty: all files of the project).
     `chosen`: ids of the tests to trace (None: all); on Python 3.12+, where tracing is cheap, all tests are traced.
-    `stepped`: files (which are not recorded) by id of the tests whose coverage is recorded for each line of the test.
+    `stepped`: by id, the files (not recorded) of the tests whose coverage is recorded for each line of the test.
     `folder`: where Python programs that tests start store their executed lines; "" if they are not recorded.
     """
 

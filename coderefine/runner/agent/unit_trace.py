@@ -146,7 +146,7 @@ def _code(value: Any) -> str:
 def module_values(names: Dict[str, Any], module: str, around: "Tuple[type, ...]" = ()) -> Dict[str, str]:
     """Return the codes of the attributes `names` of a module, and of the attributes of its classes.
 
-    Modules are left out; of a function, the code is only its type. `around`: the enclosing classes, if `names` are
+    Modules are left out; the code of a function is only its type. `around`: the enclosing classes, if `names` are
     attributes of a class. An attribute may be an enclosing class, which is not described again.
     """
     found = {}
@@ -173,7 +173,7 @@ def _class_values(name: str, value: type, around: "Tuple[type, ...]") -> Dict[st
 
 
 DESCRIBING = frozenset(("__annotations__", "__annotate_func__", "__annotations_cache__"))
-"""Attributes that hold the annotations of a class; they override nothing."""
+"""Attributes that contain the annotations of a class; they override nothing."""
 
 
 def _overridden(value: type) -> List[str]:

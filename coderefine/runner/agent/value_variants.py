@@ -50,7 +50,7 @@ def at_limits(value: Any, limits: Iterable[Any]) -> List[Any]:
 
 
 def _at(value: Any, limit: Any) -> Any:
-    """Return `limit` if it is of the kind of `value`, or `value` as long as `limit`; None if neither is possible."""
+    """Return `limit` if it can replace `value`, or `value` with the length `limit`; None if neither is possible."""
     kinds = type(value), type(limit)
     if kinds == (str, str):
         return limit if len(limit) <= LONGEST else None

@@ -1,8 +1,8 @@
 """Compare two versions of the program on variants of the tests' calls.
 
-A version that special-cases the tests' inputs differs from the correct one on the variants. Unlike code_diff.py,
-`OtherVersion` need not be exactly equal to an import of the other files: helpers, imports or constants that only one
-version has are allowed.
+A version that special-cases the tests' inputs differs from the correct version on the variants. Unlike the edits of
+code_diff.py, `OtherVersion` need not be exactly equal to an import of the other files: helpers, imports or constants
+that only one version has are allowed.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .call_probe import Call, answers, label
 from .loaded_modules import loaded
 
 VARIANTS = 60
-"""Number of variants that are derived from one recorded call."""
+"""Maximum number of variants that are derived from one recorded call."""
 PLACES = 8
-"""Number of characters of a string, or items of a sequence, that are varied."""
+"""Maximum number of characters of a string, of items of a container, or of attributes of an object, that are varied."""
 STEPS = (1, -1, 2, -2, 3, -3, 5, -5, 7, 10, -10, 20, -20, 50, 100, -100, 200, -200, 1000, -1000)
 PLAIN = (type(None), types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, types.MethodType)
 HOUR = datetime.timedelta(hours=1)

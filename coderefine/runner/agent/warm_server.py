@@ -83,7 +83,7 @@ def judge(message: Message, job: Message, tree: working_tree.WorkingTree, run: R
 
 
 def wanted(message: Message, job: Message) -> Optional[List[str]]:
-    """Return the test files to collect: those of the requested tests, else those of the server; None for all."""
+    """Return the tests or test files to collect: the requested tests, else the server's files; None for all."""
     files: Optional[List[str]] = message["tests"] if message["tests"] is not None else job["files"]
     return files
 
@@ -100,7 +100,7 @@ def _run(message: Message, job: Message, tell: child.Tell) -> None:
 
 
 class StartedPytest:
-    """Connection to a process with a started pytest; an answer `None` means that it has ended or did not start."""
+    """Connection to a process with a started pytest; an answer `None` means that the process has ended."""
 
     def __init__(self, near: socket.socket) -> None:
         self._near: Optional[socket.socket] = near
@@ -170,7 +170,7 @@ class _Stop(server_plugin.ServerPlugin):
             self._line.sendall(agent_channel.pack(answer))
 
     def _continue(self, opened: Any, message: Message, tell: child.Tell) -> None:
-        """Collect and run the tests (in the child); if pytest ends before, the run has no results."""
+        """Collect and run the tests (in the child); if pytest ends before they have run, there are no results."""
         importlib.invalidate_caches()
         self._work = lambda run: tell(chosen(run, message))
         self.choice = cold_plugin.TestChoice(message["tests"] if message["tests"] is not None else self._files)
@@ -183,7 +183,7 @@ class _Stop(server_plugin.ServerPlugin):
 def chosen(run: server_plugin.ServerPlugin, message: Message) -> bytes:
     """Run the tests of `message`; return statuses by test id, missing tests and collection errors as JSON.
 
-    For a test module that could not be collected before, all its tests run.
+    A module among the tests, which could not be collected at the baseline, stands for all tests in it.
     """
     pytest_internals.skip_rendering(run.config)
     places = {item.nodeid: number for number, item in enumerate(run.items)}
@@ -205,7 +205,7 @@ def chosen(run: server_plugin.ServerPlugin, message: Message) -> bytes:
 
 
 def nothing(run: server_plugin.ServerPlugin, message: Message, why: str) -> bytes:
-    """Return the result of a run in which pytest ended before the tests."""
+    """Return the result of a run in which pytest ended before the first test."""
     record = {"statuses": {}, "missing": message["tests"] or [why], "broken": run.broken}
     return json.dumps(record).encode("ascii")
 

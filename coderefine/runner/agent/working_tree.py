@@ -1,4 +1,4 @@
-"""Write a candidate's files to disk while it is judged, then restore the tree, including changes made by a child.
+"""Write a candidate's files to disk while it is judged, then restore them, and remove files that a child created.
 
 Code that reads its own source, and programs that it starts, thus read the candidate's files.
 """

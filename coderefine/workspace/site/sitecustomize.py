@@ -28,7 +28,10 @@ def moved(path: object) -> object:
 
 
 def hook(entry: str) -> Any:
-    """Return a finder for the copy of the folder `entry`: a hook for `sys.path_hooks`, also for paths added later."""
+    """Return a finder for the copy of the folder `entry`; in `sys.path_hooks`, this also works for paths added later.
+
+    Raises ImportError if the copy has no such folder.
+    """
     there = moved(entry)
     if there == entry or not isinstance(there, str):
         raise ImportError(entry)

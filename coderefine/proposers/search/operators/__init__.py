@@ -1,6 +1,6 @@
 """The table of operator families: the generic edits that the search tries.
 
-The first sentence of the docstring of a family's function describes the family.
+Each family is a function of a module here; the first sentence of its docstring describes the family.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from coderefine.proposers.search.syntax import Edit
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator family.
+    """A family of generic edits.
 
-    `prior`: how frequent it is among repairs of real faults, relative to the others. `shortcut`: whether its edits
-    remove behaviour.
+    `prior`: how frequent it is among repairs of real faults, relative to the other families. `edits`: yields its edits
+    of a site. `shortcut`: whether its edits remove behaviour.
     """
 
     name: str

@@ -157,7 +157,7 @@ def _unshared(site: Site, node: ast.BinOp) -> Iterator[Edit]:
 
 
 def renamed_copy(site: Site) -> Iterator[Edit]:
-    """Shorten an attribute chain, or extend it by an attribute that the file uses elsewhere."""
+    """Replace an attribute chain by another chain of the file: with the same last attribute, or with one more."""
     chains = sorted(site.module.index.chains)
     for node in site.exprs:
         name = dotted(node) if isinstance(node, ast.Attribute) else ""

@@ -74,7 +74,7 @@ def argument_removed(site: Site) -> Iterator[Edit]:
 
 
 def argument_added(site: Site) -> Iterator[Edit]:
-    """Add an argument: from KEYWORDS, from another call of this name, from its signature, or a value in scope."""
+    """Add an argument: one of KEYWORDS, one from another call or the signature of the function, or a value in scope."""
     for node in site.exprs:
         if not isinstance(node, ast.Call):
             continue

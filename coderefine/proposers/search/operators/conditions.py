@@ -18,19 +18,22 @@ ANALOGOUS = 2.0
 
 
 def narrow(site: Site) -> Iterator[Edit]:
-    """Restrict a condition by another one: `c and atom`, in either order."""
+    """Restrict a condition by another condition: `c and d`, in either order."""
     for node in _tests(site):
         yield from _joined(site, node, "and", [*_analogies(site, node), *_without_texts(site, node)], 0.8)
 
 
 def widen(site: Site) -> Iterator[Edit]:
-    """Extend a condition by an alternative: `c or atom`, in either order."""
+    """Extend a condition by an alternative: `c or d`, in either order."""
     for node in _tests(site):
         yield from _joined(site, node, "or", _analogies(site, node), 0.5)
 
 
 def _joined(site: Site, node: ast.expr, word: str, likely: list[str], reverse: float) -> Iterator[Edit]:
-    """Join a condition with each of the `likely` ones, then with atomic ones; `reverse`: factor of the other order."""
+    """Join a condition by `word` with each of the `likely` conditions, then with atomic conditions.
+
+    `reverse`: factor of the weight if the atomic condition comes first.
+    """
     text = site.code(node)
     left = text if emit.rank(node) >= emit.RANKS[ast.And if word == "and" else ast.Or] else f"({text})"
     for atom in likely:
@@ -59,7 +62,7 @@ def _without_texts(site: Site, node: ast.expr) -> Iterator[str]:
 
 
 def replaced(site: Site) -> Iterator[Edit]:
-    """Replace a condition, or a part of it, by an atomic one on names in scope."""
+    """Replace a condition, or a part of it, by an atomic condition on names in scope."""
     for node in site.conditions:
         old = set(names_of(node))
         for atom, weight in atoms(site).items():
@@ -86,7 +89,7 @@ def none_check(site: Site) -> Iterator[Edit]:
 
 
 def _tests(site: Site) -> list[ast.expr]:
-    """Return the conditions that are no operands of other ones."""
+    """Return the conditions that are not operands of another condition."""
     parents = site.module.parents
     return [
         node
@@ -205,7 +208,7 @@ def _filter_removed(site: Site, last: ast.comprehension) -> Iterator[Edit]:
 
 
 def ternary(site: Site) -> Iterator[Edit]:
-    """Replace a value by an empty one unless a condition holds."""
+    """Replace a value by an empty value unless a condition holds: `x if condition else None`."""
     for node in site.nodes:
         value = getattr(node, "value", None) if isinstance(node, ast.Return | ast.Assign | ast.keyword) else None
         if isinstance(value, ast.expr) and not isinstance(value, ast.Constant | ast.IfExp):

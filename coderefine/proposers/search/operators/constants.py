@@ -23,8 +23,8 @@ USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")
 
 LEAST_BY_ONE, LEAST_PROPORTIONAL, PROPORTION_BOOST = 5, 20, 4.0
 """LEAST_PROPORTIONAL: smallest integer that is changed in the ratio of the expected to the actual value. LEAST_BY_ONE:
-smallest integer for which this is done if it changes by one, and if a larger integer can be changed, too.
-PROPORTION_BOOST: boost of the new number. `24 * 8` becomes `24 * 7` rather than `21 * 8`."""
+the same for an integer that changes by one, if the statement also has a larger integer that can be changed in this
+ratio. PROPORTION_BOOST: boost of the new number. `24 * 8` becomes `24 * 7` rather than `21 * 8`."""
 OFTEN, UNLIKE, UNLIKE_BOOST = 3, 10.0, 2.0
 """UNLIKE, UNLIKE_BOOST: factor and boost of a number that the statement contains at least OFTEN times, in place of a
 number that it contains once."""
@@ -140,7 +140,7 @@ def _holding_number(site: Site) -> Iterator[tuple[str, float]]:
 
 
 def truths(site: Site) -> Iterator[Edit]:
-    """Swap True and False, or replace None by an empty value or vice versa."""
+    """Swap True and False; replace True, False, 0, 1 and "" by None, and None by a simple value like `[]` or True."""
     for node in site.exprs:
         if not isinstance(node, ast.Constant):
             continue
@@ -166,7 +166,7 @@ def truths(site: Site) -> Iterator[Edit]:
 
 
 def texts(site: Site) -> Iterator[Edit]:
-    """Replace a string by a similar one of the project, change its letter case, or add or remove a character."""
+    """Replace a string by a similar string of the project, change its letter case, or add or remove a character."""
     for node in site.exprs:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _docstring(site, node):
             for text, weight in _texts_for(site, node.value).items():

@@ -104,7 +104,7 @@ def parameters(site: Site) -> Iterator[Edit]:
 
 
 def decorators(site: Site) -> Iterator[Edit]:
-    """Add a decorator (property, staticmethod, classmethod, or one that the file uses), or replace or remove one."""
+    """Add a decorator (property, staticmethod, classmethod, or one of the file); replace or remove a decorator."""
     node, module = site.stmt, site.module
     if not isinstance(node, DEFINITIONS) or not module.alone(node):
         return

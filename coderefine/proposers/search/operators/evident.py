@@ -1,6 +1,7 @@
 """Edits that the failure itself suggests.
 
-By its two values, a division by zero, an object of another type, a name that was not found, or a class out of place.
+The failure may show two compared values, a division by zero, an object of another type, a name that was not found, or
+another object in place of a class.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def difference(site: Site) -> Iterator[Edit]:
 
 
 def zero_divisor(site: Site) -> Iterator[Edit]:
-    """Use 0 or None in place of a division by zero, or return it before the division."""
+    """Use 0 or None in place of a division by zero, or return 0 or None before the division."""
     if "ZeroDivisionError" not in site.raised or site.local.function is None:
         return
     for node in site.exprs:
@@ -69,9 +70,9 @@ def other_type(site: Site) -> Iterator[Edit]:
 
 
 def nearest(site: Site) -> Iterator[Edit]:
-    """Replace a name that was not found by a similar existing one, here only or at all places with the same mistake.
+    """Replace a name that was not found by a similar existing name, here only or at all places with the same mistake.
 
-    Swap the arguments of `isinstance` or `issubclass` if it raised because the second argument is no class.
+    Swap the arguments of `isinstance` or `issubclass` if the call raised because the second argument is no class.
     """
     if site.hints.class_wanted:
         yield from _classes_last(site)

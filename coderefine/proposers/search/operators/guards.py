@@ -40,7 +40,7 @@ EMPTY = {
 
 
 def early_return(site: Site) -> Iterator[Edit]:
-    """Insert a base case: `if atom: return value` before a statement."""
+    """Insert a base case: `if condition: return value` before a statement."""
     if site.local.function is None:
         return
     values = sorted(_values(site).items(), key=lambda item: -item[1])[:MOST_VALUES]
@@ -51,7 +51,7 @@ def early_return(site: Site) -> Iterator[Edit]:
 
 
 def _some(site: Site) -> list[tuple[str, float]]:
-    """Return conditions for a guard: all at the start of a function, where guards usually are; else the likeliest."""
+    """Return conditions for a guard: all conditions at the start of a function, elsewhere only the likeliest."""
     found = sorted(atoms(site).items(), key=lambda item: -item[1])
     return found if site.first else found[:ELSEWHERE]
 
@@ -61,7 +61,10 @@ def _place(site: Site) -> float:
 
 
 def _values(site: Site) -> dict[str, float]:
-    """Return values that the function returns elsewhere, empty values of the same kind, and its parameters."""
+    """Return values for a `return`: those that the function returns elsewhere, simple values, and its parameters.
+
+    Simple values: empty values of the same kind, and those in PLAIN. A generator gets only a bare `return`.
+    """
     function = site.local.function
     nodes = list(ast.walk(function)) if function else []
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes):
@@ -88,7 +91,7 @@ def _returned(site: Site, values: list[ast.expr]) -> dict[str, float]:
 
 
 def early_raise(site: Site) -> Iterator[Edit]:
-    """Insert a check: `if atom: raise Error` before a statement, with an exception of this file or a common one."""
+    """Insert a check: `if condition: raise Error` before a statement, with a common exception or one of this file."""
     if site.local.function is None:
         return
     errors = sorted(_errors(site).items(), key=lambda item: -item[1])[:MOST_ERRORS]
@@ -99,7 +102,7 @@ def early_raise(site: Site) -> Iterator[Edit]:
 
 
 def _errors(site: Site) -> dict[str, float]:
-    """Return exceptions raised in this file and common ones, with weights; highest if a failing test expects it."""
+    """Return exceptions of this file and common ones, with weights; highest if a failing test raised or expects it."""
     found: dict[str, float] = {}
     for name in sorted(site.module.index.errors):
         found[f'{name}("invalid value")' if name in EXCEPTIONS else name] = 1.0

@@ -23,15 +23,15 @@ EMPTY = {"list": "[]", "str": "''", "": "None"}
 LEAVING = ("return", "raise", "break", "continue")
 """First keywords of jump statements."""
 UPDATED = re.compile(r"([\w.]+?)(?: [-+]?= |\[|\.(?:append|extend|add)\()")
-"""The variable or attribute that a statement updates."""
+"""Pattern of a statement that updates a variable or attribute; the group is its name."""
 IDLE = 2.0
-"""Bonus of an update of a name that is read, but would otherwise keep its empty initial value."""
+"""Bonus of a statement that updates a name which is read, but otherwise keeps its empty initial value."""
 HOLE = 1.5
-"""Bonus of a statement that replaces `pass`, where one may have been omitted."""
+"""Bonus of a statement that replaces `pass`, because `pass` may stand for an omitted statement."""
 
 
 def from_here(site: Site) -> Iterator[Edit]:
-    """Insert a statement from elsewhere in this function, class or file, with one name adapted."""
+    """Insert a statement from elsewhere in the file: unchanged, under a condition, or with one name replaced."""
     for text, weight in _ingredients(site).items():
         yield from _around(site, text, weight)
 
@@ -126,7 +126,7 @@ def _variants(site: Site, piece: Piece) -> Iterator[tuple[str, float]]:
 
 
 def nearest(site: Site, pieces: list[Piece]) -> list[tuple[float, Piece]]:
-    """Return the pieces of this function, of this class, and of the file, with the weight of each group."""
+    """Return `pieces` with weights, nearest first: of this function, of this class, then of the rest of the file."""
     local = site.local
     weighed = [
         (2.0 if piece.function is local.function else 1.0 if local.owner and piece.owner is local.owner else 0.5, piece)
@@ -164,14 +164,14 @@ def _updates(site: Site) -> Iterator[tuple[str, float]]:
 
 
 def idle(site: Site) -> set[str]:
-    """Return the names of the function, and attributes of its class, that begin as an empty value and never change."""
+    """Return the function's names, and its class's attributes, that begin with an empty value and never change."""
     function, owner = site.local.function, site.local.owner
     found = _unchanged(function, "") if function else set()
     return found | (_unchanged(owner, f"{site.local.receiver}.") if owner and site.local.receiver else set())
 
 
 def _unchanged(tree: ast.AST, prefix: str) -> set[str]:
-    """Return the names with the prefix `prefix` ("self.") that `tree` binds once, to an empty value, and only reads."""
+    """Return the names with the prefix `prefix` ("self.") that `tree` binds only once, to an empty value, and reads."""
     nodes = list(ast.walk(tree))
     bound = [pair for node in nodes for pair in _bound(node)]
     times = Counter(name for name, _ in bound)

@@ -46,11 +46,12 @@ COUNTERPARTS = {
     for one, other in (pair.split(), pair.split()[::-1])
 }  # fmt: skip
 OPPOSITE = 1.0
-"""Boost of the name that means the opposite, or the same from the other side."""
+"""Boost of the counterpart of a name: the opposite (`min`, `max`), or the same from the other side (`find`,
+`rfind`)."""
 ABSENT = 2.0
-"""Boost of attributes in place of one that the object does not have, as the error message says."""
+"""Boost of attributes that replace an attribute which the object does not have, as the error message says."""
 CONDITIONS = ast.If | ast.While | ast.IfExp | ast.BoolOp | ast.UnaryOp | ast.comprehension
-"""Nodes of whose parts most calls are conditions."""
+"""Nodes in which a call is most likely a condition."""
 
 
 WRONG_KIND = frozenset({"TypeError", "AttributeError", "NameError", "UnboundLocalError"})
@@ -69,13 +70,13 @@ def likeness(one: str, other: str) -> float:
 
 
 GUARDED = 4.0
-"""Factor of a name in a test (`if x:`) if the block under the test uses the name."""
+"""Factor of the weight of a name in a test (`if x:`) if the block under the test uses the name."""
 DISTANCES = (1, 2, 4, 8, 16, 40)
 FADING = (1.55, 1.1, 1.0, 0.7, 0.5, 0.4, 0.2)
-"""Factors of a name by the number of lines since it was last mentioned: at most 1, 2, 4 ..., more than 40.
+"""Factors of the weight of a name by the number of lines since it was last mentioned: at most 1, 2, 4 ..., over 40.
 
 These factors, LOOPED, UNBOUND and READ_HERE are likelihood ratios in real code: how often the variable that is read has
-the property, in relation to the other variables that could be read there (tests/bench/repair/variables.py).
+the property, divided by how often the other variables in scope have it (tests/bench/repair/variables.py).
 """
 LOOPED, UNBOUND, READ_HERE = 2.3, 0.35, 0.4
 """Factors of the variable of the innermost loop; of a variable that is bound only by this statement or after it; of a
@@ -207,7 +208,7 @@ def _guarded(site: Site, node: ast.expr) -> frozenset[str]:
 
 
 def _bound_by_loop(site: Site, node: ast.expr) -> frozenset[str]:
-    """Return the names that a loop binds if a condition of the loop reads only one of them, at `node`; else none.
+    """Return the names that a loop binds, if a condition of the loop reads no such name except at `node`; else none.
 
     Conditions are the filters of a comprehension, and tests of `if` and `while` in the body of a `for`.
     """
@@ -253,7 +254,7 @@ def _last(path: str) -> str:
 
 
 def everywhere(site: Site) -> Iterator[Edit]:
-    """Replace all uses of a variable in the statement by another one."""
+    """Replace all uses of a variable in the statement by another variable."""
     uses: dict[str, list[ast.Name]] = {}
     for node in site.values:
         if isinstance(node, ast.Name):
@@ -300,7 +301,10 @@ def attribute_options(site: Site, node: ast.Attribute, *, called: bool) -> dict[
 
 
 def _of_object(site: Site, node: ast.Attribute, *, called: bool) -> Iterator[tuple[str, float]]:
-    """Yield the attributes of the object that does not have `node`; in a condition, first what may be a truth value."""
+    """Yield the attributes of the object that does not have the attribute `node`, with weights.
+
+    If the call is a condition, methods that do not return a bool get a lower weight.
+    """
     test = called and isinstance(site.module.parents.get(site.module.parents[node]), CONDITIONS)
     for name in site.hints.absent.get(node.attr, ()):
         unfit = test and METHODS.get(name, "bool") != "bool"

@@ -112,7 +112,7 @@ def set_default(site: Site) -> Iterator[Edit]:
 
 
 def noted(site: Site) -> Iterator[Edit]:
-    """Store a compared value in the other operand if this never changes: `seen.add(x)` after `if x in seen: ...`."""
+    """Store a compared value in the other operand if nothing changes it: `seen.add(x)` after `if x in seen: ...`."""
     if not isinstance(site.stmt, ast.If) or site.loop is None:
         return
     unchanged = idle(site)

@@ -68,7 +68,7 @@ ARITH_FOR: dict[str, dict[str, float]] = {
 
 
 DOES_NOTHING = {ARITH[kind]: operand for kind, operand in NEUTRAL.items()}
-"""By operator, the right operand with which it has no effect."""
+"""For each operator, the right operand with which it has no effect."""
 OPPOSITES = ("is is not", "is not is", "in not in", "not in in")
 
 
@@ -89,7 +89,7 @@ def comparisons(site: Site) -> Iterator[Edit]:
 
 
 def arithmetic(site: Site) -> Iterator[Edit]:
-    """Replace an arithmetic or bitwise operator by another one, unless that does nothing (`x * 1`)."""
+    """Replace an arithmetic or bitwise operator by another one, unless the new operation has no effect (`x * 1`)."""
     for node in site.nodes:
         if isinstance(node, ast.BinOp):
             old = ARITH[type(node.op)]
@@ -103,7 +103,7 @@ def arithmetic(site: Site) -> Iterator[Edit]:
 
 
 def _operations(site: Site, old: str, right: ast.expr) -> Iterator[tuple[str, float]]:
-    """Yield operators in place of `old`, with weights, without those that do nothing with the operand `right`."""
+    """Yield operators in place of `old`, with weights, without those that have no effect with the operand `right`."""
     text = site.code(right)
     return ((new, weight) for new, weight in ARITH_FOR[old].items() if DOES_NOTHING.get(new) != text)
 
@@ -167,7 +167,7 @@ def operand_order(site: Site) -> Iterator[Edit]:
 
 
 QUOTIENTS = {ast.Mult, ast.Div, ast.FloorDiv, ast.Mod}
-"""Operators of one precedence, of which only the first commutes."""
+"""Operators of the same precedence, of which only multiplication is commutative."""
 
 
 def _commutes(site: Site, node: ast.BinOp) -> bool:
@@ -310,7 +310,7 @@ def moved_by(site: Site, index: ast.expr, step: int) -> str:
 
 
 def _countable(site: Site, node: ast.expr, parent: ast.AST | None) -> float:
-    """Return a weight for the likelihood that `node` is an integer; 0 for never."""
+    """Return a weight for how likely the integer `node` (an index, bound, count …) is wrong by one; 0 for never."""
     kind = site.kinds.of(node)
     if kind not in ("int", ""):
         return 0.0

@@ -15,7 +15,8 @@ from coderefine.proposers.search.value_kinds import METHODS, RESULTS, dotted, is
 HOLES = (ast.Call, ast.Assign, ast.AnnAssign, ast.Return, ast.keyword, ast.Tuple, ast.List, ast.BinOp, ast.IfExp)
 """Parents of a None that may stand for a missing call."""
 ANY_NONE, THIS_NONE = 1.5, 4.0
-"""Bonus for replacing a bound or returned None: if tests fail because some value is None; because this value is."""
+"""Bonus for replacing a None that is assigned or returned: ANY_NONE if tests fail because some value is None, THIS_NONE
+if they fail because this value is None."""
 MOST_PATHS, MOST_NESTED, MOST_TEXTS = 10, 14, 12
 OF_TEXT = (
     ("{}.strip()", "strip", 0.5),
@@ -51,7 +52,7 @@ def produced(site: Site) -> Iterator[Edit]:
 
 
 def _none_bonus(site: Site, parent: ast.AST | None) -> float:
-    """Return a bonus if, in the failing tests, some value or the name bound here was None."""
+    """Return the bonus for replacing a None in `parent`, see ANY_NONE; 0 if no test failed because of a None."""
     if not site.hints.none or not isinstance(parent, ast.Assign | ast.Return):
         return 0.0
     known = site.module.index.attributes.get(_wanted_by(site, parent), {})
@@ -60,7 +61,7 @@ def _none_bonus(site: Site, parent: ast.AST | None) -> float:
 
 
 def _wanted_by(site: Site, parent: ast.AST | None) -> str:
-    """Return the name of the value in `parent`: assignment target, keyword, or function that returns it."""
+    """Return the name of the value in `parent`: the assignment target, the keyword, or the function that returns it."""
     if isinstance(parent, ast.Assign):
         return dotted(parent.targets[0])
     if isinstance(parent, ast.keyword):
@@ -69,7 +70,7 @@ def _wanted_by(site: Site, parent: ast.AST | None) -> str:
 
 
 def products(site: Site, wanted: str) -> dict[str, float]:
-    """Return calls on the names in scope with their weights; higher if similar to `wanted` in name or kind."""
+    """Return calls on the names in scope, with weights: higher if the call resembles `wanted` in name or kind."""
     found: dict[str, float] = {}
     last, kind = wanted.rsplit(".", 1)[-1], site.kinds.name(wanted)
     for text, weight, name in (*_of_functions(site), *_of_methods(site), *_of_patterns(site)):

@@ -34,7 +34,7 @@ def _shortest(text: str, start: int, end: int, new: str) -> Replacement:
 
 
 def _occurrences(site: Site, lines: Sequence[str]) -> Iterator[int]:
-    """Yield the line numbers at which `lines` begin, if the first of them that is not blank is in the statement."""
+    """Yield the line numbers at which `lines` begin, if their first line that is not blank is in the statement."""
     rows, wanted = ([line.rstrip() for line in one] for one in (LINE_END.split(site.module.text), lines))
     blanks = next((place for place, line in enumerate(wanted) if line), 0)
     for at in range(len(rows) - len(wanted) + 1):

@@ -91,7 +91,7 @@ def _expression(site: Site, node: ast.Expr) -> Iterator[Edit]:
 
 
 def _made_of(site: Site, value: ast.expr) -> Iterator[tuple[str, float]]:
-    """Yield what may be missing before an expression whose value is not used, with weights."""
+    """Yield texts, with weights, that may be missing before an expression whose value is not used: `return `."""
     yield from (("return ", 2.0), ("yield ", 0.4), ("yield from ", 0.6))
     if isinstance(value, ast.Call):
         yield from ((f"{name} = ", 2.0) for name in _given_to(site, value))

@@ -1,4 +1,4 @@
-"""Edits of values: returned and assigned ones, bounds, defaults, and replacement of whole expressions."""
+"""Edits of values: returned and assigned values, bounds, defaults, and replacement of whole expressions."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _to_be_called(site: Site, node: ast.expr) -> bool:
 
 
 def ingredient(site: Site) -> Iterator[Edit]:
-    """Replace an expression by another one of this function or file, of suitable kind and with names in scope."""
+    """Replace an expression by another expression of this file, of suitable kind and with names in scope."""
     pool = _pool(site)
     for node in site.values:
         if _part_of_name(site, node):
@@ -105,7 +105,7 @@ def _alike_in_size(one: str, other: str) -> float:
 
 
 def _part_of_name(site: Site, node: ast.AST) -> bool:
-    """Return whether `node` is what is called, or a name before a dot."""
+    """Return whether `node` is a called function, or a name before a dot."""
     dot = isinstance(site.module.parents.get(node), ast.Attribute)
     return site.module.fields.get(node) == "func" or (dot and isinstance(node, ast.Name))
 
@@ -179,7 +179,8 @@ def rounded_up(site: Site) -> Iterator[Edit]:
 
 
 LOST = 0.8
-"""Penalty (log odds) for each further part of an expression that another value replaces: few faults are so large."""
+"""Penalty (log odds) for each part, except the first, of an expression that a new value replaces: few faults are so
+large."""
 
 
 def assigned(site: Site) -> Iterator[Edit]:
@@ -213,14 +214,14 @@ def assigned(site: Site) -> Iterator[Edit]:
 
 
 def _parts(value: ast.expr) -> int:
-    """Return how many values and functions an expression is made of, at least 1; `self.x` is one."""
+    """Return how many values and functions an expression is made of, at least 1; `self.x` counts as one."""
     inner = {node.value for node in ast.walk(value) if isinstance(node, ast.Attribute)}
     leaves = ast.Name | ast.Attribute | ast.Constant
     return max(1, sum(isinstance(node, leaves) and node not in inner for node in ast.walk(value)))
 
 
 def extreme(site: Site) -> Iterator[Edit]:
-    """Bound a number by another one: `max(a, b)` or `min(a, b)`."""
+    """Bound a number by another number: `max(a, b)` or `min(a, b)`."""
     for node in site.values:
         if not _boundable(site, node):
             continue
