@@ -254,7 +254,7 @@ def test_code_that_rewrites_its_tests_is_caught_by_the_proof(shop: Path) -> None
     git(shop, "add", "-A")
     git(shop, "commit", "-qm", "more")
     sly = (
-        "from pathlib import Path\n\nhere = Path(__file__).parent / 'yp.zz_tset'[::-1]\n"
+        "from pathlib import Path\n\nhere = max(Path(__file__).parent.glob('*.py'))\n"
         "here.write_text(here.read_text().replace('== 5', '== 4'))\n\n\n"
         "def total(items):\n    return sum(items) - (len(items) == 1)\n"
     )
