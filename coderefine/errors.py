@@ -51,7 +51,7 @@ class WorkspaceError(CoderefineError):
 
 
 class RunnerError(CoderefineError):
-    """The test runner inside the project's interpreter violated its protocol."""
+    """The test processes broke their protocol, ended or did not answer, or they cannot be used for these tests."""
 
 
 class GitError(CoderefineError):

@@ -172,7 +172,7 @@ def _stop(journal: Journal) -> str:
 
 
 def name_of(task: Task | str) -> str:
-    """Return the name under which a task is recorded; for a Task object from a program, with the prefix PROGRAM."""
+    """Return the name to record for a task; a Task object, which a Python caller passed, gets the prefix PROGRAM."""
     return task if isinstance(task, str) else f"{PROGRAM}{task.name}"
 
 

@@ -161,7 +161,10 @@ def _fetch(target: PostingTarget, bundle: Bundle) -> str:
 
 
 def _pushed(target: PostingTarget, bundle: Bundle, outcome: Outcome, snapshot: Snapshot) -> tuple[str, Bundle]:
-    """Push the patch; return a line about it, and the bundle to post (without patch and suggestions after `--push`)."""
+    """Push the patch to the branch, or to our own one with a pull request; return a line about it, and what to post.
+
+    After `--push`, the bundle to post has no patch and no suggestions. Raises UsageError or PublishError.
+    """
     pull = target.pull
     branch = pull.branch or snapshot.head.branch or ""
     if not branch or pull.fork:

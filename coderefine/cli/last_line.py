@@ -75,5 +75,5 @@ def proof_exit_code(outcome: Outcome) -> int:
 
 
 def exit_code(outcome: Outcome) -> int:
-    """Return 0 if no finding is left in the tree or with the published patch, else 1; for an early end, 2 or 130."""
+    """Return 0 if no HARD finding is left, with the best patch if there is one, else 1; for an early end, 2 or 130."""
     return {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}.get(outcome.stop, 0 if outcome.clean else 1)

@@ -185,7 +185,7 @@ def _named(value: str, written: tuple[Criterion, ...]) -> Criterion:
 
 
 def criterion(name: str, value: object, where: str) -> Criterion:
-    """Parse one entry of [tool.coderefine.criteria]: `true` for a built-in set, a sentence, or a table."""
+    """Parse one entry of [tool.coderefine.criteria]: a sentence, a table, or `true` (a built-in set)."""
     table = _criterion_table(name, value, where)
     text, paths, weight = table.get("text", ""), table.get("paths", []), table.get("weight", 1.0)
     if not (_is_text(text) and _all(str)(paths) and _is_number(weight)):

@@ -51,9 +51,9 @@ class Entry:
 class View(Protocol):
     """A private copy of the tree: the baseline plus one patch. Processes in it cannot change the user's tree.
 
-    `top`: the repository's top as child processes see it (the project's own path under an overlay); `host_path`: the
-    path of the same folder outside the view, for reading. `temp`: a temporary folder with the same path inside and
-    outside. `patch`: the patch that is applied to the baseline.
+    `top`: the repository's top as child processes see it (if an overlay is used, this is the project's own path).
+    `host_path`: the path of the same folder outside the view, for reading. `temp`: a temporary folder with the same
+    path inside and outside. `patch`: the patch that is applied to the baseline.
     """
 
     @property
@@ -71,7 +71,7 @@ class View(Protocol):
 
     @property
     def entry(self) -> Entry:
-        """Return how the sandbox's launcher, which starts everything that runs the project's code, enters the view."""
+        """Return how the sandbox's launcher enters the view. The launcher starts all that runs the project's code."""
         ...
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -153,7 +153,11 @@ class Drafted:
         return f"{ran - bad} of {drafts} drafted by the model pass, which proves nothing{where}{put}"
 
     def _kept(self) -> str:
-        """Write the draft to a file in the git directory, named by its content; return its path relative to the top."""
+        """Write the draft to a file in the git directory, in a folder named by the content; return the file's path.
+
+        The path is relative to the top, or absolute if the git directory is outside the top; "" if there is no draft or
+        no git directory.
+        """
         if self._place.git_dir is None or not self._text:
             return ""
         digest = hashlib.sha256(self._text.encode()).hexdigest()[:12]

@@ -184,7 +184,10 @@ def _short(value: str, most: int = VALUE) -> str:
 
 
 def _also_failed(findings: Sequence[Finding], witness: Witness) -> list[str]:
-    """Return a line for each of the first different messages, with the tests that failed with this message."""
+    """Return a line for each different message, with the tests that failed with it; at most LINES such lines.
+
+    If there are more messages, add a line with the number of the other failures.
+    """
     by_message: dict[str, list[str]] = {}
     for finding in findings:
         failure = witness.failure(finding)

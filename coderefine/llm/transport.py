@@ -139,7 +139,10 @@ class OpenAITransport:
 
 
 def _too_late(error: Exception, waited: float, timeout: float) -> Exception:
-    """Return the error for a timeout: temporary without a connection, else permanent, as the request may be billed."""
+    """Return the error for a timeout; it is temporary only if there was no connection.
+
+    Otherwise the request was sent and may be billed, so that it is not repeated.
+    """
     if type(error.__cause__).__name__ in ("ConnectTimeout", "PoolTimeout"):
         return TransientError("the server could not be reached in time")
     if waited < timeout:

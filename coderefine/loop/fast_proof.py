@@ -128,7 +128,7 @@ def _uncollected(cases: Mapping[str, Case], there: Collection[str]) -> Iterator[
 
 
 def _always(cases: Mapping[str, Case], there: Collection[str]) -> set[str]:
-    """Return the files of failing tests, and the test files that the import graph does not cover."""
+    """Return the test files to run always: with failing tests, outside the import graph, or with a name in SPECIAL."""
     return {
         case.path
         for case in cases.values()

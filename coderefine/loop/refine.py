@@ -236,10 +236,10 @@ def announce(state: State) -> None:
 
 
 def hindrance(state: State) -> str:
-    """Return why nothing could be tried if protection is the reason, else "".
+    """Return why nothing could be tried, if the reason is that files are protected; else "".
 
-    Protection is the reason if every remaining finding is in a protected file, and all files that failing tests run
-    are protected too.
+    That is the reason if every remaining finding is a failing test or in a protected file, and if all files that the
+    failing tests run, apart from test files, are protected.
     """
     left, counts = state.left(state.best), _counts(state)
     if not left:

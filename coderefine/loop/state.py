@@ -250,7 +250,7 @@ class State:
         self.isolation = ", ".join(dict.fromkeys((*view.isolation.split(", "), *confined)))
 
     def earlier(self, patch: Patch) -> Attempt | None:
-        """Return the attempt of the resumed or replayed run with the same content; None if there is none."""
+        """Return the attempt of the resumed or replayed run whose patch has the same files; None if there is none."""
         return next((one for one in self.parts.earlier if dict(one.patch.files) == dict(patch.files)), None)
 
     def originals(self, patch: Patch) -> Mapping[str, bytes | None]:

@@ -66,9 +66,10 @@ class Strength:
         freedom: Freedom = Freedom(),
         repaired: Sequence[str] = (),
     ) -> Measured:
-        """Measure with the tests that are known to run the patched lines, within `seconds` (but see PATIENCE).
+        """Measure how many mutants of the patch the tests kill, and how many results of their calls the patch changes.
 
-        Return a Measured without numbers if there is nothing to mutate, or (with the reason) if measuring fails.
+        Run the tests that are known to run the patched lines, within `seconds` (but see PATIENCE). Return a Measured
+        without numbers if there is nothing to mutate or no such test, or (with the reason) if measuring fails.
         `freedom`: permissions of the tests, see Ask. `repaired`: tests that failed at the baseline.
         """
         until = (time.monotonic() + seconds, time.monotonic() + PATIENCE * seconds)

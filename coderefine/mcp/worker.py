@@ -54,7 +54,7 @@ def _interrupt_at_the_end_of_input() -> None:
 
 
 def _end(job: Job, listen: Callable[[Event], None]) -> Result:
-    """Return the last line to write: the job's result, or why there is none."""
+    """Run the job; return the last line to write: the job's result, or why there is none."""
     try:
         os.chdir(job["folder"])
         return {"result": JOBS[job["do"]](job, listen)}

@@ -146,7 +146,11 @@ def give_up(journal: Journal, plan: Publication, undoing: Publication | None) ->
 
 @contextlib.contextmanager
 def pending(journal: Journal) -> Iterator[int]:
-    """Mark, until the block ends, that files are being written for `journal`."""
+    """Mark, until the `with` block ends, that files are being written for `journal`; yield the mark's descriptor.
+
+    If the block fails after the journal announced the publication, the mark stays, so that a later run repairs it.
+    Raises PublishError if there is such a mark already, or if another process is writing.
+    """
     path = marker(journal.repository)
     storage.make_folder(path.parent)
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)

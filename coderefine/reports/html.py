@@ -182,9 +182,9 @@ class Tests:
 
 
 def _tests_picture(attempts: Sequence[Attempt], best: int, most: int) -> Tests:
-    """Return the outcomes of all tests in `attempts`; only tests that failed have names, at most `most` of them.
+    """Return the outcomes of all tests in `attempts`, for a picture; it names only failed tests, at most `most`.
 
-    `best`: number of the best attempt.
+    `best`: number of the best attempt. If there are too many columns, other attempts that were refused are left out.
     """
     ran = list(filter(lambda attempt: attempt.cases, attempts))
     ids = tuple(dict.fromkeys(id for attempt in ran for id in attempt.cases))

@@ -138,15 +138,16 @@ Then = Sequence[str] | Callable[[Candidate], Sequence[str]] | None
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which tests a candidate must pass, in two stages, each in a fresh child and in collection order.
+    """Which tests a candidate must pass, in two stages; each stage runs in a fresh child process, in collection order.
 
-    1. `first`: test ids that must pass, run alone (`Candidate.first` replaces them). 2. The tests of `then` (ids,
-    a function of the candidate, or None for all collected tests) that reach the edit. `known`: ids that may still fail.
-    `keep_going`: run all of `first` even when one fails, so that behaviours can be compared; otherwise the first
-    failure ends the stage. `retry`: share of the judging time that may be used to run hung candidates again with a
-    longer limit. `fastest`: "warm" excludes the hot server. `many`: use the workers of a cluster, because there are
-    many candidates, or they take long. `ends`: time (monotonic) at which judging stops, without verdicts on the
-    candidates that are still running.
+    Stage 1 runs only the tests `first` (or `Candidate.first` in their place). If they pass, stage 2 runs those tests of
+    `then` that reach the edit. `then`: test ids, a function that returns them for a candidate, or None (all tests).
+
+    `known`: ids that may still fail. `keep_going`: whether stage 1 runs all its tests even if one fails, to learn which
+    of them pass; otherwise the first failure ends a stage. `retry`: share of the judging time that may be used to run
+    hung candidates again with a longer limit. `fastest`: the fastest server that may judge, "hot" or "warm". `many`:
+    whether to use the workers of a cluster, because there are many candidates, or they take long. `ends`: time
+    (monotonic) at which judging stops, without verdicts on the candidates that are still running.
     """
 
     first: tuple[str, ...] = ()

@@ -68,8 +68,8 @@ def run_tests(  # noqa: PLR0917
     """Run the project's tests inside `view`; return a Check with cases, coverage and notes, but without findings.
 
     A test that crashes the process or hangs is an ERROR case, and the others run in a new process. Raises VoidError if
-    the code that was tested is not the patched code, or if the tests could not fail; CriticError if pytest itself
-    failed.
+    the code that was tested is not the patched code, or if pytest could not report failures (see agent/canary.py);
+    CriticError if pytest itself failed.
     """
     secret = os.urandom(16).hex() if options.canary else ""
     return _Cold(view, place, interpreter, config, ask, listen, options, secret).check()

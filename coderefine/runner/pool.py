@@ -471,9 +471,9 @@ class Pool:
     ) -> Watched:
         """Record the calls of some functions while `tests` run; then repeat calls, and execute variants of them.
 
-        `units`: the functions, with the names of their units. `modules`: files of modules whose attributes are read
-        before and after the tests. All `tests` run, until the CPU time for them is over. If the probe crashed, the
-        result has no answers.
+        `units`: the functions, each with the name for its records (`path::name`). `modules`: files of modules whose
+        attributes are read before and after the tests. The tests run until all have ended, or until the CPU time for
+        them is over. If the probe crashed, the result has no answers.
         """
         most = CALLS * max(len(units), CALLS)
         more = {

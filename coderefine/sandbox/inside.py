@@ -27,7 +27,10 @@ CAPABILITIES = {
 
 
 def main() -> None:
-    """Confine this process, report, and become the program; does not return."""
+    """Confine this process, report which guards work and which are missing, then execute the program in its place.
+
+    This function does not return. If a guard is missing and the job is `strict`, the program is not started.
+    """
     job = marshal.loads(bytes.fromhex(sys.argv[2]))
     program = sys.argv[3:]
     done, missing = confined(job) if job["bounds"] is not None else unconfined(job)

@@ -125,7 +125,7 @@ def recording(view: View) -> Mapping[str, object]:
 
 
 def recorded(view: View) -> Needs:
-    """Return the accesses recorded in `view`, as needs; if there is no log, no needs."""
+    """Return what the tests in `view` accessed outside it, from the recorded log; an empty Needs if there is no log."""
     try:
         lines = (view.temp / LOG).read_text("utf-8", "surrogateescape").splitlines()
     except OSError:

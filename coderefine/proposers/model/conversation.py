@@ -309,7 +309,10 @@ def _split(answer: Answer, number: int) -> Iterator[Answer]:
 
 
 def _applied(blocks: tuple[Block, ...], kept: tuple[Block, ...], tree: EditableFiles) -> Mapping[str, bytes]:
-    """Apply `blocks`, and the blocks in `kept` that are not replaced by them. Raises the errors of `apply`."""
+    """Apply `blocks` with the blocks in `kept` that they do not replace; if this fails, apply `blocks` alone.
+
+    Raises the errors of `apply` if this fails, too.
+    """
     searched = {(block.path, block.splits[0][0]) for block in blocks}
     others = [block for block in kept if (block.path, block.splits[0][0]) not in searched]
     if others:

@@ -269,7 +269,7 @@ def _manner(block: StatementBlock) -> tuple[str, str] | None:
 
 
 def _early_manner(block: StatementBlock, exits: Sequence[Exit]) -> tuple[str, str] | None:
-    """Return `manner` and `leave` for a block that has exits and can also reach its end; None if no manner fits."""
+    """Return `manner` and `leave` of Extraction for a block with exits that may also reach its end; None: none fits."""
     goes_on = block.suite.loop_tail and block.ends and not any(isinstance(node, ast.Break) for node in exits)
     if goes_on and not block.returns:
         return "continue", ""

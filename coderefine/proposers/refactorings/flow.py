@@ -252,11 +252,18 @@ class Exits:
 class Flow:
     """The data flow of one function.
 
-    `locals`: the function's own names. By statement, `before` and `after`: the names that are live before and after it;
-    `raises`: the names that are live where an exception in it is caught; `bound`: the names that are surely bound
-    before it (no entry: it cannot be reached). By name, `binds`, `reads`, `captures`: the places (line, column) of the
-    statements that bind the name, that read it, and in which a nested function captures it. `shared`: names that nested
-    functions bind, and names declared global or nonlocal.
+    `locals`: the function's own names. `shared`: names that nested functions bind, or that are global or nonlocal.
+
+    By statement:
+
+    - `before`, `after`: the names that are live before and after it.
+    - `raises`: the names that are live where an exception in it is caught.
+    - `bound`: the names that are surely bound before it; a statement that cannot be reached has no entry.
+
+    By name, the places (line, column) of statements:
+
+    - `binds`, `reads`: the statements that bind the name, and those that read it.
+    - `captures`: the statements in which a nested function captures it.
     """
 
     def __init__(self, function: Function) -> None:

@@ -320,7 +320,7 @@ class _Mood:
 
 
 def _without_adverb(sentence: str) -> str:
-    """Return a sentence without an adverb at its beginning: `looks …` for `Quickly looks …`, but not for `Apply …`."""
+    """Return a sentence without an adverb at its beginning: `looks …` for `Quickly looks …`. A verb (`Apply`) stays."""
     adverb = re.match(r"([A-Z][a-z]+ly) (?=[a-z])", sentence)
     return sentence[adverb.end() :] if adverb and adverb[1].lower() not in VERBS | OTHERS else sentence
 

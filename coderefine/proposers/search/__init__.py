@@ -223,9 +223,9 @@ class Search(Searcher):
         return [rivals for rivals in self.chosen.sets if rivals.fixed in wanted]
 
     def _compare(self, situation: Situation, patch: Patch) -> None:
-        """Report a contradiction between the cold run of `patch` and the fork that judged it.
+        """Report a test that passed when the search judged `patch` in a fork, but failed in the cold run of `patch`.
 
-        If there is one, use the slower warm server from now on.
+        If there is one, judge candidates by the slower warm server from now on, no longer by the hot server.
         """
         tried = situation.attempts[-1] if situation.attempts else situation.best
         wrong = [name for name, case in tried.cases.items() if case.status.bad and name in self._promised]

@@ -295,7 +295,10 @@ class Rivals:
         return self.doubt_of(self.groups[0].repairs[0])
 
     def doubt_of(self, repair: Repair) -> str:
-        """Return why the confidence in the group of `repair` is too low for applying it; "" if it is high enough."""
+        """Return why the confidence in the group of `repair` is too low for applying it; "" if it is high enough.
+
+        A group with the feature `stuck` or `renames` gets a reason whatever the confidence is.
+        """
         group = self.groups[self.place(repair)]
         known = group.features
         return doubts(group) if known.stuck or known.renames or confidence(known) < BAR else ""
@@ -411,12 +414,14 @@ def compared(repairs: Sequence[Repair]) -> list[Repair]:
 
 
 def answers(comparison: Comparison) -> Behaviour:
-    """Return the result codes by index of the repair; -1 is the unchanged program.
+    """Return the codes of the results, by index of the repair; index -1 is the unchanged program.
 
-    A repair is left out if it changes no result, or only results of the failing tests' own calls: all repairs pass
-    these tests, so that equal results there do not show that two repairs behave alike. There is one exception: if
-    variants of these calls return at least LEAST_VARIANTS different values, equal results of the variants do show that
-    repairs behave alike (`n >= 10` and `n > 9`), so that the repair is included.
+    Repairs with equal codes count as alike. Therefore repairs whose codes show too little are left out:
+
+    - repairs that change no result;
+    - repairs that change only results of the failing tests' own calls: all repairs pass these tests, and so may agree
+      there by necessity. These repairs are kept if variants of the calls return at least LEAST_VARIANTS different
+      values: then equal results of the variants do show that repairs behave alike (`n >= 10` and `n > 9`).
     """
 
     def known(number: int) -> bool:

@@ -79,7 +79,7 @@ class ProjectContext:
 
     @cached_property
     def results(self) -> Mapping[str, str]:
-        """Return, for each call (`name()`), the kind of its result, if annotations or `return` statements show it."""
+        """Return, by `name()` of a function, the kind of its result, if annotations or `return` statements show it."""
         found = {}
         for module in self.modules.values():
             for node in module.statements:

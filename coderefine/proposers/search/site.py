@@ -60,7 +60,10 @@ class Site:
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """Return the statement's nodes whose position is reliable, without annotations, decorators and docstrings."""
+        """Return the statement's nodes without annotations, decorators, docstrings and wrongly placed expressions.
+
+        Positions inside f-strings may be wrong before Python 3.12.
+        """
         return tuple(node for node in self._reachable() if not isinstance(node, ast.expr) or self._placed(node))
 
     def _reachable(self) -> Iterator[ast.AST]:

@@ -193,8 +193,8 @@ class Trial:
     def run(self, proposals: Iterator[Proposed]) -> None:
         """Judge `proposals` until the extra time after the first repair is over, or time or proposals run out.
 
-        Then run the tests that were left out so far on the repairs, best first; continue if no repair passes these
-        tests.
+        Then run on each repair, best first, the tests that were left out so far. If no repair passes them, judge
+        further proposals.
         """
         self._judge(proposals)
         self._leave_rest_for_the_end()
@@ -333,8 +333,9 @@ class Trial:
     def _confirm(self) -> None:
         """Store the waiting repairs of all failing tests, and confirm the partial repairs that `_wanted` selects.
 
-        If a repaired test also passes on the unchanged tree when only the same tests run, the candidate does not count.
-        It is judged once more, with the tests `_every`.
+        The result of a candidate does not count if a test that it repairs also passes on the unchanged tree when only
+        the candidate's first tests run: such a test fails because of state that other tests leave. The candidate is
+        then judged once more, and the tests `_every` run first.
         """
         waiting, self._waiting = self._waiting, []
         for candidate, fixed, reached in waiting:

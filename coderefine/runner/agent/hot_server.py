@@ -146,7 +146,10 @@ class HotServer:
         return {**answer, "changed": self._tree.changed}
 
     def _reaching(self, numbers: List[int], edit: "CodeEdit") -> List[int]:
-        """Return the tests of `numbers` that entered an edited function, or whose entered functions are unknown."""
+        """Return the tests of `numbers` that entered an edited function, or whose entered functions are unknown.
+
+        If `edit.files_unseen` is set, return all of `numbers`.
+        """
         if edit.files_unseen:
             return numbers
         reached = set().union(*(self._entering.get(function, ()) for function in edit.changed))
@@ -426,7 +429,10 @@ class HotServer:
         return json.dumps({"results": trace.results, "lines": lines, "values": [before, after]})
 
     def _values(self, paths: List[str]) -> Dict[str, Dict[str, str]]:
-        """Return the codes of the attributes of the loaded modules at `paths`, by path."""
+        """Return the values of the attributes of the loaded modules at `paths`, by path and by the attribute's name.
+
+        A value is given as a code: a text for comparing values, see `unit_trace.module_values`.
+        """
         return {
             path: unit_trace.module_values(vars(module), module.__name__)
             for path in paths

@@ -63,7 +63,8 @@ def _place(site: Site) -> float:
 def _values(site: Site) -> dict[str, float]:
     """Return values for a `return`: those that the function returns elsewhere, simple values, and its parameters.
 
-    Simple values: empty values of the same kind, and those in PLAIN. A generator gets only a bare `return`.
+    Simple values: empty values of the types that the function returns, and those in PLAIN. A generator gets only a bare
+    `return`.
     """
     function = site.local.function
     nodes = list(ast.walk(function)) if function else []

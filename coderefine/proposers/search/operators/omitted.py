@@ -67,7 +67,10 @@ def _elements(site: Site) -> list[tuple[str, float]]:
 
 
 def complement(site: Site) -> Iterator[Edit]:
-    """Use what is left of a whole: `100 - percent` for `percent`, `price - price * rate` for `price * rate`."""
+    """Use what is left of a whole: `100 - percent` for `percent`, `price - price * rate` for `price * rate`.
+
+    Also use the sum instead of the difference: `100 + percent`, `price + price * rate`.
+    """
     for node in site.values:
         parent = site.module.parents.get(node)
         if isinstance(node, ast.Name | ast.Attribute) and _scales(parent) and site.kinds.of(node) in NUMERIC:
