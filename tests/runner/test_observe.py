@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -18,7 +22,8 @@ from coderefine.proposers.search.operators import TABLE
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Module
 from coderefine.proposers.search.validate import Clock, Trial
-from coderefine.runner.pool import Candidate, Plan, open_pool
+from coderefine.runner.candidates import Judged
+from coderefine.runner.pool import Candidate, Plan, Pool, open_pool
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo
 
@@ -115,6 +120,41 @@ def test_repairs_that_break_a_test_which_was_not_observed_are_dropped(tmp_path: 
         trial = Trial(pool, [FAILS], Clock(60.0), lambda *_: None, lambda _: frozenset({FAILS}))
         trial.run(proposals)
     assert sorted(repair.proposed.text for repair in trial.repairs) == sorted(texts)
+
+
+@dataclass
+class ScriptedPool:
+    """Refuses all candidates; those that change `g` take a second, because it ran while the project was imported."""
+
+    judged: list[str] = field(default_factory=list)
+    tests: tuple[str, ...] = (FAILS,)
+    broken: tuple[str, ...] = ()
+    unfit: frozenset[str] = frozenset()
+    costly: Mapping[str, float] = field(default_factory=dict)
+
+    def judge(self, candidates: Iterable[Candidate], _: Plan) -> Iterator[Judged]:
+        for candidate in candidates:
+            text = (candidate.files["m.py"] or b"").decode()
+            slow = "" if "n + 1" in text else "g ran while the project was imported"
+            self.judged.append("g" if slow else "f")
+            seconds = 1.0 if slow else 0.01
+            yield Judged(candidate, {FAILS: Status.FAILED}, "hot", plausible=False, seconds=seconds, slow=slow)
+
+
+def test_candidates_of_functions_that_ran_at_import_do_not_take_all_the_time() -> None:
+    """boltons: 24 of them took 26 seconds, a hundred times as long as others, and the right one was never reached."""
+    text = "def g(n):\n    return n + 1\n\n\n" + FILES["m.py"]
+    module = Module.of("m.py", text.encode())
+    assert module is not None
+    world = ProjectContext({"m.py": module})
+    first, second = (node for node in module.tree.body if isinstance(node, ast.FunctionDef))
+    g, f = (Site(FunctionContext(module, one, world), one.body[0]) for one in (first, second))
+    slow = [Proposed(Scored(0.0, Edit(()), TABLE[0], g), text.replace("n + 1", f"n + {n}")) for n in range(2, 6)]
+    quick = [Proposed(Scored(0.0, Edit(()), TABLE[0], f), text.replace("return 2", f"return {n}")) for n in range(3, 6)]
+    pool = ScriptedPool()
+    trial = Trial(cast("Pool", pool), [FAILS], Clock(60.0), lambda *_: None, lambda _: frozenset({FAILS}))
+    trial.run(iter([*slow, *quick]))
+    assert "".join(pool.judged) == "gfffggg"
 
 
 def test_a_file_named_pytest_ini_at_the_top_does_not_keep_the_pool_from_starting(tmp_path: Path) -> None:

@@ -41,6 +41,12 @@ MORE_JUDGED = 160
 EXACT = 0.35
 """Share of the judging time for judging candidates once more, after a fresh import. This takes several times as long,
 and is done for candidates that failed while only their functions were replaced."""
+IMPORTED = "ran while the project was imported"
+"""End of the reason for a fresh import if a candidate changes such a function (see agent/code_diff.py)."""
+AT_IMPORT, PASSED_OVER = 0.6, 1.0
+"""Share of the judging time up to which such candidates are judged in their turn, because one takes a hundred times as
+long as another candidate. Other such candidates are judged later, unless there was no candidate for PASSED_OVER
+seconds."""
 MOST_LEFT = 3
 """A repair is held back if other failing tests run its statement. At the end it is added nevertheless if these tests
 are at most MOST_LEFT times as many as the tests that the repair makes pass: they may fail because of another fault, or
@@ -170,9 +176,12 @@ class Trial:
         """The tests that run first on candidates if `_dependent`: all (up to MOST_EVERY), in one process, as in a cold
         run."""
         self._deferred: deque[Candidate] = deque()
-        """Candidates to be judged once more, see EXACT."""
-        self._hot, self._slow = 0.0, 0.0
-        """Seconds of judging so far: by the hot server, and in other ways, such as after a fresh import."""
+        """Candidates to be judged once more, see EXACT, or later, see AT_IMPORT."""
+        self._imported = set[Function | None]()
+        """Functions that ran while the project was imported."""
+        self._hot, self._slow, self._given_at = 0.0, 0.0, 0.0
+        """Seconds of judging so far: by the hot server, and in other ways, such as after a fresh import; and seconds on
+        the clock when the last new candidate was given to the pool."""
         self.repairs: list[Repair] = []
         self.first_judged: float | None = None
         """Seconds on the clock when the first candidate was judged."""
@@ -274,20 +283,32 @@ class Trial:
         self.frontier = min(self.frontier, proposed.scored.score)
         self._given[self.tried] = (proposed, {proposed.path: data})
         first = self._every if self._dependent else self._first(proposed)
-        return Candidate(self.tried, {proposed.path: data}, rough=True, first=first)
+        candidate = Candidate(self.tried, {proposed.path: data}, rough=True, first=first)
+        slow = proposed.scored.site.local.function in self._imported and not self._is_time_for_slow(AT_IMPORT)
+        if slow and self.clock.spent - self._given_at < PASSED_OVER:
+            self._deferred.append(candidate)
+            return None
+        self._given_at = self.clock.spent
+        return candidate
+
+    def _is_time_for_slow(self, share: float) -> bool:
+        """Return whether candidates that need a fresh import have had at most this share of the judging time."""
+        return self._slow <= share * (self._slow + self._hot)
 
     def again(self, *, only: bool) -> Candidate | None:
         """Return the next candidate to be judged once more; None if there is none, or if new candidates have priority.
 
         `only`: whether there are no new candidates.
         """
-        if self._deferred and (only or self._slow <= EXACT * (self._slow + self._hot)):
+        if self._deferred and (only or self._is_time_for_slow(EXACT)):
             return self._deferred.popleft()
         return None
 
     def _note(self, judged: Judged) -> None:
         self._time(judged)
         number = judged.candidate.number
+        if judged.slow.endswith(IMPORTED) and number in self._given:
+            self._imported.add(self._given[number][0].scored.site.local.function)
         fixed = self._partly(judged)
         if fixed or (judged.plausible and not self._failing):  # if nothing can be collected, no test has an id
             self._waiting.append((judged.candidate, fixed, judged.plausible))
