@@ -307,8 +307,6 @@ class Trial:
     def _note(self, judged: Judged) -> None:
         self._time(judged)
         number = judged.candidate.number
-        if judged.slow.endswith(IMPORTED) and number in self._given:
-            self._imported.add(self._given[number][0].scored.site.local.function)
         fixed = self._partly(judged)
         if fixed or (judged.plausible and not self._failing):  # if nothing can be collected, no test has an id
             self._waiting.append((judged.candidate, fixed, judged.plausible))
@@ -324,10 +322,13 @@ class Trial:
         """Count the candidate, unless it was judged before, and add its seconds to one of two sums.
 
         `_hot` is for candidates that the hot server judged, `_slow` for candidates that needed, for example, a fresh
-        import.
+        import. If a candidate needed it because its function ran at import, record the function.
         """
         self.first_judged = self.clock.spent if self.first_judged is None else self.first_judged
         self.judged += judged.candidate.rough
+        given = self._given.get(judged.candidate.number)
+        if given and judged.slow.endswith(IMPORTED):
+            self._imported.add(given[0].scored.site.local.function)
         if judged.slow:
             self._slow += judged.seconds
         else:
