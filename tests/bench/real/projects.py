@@ -83,6 +83,24 @@ STARLETTE = (
     "pyyaml",
     "pytest-codspeed",
 )
+DEEPDIFF = (
+    "pytest==9.1.0",
+    "pytest-benchmark",
+    "python-dotenv",
+    "numpy",
+    "pandas",
+    "polars",
+    "jsonpickle",
+    "pydantic",
+    "python-dateutil",
+    "tomli-w",
+    "pyyaml",
+    "click",
+    "orjson",
+    "uuid6",
+    "pytz",
+    "toml",
+)
 PROJECTS = (
     Project("click", "8.5.1", "development", "src/click", ("pytest==9.1.0",)),
     Project(
@@ -177,6 +195,10 @@ PROJECTS = (
         "src/structlog",
         ("pytest==9.1.0", "pytest-asyncio", "simplejson", "time-machine"),
     ),
+    # Suites of several seconds: differences of objects, lexers with collectors of their own; and ASN.1.
+    Project("deepdiff", "9.1.0", "development", "deepdiff", DEEPDIFF),
+    Project("pygments", "2.21.0", "development", "pygments", ("pytest==9.1.0", "wcag-contrast-ratio", "lxml")),
+    Project("pyasn1", "0.6.5", "development", "pyasn1", ("pytest==9.1.0",)),
     # Put aside: deep recursion, 1,900 tests, unittest classes, asyncio, console scripts run as processes.
     Project("pyparsing", "3.3.3", "held-out", "pyparsing", ("pytest==9.1.0", "railroad-diagrams", "jinja2")),
     Project("parso", "0.8.7", "held-out", "parso", ("pytest==8.4.2",)),
