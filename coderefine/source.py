@@ -120,6 +120,11 @@ def bindings(node: ast.AST) -> Iterator[str]:
         yield from (name for name in found if isinstance(name, str))
 
 
+def bound_names(node: ast.AST) -> list[str]:
+    """Return the names that `node` itself binds or declares, and the name of a keyword argument."""
+    return [] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) else list(bindings(node))
+
+
 def definitions(tree: ast.AST | None, prefix: str = "") -> Iterator[tuple[str, Definition]]:
     """Yield the functions and classes in `tree` with their qualified names (`Cart.total`), outer before inner."""
     for child in blocks(tree) if tree else ():

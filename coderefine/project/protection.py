@@ -129,8 +129,8 @@ class Protection:
 
     def reason(self, path: str) -> str | None:
         """Return why `path` may not be written, as "PATH is …"; None when it may."""
-        why = self._form(path) or self._scope(path) or self._name(path) or self._test(path) or self._hides(path)
-        why = why or self._read_only(path)
+        rules = (self._form, self._scope, self._name, self._test, self._shadow, self._hides, self._read_only)
+        why = next(filter(None, (rule(path) for rule in rules)), None)
         why = why or next((f"is protected by {glob!r}" for glob in self.globs if _matches(path, glob)), None)
         return f"{path} {why}" if why else None
 
@@ -235,8 +235,6 @@ class Protection:
 
         A new package hides the module of the same name beside it, and a stub hides it from the type checker.
         """
-        if why := self._shadow(path):
-            return why
         file = self.top / path
         module = file.with_suffix(".py") if file.suffix == ".pyi" else file.parent.with_suffix(".py")
         hiding = file.suffix == ".pyi" or file.name == "__init__.py"

@@ -56,17 +56,21 @@ def _table(path: Path) -> Mapping[str, object]:
 
 def _toml(path: Path) -> Mapping[str, object]:
     """Return pytest's settings in a TOML file: `[tool.pytest]` (pytest 9) or `[tool.pytest.ini_options]`."""
-    table = _inner(path, *dict(TOML)[path.name])
+    table = _inner(_loaded(path), *dict(TOML)[path.name])
     older = table.get("ini_options")
     return older if isinstance(older, dict) else table
 
 
-def _inner(path: Path, *keys: str) -> Mapping[str, object]:
-    """Return a nested table of a TOML file; empty if there is none, or if the file cannot be read."""
+def _loaded(path: Path) -> Mapping[str, object]:
+    """Return the content of a TOML file; empty if the file cannot be read."""
     try:
-        table: object = toml(path)
+        return toml(path)
     except ConfigError:
         return {}
+
+
+def _inner(table: object, *keys: str) -> Mapping[str, object]:
+    """Return a nested table; empty if there is none."""
     for key in keys:
         table = table.get(key) if isinstance(table, dict) else None
     return table if isinstance(table, dict) else {}
@@ -110,8 +114,9 @@ def plugin_modules(root: Path, settings: PytestSettings) -> tuple[str, ...]:
 
 def _entry_points(root: Path) -> Iterator[str]:
     """Yield the entry points `pytest11` in the project's metadata; setup.py is read, not executed."""
+    table = _loaded(root / "pyproject.toml")
     for keys in (("project", "entry-points"), ("tool", "poetry", "plugins")):
-        points = _inner(root / "pyproject.toml", *keys, "pytest11")
+        points = _inner(table, *keys, "pytest11")
         yield from (str(value).partition(":")[0] for value in points.values())
     for name in ("setup.cfg", "setup.py"):
         _, mark, rest = _text(root / name).partition("pytest11")

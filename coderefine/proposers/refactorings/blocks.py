@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -24,7 +24,7 @@ from coderefine.proposers.refactorings.flow import (
     uses,
 )
 from coderefine.proposers.refactorings.trees import Suite, Unit, decisions
-from coderefine.source import Function
+from coderefine.source import Function, bound_names
 
 Exit = ast.Return | ast.Break | ast.Continue
 Order = Callable[[str], tuple[Place, str]]
@@ -40,25 +40,15 @@ METHODS = frozenset(("format", "join", "strip"))
 
 def rebound(tree: ast.Module) -> frozenset[str]:
     """Return the names in FUNCTIONS that a module binds somewhere, except as names of methods."""
-    methods = {item for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for item in node.body}
-    nodes = (node for node in ast.walk(tree) if not (isinstance(node, Function) and node in methods))
-    return FUNCTIONS.intersection(name for node in nodes for name in _bound(node))
+    methods = _methods(tree)
+    nodes = (node for node in ast.walk(tree) if node not in methods and not isinstance(node, ast.keyword))
+    found = {name for node in nodes for name in bound_names(node)}
+    return FUNCTIONS if "*" in found else FUNCTIONS & found
 
 
-def _bound(node: ast.AST) -> Iterable[str]:
-    """Return the names that `node` itself binds."""
-    match node:
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
-            return (name,)
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return (name,)
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            return (name,)
-        case ast.MatchMapping(rest=str(name)):
-            return (name,)
-        case ast.alias(name=name, asname=other):
-            return FUNCTIONS if name == "*" else (other or name.partition(".")[0],)
-    return ()
+def _methods(tree: ast.Module) -> set[ast.stmt]:
+    classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    return {item for node in classes for item in node.body if isinstance(item, Function)}
 
 
 @dataclass(frozen=True)

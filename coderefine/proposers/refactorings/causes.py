@@ -12,7 +12,7 @@ import builtins
 import re
 from collections.abc import Iterator
 
-from coderefine.source import bindings, last_name, syntax
+from coderefine.source import bound_names, last_name, syntax
 
 READS_CAUSES = re.compile(r"__cause__|__context__|__suppress_context__")
 """Code that may read causes. Tests may contain such code; the rest of the project must not."""
@@ -58,7 +58,7 @@ def _names_handled(statement: ast.Raise, handler: ast.ExceptHandler) -> bool:
     name = getattr(statement.cause, "id", None)
     if name is None or name != handler.name or not _is_new(statement.exc) or _may_wrap_stop(statement.exc, handler):
         return False
-    same = [node for node in ast.walk(handler) if node is not handler and name in _bound(node)]
+    same = [node for node in ast.walk(handler) if node is not handler and name in bound_names(node)]
     return not same
 
 
@@ -76,16 +76,11 @@ def _may_wrap_stop(raised: ast.expr | None, handler: ast.ExceptHandler) -> bool:
     return not other and not CATCHES_STOP.isdisjoint(caught)
 
 
-def _bound(node: ast.AST) -> list[str]:
-    """Return the names that a node binds, or declares."""
-    return [] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) else list(bindings(node))
-
-
 def _remove_unused_names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     """Remove `as NAME` from the handlers in `function` where NAME occurs nowhere else in the function."""
     nodes = list(ast.walk(function))
     others = [node for node in nodes if not isinstance(node, ast.ExceptHandler)]
-    used = {name for node in others for name in (*_bound(node), getattr(node, "id", ""), getattr(node, "attr", ""))}
+    used = {name for node in others for name in (*bound_names(node), last_name(node))}
     if SEES_NAMES.isdisjoint(used):
         for handler in (node for node in nodes if isinstance(node, ast.ExceptHandler)):
             handler.name = handler.name if handler.name in used else None
