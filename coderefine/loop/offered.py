@@ -42,16 +42,29 @@ def held_back(state: State, attempt: Attempt) -> Attempt:
 def weak(state: State, attempt: Attempt, found: Evidence) -> str:
     """Return why a proved attempt is nevertheless only plausible; "" if there is no reason.
 
-    There are three reasons. The tests kill too few mutants of the attempt; or there was no time for mutants, and few
-    tests run the patched lines; or, of the tests' calls and variants of these calls, the attempt changes the results of
-    a far greater share than any offered patch does. The first two reasons do not apply to repairs of the search, which
-    has already considered them together with more evidence (proposers/search/confidence.py).
+    There are four reasons. No test runs the patched lines; or the tests kill too few mutants of the attempt; or there
+    was no time for mutants, and few tests run the patched lines; or, of the tests' calls and variants of these calls,
+    the attempt changes the results of a far greater share than any offered patch does. The second and the third reason
+    do not apply to repairs of the search, which has already considered them together with more evidence
+    (proposers/search/confidence.py).
     """
     if not found.flipped or state.parts.task.wanted:
         return ""
+    if _unexecuted(attempt, found):
+        return "it makes the tests pass by lines that no test runs"
     if state.repair(attempt).patch.origin != "search" and (why := _unnoticed(found)):
         return why
     return _disturbing(state, found.changed) if found.changed else ""
+
+
+def _unexecuted(attempt: Attempt, found: Evidence) -> bool:
+    """Return whether no test runs a patched line, although at least one repaired test was traced.
+
+    Such a patch may have moved the faulty code to where the tests do not reach it.
+    """
+    traced = any(name in (attempt.coverage or {}) for name in found.flipped)
+    done, total = found.covered or (0, 0)
+    return traced and total > 0 and done == 0
 
 
 def _unnoticed(found: Evidence) -> str:

@@ -191,3 +191,28 @@ def test_a_repair_that_the_tests_hardly_notice_is_offered_once_without_the_lint_
     (offer,) = ran.outcome.offers
     assert "small wrong versions" in offer.why
     assert [one.patch.files for one in offer.alternatives] == [{"bar.py": FOUND.encode()}]
+
+
+CHECKED = """def checked(names):
+    if isinstance(names, str):
+        names = [names]
+    if isinstance(names, list):
+        raise TypeError(names)
+    return len(names)
+"""
+HIDDEN = CHECKED.replace(
+    "    if isinstance(names, list):\n        raise", "        if isinstance(names, list):\n            raise"
+)
+
+
+@pytest.mark.parametrize(("right", "offered"), [(False, True), (True, False)], ids=["hidden", "repaired"])
+def test_a_patch_that_moves_the_fault_to_where_no_test_runs_it_is_offered(
+    tmp_path: Path, *, right: bool, offered: bool
+) -> None:
+    """In boltons, a wrong condition was put under another one, which no test fulfilled, and this was written."""
+    tests = "from names import checked\n\n\ndef test_it():\n    assert checked(['a', 'b']) == 2\n"
+    patch = CHECKED.replace("if isinstance(names, list)", "if not isinstance(names, list)") if right else HIDDEN
+    top = make_repo(tmp_path / "p", {"names.py": CHECKED, "test_names.py": tests})
+    ran = run(top, Script([{"names.py": patch}], name="search"), strength=True)
+    assert [one.why for one in ran.outcome.offers] == ["it makes the tests pass by lines that no test runs"] * offered
+    assert (ran.outcome.best.number == 0) is offered

@@ -390,7 +390,7 @@ class Search(Searcher):
         return frozenset().union(*(self._entered.get(key, ()) for key in (function, (*function, site.code(site.stmt)))))
 
     def _described(self, repair: Repair) -> Repair:
-        """Return `repair` with values for its fields `ignores`, `meaning` and `former`."""
+        """Return `repair` with values for its fields `ignores`, `meaning`, `ordinary` and `former`."""
         module = repair.proposed.scored.site.module
         repair = described(repair)
         if repair.files.keys() != {module.path}:

@@ -36,6 +36,7 @@ from coderefine.proposers.search.validate import Repair
 from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan
 from coderefine.runner.cold_pool import AnyPool
 from coderefine.runner.pool import Pool
+from coderefine.source import first_line
 
 UPPER = re.compile(
     r"\bat least\b|\bor (more|above|later|older|higher|greater|longer)\b|\bfrom \S+( \S+)? on\b|"
@@ -155,6 +156,7 @@ WEIGHTS: Mapping[str, float] = {
     "margin": 0.4,
     "named": 3.0,
     "intent": 2.5,
+    "ordinary": 2.0,
     "examples": 3.0,
     "former": 2.7,
     "disturbs": -0.3,
@@ -183,6 +185,11 @@ NAMING = "misspelt"
 INTENT = 3.0
 """Bonus of repairs whose comparison agrees with its function's texts (see `intent`), and penalty of repairs that
 contradict these texts."""
+ORDINARY = 3.0
+"""Bonus of repairs after which fewer places of the function are odd, and penalty of repairs after which more are; see
+`Repair.ordinary`."""
+HIDING = 3.0
+"""Penalty of repairs that move a statement into a block which no test executes."""
 EXAMPLES = 6.0
 """Bonus of repairs that agree with the documentation (see `documented`), and penalty of repairs that contradict it."""
 FORMER = 4.0
@@ -216,14 +223,14 @@ class Features:
     passing tests and their variants. `least`: the smallest `passing` of a rival. `crashes`: share of calls that crash
     only with the repair, less the smallest such share of all groups: so many crashes seem to be required by the tests.
 
-    The edit: `removes`: whether the first repair removes behaviour; `removed`: see `choice.removing`. `renames`:
-    whether the first repair renames or reorders parameters. `tokens`: number of changed tokens. `fitted`: see
-    `choice.fitted`. `worth`: the best score of the group; `margin`: how much it exceeds the lowest score of a tried
-    candidate.
+    The edit: `removes`: whether the first repair removes behaviour, or hides it from the tests; `removed`: see
+    `choice.removing`. `renames`: whether the first repair renames or reorders parameters. `tokens`: number of changed
+    tokens. `fitted`: see `choice.fitted`. `worth`: the best score of the group; `margin`: how much it exceeds the
+    lowest score of a tried candidate.
 
     Evidence: `named`: whether a repair replaces a missing name, which the error message contains, by a similar name.
-    `intent`, `examples`: see the functions `intent` and `documented`. `former`: whether a repair restores lines of an
-    earlier commit.
+    `intent`, `examples`: see the functions `intent` and `documented`. `ordinary`: see `Repair.ordinary`. `former`:
+    whether a repair restores lines of an earlier commit.
 
     Tests: `tests`: number of repaired tests. `reached`: number of traced passing tests that execute the patched
     statement. `unexplained`: whether a failing test that no repair makes pass runs the same code as the repaired tests;
@@ -250,6 +257,7 @@ class Features:
     reached: int = 0
     named: bool = False
     intent: int = 0
+    ordinary: int = 0
     examples: int = 0
     former: bool = False
     fitted: bool = False
@@ -340,6 +348,7 @@ def vector(known: Features) -> dict[str, float]:
         "margin": max(-1.0, min(known.margin, 4.0)),
         "named": float(known.named),
         "intent": float(known.intent),
+        "ordinary": float(known.ordinary),
         "examples": float(known.examples),
         "former": float(known.former),
         "disturbs": known.passing,
@@ -390,6 +399,7 @@ def doubts(group: Group) -> str:
         (known.fitted, "a number or text in it follows from the failing test itself"),
         (known.unmeasured, "there was no time to see whether the tests notice small wrong versions of it"),
         (known.examples < 0, "it contradicts an example in a docstring, or a return annotation"),
+        (known.ordinary < 0, "it contradicts a check for None, or is written unlike similar code"),
         (known.intent < 0, "its comparison contradicts a message, a comment or the docstring"),
         (
             group.changed is not None and group.changed[0] > 0,
@@ -538,13 +548,15 @@ def groups(
         shared(one, repairs)
         - doubt(one, behaviour, repairs)
         + INTENT * _intent(one, repairs)
+        - HIDING * all(_hides(repairs[place], spectrum) for place in one)
+        + ORDINARY * max((repairs[place].ordinary for place in one), key=abs)
         + EXAMPLES * agrees
         + FORMER * _restores(one, repairs)
         for one, agrees in zip(found, agreed, strict=True)
     ]
     made = []
     for places, share in zip(found, _shares(values), strict=True):
-        order = sorted(places, key=lambda at: (not repairs[at].former, -intent(repairs[at]), *plainness(repairs[at])))
+        order = sorted(places, key=lambda at: _order(repairs[at]))
         features = _features(order, repairs, comparison, spectrum, explained)
         features = replace(
             features,
@@ -562,6 +574,11 @@ def groups(
     return [_beside(group, made) for group in made]
 
 
+def _order(repair: Repair) -> tuple[object, ...]:
+    """Return a sort key for repairs that behave alike; the best repair has the lowest key."""
+    return not repair.former, -intent(repair), -repair.ordinary, *plainness(repair)
+
+
 def _shares(values: Sequence[float]) -> list[float]:
     """Return for each value its share: exp(value / TEMPER), divided by the sum of this over all values."""
     weights = [math.exp((value - max(values)) / TEMPER) for value in values]
@@ -572,7 +589,10 @@ def bonuses(repairs: Sequence[Repair], comparison: Comparison) -> dict[int, floa
     """Return the bonus of each repair, by index, for agreement with documentation and history; in units of score."""
     agreeing = documented(repairs, comparison)
     return {
-        place: INTENT * intent(repair) + EXAMPLES * agreeing[place] + FORMER * bool(repair.former)
+        place: INTENT * intent(repair)
+        + ORDINARY * repair.ordinary
+        + EXAMPLES * agreeing[place]
+        + FORMER * bool(repair.former)
         for place, repair in enumerate(repairs)
     }
 
@@ -615,6 +635,7 @@ def _features(
     stmts = [repairs[place].proposed.scored.site.stmt for place in order]
     changed, total = comparison.changed(order[0] + 1, "pP")
     removes, tokens = plainness(first)[:2]
+    removes = removes or _hides(first, spectrum)
     return Features(
         passing=changed / total if total else 0.0,
         crashes=crashes(order[0], behaviour),
@@ -626,12 +647,25 @@ def _features(
         tests=len(first.fixed),
         named=any(repairs[place].proposed.scored.operator.name == NAMING for place in order),
         intent=_intent(order, repairs),
+        ordinary=first.ordinary,
         former=_restores(order, repairs),
         fitted=fitted(first),
         stuck=any(spectrum.blaming(stmt) - explained for stmt in stmts),
         renames=_renames(first),
         reached=min(spectrum.passing.get(stmt, 0) for stmt in stmts),
     )
+
+
+def _hides(repair: Repair, spectrum: Spectrum) -> bool:
+    """Return whether the repair moves a statement into a block that no test executes."""
+    scored = repair.proposed.scored
+    if scored.operator.name != "indent":
+        return False
+    module, stmt = scored.site.module, scored.site.stmt
+    start = next(part.start for part in scored.edit.parts if part.text)
+    line = module.text.count("\n", 0, start) + 1
+    beside = module.by_line.get(line - 1 if line == first_line(stmt) else line)
+    return beside is not None and beside not in spectrum.failing and not spectrum.passing.get(beside, 0)
 
 
 def _renames(repair: Repair) -> bool:

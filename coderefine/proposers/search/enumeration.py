@@ -50,6 +50,8 @@ UNUSED = 1.5
 """Bonus of edits that read a name which is bound, but not read so far."""
 KEYED = 2.5
 """Bonus of edits of a dictionary entry whose key is in the failing test, see `Site.asked`."""
+ODD = 2.0
+"""Bonus of edits to a statement that is odd, see `Site.odd`."""
 RUNNING = 1.0
 """Bonus of edits within the expression that raised."""
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -81,6 +83,7 @@ def base(site: Site, operator: Operator) -> float:
         - SHORTCUT * operator.shortcut
         + site.hints.odds.get(operator.name, 0.0)
         - (DEAR if site.at_import else 0.0)
+        + (ODD if site.odd else 0.0)
     )
 
 

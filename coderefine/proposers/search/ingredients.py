@@ -64,6 +64,18 @@ class ProjectContext:
         return found
 
     @cached_property
+    def _calls(self) -> Mapping[str, list[ast.Call]]:
+        found: dict[str, list[ast.Call]] = defaultdict(list)
+        for module in self.modules.values():
+            for name, calls in module.index.calls.items():
+                found[name] += calls
+        return found
+
+    def calls(self, name: str) -> Sequence[ast.Call]:
+        """Return the calls of functions and methods with this unqualified name."""
+        return self._calls.get(name, ())
+
+    @cached_property
     def uses(self) -> Mapping[str, Mapping[bool, frozenset[str]]]:
         """Return, for each variable name, the attributes called (True) and read (False) on variables of this name."""
         found: dict[str, dict[bool, frozenset[str]]] = defaultdict(lambda: {True: frozenset(), False: frozenset()})

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from coderefine.proposers.search import emit
+from coderefine.proposers.search.conventions import odd_nodes
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import BUILTINS, FunctionContext, ProjectContext, all_arguments, own_words
 from coderefine.proposers.search.naturalness import Trigrams
@@ -218,6 +219,12 @@ class Site:
                 spans = [(self.module.start(value), self.module.end(value)) for asked, value in pairs if asked]
                 found += spans if len(spans) < len(keys) else []
         return tuple(found)
+
+    @cached_property
+    def odd(self) -> bool:
+        """Return whether the statement has a condition or a call that is odd in its function, see conventions.py."""
+        function = self.local.function
+        return function is not None and any(node in self.nodes for node in odd_nodes(function, self.world))
 
     @cached_property
     def at_import(self) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from coderefine.core import Status, without_parameters
+from coderefine.proposers.search.conventions import odd_nodes
 from coderefine.proposers.search.emit import apply, lines_of
 from coderefine.proposers.search.enumeration import Proposed, shifted
 from coderefine.proposers.search.failures import MOST_FIRST
@@ -73,7 +74,8 @@ class Repair:
     content of the changed files. `second`: the other proposal, if two were combined; `parts`: the tests that each of
     these two makes pass alone. `former`: the past change that it undoes, see `past.former`; "" for none. `ignores`:
     whether it makes its function ignore a parameter, or return a constant in place of a computed value. `meaning`: the
-    changed function as returned by `normal_form.normalised`; "" if unknown.
+    changed function as returned by `normal_form.normalised`; "" if unknown. `ordinary`: 1 if fewer places of its
+    function are odd after the repair (see conventions.py), -1 if more are, else 0.
     """
 
     proposed: Proposed
@@ -85,6 +87,7 @@ class Repair:
     former: str = ""
     ignores: bool = False
     meaning: str = ""
+    ordinary: int = 0
 
     @property
     def edits(self) -> list[Proposed]:
@@ -558,10 +561,19 @@ def beside(accepted: Sequence[Repair], repairs: Sequence[Repair]) -> dict[int, R
 
 
 def described(repair: Repair) -> Repair:
-    """Return `repair` with values for its fields `ignores` and `meaning`."""
+    """Return `repair` with values for its fields `ignores`, `meaning` and `ordinary`."""
     after = _edited(repair.proposed)
-    ignoring = _ignores(repair.proposed, after)
-    return replace(repair, ignores=ignoring, meaning=normalised(after) if after and not repair.second else "")
+    repair = replace(repair, ignores=_ignores(repair.proposed, after))
+    if after is None or repair.second is not None:
+        return repair
+    return replace(repair, ordinary=_ordinary(repair.proposed.scored.site, after), meaning=normalised(after))
+
+
+def _ordinary(site: Site, after: ast.stmt) -> int:
+    """Return the value of `Repair.ordinary`; `after`: the function after the edit."""
+    before = len(odd_nodes(site.local.function or site.stmt, site.world))
+    now = len(odd_nodes(after, site.world))
+    return (now < before) - (now > before)
 
 
 def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:

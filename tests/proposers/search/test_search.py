@@ -245,6 +245,7 @@ def test_a_hanging_program(repair: Repair) -> None:
     assert b"n -= 1" in (patches[0].files["loop.py"] or b"")
 
 
+@pytest.mark.thorough
 def test_where_nothing_can_be_forked_cold_processes_judge(tmp_path: Path) -> None:
     faulty = "def price(n):\n    if n > 10:\n        return n * 9 // 10\n    return n\n"
     with begun(tmp_path, {"shop.py": faulty, "test_shop.py": TESTS}, 300.0, fork=False) as it:
@@ -301,6 +302,7 @@ LIMIT = {
 }
 
 
+@pytest.mark.thorough
 def test_repairs_that_break_slow_tests_of_a_program_are_dropped_at_the_end_of_the_search(tmp_path: Path) -> None:
     """tabulate: these tests ran on every partial repair, which took most of the search."""
     with begun(tmp_path, LIMIT, 300.0) as it:
@@ -412,6 +414,7 @@ FIVE = frozenset(
 )
 
 
+@pytest.mark.thorough
 def test_one_search_repairs_several_faults_and_each_patch_builds_on_the_last(tmp_path: Path) -> None:
     """Only three failing tests ran on a candidate, so that repairs of the others were not seen; each took a search."""
     with begun(tmp_path, {"stock.py": SEVERAL, "test_stock.py": ABOUT_SEVERAL}, 300.0) as it:
@@ -495,6 +498,7 @@ def test_a_test_that_fails_for_another_reason_does_not_hide_the_repair_of_many(t
     assert "another failing test runs the same code" in it.search.offer.why
 
 
+@pytest.mark.thorough
 def test_a_repair_is_offered_although_a_test_with_another_fault_needs_it_too(tmp_path: Path) -> None:
     """Nothing was found where one test needs two repairs, of which one repairs other tests alone."""
     faulty = "def area(w, h):\n    return w + h\n\n\ndef volume(w, h, d):\n    return area(w, h) + d - 1\n"

@@ -1,0 +1,141 @@
+"""Which code is odd: it contradicts a check, or is unlike the code around it, or unlike other calls."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from coderefine.proposers.search.conventions import odd_nodes
+from coderefine.proposers.search.ingredients import ProjectContext
+from coderefine.proposers.search.syntax import Module
+
+PROJECT = """
+def send(data, timeout): ...
+class Reader:
+    def read(self, size, timeout=None): ...
+    def close(self):
+        fail(ValueError, "closed")
+        fail(OSError, "gone")
+        fail(KeyError, "none")
+"""
+
+
+def odd(code: str) -> list[str]:
+    """The odd nodes of the first function of `code`, as text."""
+    source = textwrap.dedent(code)
+    modules = {}
+    for path, text in (("mod.py", source), ("project.py", PROJECT)):
+        module = Module.of(path, text.encode())
+        assert module is not None
+        modules[path] = module
+    return [ast.unparse(node) for node in odd_nodes(modules["mod.py"].tree.body[0], ProjectContext(modules))]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        pytest.param("x is None", "x is not None", id="is"),
+        pytest.param("not x is not None", "not x is None", id="not"),
+        pytest.param("x is None or y", "x is not None or y", id="or"),
+    ],
+)
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("def f(x, y):\n    if {}:\n        return 0\n    return x.name\n", id="after a jump"),
+        pytest.param("def f(x, y):\n    if {}:\n        return 0\n    else:\n        return x[1]\n", id="else"),
+        pytest.param("def f(x, y):\n    return 0 if {} else x.name\n", id="conditional expression"),
+        pytest.param("def f(x, y):\n    return {} or x.name == y\n", id="operand"),
+        pytest.param(
+            "def f(rows, x, y):\n    for row in rows:\n        if {}:\n            continue\n        print(*x)\n",
+            id="loop",
+        ),
+    ],
+)
+def test_a_variable_that_is_none_is_used(code: str, right: str, wrong: str) -> None:
+    assert odd(code.format(right)) == []
+    assert len(odd(code.format(wrong))) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("x = {}", id="variable"),
+        pytest.param("y = 1\n    if y:\n        x = y", id="inner"),
+    ],
+)
+def test_a_variable_that_is_not_none_is_overwritten(body: str) -> None:
+    code = "def f(x, y):\n    if x is {} None:\n    {}\n    return x\n"
+    indented = body.replace("\n", "\n    ")
+    assert odd(code.format("", f"    {indented}")) == []
+    assert odd(code.format("not", f"    {indented}")) == ["x is not None"]
+    assert odd("def f(x):\n    if x.y is not None:\n        x.y = []\n") == ["x.y is not None"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("if x is None:\n    x = make()\nreturn x.name", id="bound after the check"),
+        pytest.param("if x is None:\n    x = make()\n    x.add(1)", id="bound before the use"),
+        pytest.param("if x is None and (x is None or x.name):\n    pass", id="checked again"),
+        pytest.param("if x is None:\n    try:\n        x.name\n    except AttributeError:\n        pass", id="caught"),
+        pytest.param("if x.y is None:\n    load(x)\n    return x.y.name", id="a call may store the attribute"),
+        pytest.param("if x is not None:\n    x = x.name", id="read as it is replaced"),
+        pytest.param("if x is not None:\n    y = x\n    x = 1", id="read before it is replaced"),
+        pytest.param("if x is not None:\n    x = None", id="set back"),
+        pytest.param("if not x:\n    x.append(1)", id="an empty list is filled"),
+        pytest.param("if not x:\n    return x[:1]", id="a slice of what is empty"),
+    ],
+)
+def test_what_agrees_with_its_check_is_not_odd(code: str) -> None:
+    assert odd(f"def f(x, y):\n{textwrap.indent(code, '    ')}\n") == []
+
+
+@pytest.mark.parametrize("use", ["x[0]", "x.group(1)", "[y for y in x]", "x()"])
+def test_a_variable_that_is_empty_is_used(use: str) -> None:
+    assert odd(f"def f(x):\n    if not x:\n        return 0\n    return {use}\n") == []
+    assert odd(f"def f(x):\n    if x:\n        return 0\n    return {use}\n") == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        pytest.param("if a == 1:\n    b()\nelif a != 2:\n    b()\nelif a == 3:\n    b()", ["a != 2"], id="elif"),
+        pytest.param("return a == 1 or a != 2 or a == 3", ["a != 2"], id="or"),
+        pytest.param(
+            "if a in [1]:\n    b()\nif not (a in [2]):\n    b()\nif a in [3, 4]:\n    b()", ["not a in [2]"], id="row"
+        ),
+        pytest.param("return a == 1 or a != 2", [], id="only one other"),
+        pytest.param("return a != 1 or a != 2 or a == 3 or a == 4", [], id="two and two"),
+        pytest.param("return a == 1 or a == 2 or a is not None", [], id="another comparison"),
+    ],
+)
+def test_a_condition_alone_among_opposite_ones_is_odd(code: str, found: list[str]) -> None:
+    assert odd(f"def f(a, b):\n{textwrap.indent(code, '    ')}\n") == found
+
+
+@pytest.mark.parametrize(
+    ("call", "count"),
+    [
+        pytest.param("send(data, timeout)", 0, id="in order"),
+        pytest.param("send(timeout, data)", 2, id="exchanged"),
+        pytest.param("reader.read(limit, timeout)", 0, id="passed on"),
+        pytest.param("reader.read(1, limit)", 1, id="another parameter is passed on"),
+        pytest.param("reader.read(1, local)", 0, id="a local variable"),
+        pytest.param("reader.read(timeout, limit)", 1, id="passed elsewhere"),
+        pytest.param("reader.read(limit, limit)", 2, id="twice"),
+        pytest.param("send(*data, timeout)", 0, id="unpacked"),
+        pytest.param("unknown(timeout, data)", 0, id="unknown function"),
+        pytest.param('fail(TypeError, "wrong")', 0, id="usual kinds"),
+        pytest.param('fail("wrong", TypeError)', 2, id="unusual kinds"),
+        pytest.param("fail(data, timeout)", 0, id="unknown kinds"),
+    ],
+)
+def test_arguments_unlike_their_parameters_or_other_calls_are_odd(call: str, count: int) -> None:
+    assert len(odd(f"def f(reader, data, timeout, limit):\n    local = 1\n    return {call}\n")) == count
+
+
+def test_a_recursive_call_may_pass_another_parameter() -> None:
+    assert odd("def send(data, timeout, other):\n    return send(other, timeout)\n") == []
