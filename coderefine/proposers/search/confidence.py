@@ -545,13 +545,7 @@ def groups(
     behaviour, agreeing = answers(comparison), documented(repairs, comparison)
     agreed = [max(agreeing[place] for place in one) for one in found]
     values = [
-        shared(one, repairs)
-        - doubt(one, behaviour, repairs)
-        + INTENT * _intent(one, repairs)
-        - HIDING * all(_hides(repairs[place], spectrum) for place in one)
-        + ORDINARY * max((repairs[place].ordinary for place in one), key=abs)
-        + EXAMPLES * agrees
-        + FORMER * _restores(one, repairs)
+        shared(one, repairs) - doubt(one, behaviour, repairs) + _bonus(one, repairs, spectrum) + EXAMPLES * agrees
         for one, agrees in zip(found, agreed, strict=True)
     ]
     made = []
@@ -572,6 +566,14 @@ def groups(
         made.append(Group(tuple(repairs[place] for place in order), tuple(order), features, shown))
     made.sort(key=lambda group: -group.features.share)
     return [_beside(group, made) for group in made]
+
+
+def _bonus(places: Sequence[int], repairs: Sequence[Repair], spectrum: Spectrum) -> float:
+    """Return what the texts, the history and the code around say for a group of repairs, or (negative) against it."""
+    ordinary = max((repairs[place].ordinary for place in places), key=abs)
+    hidden = all(_hides(repairs[place], spectrum) for place in places)
+    known = INTENT * _intent(places, repairs) + ORDINARY * ordinary + FORMER * _restores(places, repairs)
+    return known - HIDING * hidden
 
 
 def _order(repair: Repair) -> tuple[object, ...]:

@@ -118,9 +118,9 @@ def _checks(node: ast.AST, name: str) -> bool:
     """Return whether `node` is a condition on the variable, or a `try`, which may catch the exception."""
     match node:
         case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) | ast.Assert(test=test):
-            return any(dotted(inner) == name for inner in ast.walk(test))
-        case ast.BoolOp(values=values):
-            return any(dotted(inner) == name for value in values for inner in ast.walk(value))
+            return _mentions(ast.walk(test), name)
+        case ast.BoolOp():
+            return _mentions(ast.walk(node), name)
     return isinstance(node, ast.Try)
 
 
@@ -148,13 +148,22 @@ def _needs_items(node: ast.AST, name: str) -> bool:
 
 def _overwritten(test: ast.expr, block: Sequence[ast.stmt]) -> Iterator[ast.AST]:
     """Yield `test` if it shows that a variable is not None, and the first statement with it stores another value."""
+    every = [stmt for top in block for stmt in ast.walk(top) if isinstance(stmt, ast.stmt)]
     for name in (name for name, state in known(test, true=True).items() if state == SOME):
-        every = (stmt for top in block for stmt in ast.walk(top) if isinstance(stmt, ast.stmt))
-        first = next((stmt for stmt in every if any(dotted(node) == name for node in own_nodes(stmt))), None)
-        match first:
-            case ast.Assign(targets=[target], value=value) if dotted(target) == name and not is_none(value):
-                if not any(dotted(node) == name for node in ast.walk(value)):
-                    yield test
+        if _replaces(next((stmt for stmt in every if _mentions(own_nodes(stmt), name)), None), name):
+            yield test
+
+
+def _replaces(stmt: ast.stmt | None, name: str) -> bool:
+    """Return whether a statement stores a value other than None in the variable, which it does not read."""
+    match stmt:
+        case ast.Assign(targets=[target], value=value) if dotted(target) == name:
+            return not is_none(value) and not _mentions(ast.walk(value), name)
+    return False
+
+
+def _mentions(nodes: Iterable[ast.AST], name: str) -> bool:
+    return any(dotted(node) == name for node in nodes)
 
 
 # -- conditions -------------------------------------------------------------------------------------------
@@ -252,18 +261,21 @@ def _misplaced(call: ast.Call, signatures: Sequence[ast.arguments], own: set[str
     the called function are passed for this parameter, 223 for another one; if a parameter is passed on and there is one
     of the right name, it is this one in 4,960 cases, and another one in 109.
     """
-    names = {tuple(parameter_names(one)) for one in signatures}
-    if len(names) != 1:
+    parameters = parameter_names(signatures[0]) if signatures else []
+    if any(parameter_names(other) != parameters for other in signatures):
         return
-    (parameters,) = names
-    keywords = ((one.arg, one.value) for one in call.keywords if one.arg is not None)
-    given = [*zip(parameters, _plain(call.args), strict=False), *keywords]
-    passed = {value.id for _, value in given if isinstance(value, ast.Name)}
-    for parameter, value in given:
-        if isinstance(value, ast.Name) and value.id != parameter:
-            missing = parameter in own and parameter not in passed
-            if value.id in parameters or (value.id in own and missing):
-                yield value
+    passed = list(_passed(call, parameters))
+    missing = own - {value.id for _, value in passed}
+    for parameter, value in passed:
+        elsewhere = value.id in parameters or (value.id in own and parameter in missing)
+        if elsewhere and value.id != parameter:
+            yield value
+
+
+def _passed(call: ast.Call, parameters: Sequence[str]) -> Iterator[tuple[str, ast.Name]]:
+    """Yield the variables that are passed, each with its parameter."""
+    given = [*zip(parameters, _plain(call.args), strict=False), *((one.arg, one.value) for one in call.keywords)]
+    return ((name, value) for name, value in given if name and isinstance(value, ast.Name))
 
 
 def _plain(arguments: Sequence[ast.expr]) -> Iterator[ast.expr]:
