@@ -379,7 +379,7 @@ class Search(Searcher):
             every=repairs,
         )
         sets = tuple(self._with_strength(rivals, pool, trial.clock.left) for rivals in sets)
-        return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison)), sets=sets)
+        return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison, spectrum)), sets=sets)
 
     def _ran(self, site: Site) -> frozenset[str]:
         """Return the failing tests that ran the statement of `site`, or a connecting statement of its function.

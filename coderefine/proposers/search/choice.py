@@ -119,7 +119,7 @@ def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
     The parts of the key:
 
     1. whether the repair removes behaviour;
-    2. the number of changed tokens other than parentheses;
+    2. the number of changed tokens other than parentheses, at least 1: an indentation is no smaller change;
     3. False if the repair only moves a limit by one, which changes the fewest cases, or only removes a `not`;
     4. the kind of the changed tokens: operators before names before constants;
     5. by how many tokens the result is longer: `a != b` is better than `not a == b`;
@@ -136,7 +136,7 @@ def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
     longer = sum(len(new) - len(old) for old, new in steps)
     kind = max([OPERATOR, *(_kind(token) for old, new in steps for token in (*old, *new))])
     wide = steps != [(["not"], [])] and (len(steps) != 1 or not _moves_limit(*steps[0]))
-    return _emptying(repair), changed, wide, kind, longer, -worth(repair)
+    return _emptying(repair), max(1, changed), wide, kind, longer, -worth(repair)
 
 
 def _moves_limit(old: Sequence[str], new: Sequence[str]) -> bool:

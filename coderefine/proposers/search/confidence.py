@@ -156,7 +156,7 @@ WEIGHTS: Mapping[str, float] = {
     "margin": 0.4,
     "named": 3.0,
     "intent": 2.5,
-    "ordinary": 2.0,
+    "ordinary": 2.5,
     "examples": 3.0,
     "former": 2.7,
     "disturbs": -0.3,
@@ -175,7 +175,7 @@ WEIGHTS: Mapping[str, float] = {
 
 They were learnt by learn.py of tests/bench/confidence on 60 trials, eight of them with mistakes inserted into real
 projects; rounded by hand, because there are so few trials. "rivalled" was added later, and set so that the 13 wrong
-repairs with this feature are only offered.
+repairs with this feature are only offered. "ordinary" was added later, too, with the weight of "intent".
 """
 OFTEN = 10.0
 """If at least the share 1/OFTEN of the compared calls fail only with a repair, the feature "crashes" has its maximum
@@ -550,7 +550,7 @@ def groups(
     ]
     made = []
     for places, share in zip(found, _shares(values), strict=True):
-        order = sorted(places, key=lambda at: _order(repairs[at]))
+        order = sorted(places, key=lambda at: _order(repairs[at], spectrum))
         features = _features(order, repairs, comparison, spectrum, explained)
         features = replace(
             features,
@@ -576,9 +576,9 @@ def _bonus(places: Sequence[int], repairs: Sequence[Repair], spectrum: Spectrum)
     return known - HIDING * hidden
 
 
-def _order(repair: Repair) -> tuple[object, ...]:
+def _order(repair: Repair, spectrum: Spectrum) -> tuple[object, ...]:
     """Return a sort key for repairs that behave alike; the best repair has the lowest key."""
-    return not repair.former, -intent(repair), -repair.ordinary, *plainness(repair)
+    return not repair.former, _hides(repair, spectrum), -intent(repair), -repair.ordinary, *plainness(repair)
 
 
 def _shares(values: Sequence[float]) -> list[float]:
@@ -587,16 +587,11 @@ def _shares(values: Sequence[float]) -> list[float]:
     return [weight / sum(weights) for weight in weights]
 
 
-def bonuses(repairs: Sequence[Repair], comparison: Comparison) -> dict[int, float]:
-    """Return the bonus of each repair, by index, for agreement with documentation and history; in units of score."""
+def bonuses(repairs: Sequence[Repair], comparison: Comparison, spectrum: Spectrum) -> dict[int, float]:
+    """Return the bonus of each repair by index, in units of score: see `_bonus`, and `documented`."""
     agreeing = documented(repairs, comparison)
-    return {
-        place: INTENT * intent(repair)
-        + ORDINARY * repair.ordinary
-        + EXAMPLES * agreeing[place]
-        + FORMER * bool(repair.former)
-        for place, repair in enumerate(repairs)
-    }
+    places = range(len(repairs))
+    return {place: _bonus((place,), repairs, spectrum) + EXAMPLES * agreeing[place] for place in places}
 
 
 def documented(repairs: Sequence[Repair], comparison: Comparison) -> list[int]:

@@ -8,6 +8,7 @@ makes an odd place ordinary.
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ READING = frozenset(("group", "groups", "start", "end", "span", "pop", "popleft"
 FEWEST, USUAL = 3, 0.9
 """An argument is unusual if at least FEWEST other calls have arguments of a known kind at its position, and at least
 the share USUAL of these have one other kind."""
+CLASS, VARIABLE = "class", "variable"
 KINDS: dict[type[object], str] = {str: "text", bytes: "bytes", bool: "bool", int: "number", float: "number"}
 ALIKE = 2
 """Minimum number of conditions beside one that has the opposite form."""
@@ -34,6 +36,41 @@ ALIKE = 2
 def odd_nodes(function: ast.AST, world: ProjectContext) -> tuple[ast.AST, ...]:
     """Return the odd conditions and calls in `function`; a node occurs once for each reason."""
     return (*contradicted_checks(function), *lone_conditions(function), *unusual_calls(function, world))
+
+
+def improvement(before: ast.AST, after: ast.AST, world: ProjectContext) -> int:
+    """Return 1 if fewer places are odd after a change of a function, -1 if more are, else 0.
+
+    It is no improvement if there is merely less that can be contradicted: if conditions say less about a variable than
+    before, if a lone condition has not become like those beside it, or if a call is gone.
+    """
+    signs = (
+        _sign(contradicted_checks(before), contradicted_checks(after), kept=not _told(before) - _told(after)),
+        _sign(lone_conditions(before), lone_conditions(after), kept=_alike(after) > _alike(before)),
+        _sign(unusual_calls(before, world), unusual_calls(after, world), kept=_calls(after) >= _calls(before)),
+    )
+    return min(signs) or max(signs)
+
+
+def _sign(before: Iterator[ast.AST], after: Iterator[ast.AST], *, kept: bool) -> int:
+    was, now = len(list(before)), len(list(after))
+    return int(kept) if now < was else -int(now > was)
+
+
+def _told(function: ast.AST) -> Counter[str]:
+    """Count by variable the facts that follow from conditions which are true, or false."""
+    tests = (node.test for node in ast.walk(function) if isinstance(node, ast.If | ast.While | ast.IfExp))
+    return Counter(name for test in tests for true in (True, False) for name in known(test, true=true))
+
+
+def _alike(function: ast.AST) -> int:
+    """Return the number of conditions that have the same form as another one beside them."""
+    rows = ([_form(test) for test in tests] for node in ast.walk(function) for tests in _rows(node))
+    return sum(row.count(form) > 1 for row in rows for form in row)
+
+
+def _calls(function: ast.AST) -> int:
+    return sum(isinstance(node, ast.Call) for node in ast.walk(function))
 
 
 # -- checks -----------------------------------------------------------------------------------------------
@@ -241,17 +278,18 @@ def unusual_calls(function: ast.AST, world: ProjectContext) -> Iterator[ast.AST]
     `function` has a parameter of the right name.
     """
     own = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)} - {"self", "cls"}
-    name_here = function.name if isinstance(function, Function) else ""
-    for call in ast.walk(function):
-        if not isinstance(call, ast.Call) or not (name := dotted(call.func).rpartition(".")[2]):
-            continue
-        passed = list(filter(None, map(dotted, call.args)))
-        reasons = (
-            _misplaced(call, world.signatures.get(name, ()), own if name != name_here else set()),
-            _of_other_kind(call, world.calls(name)),
-            range(len(passed) - len(set(passed))),
-        )
-        yield from (call for found in reasons for _ in found)
+    here = function.name if isinstance(function, Function) else ""
+    calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+    for call, name in ((call, dotted(call.func).rpartition(".")[2]) for call in calls):
+        misplaced = list(_misplaced(call, world.signatures.get(name, ()), own if name != here else set()))
+        unlike = list(_of_other_kind(call, world.calls(name) if name else ()))
+        yield from [call] * (len(misplaced) + len(unlike) + _repeated(call))
+
+
+def _repeated(call: ast.Call) -> int:
+    """Return how many arguments are a variable that is also another argument."""
+    passed = [dotted(one) for one in call.args if _kind(one) == VARIABLE]
+    return len(passed) - len(set(passed))
 
 
 def _misplaced(call: ast.Call, signatures: Sequence[ast.arguments], own: set[str]) -> Iterator[ast.AST]:
@@ -287,22 +325,40 @@ def _plain(arguments: Sequence[ast.expr]) -> Iterator[ast.expr]:
 
 
 def _of_other_kind(call: ast.Call, others: Sequence[ast.Call]) -> Iterator[ast.AST]:
+    """Yield the arguments whose kind no other call has at this position, although most have one and the same kind."""
     for at, value in enumerate(_plain(call.args)):
         kind = _kind(value)
-        if kind:
-            kinds = Counter(_kind(other.args[at]) for other in others if at < len(other.args))
-            kinds[kind] -= 1  # this call
-            del kinds[""]
-            total = sum(kinds.values())
-            if total >= FEWEST and kinds[kind] <= 0 and max(kinds.values()) >= USUAL * total:
-                yield value
+        kinds = Counter(_kind(other.args[at]) for other in others if at < len(other.args) and other is not call)
+        usual = _usual(kinds)
+        comparable = CLASS in (kind, usual) or VARIABLE not in (kind, usual)
+        if kind and usual and kind not in kinds and comparable:
+            yield value
+
+
+def _usual(kinds: Counter[str]) -> str:
+    """Return the kind that at least the share USUAL of all known ones, but at least FEWEST, have; "" for none."""
+    del kinds[""]
+    for kind, number in kinds.most_common(1):
+        if kinds.total() >= FEWEST and number >= USUAL * kinds.total():
+            return kind
+    return ""
 
 
 def _kind(node: ast.expr) -> str:
-    """Return the kind of a literal, or "class" for a name like `ValueError`; "" for other expressions."""
-    if isinstance(node, ast.JoinedStr):
-        return "text"
-    if isinstance(node, ast.Constant):
-        return KINDS.get(type(node.value), "")
-    last = dotted(node).rpartition(".")[2]
-    return "class" if last[:1].isupper() and not last.isupper() else ""
+    """Return the kind of a literal, CLASS for a name like `ValueError` or a tuple of these, VARIABLE for other names.
+
+    Return "" for other expressions.
+    """
+    match node:
+        case ast.JoinedStr():
+            return "text"
+        case ast.Constant(value=value):
+            return KINDS.get(type(value), "")
+        case ast.Tuple(elts=[_, *_] as items):
+            return CLASS if {_kind(item) for item in items} == {CLASS} else ""
+    return _kind_of_name(dotted(node).rpartition(".")[2])
+
+
+def _kind_of_name(name: str) -> str:
+    camel = name[:1].isupper() and not name.isupper()
+    return CLASS if camel or isinstance(getattr(builtins, name, None), type) else VARIABLE if name else ""

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from coderefine.core import Status, without_parameters
-from coderefine.proposers.search.conventions import odd_nodes
+from coderefine.proposers.search.conventions import improvement
 from coderefine.proposers.search.emit import apply, lines_of
 from coderefine.proposers.search.enumeration import Proposed, shifted
 from coderefine.proposers.search.failures import MOST_FIRST
@@ -75,7 +75,7 @@ class Repair:
     these two makes pass alone. `former`: the past change that it undoes, see `past.former`; "" for none. `ignores`:
     whether it makes its function ignore a parameter, or return a constant in place of a computed value. `meaning`: the
     changed function as returned by `normal_form.normalised`; "" if unknown. `ordinary`: 1 if fewer places of its
-    function are odd after the repair (see conventions.py), -1 if more are, else 0.
+    function are odd after the repair, -1 if more are, else 0; see `conventions.improvement`.
     """
 
     proposed: Proposed
@@ -566,14 +566,9 @@ def described(repair: Repair) -> Repair:
     repair = replace(repair, ignores=_ignores(repair.proposed, after))
     if after is None or repair.second is not None:
         return repair
-    return replace(repair, ordinary=_ordinary(repair.proposed.scored.site, after), meaning=normalised(after))
-
-
-def _ordinary(site: Site, after: ast.stmt) -> int:
-    """Return the value of `Repair.ordinary`; `after`: the function after the edit."""
-    before = len(odd_nodes(site.local.function or site.stmt, site.world))
-    now = len(odd_nodes(after, site.world))
-    return (now < before) - (now > before)
+    site = repair.proposed.scored.site
+    ordinary = improvement(site.local.function or site.stmt, after, site.world)
+    return replace(repair, ordinary=ordinary, meaning=normalised(after))
 
 
 def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:

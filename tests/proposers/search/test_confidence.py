@@ -135,6 +135,28 @@ def made(behaviour: Behaviour, kinds: str, *given: Repair) -> list[Group]:
     return groups(given, [[place] for place in range(len(given))], comparison, -9.0, Spectrum({}, {}, 1))
 
 
+HIDING = b"def f(n):\n    if n < 0:\n        n = 0\n    if n:\n        raise ValueError\n"
+
+
+@pytest.mark.parametrize("executed", [False, True])
+def test_a_repair_that_moves_a_check_to_where_no_test_goes_comes_last(*, executed: bool) -> None:
+    place = Place(HIDING)
+    start = HIDING.index(b"    if n:")
+    moved = Edit((Replacement(start, len(HIDING), "        if n:\n            raise ValueError\n"),))
+    negated = Edit((Replacement(start + 7, start + 8, "not n"),))
+    indent = next(operator for operator in TABLE if operator.name == "indent")
+    hidden, other = (
+        Repair(Proposed(Scored(score, edit, operator, cast(Site, place)), ""), frozenset("t"), whole=True)
+        for score, edit, operator in ((-1.0, moved, indent), (-3.0, negated, PLAIN))
+    )
+    beside = place.module.by_line[3]
+    spectrum = Spectrum({}, {beside: 1} if executed else {}, 1)
+    (group,) = groups([hidden, other], [[0, 1]], Comparison({0: ("1",), 1: ("2",), 2: ("2",)}, "p"), -9.0, spectrum)
+    assert (group.repairs[0] is hidden) is executed
+    (alone,) = groups([hidden], [[0]], Comparison({0: ("1",), 1: ("2",)}, "p"), -9.0, spectrum)
+    assert alone.features.removes is not executed
+
+
 def test_answers_that_change_are_counted_besides_those_that_were_wrong() -> None:
     behaviour: Behaviour = {-1: ("a", "b", "c", "d"), 0: ("x", "b", "y", "d")}
     (found,) = made(behaviour, "fpFP", repair(-4.0, "2"))

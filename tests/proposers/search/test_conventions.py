@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from coderefine.proposers.search.conventions import odd_nodes
+from coderefine.proposers.search.conventions import improvement, odd_nodes
 from coderefine.proposers.search.ingredients import ProjectContext
 from coderefine.proposers.search.syntax import Module
 
@@ -130,7 +130,8 @@ def test_a_condition_alone_among_opposite_ones_is_odd(code: str, found: list[str
         pytest.param("unknown(timeout, data)", 0, id="unknown function"),
         pytest.param('fail(TypeError, "wrong")', 0, id="usual kinds"),
         pytest.param('fail("wrong", TypeError)', 2, id="unusual kinds"),
-        pytest.param("fail(data, timeout)", 0, id="unknown kinds"),
+        pytest.param("fail(data, timeout)", 1, id="a variable in place of a class"),
+        pytest.param("fail(make(data), 1 + 1)", 0, id="unknown kinds"),
     ],
 )
 def test_arguments_unlike_their_parameters_or_other_calls_are_odd(call: str, count: int) -> None:
@@ -139,3 +140,19 @@ def test_arguments_unlike_their_parameters_or_other_calls_are_odd(call: str, cou
 
 def test_a_recursive_call_may_pass_another_parameter() -> None:
     assert odd("def send(data, timeout, other):\n    return send(other, timeout)\n") == []
+
+
+@pytest.mark.parametrize(
+    ("after", "better"),
+    [
+        pytest.param("x is None", 1, id="the check is right"),
+        pytest.param("y", 0, id="the check is gone"),
+        pytest.param("x is not None and y", 0, id="the check tells less"),
+    ],
+)
+def test_only_a_function_that_keeps_its_checks_becomes_more_ordinary(after: str, better: int) -> None:
+    code = "def f(x, y):\n    if {}:\n        return 0\n    return x.name\n"
+    before, changed = (ast.parse(code.format(text)).body[0] for text in ("x is not None", after))
+    world = ProjectContext({})
+    assert improvement(before, changed, world) == better
+    assert improvement(changed, before, world) == -better or better == 0

@@ -292,6 +292,12 @@ def test_no_operation_is_made_that_does_nothing() -> None:
     assert body("return x + 1") in made("arithmetic", body("return x - 1"), 2)
 
 
+def test_no_statement_is_moved_behind_a_jump() -> None:
+    """click: a check came behind a `return`, so that the tests passed."""
+    assert not made("indent", body("if x:", "    y = x", "    return y", "check(x)"), 5)
+    assert made("indent", body("if x:", "    y = x", "check(x)"), 4)
+
+
 @pytest.mark.parametrize(
     ("text", "vain"),
     [

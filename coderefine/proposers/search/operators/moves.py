@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.index import SIMPLE
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import DEFINITIONS, LOOPS, Edit, Module, Replacement
+from coderefine.proposers.search.syntax import DEFINITIONS, JUMPS, LOOPS, Edit, Module, Replacement
 from coderefine.source import first_line
 
 
@@ -93,7 +93,7 @@ def indent(site: Site) -> Iterator[Edit]:
 def _into_last(site: Site, before: ast.stmt) -> Iterator[Edit]:
     module = site.module
     for depth, inner in enumerate(_last_blocks(before)):
-        if module.alone(inner) and first_line(inner) != before.lineno:
+        if module.alone(inner) and first_line(inner) != before.lineno and not isinstance(inner, JUMPS):
             text = emit.reindented(module, site.stmt, module.indent(inner))
             yield Edit((Replacement(*emit.lines_of(module, site.stmt), text),), 2.0 / (1 + depth))
 
