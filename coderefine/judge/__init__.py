@@ -4,7 +4,7 @@ from coderefine.judge.admit import admit
 from coderefine.judge.change import changes, digest, digests, normal, parse
 from coderefine.judge.changed_tests import changed_tests, dodged_tests
 from coderefine.judge.diff import Hunk, diff_size, hunks, line_after, pieces
-from coderefine.judge.evidence import changed_statements, evidence, running, unrequested_changes
+from coderefine.judge.evidence import changed_statements, evidence, hidden, running, unrequested_changes
 from coderefine.judge.mutants import Mutant, mutants
 from coderefine.judge.new_constants import new_constants
 from coderefine.judge.publishable import publishable, worse
@@ -24,6 +24,7 @@ __all__ = [
     "dodged_tests",
     "evidence",
     "gone",
+    "hidden",
     "hunks",
     "incomplete",
     "line_after",

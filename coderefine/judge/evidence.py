@@ -9,7 +9,7 @@ from functools import cache
 from itertools import groupby
 
 from coderefine.core import EMPTY, Attempt, Coverage, Evidence, Executed, Finding, Span, Status
-from coderefine.judge.change import PYTHON, parse
+from coderefine.judge.change import PYTHON, nodes, parse
 from coderefine.judge.diff import opcodes
 from coderefine.judge.score import PASSING, TESTS, collected, flipped, gone, lost
 from coderefine.source import Function, first_line
@@ -65,6 +65,45 @@ def covered(candidate: Attempt, originals: Mapping[str, bytes | None], coverage:
             total += 1
             done += any(line in ran for line in span)
     return done, total
+
+
+def hidden(candidate: Attempt, originals: Mapping[str, bytes | None]) -> bool:
+    """Return whether all changed lines are in blocks of functions that no traced test entered.
+
+    A traced test must have run the statement to which the block belongs, so that it is known to be traced. `candidate`:
+    with the coverage of its own check.
+    """
+    found = []
+    for path, after in candidate.patch.files.items():
+        ran = frozenset().union(*(lines.get(path, frozenset()) for lines in (candidate.coverage or {}).values()))
+        skipped = _skipped(parse(after), ran) if path.endswith(".py") else frozenset()
+        found += [span.start in skipped for span in changed_statements(path, originals.get(path), after)]
+    return bool(found) and all(found)
+
+
+def _skipped(tree: ast.Module | None, ran: frozenset[int]) -> frozenset[int]:
+    """Return the lines of blocks in functions that did not run, although the statements with these blocks did."""
+    functions = [node for node in (nodes(tree) if tree else ()) if isinstance(node, Function)]
+    skipped: set[int] = set()
+    for header, lines in (pair for function in functions for node in ast.walk(function) for pair in _branches(node)):
+        if not ran.isdisjoint(header) and ran.isdisjoint(lines):
+            skipped.update(lines)
+    return frozenset(skipped)
+
+
+def _branches(node: ast.AST) -> list[tuple[range, range]]:
+    """Return the lines of the header, and of a block, for each block of a statement that need not run with it."""
+    match node:
+        case ast.If(body=body, orelse=orelse) | ast.While(body=body, orelse=orelse) | ast.For(body=body, orelse=orelse):
+            header = range(node.lineno, first_line(body[0]))
+            return [(header, _lines(block)) for block in (body, orelse) if block]
+        case ast.Try(body=body, handlers=handlers):
+            return [(_lines(body), _lines(handler.body)) for handler in handlers]
+    return []
+
+
+def _lines(block: list[ast.stmt]) -> range:
+    return range(first_line(block[0]), (block[-1].end_lineno or 0) + 1)
 
 
 def executed(candidate: Attempt, originals: Mapping[str, bytes | None], coverage: Coverage) -> Iterator[Executed]:

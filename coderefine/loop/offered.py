@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from coderefine import judge
 from coderefine.core import PLAUSIBLE, Alternative, Attempt, Evidence, Offer
 from coderefine.core.plurals import counted
 from coderefine.loop.state import STYLE, State, failing
@@ -42,29 +43,20 @@ def held_back(state: State, attempt: Attempt) -> Attempt:
 def weak(state: State, attempt: Attempt, found: Evidence) -> str:
     """Return why a proved attempt is nevertheless only plausible; "" if there is no reason.
 
-    There are four reasons. No test runs the patched lines; or the tests kill too few mutants of the attempt; or there
-    was no time for mutants, and few tests run the patched lines; or, of the tests' calls and variants of these calls,
-    the attempt changes the results of a far greater share than any offered patch does. The second and the third reason
-    do not apply to repairs of the search, which has already considered them together with more evidence
-    (proposers/search/confidence.py).
+    There are four reasons. The patched lines are in branches that no traced test takes; or the tests kill too few
+    mutants of the attempt; or there was no time for mutants, and few tests run the patched lines; or, of the tests'
+    calls and variants of these calls, the attempt changes the results of a far greater share than any offered patch
+    does. The second and the third reason do not apply to repairs of the search, which has already considered them
+    together with more evidence (proposers/search/confidence.py).
     """
     if not found.flipped or state.parts.task.wanted:
         return ""
-    if _unexecuted(attempt, found):
+    traced = attempt.coverage or {}
+    if all(name in traced for name in found.flipped) and judge.hidden(attempt, state.originals(attempt.patch)):
         return "it makes the tests pass by lines that no test runs"
     if state.repair(attempt).patch.origin != "search" and (why := _unnoticed(found)):
         return why
     return _disturbing(state, found.changed) if found.changed else ""
-
-
-def _unexecuted(attempt: Attempt, found: Evidence) -> bool:
-    """Return whether no test runs a patched line, although at least one repaired test was traced.
-
-    Such a patch may have moved the faulty code to where the tests do not reach it.
-    """
-    traced = any(name in (attempt.coverage or {}) for name in found.flipped)
-    done, total = found.covered or (0, 0)
-    return traced and total > 0 and done == 0
 
 
 def _unnoticed(found: Evidence) -> str:

@@ -36,7 +36,6 @@ from coderefine.proposers.search.validate import Repair
 from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan
 from coderefine.runner.cold_pool import AnyPool
 from coderefine.runner.pool import Pool
-from coderefine.source import first_line
 
 UPPER = re.compile(
     r"\bat least\b|\bor (more|above|later|older|higher|greater|longer)\b|\bfrom \S+( \S+)? on\b|"
@@ -570,7 +569,7 @@ def groups(
 
 def _bonus(places: Sequence[int], repairs: Sequence[Repair], spectrum: Spectrum) -> float:
     """Return what the texts, the history and the code around say for a group of repairs, or (negative) against it."""
-    ordinary = max((repairs[place].ordinary for place in places), key=abs)
+    ordinary = max(repairs[place].ordinary for place in places)
     hidden = all(_hides(repairs[place], spectrum) for place in places)
     known = INTENT * _intent(places, repairs) + ORDINARY * ordinary + FORMER * _restores(places, repairs)
     return known - HIDING * hidden
@@ -658,10 +657,11 @@ def _hides(repair: Repair, spectrum: Spectrum) -> bool:
     scored = repair.proposed.scored
     if scored.operator.name != "indent":
         return False
-    module, stmt = scored.site.module, scored.site.stmt
-    start = next(part.start for part in scored.edit.parts if part.text)
-    line = module.text.count("\n", 0, start) + 1
-    beside = module.by_line.get(line - 1 if line == first_line(stmt) else line)
+    new = next(part for part in scored.edit.parts if part.text)
+    line = scored.site.module.text.count("\n", 0, new.start) + 1
+    depth = len(new.text) - len(new.text.lstrip())
+    block = [stmt for stmt in scored.site.module.statements if stmt.col_offset == depth and stmt.lineno <= line]
+    beside = max(block, key=lambda stmt: stmt.lineno, default=None)
     return beside is not None and beside not in spectrum.failing and not spectrum.passing.get(beside, 0)
 
 

@@ -32,6 +32,10 @@ class ProjectContext:
     ) -> None:
         self.modules = modules
         self.changes = changes
+        self.odd: dict[ast.AST, tuple[ast.AST, ...]] = {}
+        """Results of `conventions.odd_nodes`."""
+        self.kinds: dict[str, Mapping[tuple[str, int], Counter[str]]] = {}
+        """Kinds of arguments by called function and position, see conventions.py."""
 
     @cached_property
     def trigrams(self) -> Trigrams:

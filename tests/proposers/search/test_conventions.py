@@ -102,7 +102,10 @@ def test_a_variable_that_is_empty_is_used(use: str) -> None:
 @pytest.mark.parametrize(
     ("code", "found"),
     [
-        pytest.param("if a == 1:\n    b()\nelif a != 2:\n    b()\nelif a == 3:\n    b()", ["a != 2"], id="elif"),
+        pytest.param(
+            "if a == 1:\n    b()\nelif a != 2:\n    b()\nelif a == 3:\n    b()\nelif b:\n    b()", ["a != 2"], id="elif"
+        ),
+        pytest.param("if a == 1:\n    b()\nelif a == 2:\n    b()\nelif a != 3:\n    b()", [], id="the last elif"),
         pytest.param("return a == 1 or a != 2 or a == 3", ["a != 2"], id="or"),
         pytest.param(
             "if a in [1]:\n    b()\nif not (a in [2]):\n    b()\nif a in [3, 4]:\n    b()", ["not a in [2]"], id="row"
@@ -139,7 +142,54 @@ def test_arguments_unlike_their_parameters_or_other_calls_are_odd(call: str, cou
 
 
 def test_a_recursive_call_may_pass_another_parameter() -> None:
-    assert odd("def send(data, timeout, other):\n    return send(other, timeout)\n") == []
+    assert odd("def lend(data, timeout, other):\n    return lend(timeout, other, data)\n") == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("if x is not None and x < 0:\n    x = 0", id="a lower limit"),
+        pytest.param("if self.x is not None:\n    self.x = self.make()", id="a method may read it"),
+        pytest.param(
+            "if x is not None:\n    if y:\n        if y:\n            use(x)\n    x = 1", id="used in a block"
+        ),
+        pytest.param("if x is None:\n    import x\n    x.run()", id="imported"),
+        pytest.param("if x is None and (x := make()):\n    x.run()", id="bound in the test"),
+        pytest.param("if not x:\n    x.extend(y)\n    return x.pop()", id="filled by its method"),
+        pytest.param("if not x:\n    fill(x)\n    return x.pop()", id="filled by a function"),
+        pytest.param("while not x and fill(x):\n    x.pop()", id="filled in the test"),
+        pytest.param("if x is None:\n    return [x.y for x in y if x is not None]", id="checked in a comprehension"),
+        pytest.param("if x is None:\n    with suppress(AttributeError):\n        x.run()", id="suppressed"),
+        pytest.param("if x is None:\n    return x.__class__", id="an attribute of None"),
+        pytest.param("return y.get(x, x), zip(x, x)", id="often passed twice"),
+        pytest.param("return y.send(timeout, data)", id="a method, not the function"),
+        pytest.param("return Reader.read(self, size, timeout)", id="through the class"),
+        pytest.param("return y == 'a' and x[0] == 'a' and x[1] == 'b' and x[2] != 'c'", id="different items"),
+    ],
+)
+def test_what_honest_code_does_is_not_odd(code: str) -> None:
+    """All of them were called odd once."""
+    assert odd(f"def f(self, x, y, size, timeout, data):\n{textwrap.indent(code, '    ')}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("after", "better"),
+    [
+        ("fail('wrong', 3)\n    return n - 1", 0),
+        ("fail(ValueError, 'wrong')\n    return n + 1", 1),
+        ("fail('wrong', 3)\n    return n + 1", 0),
+        ("return n + 1", 0),
+    ],
+    ids=["something else", "the call", "nothing", "the call is gone"],
+)
+def test_an_edit_elsewhere_does_not_make_a_call_usual(after: str, better: int) -> None:
+    """The call of the old version was taken for another call like it."""
+    before = Module.of("mod.py", b"def f(n):\n    fail('wrong', 3)\n    return n + 1\n")
+    project = Module.of("project.py", PROJECT.encode())
+    assert before is not None
+    assert project is not None
+    world = ProjectContext({"mod.py": before, "project.py": project})
+    assert improvement(before.tree.body[0], ast.parse(f"def f(n):\n    {after}\n").body[0], world) == better
 
 
 @pytest.mark.parametrize(
