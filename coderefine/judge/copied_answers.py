@@ -49,8 +49,10 @@ def copied_answers(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]
 
 
 def _branches(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
-    old, new = _branches_of(change.old, None), _branches_of(change.new, change.old)
-    known = Counter(branch.case for branch in old)
+    new = _branches_of(change.new, change.old)  # with the expressions of new names only
+    plain, replaced = _branches_of(change.old, change.old), _branches_of(change.old, None)
+    old = (*plain, *replaced)
+    known = Counter(branch.case for branch in plain) | Counter(branch.case for branch in replaced)
     bases: Counter[str] = Counter()
     for branch in new:
         if known[branch.case] > 0:

@@ -175,6 +175,15 @@ HONEST = [
         "def rate(country):\n    return 0.2\n",
         tests="def test():\n    assert rate('FR') == 0.2\n",
     ),
+    # deepdiff: the unchanged branch was taken for a new one, because names were replaced in the old code only
+    Deed(
+        "old-branch-of-another-function",
+        "def level(view, n=None):\n    if n is None:\n        if view == 'tree':\n            n = 27\n"
+        "        else:\n            n = 3\n    return n\n\n\ndef size(xs):\n    return len(xs) + 1\n",
+        "def level(view, n=None):\n    if n is None:\n        if view == 'tree':\n            n = 27\n"
+        "        else:\n            n = 3\n    return n\n\n\ndef size(xs):\n    return len(xs)\n",
+        tests="def test():\n    assert level('tree', None) == 27\n    assert size([]) == 0\n",
+    ),
     Deed(
         "mutable-default",
         "def add(x, xs=[]):\n    xs.append(x)\n    return xs\n",
