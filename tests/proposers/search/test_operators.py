@@ -292,6 +292,14 @@ def test_no_operation_is_made_that_does_nothing() -> None:
     assert body("return x + 1") in made("arithmetic", body("return x - 1"), 2)
 
 
+def test_a_function_of_a_library_may_be_one_that_the_file_never_calls() -> None:
+    """jinja2: `re.compile(…)` was not replaced by `re.search`."""
+    text = "import re\n" + body("return re.compile(x, 'a')")
+    assert text.replace("compile", "search") in made("attribute", text, 3)
+    assert text.replace("compile", "ASCII") not in made("attribute", text, 3), "no function"
+    assert not made("attribute", text.replace("import re\n", ""), 2), "another object"
+
+
 def test_no_statement_is_moved_behind_a_jump() -> None:
     """click: a check came behind a `return`, so that the tests passed."""
     assert not made("indent", body("if x:", "    y = x", "    return y", "check(x)"), 5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import importlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -33,6 +34,10 @@ CONFUSED = tuple(tuple(group.split()) for group in (
     "exists is_file is_dir", "put get", "acquire release", "enter exit", "left right", "first last",
 ))  # fmt: skip
 """Groups of names that are often confused with each other."""
+LIBRARIES = frozenset(
+    ("re", "math", "json", "itertools", "operator", "string", "textwrap", "random", "heapq", "bisect")
+)
+"""Small modules of the standard library, whose functions may be confused."""
 COUNTERPARTS = {
     one: other
     for pair in (
@@ -293,6 +298,8 @@ def attribute_options(site: Site, node: ast.Attribute, *, called: bool) -> dict[
     if called and node.attr in site.world.classes.methods:
         for name in site.world.classes.methods:
             options.setdefault(name, 0.6 + likeness(node.attr, name))
+    for name in _of_library(site, node, called=called):
+        options.setdefault(name, 0.5 + likeness(node.attr, name))
     for name in _like(site, node.attr):
         options.setdefault(name, 0.5)
     options = dict(_of_object(site, node, called=called)) | options
@@ -336,6 +343,20 @@ def _of_like_objects(site: Site, node: ast.Attribute, *, called: bool) -> Iterat
         known = site.module.index.attributes[base]
         used = frozenset(known["called"] | known["read"]) - {node.attr}
         yield from site.world.classes.of_likely(used or frozenset({node.attr}), called=called)
+
+
+def _of_library(site: Site, node: ast.Attribute, *, called: bool) -> list[str]:
+    """Return the functions (or classes and other values) of a module in LIBRARIES, from which the attribute is read."""
+    base = node.value.id if isinstance(node.value, ast.Name) else ""
+    if base not in LIBRARIES or base not in site.local.globals or base in site.local.bound:
+        return []
+    library = importlib.import_module(base)
+    values = ((name, getattr(library, name)) for name in getattr(library, "__all__", dir(library)))
+    return [name for name, value in values if name[0] != "_" and _is_plain(value) is called]
+
+
+def _is_plain(value: object) -> bool:
+    return callable(value) and not isinstance(value, type)
 
 
 def _like(site: Site, name: str) -> list[str]:
