@@ -37,15 +37,19 @@ from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan
 from coderefine.runner.cold_pool import AnyPool
 from coderefine.runner.pool import Pool
 
+RANGE = r"\b(?!\s*([.,:;)]|$)|\s+(is|are|was|does|doesn|has|have|can|will|for|in|and|to|which|if|with|but)\b)"
+"""What follows `above` and the like if they mean a range (`above 5`), not a place (`the regex above does`)."""
 UPPER = re.compile(
     r"\bat least\b|\bor (more|above|later|older|higher|greater|longer)\b|\bfrom \S+( \S+)? on\b|"
-    r"\b(below|under|minimum)\b|\b(less|fewer|smaller|shorter|younger|lower) than\b|\bstarting (at|from|with)\b",
+    rf"\bminimum\b|\b(below|under){RANGE}|"
+    r"\b(less|fewer|smaller|shorter|younger|lower) than\b|\bstarting (at|from|with)\b",
     re.IGNORECASE,
 )
 """Phrases that put the limit itself into the upper range (`at least 5`), as `>=` and `<` do."""
 LOWER = re.compile(
     r"\bat most\b|\bor (less|fewer|below|earlier|younger|lower|smaller|shorter)\b|"
-    r"\b(up to|above|over|beyond|maximum|exceeds?)\b|\b(more|greater|larger|longer|older|higher) than\b",
+    rf"\b(up to|maximum|exceeds?)\b|\b(above|over|beyond){RANGE}|"
+    r"\b(more|greater|larger|longer|older|higher) than\b",
     re.IGNORECASE,
 )
 """Phrases that put the limit itself into the lower range (`at most 5`), as `<=` and `>` do."""

@@ -88,6 +88,10 @@ def limit(doc: str, old: str, new: str) -> int:
         ("At least one and at most ten.", "<=", 0),
         ("Says whether it is so.", ">=", 0),
         ("Free from LIMIT on.", "==", 0),
+        ("Refuse what is above 10.", ">", 1),
+        ("Refuse what is under the limit.", "<", 1),
+        ("The expression above doesn't match.", "<", 0),
+        ("See below.", ">=", 0),
     ],
 )
 def test_a_docstring_determines_to_which_side_a_limit_belongs(doc: str, new: str, wanted: int) -> None:
