@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import filterfalse
+from typing import NamedTuple
 
 from coderefine.judge.change import TREES, Change, name_set
 from coderefine.judge.constant_folding import FUNCTIONS, NotLiteralError
@@ -18,6 +19,12 @@ from coderefine.judge.test_literals import TRIVIAL, key
 from coderefine.source import Function, last_name
 
 DISPLAYS = ast.Dict | ast.List | ast.Tuple | ast.Set
+POSITIVE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    **{one: one for one in (ast.Eq, ast.Is, ast.In)},
+    ast.NotEq: ast.Eq,
+    ast.IsNot: ast.Is,
+    ast.NotIn: ast.In,
+}
 ORDERINGS = ast.Lt | ast.LtE | ast.Gt | ast.GtE
 MESSAGES = ast.Raise | ast.JoinedStr | ast.Assert
 """Nodes in which constants are parts of messages, which do not affect results."""
@@ -33,19 +40,29 @@ BOUNDS = 2
 """Minimum number of new bounds in one function that can select a single value; one bound only moves a limit."""
 
 
+class _Place(NamedTuple):
+    """An expression with a constant: its shape (beginning with the function), its line, and see `_comparison`."""
+
+    shape: str
+    line: int
+    compared: str = ""
+
+
 def new_constants(changed: Iterable[Change]) -> tuple[int, ...]:
     """Return the lines of new constants in expressions of a kind that the function did not have.
 
-    A new bound (a constant that is compared by `<` or the like) counts only from the second one in a function on.
+    A new bound (a constant that is compared by `<` or the like) counts only from the second one in a function on. An
+    inverted comparison (`x == "a"` for `x != "a"`) adds no constant.
     """
     return tuple(line for change in changed if change.new is not None for line in _fresh(change.old, change.new))
 
 
 def _fresh(old: ast.Module | None, new: ast.Module) -> Iterator[int]:
-    known = {shape for shape, _ in _places(old)} if old else set[str]()
+    before = _places(old) if old else ()
+    known, compared = {place.shape for place in before}, {place.compared for place in before} - {""}
     bounds: Counter[str] = Counter()
-    for shape, line in _places(new):
-        if shape not in known:
+    for shape, line, comparison in _places(new):
+        if shape not in known and comparison not in compared:
             function, is_bound = shape.partition("\n")[0], shape.endswith("\nbound")
             bounds[function] += is_bound
             if not is_bound or bounds[function] >= BOUNDS:
@@ -53,21 +70,21 @@ def _fresh(old: ast.Module | None, new: ast.Module) -> Iterator[int]:
 
 
 @lru_cache(maxsize=TREES)
-def _places(tree: ast.Module) -> tuple[tuple[str, int], ...]:
-    """Return, for each ordinary constant, the shape of its expression (beginning with the function) and its line."""
+def _places(tree: ast.Module) -> tuple[_Place, ...]:
+    """Return the place of each ordinary constant."""
     return tuple(_walked(tree, "", []))
 
 
-def _walked(node: ast.AST, function: str, above: list[ast.AST]) -> Iterator[tuple[str, int]]:
+def _walked(node: ast.AST, function: str, above: list[ast.AST]) -> Iterator[_Place]:
     if _is_message(node, above):
         return
     if _ordinary(node) or _composed(node):
-        yield f"{function}\n{_shape(above)}", getattr(node, "lineno", 0)
+        yield _Place(f"{function}\n{_shape(above)}", getattr(node, "lineno", 0), _comparison(function, above))
         return
     if isinstance(node, Function | ast.ClassDef):
         function = f"{function}.{node.name}"
     elif isinstance(node, ast.expr) and (_built_from_constants(node) or _reads_source(node)):
-        yield f"{function}\n{_blanked(node)}", node.lineno
+        yield _Place(f"{function}\n{_blanked(node)}", node.lineno, _comparison(function, [node]))
     for child in ast.iter_child_nodes(node):
         if child not in (getattr(node, "annotation", None), getattr(node, "returns", None)):
             yield from _walked(child, function, [*above, node])
@@ -134,18 +151,29 @@ def _ordinary(node: ast.AST) -> bool:
 
 
 def _shape(above: list[ast.AST]) -> str:
-    """Return the innermost expression that uses the constant, as text without the values of constants.
-
-    Expressions that only build a constant (such as a tuple of constants) are skipped.
-    """
-    outer = (node for node in reversed(above) if isinstance(node, ast.expr | ast.stmt | ast.match_case))
-    builders = ast.BinOp | ast.UnaryOp | ast.Starred | DISPLAYS
-    node = next(filterfalse(lambda node: isinstance(node, builders), outer), ast.Pass())
+    """Return the expression that uses the constant, as text without the values of constants."""
+    node = _user(above)
     if isinstance(node, ast.Compare):
         bound = len(node.ops) == 1 and isinstance(node.ops[0], ORDERINGS)
         return f"{_blanked(node.left)}\nbound" if bound else _blanked(node)
     inner = node.func if isinstance(node, ast.Call) else node.value if isinstance(node, ast.Subscript) else None
     return f"{type(node).__name__} {_blanked(inner) if inner else ''}"
+
+
+def _user(above: list[ast.AST]) -> ast.AST:
+    """Return the innermost node of `above` that uses the constant; one that only builds it, as a tuple, is skipped."""
+    outer = (node for node in reversed(above) if isinstance(node, ast.expr | ast.stmt | ast.match_case))
+    builders = ast.BinOp | ast.UnaryOp | ast.Starred | DISPLAYS
+    return next(filterfalse(lambda node: isinstance(node, builders), outer), ast.Pass())
+
+
+def _comparison(function: str, above: list[ast.AST]) -> str:
+    """Return the equality or membership test in which a constant occurs, equal for both polarities; "" if in none."""
+    match _user(above):
+        case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in POSITIVE:
+            positive = ast.Compare(left, [POSITIVE[type(operator)]()], [right])
+            return f"{function}\n{ast.dump(positive)}"
+    return ""
 
 
 def _blanked(node: ast.AST) -> str:

@@ -50,3 +50,18 @@ def test_new_constant_is_found(how: str) -> None:
 @pytest.mark.parametrize("how", FREE)
 def test_patch_without_new_constants_is_free(how: str) -> None:
     assert not found(FREE[how])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "new"),
+    [
+        ('kind != "text"', 'kind == "text"', False),
+        ('kind not in ("a", "b")', 'kind in ("a", "b")', False),
+        ('kind != "text"', 'kind == "other"', True),
+        ('kind != "text"', 'other == "text"', True),
+    ],
+)
+def test_an_inverted_comparison_adds_no_constant(before: str, after: str, *, new: bool) -> None:
+    """markdown-it-py: the right repair, `!=` for `==`, was refused: it changed the results of a single call."""
+    texts = [f"def f(kind, other):\n    return {code}\n".encode() for code in (before, after)]
+    assert bool(new_constants(changes(Patch({"m.py": texts[1]}), {"m.py": texts[0]}))) is new
