@@ -40,7 +40,7 @@ BOUNDS = 2
 """Minimum number of new bounds in one function that can select a single value; one bound only moves a limit."""
 
 
-class _Place(NamedTuple):
+class _ConstantUse(NamedTuple):
     """An expression with a constant: its shape (beginning with the function), its line, and see `_comparison`."""
 
     shape: str
@@ -70,21 +70,21 @@ def _fresh(old: ast.Module | None, new: ast.Module) -> Iterator[int]:
 
 
 @lru_cache(maxsize=TREES)
-def _places(tree: ast.Module) -> tuple[_Place, ...]:
+def _places(tree: ast.Module) -> tuple[_ConstantUse, ...]:
     """Return the place of each ordinary constant."""
     return tuple(_walked(tree, "", []))
 
 
-def _walked(node: ast.AST, function: str, above: list[ast.AST]) -> Iterator[_Place]:
+def _walked(node: ast.AST, function: str, above: list[ast.AST]) -> Iterator[_ConstantUse]:
     if _is_message(node, above):
         return
     if _ordinary(node) or _composed(node):
-        yield _Place(f"{function}\n{_shape(above)}", getattr(node, "lineno", 0), _comparison(function, above))
+        yield _ConstantUse(f"{function}\n{_shape(above)}", getattr(node, "lineno", 0), _comparison(function, above))
         return
     if isinstance(node, Function | ast.ClassDef):
         function = f"{function}.{node.name}"
     elif isinstance(node, ast.expr) and (_built_from_constants(node) or _reads_source(node)):
-        yield _Place(f"{function}\n{_blanked(node)}", node.lineno, _comparison(function, [node]))
+        yield _ConstantUse(f"{function}\n{_blanked(node)}", node.lineno, _comparison(function, [node]))
     for child in ast.iter_child_nodes(node):
         if child not in (getattr(node, "annotation", None), getattr(node, "returns", None)):
             yield from _walked(child, function, [*above, node])

@@ -98,6 +98,13 @@ def tried(project: Project, seed: int) -> list[Slip]:
     return [Slip(**{**row, "fault": Fault(**row["fault"]), "failing": tuple(row["failing"])}) for row in rows]
 
 
+def found_so_far(project: Project) -> list[Slip]:
+    """All slips that can be used, of all seeds, each once."""
+    seeds = sorted(int(path.stem.rpartition("-")[2]) for path in project.folder.glob("slips-*.jsonl"))
+    every = {slip.id: slip for seed in seeds for slip in tried(project, seed) if slip.state == "accepted"}
+    return list(every.values())
+
+
 def accepted(project: Project, count: int, seed: int) -> list[Slip]:
     """The first `count` slips that can be used; further ones are tried until there are enough."""
     candidates: Iterator[Fault] = iter(())
