@@ -1,8 +1,8 @@
 """Find odd code: it contradicts a check, or differs from the code around it or from other calls in the project.
 
-An edit that introduces odd code is probably wrong, and an edit that removes it is probably right: in 23 packages with
-11,549 functions, 365 places are odd; of 192 small mistakes that were inserted there, 25 make a place odd, and none
-makes an odd place ordinary.
+An edit that introduces odd code is probably wrong, and an edit that removes it is probably right: in 20 packages with
+10,224 functions, 325 places are odd; of 224 small mistakes that were inserted there, 26 make more places odd, and none
+makes fewer odd (tests/bench/real/odd.py).
 """
 
 from __future__ import annotations
@@ -381,7 +381,7 @@ def _repeated(call: ast.Call) -> int:
 def _misplaced(call: ast.Call, signatures: Sequence[ast.arguments], own: set[str]) -> Iterator[ast.AST]:
     """Yield the arguments that are names, but not those of their parameters, see `unusual_calls`.
 
-    `own`: the parameters of the calling function. In the packages, 7,014 arguments with the name of a parameter of the
+    `own`: the parameters of the calling function. In 23 packages, 7,014 arguments with the name of a parameter of the
     called function are passed for this parameter, 223 for another one; if a parameter is passed on and there is one of
     the right name, it is this one in 4,960 cases, and another one in 109.
     """
