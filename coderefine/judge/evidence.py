@@ -12,7 +12,7 @@ from coderefine.core import EMPTY, Attempt, Coverage, Evidence, Executed, Findin
 from coderefine.judge.change import PYTHON, nodes, parse
 from coderefine.judge.diff import opcodes
 from coderefine.judge.score import PASSING, TESTS, collected, flipped, gone, lost
-from coderefine.source import Function, first_line
+from coderefine.source import Function, first_line, last_line
 
 NAMED = 20
 """Maximum number of tests that are named for each patched line."""
@@ -60,11 +60,16 @@ def covered(candidate: Attempt, originals: Mapping[str, bytes | None], coverage:
     """Return (changed lines that tests run, changed executable lines); (0, 0) for a patch that only deletes."""
     done = total = 0
     for path, after in candidate.patch.files.items():
-        ran = frozenset().union(*(lines.get(path, frozenset()) for lines in coverage.values()))
+        ran = _ran(coverage, path)
         for span in changed_statements(path, originals.get(path), after):
             total += 1
             done += any(line in ran for line in span)
     return done, total
+
+
+def _ran(coverage: Coverage, path: str) -> frozenset[int]:
+    """Return the lines of a file that any test ran."""
+    return frozenset().union(*(lines.get(path, frozenset()) for lines in coverage.values()))
 
 
 def hidden(candidate: Attempt, originals: Mapping[str, bytes | None]) -> bool:
@@ -75,7 +80,7 @@ def hidden(candidate: Attempt, originals: Mapping[str, bytes | None]) -> bool:
     """
     found = []
     for path, after in candidate.patch.files.items():
-        ran = frozenset().union(*(lines.get(path, frozenset()) for lines in (candidate.coverage or {}).values()))
+        ran = _ran(candidate.coverage or {}, path)
         skipped = _skipped(parse(after), ran) if path.endswith(".py") else frozenset()
         found += [span.start in skipped for span in changed_statements(path, originals.get(path), after)]
     return bool(found) and all(found)
@@ -103,7 +108,7 @@ def _branches(node: ast.AST) -> list[tuple[range, range]]:
 
 
 def _lines(block: list[ast.stmt]) -> range:
-    return range(first_line(block[0]), (block[-1].end_lineno or 0) + 1)
+    return range(first_line(block[0]), last_line(block[-1]) + 1)
 
 
 def executed(candidate: Attempt, originals: Mapping[str, bytes | None], coverage: Coverage) -> Iterator[Executed]:

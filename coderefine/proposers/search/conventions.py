@@ -13,7 +13,7 @@ import copy
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from coderefine.proposers.search.ingredients import ProjectContext
+from coderefine.proposers.search.ingredients import OddNodes, ProjectContext
 from coderefine.proposers.search.normal_form import INVERSE
 from coderefine.proposers.search.syntax import JUMPS, Function, own_nodes
 from coderefine.proposers.search.value_kinds import dotted, is_none
@@ -40,10 +40,23 @@ MOST_NODES = 4000
 
 def odd_nodes(function: ast.AST, world: ProjectContext) -> tuple[ast.AST, ...]:
     """Return the odd conditions and calls in a function of the project; a node occurs once for each reason."""
+    return tuple(node for nodes in _odd_in_project(function, world).values() for node in nodes)
+
+
+def _odd_in_project(function: ast.AST, world: ProjectContext) -> OddNodes:
+    """Return `odd_by_kind` of a function of the project, which is computed once; nothing for a very large function."""
     if function not in world.odd:
-        reasons = (contradicted_checks(function), lone_conditions(function), unusual_calls(function, world, function))
-        world.odd[function] = tuple(node for found in reasons for node in found) if _small(function) else ()
+        world.odd[function] = odd_by_kind(function, world, function) if _small(function) else {}
     return world.odd[function]
+
+
+def odd_by_kind(function: ast.AST, world: ProjectContext, original: ast.AST) -> OddNodes:
+    """Return the odd nodes of `function` by kind; `original`: see `unusual_calls`."""
+    return {
+        "check": tuple(contradicted_checks(function)),
+        "condition": tuple(lone_conditions(function)),
+        "call": tuple(unusual_calls(function, world, original)),
+    }
 
 
 def improvement(before: ast.AST, after: ast.AST, world: ProjectContext) -> int:
@@ -56,13 +69,13 @@ def improvement(before: ast.AST, after: ast.AST, world: ProjectContext) -> int:
     if not (_small(before) and _small(after)):
         return 0
     told = _told(before)
-    kept = not told - _told(after) and not _uses(before, told) - _uses(after, told)
-    calls = [list(unusual_calls(function, world, before)) for function in (before, after)]
-    signs = (
-        _sign(list(contradicted_checks(before)), list(contradicted_checks(after)), kept=kept),
-        _sign(list(lone_conditions(before)), list(lone_conditions(after)), kept=_alike(after) > _alike(before)),
-        _sign(*calls, kept=_calls(after) >= _calls(before)),
-    )
+    kept = {
+        "check": not told - _told(after) and not _uses(before, told) - _uses(after, told),
+        "condition": _alike(after) > _alike(before),
+        "call": _calls(after) >= _calls(before),
+    }
+    was, now = _odd_in_project(before, world), odd_by_kind(after, world, before)
+    signs = [_sign(len(was[kind]), len(now[kind]), kept=kept[kind]) for kind in kept]
     return min(signs) or max(signs)
 
 
@@ -70,8 +83,7 @@ def _small(function: ast.AST) -> bool:
     return sum(1 for _ in ast.walk(function)) <= MOST_NODES
 
 
-def _sign(before: Sequence[ast.AST], after: Sequence[ast.AST], *, kept: bool) -> int:
-    was, now = len(before), len(after)
+def _sign(was: int, now: int, *, kept: bool) -> int:
     return int(kept) if now < was else -int(now > was)
 
 
@@ -455,7 +467,7 @@ def _of_other_kind(
     `mine`: kinds in calls that do not count as other calls.
     """
     if name and name not in world.kinds:
-        world.kinds[name] = _kinds_of(world.calls(name))
+        world.kinds[name] = _kinds_of(world.calls.get(name, ()))
     for at, value in enumerate(_plain(call.args) if name else ()):
         kind = _kind(value)
         kinds = world.kinds[name].get((name, at), Counter()) - mine.get((name, at), Counter())

@@ -24,6 +24,10 @@ EXCEPTIONS = tuple(
 MOST_STATEMENTS = 4000
 
 
+OddNodes = Mapping[str, tuple[ast.AST, ...]]
+"""The odd nodes of a function by kind, see conventions.py."""
+
+
 class ProjectContext:
     """Ingredients from all files of a search, mostly computed at first use."""
 
@@ -32,8 +36,8 @@ class ProjectContext:
     ) -> None:
         self.modules = modules
         self.changes = changes
-        self.odd: dict[ast.AST, tuple[ast.AST, ...]] = {}
-        """Results of `conventions.odd_nodes`."""
+        self.odd: dict[ast.AST, OddNodes] = {}
+        """Results of `conventions.odd_by_kind` for functions of the project."""
         self.kinds: dict[str, Mapping[tuple[str, int], Counter[str]]] = {}
         """Kinds of arguments by called function and position, see conventions.py."""
 
@@ -68,16 +72,13 @@ class ProjectContext:
         return found
 
     @cached_property
-    def _calls(self) -> Mapping[str, list[ast.Call]]:
+    def calls(self) -> Mapping[str, list[ast.Call]]:
+        """Return the calls in all files by the unqualified name of the called function or method."""
         found: dict[str, list[ast.Call]] = defaultdict(list)
         for module in self.modules.values():
             for name, calls in module.index.calls.items():
                 found[name] += calls
         return found
-
-    def calls(self, name: str) -> Sequence[ast.Call]:
-        """Return the calls of functions and methods with this unqualified name."""
-        return self._calls.get(name, ())
 
     @cached_property
     def uses(self) -> Mapping[str, Mapping[bool, frozenset[str]]]:

@@ -14,7 +14,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from coderefine.proposers.search.conventions import contradicted_checks, lone_conditions, unusual_calls
+from coderefine.proposers.search.conventions import odd_by_kind
 from coderefine.proposers.search.ingredients import ProjectContext
 from coderefine.proposers.search.syntax import Function, Module
 from tests.bench.real.projects import Project, chosen
@@ -40,9 +40,9 @@ def counted(project: Project, *, shown: bool) -> Counter[str]:
     functions = [(path, one) for path, module in world.modules.items() for one in functions_of(module)]
     total = Counter(functions=len(functions))
     for path, function in functions:
-        for kind, node in odd(function, function, world):
-            total[kind] += 1
-            if shown:
+        for kind, nodes in odd_by_kind(function, world, function).items():
+            total[kind] += len(nodes)
+            for node in nodes if shown else ():
                 print(f"{project.name} {path}:{getattr(node, 'lineno', 0)} {kind}: {ast.unparse(node)[:80]}")
     for slip in found_so_far(project):
         change = changed(slip, world)
@@ -65,12 +65,6 @@ def functions_of(module: Module) -> list[Function]:
     return [stmt for stmt in module.statements if isinstance(stmt, Function)]
 
 
-def odd(function: Function, original: Function, world: ProjectContext) -> Iterator[tuple[str, ast.AST]]:
-    yield from (("check", node) for node in contradicted_checks(function))
-    yield from (("condition", node) for node in lone_conditions(function))
-    yield from (("call", node) for node in unusual_calls(function, world, original))
-
-
 def changed(slip: Slip, world: ProjectContext) -> str:
     """Return whether the slip makes "more" or "less" odd, the "same" number, or is "elsewhere": in no function."""
     fault = slip.fault
@@ -85,7 +79,7 @@ def changed(slip: Slip, world: ProjectContext) -> str:
             ast.FunctionDef() | ast.AsyncFunctionDef() as before,
             ast.FunctionDef() | ast.AsyncFunctionDef() as after,
         ]:
-            was, now = (len(list(odd(one, before, world))) for one in (before, after))
+            was, now = (sum(map(len, odd_by_kind(one, world, before).values())) for one in (before, after))
             return "more" if now > was else "less" if now < was else "same"
     return "elsewhere"
 
