@@ -12,7 +12,7 @@ class CoderefineError(Exception):
 
 
 class UsageError(CoderefineError):
-    """The command line requests something impossible."""
+    """The user, or a client of the MCP server, requests something impossible."""
 
 
 class ConfigError(CoderefineError):

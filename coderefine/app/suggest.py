@@ -120,8 +120,8 @@ def judged(
 def _bundle(proved: Proved, empty: Bundle, *, style: bool) -> Bundle:
     """Make the bundle of a patch.
 
-    Every hunk is proved alone, each by a run of all tests. If no hunk passes alone, hunks that are close together are
-    tried as one suggestion.
+    Each hunk that can be a suggestion is proved alone, by a run of all tests, while there is time. If this gives no
+    suggestion, hunks that are close together are tried as one.
     """
     outcome, best = proved.outcome, proved.outcome.best
     before = {path: proved.parts.original(path) for path in best.patch.files}

@@ -89,7 +89,7 @@ def _prove_and_post(
 
 
 def _judged(request: Request, display: Screen, repository: Repository, empty: Bundle) -> tuple[int, Bundle]:
-    """Judge the pull request itself; return the exit code, and `empty` with the verdict."""
+    """Judge the pull request itself; return the exit code, and the bundle `empty` with the verdict added."""
 
     def report(result: RunResult) -> None:
         if display.format_ == "text":  # other formats are one report, the one on the suggestions

@@ -53,7 +53,7 @@ class Complex:
 
 @dataclass(frozen=True, slots=True)
 class FileComplexity:
-    """The functions of a file that are over the limit, and the file's index if it is below the floor (else None)."""
+    """The functions of a file that are over the limit, and its maintainability index if below the floor (else None)."""
 
     functions: tuple[Complex, ...] = ()
     index: float | None = None

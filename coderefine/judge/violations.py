@@ -58,7 +58,11 @@ class _Known:
     """The places of violations that may move, by path, `what`, and line of code."""
 
     def keep(self, violation: Violation, path: str, place: str, code: str) -> None:
-        """Record a violation in the function `place` on the line `code`; a comment alone on its line may not move."""
+        """Record a violation in the function `place` (at module level: the path). `code`: the text of its line.
+
+        If the violation may move to another function, its line is recorded, too. A comment alone on its line may not
+        move.
+        """
         self.kept[violation.what, place] += 1
         if violation.moves and not code.startswith("#"):
             self.lines.setdefault((path, violation.what, code), []).append(place)

@@ -203,7 +203,7 @@ def _names_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 
 def _defines(node: ast.stmt) -> frozenset[str]:
-    """Return the names that a statement binds."""
+    """Return the names that a definition, an import or an assignment binds; none for any other statement."""
     if isinstance(node, Function | ast.ClassDef):
         return frozenset({node.name})
     if isinstance(node, ast.Import | ast.ImportFrom):

@@ -49,7 +49,10 @@ class NothingToApplyError(ReplyError):
 
 
 class PartlyUsableError(ReplyError):
-    """Some blocks of the reply match no unique position in the file; `fine`: the other blocks, in order."""
+    """Some blocks of the reply cannot be applied, for example because they do not match exactly one position.
+
+    `fine`: the other blocks, in order.
+    """
 
     def __init__(self, reason: str, fine: tuple[Block, ...]) -> None:
         super().__init__(reason)

@@ -52,8 +52,9 @@ class Selector(Protocol):
 class FastProof:
     """Chooses the tests of a proof.
 
-    `plugins`: files that pytest loads as plug-ins. `under`: the content of files that are different in the views than
-    below `top`. `same`: returns which of the given test files do not execute the given changes, by the coverage map.
+    `plugins`: files that pytest loads as plug-ins. `under`: the files whose content in the views differs from that
+    below `top`, with their content in the views (None: no such file). `same`: returns which of the given test files do
+    not execute the given changes, by the coverage map.
     """
 
     top: Path

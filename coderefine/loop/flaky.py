@@ -137,7 +137,7 @@ def _odd(baseline: Check, check: Check, names: Sequence[str]) -> bool:
 
 
 def functions_kept(before: Attempt, now: Attempt) -> frozenset[str]:
-    """Return the test functions that have at least as many tests `now` as `before`, though perhaps with other names."""
+    """Return the test functions that have at least as many tests `now` as `before`; the tests' names may differ."""
     counts, after = (Counter(map(without_parameters, one.cases)) for one in (before, now))
     return frozenset(name for name, count in counts.items() if after[name] >= count)
 

@@ -115,7 +115,8 @@ def _is_given_open(state: State) -> bool:
 def _step(state: State, ladder: Ladder, patch: Patch, began: float) -> None:
     """Try one patch; it becomes the best attempt if it is better. `began`: monotonic time when it was requested.
 
-    A patch that the user gave becomes the best attempt even if it is not better, provided that critics could check it.
+    A patch that the user gave becomes the best attempt even if it is not better, provided that critics could check it
+    and that something is left to repair.
     """
     state.notify("attempt", f"{patch.origin}: {patch.summary}", done=len(state.attempts), cost=ladder.spent)
     begin_ahead(state, ladder.coming)

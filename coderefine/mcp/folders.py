@@ -15,7 +15,7 @@ from coderefine.project import locate
 
 
 def allowed(limit: Sequence[Path], shared: Sequence[str] | None) -> tuple[Path, ...]:
-    """Return the folders that both `limit` (empty: any folder) and `shared`, the client's root URIs, allow.
+    """Return the folders that are allowed by both `limit` (empty: any folder) and `shared` (the client's root URIs).
 
     If `shared` is None, return `limit`, or the current folder if `limit` is empty. Raises UsageError if no folder is
     allowed.

@@ -163,7 +163,10 @@ def _own_last(place: Place, environ: Mapping[str, str]) -> Iterator[PythonCandid
 
 
 def _configured(place: Place, name: str, environ: Mapping[str, str]) -> Interpreter:
-    """Return the configured interpreter; `name` is its path or an environment's folder, relative to the root."""
+    """Return the configured interpreter. Raises SurroundingsError if it cannot be used.
+
+    `name`: its path, or the folder of an environment; a relative path begins at the project's root.
+    """
     path = place.root / Path(name).expanduser()
     path = python_of(path) if path.is_dir() else path
     candidate = PythonCandidate(path, "configured")

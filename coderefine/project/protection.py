@@ -286,7 +286,10 @@ def _folded(path: str) -> str:
 
 
 def _matches(path: str, glob: str) -> bool:
-    """Match like gitignore: a bare name matches at any depth, a folder matches all its content, `**` any depth."""
+    """Match almost like gitignore: a bare name matches at any depth, and a folder matches all its content.
+
+    Unlike there, not only `**` but also `*` matches any text with `/`: `a/*.py` matches `a/b/c.py`.
+    """
     anchored = glob.strip("/").replace("**/", "*").replace("/**", "/*")
     names = (path, *(parent.as_posix() for parent in PurePosixPath(path).parents if parent.name))
     if "/" not in anchored:

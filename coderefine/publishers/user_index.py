@@ -90,7 +90,10 @@ class UserIndex:
         return self._own
 
     def own_tree(self) -> str | None:
-        """Return the tree of the index that `git commit` used, with what hooks staged; None if it does not exist."""
+        """Return the tree of the index that `git commit` used, including changes that hooks have staged.
+
+        None if this index does not exist, or if git cannot write its tree.
+        """
         if not self._own.exists():
             return None
         result = self.repository.run("write-tree", env={"GIT_INDEX_FILE": str(self._own)})

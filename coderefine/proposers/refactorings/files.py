@@ -94,7 +94,10 @@ def _is_own(owner: ast.ClassDef, own: Mapping[str, ast.ClassDef]) -> bool:
 def _found(
     node: ast.AST, names: Sequence[str], classes: tuple[ast.ClassDef, ...]
 ) -> Iterator[tuple[Function, tuple[ast.ClassDef, ...]]]:
-    """Yield each function with the qualified name `names` that is in no other function, and the classes around it."""
+    """Yield each function with the qualified name `names`, and the classes that contain it, outermost first.
+
+    Functions inside other functions, or inside statements such as `if`, are not found.
+    """
     for item in getattr(node, "body", ()):
         if isinstance(item, ast.ClassDef) and item.name == names[0] and len(names) > 1:
             yield from _found(item, names[1:], (*classes, item))

@@ -45,7 +45,8 @@ HEAD = 1000
 class LintChanges:
     """Finds the changes that clear ruff findings: rewritings, and ruff's unsafe fixes.
 
-    `rules`: the rewritings by rule (None: those of the registry). `listen` is called with a note if a rewriting fails.
+    If a line is too long, its statement as ruff formats it may be such a change, too. `rules`: the rewritings by rule
+    (None: those of the registry). `listen` is called with a note if a rewriting fails.
     """
 
     def __init__(
@@ -111,9 +112,9 @@ class LintChanges:
             yield from self._checked(view, file, drafts[middle:])
 
     def _all_useful(self, view: View, drafts: Sequence[CodeChange], file: _File) -> bool:
-        """Return whether each of `drafts` clears a finding, and all together cause none and need no formatting.
+        """Return whether each of `drafts` clears a finding, and all together cause none.
 
-        `drafts` must not touch each other.
+        A file that is in ruff's format must also remain so. `drafts` must not touch each other.
         """
         text = apply(file.source.text, list(dict.fromkeys(edit for draft in drafts for edit in draft.edits)))
         if text is None or (file.clean and self._formatted(view, drafts[0].path, file.source, text) != text):

@@ -229,7 +229,7 @@ def _wrapped(code: Code, at: Diagnostic, last: int, text: str, margins: tuple[st
 
 
 def _break_elements(code: Code, at: Diagnostic) -> Edits:
-    """Distribute the elements of a row that is too long over more rows, in a list with several elements per row."""
+    """Put the elements of a row that is too long on several rows, in a list with several elements per row."""
     own, packed = _elements(code, at)
     sure(len(own) > 1, packed, all(one.end_lineno == one.lineno for one in own))
     start, end = code.start(own[0]), code.begin(own[-1].lineno + 1) - 1

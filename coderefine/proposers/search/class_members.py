@@ -36,9 +36,9 @@ class ClassMembers:
         return tuple(found)[:MOST_METHODS]
 
     def of_likely(self, used: frozenset[str], *, called: bool) -> tuple[str, ...]:
-        """Return the methods (if `called`), or other attributes, of the likely classes of an object.
+        """Return the names of the methods (if `called`) or of other attributes of an object's likely classes.
 
-        `used`: the known attributes of the object. Names that occur in most of these classes are first.
+        `used`: the known attributes of the object. Names that occur in more of these classes come first.
         """
         if (used, called) not in self._found:
             enough = LIKELY * len(used)

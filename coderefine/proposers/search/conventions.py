@@ -272,9 +272,9 @@ def _line(stmt: ast.stmt) -> int:
 
 
 def _replaces(stmt: ast.stmt | None, name: str) -> bool:
-    """Return whether a statement stores a value other than None in the variable, which it does not read.
+    """Return whether a statement assigns a value other than None to the variable `name`, without reading the variable.
 
-    To read the object of an attribute counts as reading the attribute, because a method may do so.
+    If the variable is an attribute, reading its object counts, too, because a method may read the attribute.
     """
     match stmt:
         case ast.Assign(targets=[target], value=value) if dotted(target) == name:
@@ -291,8 +291,8 @@ def _replaces(stmt: ast.stmt | None, name: str) -> bool:
 def lone_conditions(function: ast.AST) -> Iterator[ast.AST]:
     """Yield the conditions that have the opposite form of those beside them: `a != 2` in `a == 1 or a != 2 or a == 3`.
 
-    Conditions are beside each other in a chain of `elif` (without the last branch), in successive `if` statements, and
-    in an `and` or `or`.
+    Conditions are beside each other in a chain of `if` and `elif` (without its last condition), in successive `if`
+    statements, and in an `and` or `or`.
     """
     every = list(ast.walk(function))
     branches = {id(stmt) for node in every if isinstance(node, ast.If) for stmt in node.orelse[:1]}

@@ -308,7 +308,7 @@ def _reach(module: Module, stmt: ast.stmt) -> tuple[int, int]:
 
 
 def shifted(parts: Sequence[Replacement], start: int) -> Edit:
-    """Return an edit with the replacements `parts`, for a text that begins at offset `start`."""
+    """Return `parts`, replacements in a text, as an edit of the piece of this text that begins at offset `start`."""
     return Edit(tuple(Replacement(part.start - start, part.end - start, part.text) for part in parts))
 
 

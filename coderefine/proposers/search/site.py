@@ -61,9 +61,9 @@ class Site:
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """Return the statement's nodes without annotations, decorators, docstrings and wrongly placed expressions.
+        """Return the statement's nodes, without annotations, decorators, docstrings and expressions at wrong positions.
 
-        Positions inside f-strings may be wrong before Python 3.12.
+        Before Python 3.12, the positions of expressions inside f-strings may be wrong.
         """
         return tuple(node for node in self._reachable() if not isinstance(node, ast.expr) or self._placed(node))
 

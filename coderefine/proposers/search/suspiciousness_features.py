@@ -1,4 +1,4 @@
-"""Features that change the suspiciousness of statements beyond coverage, each with its weight (log odds)."""
+"""Features of statements that change their suspiciousness in addition to coverage, each with its weight (log odds)."""
 
 from __future__ import annotations
 

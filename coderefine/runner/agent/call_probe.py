@@ -525,10 +525,11 @@ def _different(texts: "Dict[str, str]") -> "Dict[str, str]":
 
 
 def _afterwards(changes: "Dict[str, List[List[str]]]") -> "Dict[str, str]":
-    """Return, for each key of `changes`, a text with the innermost parts of the arguments that differ between the keys.
+    """Describe, for each key of `changes`, the parts of the arguments that differ between the keys after the call.
 
-    `changes`: for each key, lists of the name of a changed part, its value before, and its value now. A part is
-    compared if its value is known for every key: if one call deleted an item, the item's container is compared.
+    A key stands for one version of the program. `changes`: for each key, lists of the name of a changed part, its value
+    before the call and its value after it. Only innermost parts are described, at most MOST_PLACES. A part whose value
+    is unknown for a key is left out; if one version deleted an item, the container of the item is compared.
     """
     before = {place: old for parts in changes.values() for place, old, _ in parts}
     tables = {key: {place: new for place, _, new in parts} for key, parts in changes.items()}

@@ -105,7 +105,11 @@ class Canary:
             item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
 
     def others(self) -> List[Any]:
-        """Return the plugins from which canary tests are hidden: those in SILENT and all others with unpatched code."""
+        """Return the plug-ins from which canary tests are hidden.
+
+        These are pytest's own plug-ins in SILENT, and the plug-ins of the project or of installed packages, if the
+        patch does not change their files.
+        """
         manager = self._session.config.pluginmanager
         files: Dict[int, Tuple[Any, List[str]]] = {}
         for found in internals.implementations(manager.hook):

@@ -133,7 +133,7 @@ class TestChoice:
         self._files: Optional[frozenset[str]] = None
 
     def wants_file(self, root: str, path: str) -> bool:
-        """Return False for a test file (or folder) without requested tests, which need not be imported."""
+        """Return False if a test file (or folder) need not be imported: it has no requested test, or is in `avoid`."""
         if self._avoid and os.path.relpath(path, root).replace(os.sep, "/") in self._avoid:
             return False
         if self._names is None or os.path.basename(path) in ("__init__.py", "conftest.py"):

@@ -1,4 +1,4 @@
-"""Make a Python program in a copied view import the copy, even if its installation names the original's path.
+"""Let Python programs in a copied view import the copy, even if the project is installed with the original's path.
 
 `site` imports this file when a program starts, after the .pth files of the environment (see ../environment.py).
 Standard library only, Python 3.9 and newer. If the environment has another `sitecustomize`, it is imported too.
@@ -28,9 +28,9 @@ def moved(path: object) -> object:
 
 
 def hook(entry: str) -> Any:
-    """Return a finder for the copy of the folder `entry`; in `sys.path_hooks`, this also works for paths added later.
+    """Return a finder for the copy of the folder `entry`. Raises ImportError if the copy has no such folder.
 
-    Raises ImportError if the copy has no such folder.
+    This function is in `sys.path_hooks`, so that it is also called for folders that are added to `sys.path` later.
     """
     there = moved(entry)
     if there == entry or not isinstance(there, str):

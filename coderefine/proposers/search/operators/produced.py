@@ -113,7 +113,10 @@ def _of_functions(site: Site) -> Iterator[tuple[str, float, str]]:
 
 
 def _of_methods(site: Site) -> Iterator[tuple[str, float, str]]:
-    """Yield method calls on names in scope, with arguments as in calls of this file, or a short string of the file."""
+    """Yield calls that use a name in scope: of methods, and of common functions such as `len`.
+
+    A method gets the arguments of one of its calls in this file, or a short string of the file, or none (see OF_TEXT).
+    """
     tails, cuts = _tails(site), _cuts(site)
     for path, near in _given(site):
         kind = site.kinds.name(path)
