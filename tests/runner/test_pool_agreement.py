@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import iniconfig
 import pytest
 
 from coderefine.config import Config
@@ -151,6 +152,23 @@ def test_a_file_named_like_a_module_that_is_none_shadows_nothing(
     with open_views(place) as views, open_pool(views, place, python, config, workers=1) as pool:
         (judged,) = pool.judge([Candidate(1, {"m.py": b"def f(): return 2\n"})], Plan(("test_m.py::test_f",)))
     assert judged.plausible, judged
+
+
+def test_a_project_that_pytest_itself_imports_is_judged_by_forks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pygments: the servers ended with an internal error of pytest, and every candidate was a cold run."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    test = "from iniconfig import lines\n\ndef test_count():\n    assert lines.count('a\\nb') == 2\n"
+    wrong = "def count(text):\n    return text.count('\\n')\n"
+    ours = {f"iniconfig/{path.name}": path.read_bytes() for path in Path(iniconfig.__file__).parent.glob("*.py")}
+    files = {**ours, "iniconfig/lines.py": wrong, "pytest.ini": "[pytest]\n", "test_lines.py": test}
+    top = make_repo(tmp_path / "project", files)
+    place, config = locate([top], top), Config(python=sys.executable)
+    right = wrong.replace("')\n", "') + 1\n").encode()
+    with open_views(place) as views, open_pool(views, place, interpreter(place, config, os.environ), config) as pool:
+        (judged,) = pool.judge([Candidate(1, {"iniconfig/lines.py": right})], Plan(("test_lines.py::test_count",)))
+    assert (judged.plausible, judged.speed) == (True, "hot"), judged.reason
 
 
 def test_an_installed_module_that_imports_the_project_does_not_hide_the_candidate(

@@ -58,7 +58,7 @@ class ServerPlugin:
             self.broken[report.nodeid] = str(report.longrepr)[:2000]
 
     def pytest_internalerror(self, excinfo: Any) -> None:
-        self.fault = str(excinfo.value)[:500]
+        self.fault = excinfo.exconly()[:500]
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector: Any) -> Any:

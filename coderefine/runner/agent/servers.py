@@ -13,7 +13,7 @@ import time
 from typing import Any, Callable, Dict, List
 
 from . import cold_process  # isort: skip  # it checks which modules are imported before it
-from . import agent_channel, child, hot_server, server_plugin, warm_server
+from . import agent_channel, child
 
 Message = Dict[str, Any]
 AGAIN = 3
@@ -35,6 +35,10 @@ def main(warm_fd: int) -> None:
     os.environ["TMPDIR"] = tempfile.tempdir = job["scratch"]
     sys.dont_write_bytecode = False  # compiled tests and modules of the unchanged tree speed up all warm runs
     cold_process.set_up(job)
+    # These modules import pytest, which uses packages such as Pygments. If the project is such a package, `set_up`
+    # removes its installed modules and all others that were imported before, so pytest must not be among them.
+    from . import hot_server, server_plugin, warm_server
+
     server_plugin.silence()
     roles: List[Callable[[], None]] = [
         lambda: warm_server.serve(warm_fd, agent_channel.AgentChannel(warm_fd, job["nonce"]), job),
