@@ -243,6 +243,26 @@ def test_options_of_the_environment_and_of_our_configuration_count(cold: Cold, m
     assert list(check.cases) == ["test_a.py::test_a"]
 
 
+FREEZES = """
+import sys, time
+
+def test_freezes():
+    clocks = (time.time, time.perf_counter, time.monotonic)
+    for module in list(sys.modules.values()):
+        for name, value in list(vars(module).items()):
+            if any(value is clock for clock in clocks):
+                setattr(module, name, lambda: 1e12)
+
+def test_later(): pass
+"""
+
+
+def test_a_test_that_leaves_the_clock_replaced_takes_no_thousand_years(cold: Cold) -> None:
+    """freezegun: `fix` ended with OverflowError, because durations of 1e9 seconds became time limits."""
+    check = cold({"test_a.py": FREEZES})
+    assert [0 <= case.seconds < 60 for case in check.cases.values()] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     every(

@@ -162,7 +162,12 @@ def test_a_project_that_pytest_itself_imports_is_judged_by_forks(
     test = "from iniconfig import lines\n\ndef test_count():\n    assert lines.count('a\\nb') == 2\n"
     wrong = "def count(text):\n    return text.count('\\n')\n"
     ours = {f"iniconfig/{path.name}": path.read_bytes() for path in Path(iniconfig.__file__).parent.glob("*.py")}
-    files = {**ours, "iniconfig/lines.py": wrong, "pytest.ini": "[pytest]\n", "test_lines.py": test}
+    files: dict[str, str | bytes] = {
+        **ours,
+        "iniconfig/lines.py": wrong,
+        "pytest.ini": "[pytest]\n",
+        "test_lines.py": test,
+    }
     top = make_repo(tmp_path / "project", files)
     place, config = locate([top], top), Config(python=sys.executable)
     right = wrong.replace("')\n", "') + 1\n").encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from typing import Any, Dict, Iterable, List, Optional, Sequence
 
 import pytest
@@ -47,8 +48,8 @@ def from_text(text: str) -> FailureRecord:
     }
 
 
-def fold(paths: ProjectPaths, reports: Sequence[Any]) -> CaseRecord:
-    """Combine all `reports` of a test (phases, subtests, re-runs) into one result.
+def fold(paths: ProjectPaths, reports: Sequence[Any], seconds: float = 0.0) -> CaseRecord:
+    """Combine all `reports` of a test (phases, subtests, re-runs), which took `seconds`, into one result.
 
     Reports before a re-run (pytest-rerunfailures) are ignored.
     """
@@ -62,7 +63,7 @@ def fold(paths: ProjectPaths, reports: Sequence[Any]) -> CaseRecord:
     return {
         "id": first.nodeid,
         "status": _status(decisive),
-        "seconds": sum(report.duration for report in reports if not hasattr(report, "context")),
+        "seconds": seconds,
         "path": paths.relative(first.nodeid.split("::", 1)[0]),
         "line": (line or 0) + 1 if paths.relative(path) == paths.relative(first.nodeid.split("::", 1)[0]) else 0,
         "failure": _subtests(reports, found) if found else None,
@@ -220,6 +221,10 @@ class ColdPlugin:
         self._canaries = Canaries(channel, paths, job)
         self._loaded = LoadedModules(job)
         self._patched = tuple(job["patched"])
+        # Tests that replace the clock (freezegun) change the durations of pytest's reports, and the functions of `time`
+        # in all modules, but not this reference.
+        self._clock = time.perf_counter
+        self._began = 0.0
 
     # -- start and collection -------------------------------------------------------------------------
 
@@ -317,7 +322,7 @@ class ColdPlugin:
         if self._canaries.running:
             return
         self._channel.flush_if_due()
-        self._running = True
+        self._running, self._began = True, self._clock()
         self._note(self._numbers.get(nodeid, 0))
         self._watched = self._lines is not None and self._lines.begin(nodeid)
 
@@ -342,7 +347,7 @@ class ColdPlugin:
         self._finished += 1
         if not reports:
             return
-        record = fold(self._paths, reports)
+        record = fold(self._paths, reports, self._clock() - self._began)
         if self._watched:
             record["lines"] = self._lines.end()
             record["followed"] = self._lines.followed
