@@ -6,12 +6,10 @@ import contextlib
 import errno
 import os
 import stat
-from dataclasses import replace
 from io import FileIO
 from pathlib import Path
 
 from coderefine.errors import PublishError
-from coderefine.journal import FileChange
 
 MANAGED = ("security.", "trusted.")
 UNKNOWN = frozenset({errno.ENOTSUP, errno.ENOSYS})
@@ -50,11 +48,6 @@ def current(top: Path, path: str) -> bytes | None:
     except OSError as error:
         raise refused(path, error) from error
     raise PublishError(f"{path} is not a regular file any more; nothing was written")
-
-
-def reread(top: Path, changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
-    """Return `changes` with the present content of the files, because a hook may have reformatted them."""
-    return tuple(replace(change, after=current(top, change.path)) for change in changes)
 
 
 def mode_of(top: Path, path: str) -> int | None:

@@ -29,7 +29,8 @@ def undo(journal: Journal) -> str:
 
 
 def _files(journal: Journal, done: Publication) -> str:
-    plan = Publication("undo", done.top, _reversed(done.changes), done.head, done.ref, folders=done.folders)
+    head = journal.repository.head()
+    plan = Publication("undo", done.top, _reversed(done.changes), head.sha, head.ref, folders=done.folders)
     publish(journal, plan, lambda: _verify(journal, plan.changes), undoing=done)
     return f"undone: {changed_lines(plan.changes)}"
 

@@ -165,18 +165,53 @@ def test_a_hook_that_refuses_changes_nothing(repo: Path, name: str) -> None:
     hook(repo, name, "echo 'not on my watch'; exit 1")
     prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n", "src/b.py": None})
     before = state(repo)
-    with pytest.raises(PublishError, match="nothing was changed:\n  not on my watch"):
+    with pytest.raises(PublishError, match="nothing was committed:\n  not on my watch"):
         Commit(prepared.snapshot).publish(prepared.outcome)
     assert state(repo) == before
     assert prepared.journal.publication() is None
 
 
-def test_a_hook_that_reformats_and_refuses_changes_nothing(repo: Path) -> None:
-    hook(repo, "pre-commit", "echo '# formatted' >> src/a.py; exit 1")
+def test_a_hook_that_stages_its_format_and_refuses_changes_nothing(repo: Path) -> None:
+    hook(repo, "pre-commit", "echo '# formatted' >> src/a.py; git add src/a.py; exit 1")
     prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
     before = state(repo)
-    with pytest.raises(PublishError):
+    with pytest.raises(PublishError, match="as your hooks left it is kept in ") as refused:
         Commit(prepared.snapshot).publish(prepared.outcome)
+    assert state(repo) == before
+    assert Path(str(refused.value).rpartition(" kept in ")[2]).read_text() == "one = 10\ntwo = 2\n# formatted\n"
+
+
+def test_an_edit_made_while_a_hook_ran_stays_when_the_hook_refuses(repo: Path) -> None:
+    """The edit was taken for the hook's and removed; the only copy was in the journal, and its path was not printed."""
+    hook(repo, "pre-commit", "echo '# precious' >> src/a.py; echo no; exit 1")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n", "src/b.py": "x = 2\n"})
+    with pytest.raises(PublishError, match=r"no\n  src/a\.py was changed meanwhile: this change stays"):
+        Commit(prepared.snapshot).publish(prepared.outcome)
+    assert (repo / "src/a.py").read_text() == "one = 1\ntwo = 2\n# precious\n"
+    assert git(repo, "status", "--porcelain") == "M src/a.py"
+
+
+def test_an_edit_of_the_patched_lines_while_a_hook_ran_is_left_alone(repo: Path) -> None:
+    """It cannot be separated from the patch, and was removed."""
+    hook(repo, "pre-commit", "echo 'one = 11' > src/a.py; echo '# mine' >> src/c.py; rm src/b.py; exit 1")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n", "src/b.py": "x = 2\n", "src/c.py": "new = 1\n"})
+    with pytest.raises(PublishError, match=r"src/a\.py was changed meanwhile, .* stays as it is") as refused:
+        Commit(prepared.snapshot).publish(prepared.outcome)
+    assert (repo / "src/a.py").read_text() == "one = 11\n"
+    assert (repo / "src/c.py").read_text() == "new = 1\n# mine\n"
+    assert not (repo / "src/b.py").exists()
+    first = str(refused.value).splitlines()[-3]
+    assert Path(first.rpartition(" is in ")[2]).read_text() == "one = 1\ntwo = 2\n"
+
+
+def test_undo_does_not_lose_an_edit_made_while_a_hook_ran(repo: Path) -> None:
+    """The content of the tree after the hooks was recorded as written by the run, so undo removed the edit."""
+    hook(repo, "pre-commit", "echo '# precious' >> src/a.py")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    before = state(repo)
+    with pytest.raises(PublishError, match=r"src/a\.py was changed after run"):
+        undo(prepared.journal)
     assert state(repo) == before
 
 
