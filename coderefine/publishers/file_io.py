@@ -59,7 +59,12 @@ def mode_of(top: Path, path: str) -> int | None:
 
 
 def prepare(top: Path, path: str, temp: str, data: bytes, mode: int | None) -> None:
-    """Write `data` to `temp`, in the folder of `path`, with the mode and owner of `path`, and flush it to the disk."""
+    """Write `data` to `temp`, in the folder of `path`, with the mode and owner of `path`, and flush it to the disk.
+
+    `mode`: the mode if there is no file at `path`.
+    """
+    present = mode_of(top, path)
+    mode = mode if present is None else present
     handle = os.open(top / temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
     with os.fdopen(handle, "wb") as file:
         file.write(data)

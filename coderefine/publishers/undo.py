@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
+from coderefine.core.plurals import listed
 from coderefine.errors import PublishError
+from coderefine.git import Repository
 from coderefine.journal import FileChange, IndexChange, Journal, Publication
 from coderefine.publishers import file_io
 from coderefine.publishers.message import changed_lines
@@ -89,7 +92,23 @@ def _commit(journal: Journal, done: Publication) -> str:
         publish(journal, plan, check, move_back, undoing=done)
     finally:
         index.release(plan.lock)
-    return f"undone: the commit {commit[:10]} is gone from {head.branch or 'HEAD'}, {changed_lines(plan.changes)}"
+    gone = f"undone: the commit {commit[:10]} is gone from {head.branch or 'HEAD'}, {changed_lines(plan.changes)}"
+    return gone + _added_by_hooks(repository, plan)
+
+
+def _added_by_hooks(repository: Repository, plan: Publication) -> str:
+    """Return a text that names the files that hooks added to the commit and that still differ; "" if there are none.
+
+    They are not restored, because hooks may have committed the user's work.
+    """
+    ours = {change.path for change in plan.changes}
+    others = [item.path for item in plan.staged if item.path not in ours]
+    if not others:
+        return ""
+    what = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *others)
+    status = repository.git(*what, env={"GIT_LITERAL_PATHSPECS": "1"})
+    names = [os.fsdecode(line[3:]) for line in status.split(b"\0") if line]
+    return f"; your hooks committed more, which stays in the tree: {listed(names)}" if names else ""
 
 
 def _reversed(changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:

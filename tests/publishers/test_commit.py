@@ -225,6 +225,22 @@ def test_a_hook_that_reformats_and_stages_is_committed(repo: Path) -> None:
     assert git(repo, "status", "--porcelain") == "M  notes.txt"
 
 
+def test_undo_names_what_hooks_added_to_the_commit(repo: Path) -> None:
+    """The commit was gone, and the hook's change remained in the tree, without a word.
+
+    It is not replaced: with `git add -u`, a hook commits the user's work, too.
+    """
+    hook(repo, "pre-commit", "echo 1 > run.sh; echo 1 > VERSION; git add -u; git add VERSION")
+    write(repo, {"notes.txt": "my work\n"})
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(repo, "status", "--porcelain") == ""
+    line = undo(prepared.journal)
+    assert line.endswith("; your hooks committed more, which stays in the tree: notes.txt, run.sh, VERSION")
+    assert (repo / "notes.txt").read_text() == "my work\n"
+    assert git(repo, "status", "--porcelain").split("\n") == ["M notes.txt", " M run.sh", "?? VERSION"]
+
+
 def test_a_failing_post_commit_does_not_matter(repo: Path) -> None:
     hook(repo, "post-commit", "exit 1")
     prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.errors import PublishError
-from coderefine.publishers import Files, recover, undo
+from coderefine.publishers import Commit, Files, recover, undo
 from tests.support.publishing import stage, state
 from tests.support.repo import git, make_repo, write
 
@@ -142,6 +142,20 @@ def test_mode_and_line_ends_are_kept(repo: Path) -> None:
     assert (repo / "src/b.py").read_bytes() == b"x = 2\r\ny = 2\r\n"
     undo(prepared.journal)
     assert (repo / "run.sh").stat().st_mode & 0o777 == 0o750
+
+
+@pytest.mark.parametrize("how", ["files", "commit"])
+def test_undo_keeps_the_mode_that_the_user_has_set_since(repo: Path, how: str) -> None:
+    """Undo gave the file its mode of before the run."""
+    prepared = stage(repo, {"src/a.py": "one = 10\n", "src/b.py": None}, head=how == "commit")
+    (repo / "src/b.py").chmod(0o640)
+    publisher = Files(prepared.snapshot) if how == "files" else Commit(prepared.snapshot)
+    publisher.publish(prepared.outcome)
+    (repo / "src/a.py").chmod(0o755)
+    undo(prepared.journal)
+    assert (repo / "src/a.py").read_text() == "one = 1\ntwo = 2\n"
+    assert (repo / "src/a.py").stat().st_mode & 0o777 == 0o755
+    assert (repo / "src/b.py").stat().st_mode & 0o777 == 0o640
 
 
 def test_a_new_file_follows_the_umask(repo: Path) -> None:
