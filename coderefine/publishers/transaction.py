@@ -39,7 +39,8 @@ Arguments: the plan; the handle of the locked marker file, which a process that 
 that delays interrupts, which must be called before the step that cannot be undone.
 """
 
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM") if hasattr(signal, name))
+"""Signals that interrupt us. SIGALRM repeats an interrupt that Python ignored (see `quick.ending`)."""
 Handler = Callable[[int, "FrameType | None"], object]
 
 ORPHANS = 10.0

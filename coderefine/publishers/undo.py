@@ -85,7 +85,11 @@ def _commit(journal: Journal, done: Publication) -> str:
         """Move HEAD back by compare-and-swap, then restore the index; other edited or staged files do not change."""
         hold()
         repository.move_ref("HEAD", plan.commit, plan.head, "coderefine undo", (lock,))
-        index.commit()
+        try:
+            index.commit()
+        except PublishError:
+            repository.move_ref("HEAD", plan.head, plan.commit, "coderefine: undo taken back", (lock,))
+            raise
         return plan
 
     try:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -256,6 +259,56 @@ def test_a_commit_is_taken_back_when_the_index_cannot_follow(repo: Path) -> None
     with pytest.raises(PublishError, match="the index cannot be written"):
         Commit(prepared.snapshot).publish(prepared.outcome)
     assert state(repo) == before
+
+
+def test_an_undo_is_taken_back_when_the_index_cannot_follow(repo: Path) -> None:
+    """HEAD stayed at the commit before, while the files went back to the patch."""
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    hook(repo, "reference-transaction", "rm -f .git/index.lock")
+    before = state(repo)
+    with pytest.raises(PublishError, match="the index cannot be written"):
+        undo(prepared.journal)
+    assert state(repo) == before
+    assert prepared.journal.publication()
+
+
+SLOW_TREE = """
+import os, signal, sys
+from pathlib import Path
+from coderefine.publishers import Commit
+from coderefine.quick.ending import interrupt_on_signals
+from tests.support.publishing import stage
+interrupt_on_signals()
+top, trouble = Path(sys.argv[1]), sys.argv[2]
+def refresh(event, args):
+    if event == "subprocess.Popen" and "--refresh" in list(args[1]):
+        if trouble == "SIGALRM":
+            signal.raise_signal(signal.SIGALRM)
+        else:
+            raise OSError("git cannot be started")
+sys.addaudithook(refresh)
+prepared = stage(top, {"src/a.py": "one = 10\\ntwo = 2\\n"}, head=True)
+try:
+    print(Commit(prepared.snapshot).publish(prepared.outcome))
+finally:
+    assert prepared.journal.publication()
+"""
+
+
+@pytest.mark.parametrize("trouble", ["SIGALRM", "no git"])
+def test_a_commit_whose_index_cannot_be_refreshed_is_complete(repo: Path, trouble: str) -> None:
+    """HEAD and the files went back to the state before, while the patch stayed staged.
+
+    SIGALRM repeats an interrupt that Python ignored.
+    """
+    argv = (sys.executable, "-c", SLOW_TREE, str(repo), trouble)
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(argv, cwd=repo, env=env, capture_output=True, text=True, check=False)
+    assert "AssertionError" not in done.stderr
+    assert ("KeyboardInterrupt" in done.stderr) == (trouble == "SIGALRM")
+    assert git(repo, "show", "HEAD:src/a.py") == "one = 10\ntwo = 2"
+    assert git(repo, "status", "--porcelain") == ""
 
 
 def test_a_hook_may_commit_more_on_top(repo: Path) -> None:
