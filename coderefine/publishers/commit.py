@@ -171,5 +171,7 @@ def our_commit(journal: Journal, plan: Publication, *, made: bool = False) -> st
     first = repository.git("rev-list", "--first-parent", *new).decode().split()[-1:]
     if not first or repository.resolve(f"{first[0]}^") != plan.head:
         return None
-    known = made or repository.tree(first[0]) in (plan.tree, UserIndex(repository).own_tree())
+    known = (
+        made or first[0] == plan.commit or repository.tree(first[0]) in (plan.tree, UserIndex(repository).own_tree())
+    )
     return first[0] if known else None

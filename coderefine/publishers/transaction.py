@@ -24,7 +24,7 @@ from itertools import chain
 from pathlib import Path
 from types import FrameType
 
-from coderefine.errors import CoderefineError, PublishError
+from coderefine.errors import CoderefineError, JournalError, PublishError
 from coderefine.git import Repository
 from coderefine.journal import FileChange, Journal, Publication, flock, storage
 from coderefine.publishers import file_io
@@ -88,13 +88,26 @@ def publish(
             _write(top, plan)
             done = act(plan, lock, hold) if act else plan
             hold()
+            if act is None:
+                settle(journal, done, undoing)
         except BaseException as error:
             hold()
             _withdraw(journal, plan, undoing, error)
             raise
-        settle(journal, done, undoing)
-        clean(top, plan)
+        try:
+            if act:
+                _settle_acted(journal, done, undoing)
+        finally:
+            clean(top, plan)
     return done
+
+
+def _settle_acted(journal: Journal, done: Publication, undoing: Publication | None) -> None:
+    """Record a publication whose last step cannot be taken back. Raises PublishError; then `recover` completes it."""
+    try:
+        settle(journal, done, undoing)
+    except JournalError as error:
+        raise PublishError(f"it is done, but {error}: free some space, then run `coderefine log`") from error
 
 
 def _withdraw(journal: Journal, plan: Publication, undoing: Publication | None, error: BaseException) -> None:
