@@ -146,6 +146,8 @@ def test_a_hook_that_outlives_the_kill_completes_the_commit(repo: Path) -> None:
     assert not (repo / ".git/index.lock").exists()
     assert git(repo, "status", "--porcelain") == "M src/c.py"
     git(repo, "checkout", "-q", "--", "src/c.py")
+    undo(Journal.load(Repository.open(repo)))
+    assert (repo / "src/a.py").read_text() == "one = 1\ntwo = 2\n"
 
 
 def test_a_kill_while_the_index_follows_the_hooks_leaves_no_lock(repo: Path) -> None:

@@ -259,6 +259,36 @@ def test_killed_after_a_commit_whose_hook_formats_it_is_complete(tmp_path: Path,
     assert (top / "m0.py").read_text() == "old = 0\n"
 
 
+HALF = """
+import os, signal, sys
+from pathlib import Path
+from coderefine.publishers import Files
+from tests.support.publishing import stage
+prepared = stage(Path(sys.argv[1]), {"m0.py": "new = 0\\n", "m1.py": "new = 1\\n"})
+left = 2
+def watch(frame, event, _):
+    global left
+    left -= frame.f_code.co_name == "_replace" and "transaction" in frame.f_code.co_filename
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.settrace(watch)
+Files(prepared.snapshot).publish(prepared.outcome)
+"""
+
+
+@pytest.mark.parametrize("edit", ["", "# mine\n"], ids=["as it was written", "edited"])
+def test_a_half_written_patch_that_the_user_has_committed_stays(tmp_path: Path, edit: str) -> None:
+    """The file was reverted in the tree, although the user's commit has it."""
+    top = make_repo(tmp_path / "repo", {"m0.py": "old = 0\n", "m1.py": "old = 1\n"})
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run((sys.executable, "-c", HALF, str(top)), cwd=ROOT, env=env, check=False)
+    assert git(top, "diff", "--name-only") == "m0.py"
+    write(top, {"m0.py": f"new = 0\n{edit}"})
+    git(top, "commit", "-qam", "my work")
+    assert "m0.py stays as it is in HEAD" in (recover(Repository.open(top)) or "")
+    assert git(top, "status", "--porcelain") == ""
+
+
 FULL = """
 import errno, os, sys
 from pathlib import Path
