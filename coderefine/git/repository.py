@@ -189,6 +189,6 @@ def commit_with_hooks(
 def _refusal(output: bytes, complaint: GitError) -> PublishError:
     lines = [line for line in output.decode("utf-8", "replace").splitlines() if line.strip()][-LAST_LINES:]
     if str(complaint).startswith("git: "):
-        return PublishError(f"{complaint}; nothing was changed")
+        return PublishError(f"{complaint}; nothing was committed")
     last = "\n  ".join(lines)
-    return PublishError(f"git refused the commit (did a hook refuse it?); nothing was changed:\n  {last}")
+    return PublishError(f"git refused the commit (did a hook refuse it?); nothing was committed:\n  {last}")

@@ -24,8 +24,8 @@ from coderefine.core.plurals import listed
 from coderefine.errors import PublishError
 from coderefine.git import Repository, commit_with_hooks
 from coderefine.journal import FileChange, IndexChange, Journal, Publication
-from coderefine.publishers import file_io
 from coderefine.publishers.message import PLAIN, Wording, author_env, changed_lines
+from coderefine.publishers.restoration import as_committed
 from coderefine.publishers.snapshot import Item, PatchedHead, Snapshot, merged
 from coderefine.publishers.transaction import Hold, publish
 from coderefine.publishers.user_index import UserIndex, parsed, shown
@@ -94,7 +94,8 @@ class Commit:
             commit = our_commit(self.snapshot.journal, plan, made=made)
             if commit is None:
                 raise PublishError("HEAD moved while committing: look at `git log` and `git reflog` before going on")
-            done = replace(plan, commit=commit, changes=file_io.reread(repository.top, plan.changes))
+            done = replace(plan, commit=commit)
+            done = replace(done, changes=as_committed(repository, done))
             return finish_index(self.snapshot.journal, index, done)
         except BaseException:
             hold()
@@ -170,5 +171,7 @@ def our_commit(journal: Journal, plan: Publication, *, made: bool = False) -> st
     first = repository.git("rev-list", "--first-parent", *new).decode().split()[-1:]
     if not first or repository.resolve(f"{first[0]}^") != plan.head:
         return None
-    known = made or repository.tree(first[0]) in (plan.tree, UserIndex(repository).own_tree())
+    known = (
+        made or first[0] == plan.commit or repository.tree(first[0]) in (plan.tree, UserIndex(repository).own_tree())
+    )
     return first[0] if known else None

@@ -6,12 +6,10 @@ import contextlib
 import errno
 import os
 import stat
-from dataclasses import replace
 from io import FileIO
 from pathlib import Path
 
 from coderefine.errors import PublishError
-from coderefine.journal import FileChange
 
 MANAGED = ("security.", "trusted.")
 UNKNOWN = frozenset({errno.ENOTSUP, errno.ENOSYS})
@@ -52,11 +50,6 @@ def current(top: Path, path: str) -> bytes | None:
     raise PublishError(f"{path} is not a regular file any more; nothing was written")
 
 
-def reread(top: Path, changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
-    """Return `changes` with the present content of the files, because a hook may have reformatted them."""
-    return tuple(replace(change, after=current(top, change.path)) for change in changes)
-
-
 def mode_of(top: Path, path: str) -> int | None:
     """Return the permission bits of an existing file, else None."""
     try:
@@ -66,7 +59,12 @@ def mode_of(top: Path, path: str) -> int | None:
 
 
 def prepare(top: Path, path: str, temp: str, data: bytes, mode: int | None) -> None:
-    """Write `data` to `temp`, in the folder of `path`, with the mode and owner of `path`, and flush it to the disk."""
+    """Write `data` to `temp`, in the folder of `path`, with the mode and owner of `path`, and flush it to the disk.
+
+    `mode`: the mode if there is no file at `path`.
+    """
+    present = mode_of(top, path)
+    mode = mode if present is None else present
     handle = os.open(top / temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
     with os.fdopen(handle, "wb") as file:
         file.write(data)

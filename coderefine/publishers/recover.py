@@ -9,6 +9,7 @@ from coderefine.git import Repository
 from coderefine.journal import Journal, Publication
 from coderefine.publishers import file_io, transaction
 from coderefine.publishers.commit import finish_index, our_commit
+from coderefine.publishers.restoration import as_committed, take_back
 from coderefine.publishers.user_index import UserIndex
 
 
@@ -48,20 +49,16 @@ def _repair(journal: Journal) -> str | None:
     if done := _reached(journal, plan):
         _finish(journal, index, done, undoing)
         return start + "it is complete now"
-    index.release(plan.lock)
-    kept_files: list[str] = []
-
-    def keep(data: bytes) -> str:
-        kept_files.append(journal.keep(data))
-        return kept_files[-1]
-
-    left = transaction.take_back(journal.repository.top, plan, keep if plan.how == "commit" else None)
+    in_use = journal.repository.resolve("HEAD") != plan.head or bool(plan.lock and not index.holds(plan.lock))
+    try:
+        lines = take_back(journal, plan, in_use=in_use)
+    finally:
+        index.release(plan.lock)
     transaction.clean(journal.repository.top, plan)
     transaction.give_up(journal, plan, undoing)
-    if left:
-        return start + f"what it wrote is taken back, but not in {', '.join(left)}, which you changed since"
-    kept = f"; the files as hooks changed them are kept: {', '.join(kept_files)}" if kept_files else ""
-    return start + f"everything is as it was before{kept}"
+    if lines:
+        return start + "; ".join(("what it wrote is taken back", *lines))
+    return start + "everything is as it was before"
 
 
 def _reached(journal: Journal, plan: Publication) -> Publication | None:
@@ -85,5 +82,5 @@ def _finish(journal: Journal, index: UserIndex, done: Publication, undoing: Publ
         else:
             done = finish_index(journal, index, done)
     transaction.clean(top, done)
-    transaction.settle(journal, replace(done, changes=file_io.reread(top, done.changes)), undoing)
+    transaction.settle(journal, replace(done, changes=as_committed(journal.repository, done)), undoing)
     index.tidy()

@@ -4,11 +4,11 @@ Steps on the disk (left), and what `recover` does if the process is killed after
 1. `pending` in the git directory, locked by this process       nothing is announced: remove `pending`
 2. `publishing` in the journal: every content before and after  take back: nothing was written yet
 3. new folders, temporary files with the new content            take back: remove them
-4. per file: a hard link keeps the old file, a rename replaces  take back; or complete it, if all files are replaced
+4. per file: exchanged with the new one, and kept as `.old`     take back; or complete it, if all files are replaced
    (a file that has other names already is written in place     take back, from the journal)
 5. the actions of `act` (for a commit: see `commit`)            complete it if HEAD has moved, else take back
-6. `published` in the journal                                   done: remove links and `pending`
-7. links and `pending` removed
+6. `published` in the journal                                   done: remove old files and `pending`
+7. old files and `pending` removed
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from itertools import chain
 from pathlib import Path
 from types import FrameType
 
-from coderefine.errors import PublishError
+from coderefine.errors import CoderefineError, JournalError, PublishError
 from coderefine.git import Repository
 from coderefine.journal import FileChange, Journal, Publication, flock, storage
 from coderefine.publishers import file_io
+from coderefine.publishers.exchange import put
+from coderefine.publishers.restoration import take_back
 
 Hold = Callable[[], None]
 Act = Callable[[Publication, int, Hold], Publication]
@@ -37,7 +39,8 @@ Arguments: the plan; the handle of the locked marker file, which a process that 
 that delays interrupts, which must be called before the step that cannot be undone.
 """
 
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM") if hasattr(signal, name))
+"""Signals that interrupt us. SIGALRM repeats an interrupt that Python ignored (see `quick.ending`)."""
 Handler = Callable[[int, "FrameType | None"], object]
 
 ORPHANS = 10.0
@@ -60,7 +63,8 @@ def publish(
     """Write all files of `plan`, then call `act`, which may change the plan; return the publication.
 
     `check` raises PublishError if the tree is not the one for which the plan was made. After any failure, an interrupt
-    included, everything is restored. `undoing`: the publication that this plan undoes.
+    included, everything is restored; the error names files that somebody else changed meanwhile. `undoing`: the
+    publication that this plan undoes.
     """
     top = journal.repository.top
     # A temporary name in the folder of each file: with `.new` for the new content, with `.old` for the old file.
@@ -80,23 +84,40 @@ def publish(
             hold()
             give_up(journal, plan, undoing)
             raise
-        acting = False
         try:
             _write(top, plan)
-            acting = act is not None
             done = act(plan, lock, hold) if act else plan
             hold()
-        except BaseException:
+            if act is None:
+                settle(journal, done, undoing)
+        except BaseException as error:
             hold()
-            # If this cannot be recorded, `recover` later detects that the files are restored. Files that git hooks
-            # changed are saved in the journal.
-            take_back(top, plan, journal.keep if acting else None)
-            clean(top, plan)
-            give_up(journal, plan, undoing)
+            _withdraw(journal, plan, undoing, error)
             raise
-        settle(journal, done, undoing)
-        clean(top, plan)
+        try:
+            if act:
+                _settle_acted(journal, done, undoing)
+        finally:
+            clean(top, plan)
     return done
+
+
+def _settle_acted(journal: Journal, done: Publication, undoing: Publication | None) -> None:
+    """Record a publication whose last step cannot be taken back. Raises PublishError; then `recover` completes it."""
+    try:
+        settle(journal, done, undoing)
+    except JournalError as error:
+        raise PublishError(f"it is done, but {error}: free some space, then run `coderefine log`") from error
+
+
+def _withdraw(journal: Journal, plan: Publication, undoing: Publication | None, error: BaseException) -> None:
+    """Restore everything after `error`. Raises PublishError if there is something to say about a file."""
+    lines = take_back(journal, plan)
+    clean(journal.repository.top, plan)
+    # If this cannot be recorded, `recover` later detects that the files are restored.
+    give_up(journal, plan, undoing)
+    if lines and isinstance(error, CoderefineError | KeyboardInterrupt):
+        raise PublishError("\n  ".join((str(error) or "interrupted", *lines))) from error
 
 
 @contextlib.contextmanager
@@ -183,29 +204,8 @@ def claim(handle: int, patience: float = ORPHANS) -> None:
         time.sleep(0.05)
 
 
-def take_back(top: Path, plan: Publication, keep: Callable[[bytes], str] | None = None) -> tuple[str, ...]:
-    """Restore the old content of every file that contains what we wrote.
-
-    Return the names of the files with another content, which are left as they are. If `keep` is given, these files are
-    restored too, after their content was passed to `keep`.
-    """
-    left: list[str] = []
-    for number, change in enumerate(plan.changes):
-        found = file_io.current(top, change.path)
-        if found == change.before:
-            continue
-        ours = found == change.after or file_io.is_torn(found, change.before, change.after)
-        if not ours and keep:
-            keep(found or b"")
-        elif not ours:
-            left.append(change.path)
-            continue
-        _restore(top, plan, number)
-    return tuple(left)
-
-
 def clean(top: Path, plan: Publication) -> None:
-    """Remove our temporary files and links, and the folders that we created, if they are empty."""
+    """Remove our temporary files, and the folders that we created, if they are empty."""
     for temp in plan.temps:
         file_io.remove(top / f"{temp}.new")
         file_io.remove(top / f"{temp}.old")
@@ -236,31 +236,12 @@ def _prepare(top: Path, temp: str, change: FileChange) -> None:
 
 
 def _replace(top: Path, temp: str, change: FileChange) -> None:
-    """Replace one file.
-
-    The old file is kept under a second name and compared afterwards, so that an edit made meanwhile is not lost.
-    """
-    place, kept = top / change.path, top / f"{temp}.old"
+    """Replace one file; the old one is kept."""
+    place = top / change.path
     if _overwrite(place, change):
         return
-    linked = change.before is not None and _link(place, kept)
-    if file_io.current(top, change.path) != change.before:
-        raise _raced(change.path)
-    if change.after is None:
-        place.unlink()
-    elif change.before is None:
-        # Never over a file that appeared meanwhile, if the file system has hard links.
-        ready = top / f"{temp}.new"
-        if _link(ready, place):
-            ready.unlink()
-        elif place.exists():
-            raise _raced(place.name)
-        else:
-            ready.replace(place)
-    else:
-        (top / f"{temp}.new").replace(place)
-    if linked and kept.read_bytes() != change.before:
-        kept.replace(place)
+    ready = top / f"{temp}.new" if change.after is not None else None
+    if not put(ready, place, top / f"{temp}.old", change.before):
         raise _raced(change.path)
 
 
@@ -274,31 +255,6 @@ def _overwrite(place: Path, change: FileChange) -> bool:
     if not file_io.overwrite(place, change.before, change.after):
         raise _raced(change.path)
     return True
-
-
-def _link(place: Path, name: Path) -> bool:
-    """Make a hard link, so that restoring the file needs no disk space. Return False if that is not possible."""
-    try:
-        os.link(place, name, follow_symlinks=False)
-    except OSError:
-        return False
-    return True
-
-
-def _restore(top: Path, plan: Publication, number: int) -> None:
-    change, temp = plan.changes[number], plan.temps[number]
-    place, kept = top / change.path, top / f"{temp}.old"
-    if change.before is None:
-        file_io.remove(place)
-    elif not kept.exists() and file_io.is_shared(place):
-        file_io.overwrite(place, file_io.current(top, change.path) or b"", change.before)
-    elif kept.exists() and kept.read_bytes() == change.before:
-        kept.replace(place)
-    else:
-        file_io.remove(top / f"{temp}.new")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        file_io.prepare(top, change.path, f"{temp}.new", change.before, change.mode)
-        (top / f"{temp}.new").replace(place)
 
 
 def _raced(path: str) -> PublishError:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
+from coderefine.core.plurals import listed
 from coderefine.errors import PublishError
+from coderefine.git import Repository
 from coderefine.journal import FileChange, IndexChange, Journal, Publication
 from coderefine.publishers import file_io
 from coderefine.publishers.message import changed_lines
@@ -29,7 +32,8 @@ def undo(journal: Journal) -> str:
 
 
 def _files(journal: Journal, done: Publication) -> str:
-    plan = Publication("undo", done.top, _reversed(done.changes), done.head, done.ref, folders=done.folders)
+    head = journal.repository.head()
+    plan = Publication("undo", done.top, _reversed(done.changes), head.sha, head.ref, folders=done.folders)
     publish(journal, plan, lambda: _verify(journal, plan.changes), undoing=done)
     return f"undone: {changed_lines(plan.changes)}"
 
@@ -81,14 +85,34 @@ def _commit(journal: Journal, done: Publication) -> str:
         """Move HEAD back by compare-and-swap, then restore the index; other edited or staged files do not change."""
         hold()
         repository.move_ref("HEAD", plan.commit, plan.head, "coderefine undo", (lock,))
-        index.commit()
+        try:
+            index.commit()
+        except PublishError:
+            repository.move_ref("HEAD", plan.head, plan.commit, "coderefine: undo taken back", (lock,))
+            raise
         return plan
 
     try:
         publish(journal, plan, check, move_back, undoing=done)
     finally:
         index.release(plan.lock)
-    return f"undone: the commit {commit[:10]} is gone from {head.branch or 'HEAD'}, {changed_lines(plan.changes)}"
+    gone = f"undone: the commit {commit[:10]} is gone from {head.branch or 'HEAD'}, {changed_lines(plan.changes)}"
+    return gone + _added_by_hooks(repository, plan)
+
+
+def _added_by_hooks(repository: Repository, plan: Publication) -> str:
+    """Return a text that names the files that hooks added to the commit and that still differ; "" if there are none.
+
+    They are not restored, because hooks may have committed the user's work.
+    """
+    ours = {change.path for change in plan.changes}
+    others = [item.path for item in plan.staged if item.path not in ours]
+    if not others:
+        return ""
+    what = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *others)
+    status = repository.git(*what, env={"GIT_LITERAL_PATHSPECS": "1"})
+    names = [os.fsdecode(line[3:]) for line in status.split(b"\0") if line]
+    return f"; your hooks committed more, which stays in the tree: {listed(names)}" if names else ""
 
 
 def _reversed(changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:

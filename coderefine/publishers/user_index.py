@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from coderefine.errors import PublishError
+from coderefine.errors import GitError, PublishError
 from coderefine.git import Repository, Scratch, copy_index, entries_of
 from coderefine.journal import IndexChange, storage
 from coderefine.publishers.snapshot import Item
@@ -121,8 +122,11 @@ class UserIndex:
             self.lock.replace(self.path)
         except OSError as error:
             raise PublishError(f"the index cannot be written: {error.strerror}; nothing was changed") from error
-        self.ready.unlink(missing_ok=True)
-        self.repository.run("update-index", "-q", "--refresh")
+        # From here on, nothing may fail: the caller would take back the commit, and the index would stay.
+        with contextlib.suppress(OSError):
+            self.ready.unlink(missing_ok=True)
+        with contextlib.suppress(GitError):  # only for speed: git reads the files again otherwise
+            self.repository.run("update-index", "-q", "--refresh")
 
     def release(self, sha256: str | None) -> None:
         """Remove the indices that we prepared, and index.lock if its content has this SHA-256."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -165,18 +168,53 @@ def test_a_hook_that_refuses_changes_nothing(repo: Path, name: str) -> None:
     hook(repo, name, "echo 'not on my watch'; exit 1")
     prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n", "src/b.py": None})
     before = state(repo)
-    with pytest.raises(PublishError, match="nothing was changed:\n  not on my watch"):
+    with pytest.raises(PublishError, match="nothing was committed:\n  not on my watch"):
         Commit(prepared.snapshot).publish(prepared.outcome)
     assert state(repo) == before
     assert prepared.journal.publication() is None
 
 
-def test_a_hook_that_reformats_and_refuses_changes_nothing(repo: Path) -> None:
-    hook(repo, "pre-commit", "echo '# formatted' >> src/a.py; exit 1")
+def test_a_hook_that_stages_its_format_and_refuses_changes_nothing(repo: Path) -> None:
+    hook(repo, "pre-commit", "echo '# formatted' >> src/a.py; git add src/a.py; exit 1")
     prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
     before = state(repo)
-    with pytest.raises(PublishError):
+    with pytest.raises(PublishError, match="as your hooks left it is kept in ") as refused:
         Commit(prepared.snapshot).publish(prepared.outcome)
+    assert state(repo) == before
+    assert Path(str(refused.value).rpartition(" kept in ")[2]).read_text() == "one = 10\ntwo = 2\n# formatted\n"
+
+
+def test_an_edit_made_while_a_hook_ran_stays_when_the_hook_refuses(repo: Path) -> None:
+    """The edit was taken for the hook's and removed; the only copy was in the journal, and its path was not printed."""
+    hook(repo, "pre-commit", "echo '# precious' >> src/a.py; echo no; exit 1")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n", "src/b.py": "x = 2\n"})
+    with pytest.raises(PublishError, match=r"no\n  src/a\.py was changed meanwhile: this change stays"):
+        Commit(prepared.snapshot).publish(prepared.outcome)
+    assert (repo / "src/a.py").read_text() == "one = 1\ntwo = 2\n# precious\n"
+    assert git(repo, "status", "--porcelain") == "M src/a.py"
+
+
+def test_an_edit_of_the_patched_lines_while_a_hook_ran_is_left_alone(repo: Path) -> None:
+    """It cannot be separated from the patch, and was removed."""
+    hook(repo, "pre-commit", "echo 'one = 11' > src/a.py; echo '# mine' >> src/c.py; rm src/b.py; exit 1")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n", "src/b.py": "x = 2\n", "src/c.py": "new = 1\n"})
+    with pytest.raises(PublishError, match=r"src/a\.py was changed meanwhile, .* stays as it is") as refused:
+        Commit(prepared.snapshot).publish(prepared.outcome)
+    assert (repo / "src/a.py").read_text() == "one = 11\n"
+    assert (repo / "src/c.py").read_text() == "new = 1\n# mine\n"
+    assert not (repo / "src/b.py").exists()
+    first = str(refused.value).splitlines()[-3]
+    assert Path(first.rpartition(" is in ")[2]).read_text() == "one = 1\ntwo = 2\n"
+
+
+def test_undo_does_not_lose_an_edit_made_while_a_hook_ran(repo: Path) -> None:
+    """The content of the tree after the hooks was recorded as written by the run, so undo removed the edit."""
+    hook(repo, "pre-commit", "echo '# precious' >> src/a.py")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    before = state(repo)
+    with pytest.raises(PublishError, match=r"src/a\.py was changed after run"):
+        undo(prepared.journal)
     assert state(repo) == before
 
 
@@ -188,6 +226,22 @@ def test_a_hook_that_reformats_and_stages_is_committed(repo: Path) -> None:
     Commit(prepared.snapshot).publish(prepared.outcome)
     assert git(repo, "show", "HEAD:src/a.py") == "one = 10\ntwo = 2\n# formatted"
     assert git(repo, "status", "--porcelain") == "M  notes.txt"
+
+
+def test_undo_names_what_hooks_added_to_the_commit(repo: Path) -> None:
+    """The commit was gone, and the hook's change remained in the tree, without a word.
+
+    It is not replaced: with `git add -u`, a hook commits the user's work, too.
+    """
+    hook(repo, "pre-commit", "echo 1 > run.sh; echo 1 > VERSION; git add -u; git add VERSION")
+    write(repo, {"notes.txt": "my work\n"})
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(repo, "status", "--porcelain") == ""
+    line = undo(prepared.journal)
+    assert line.endswith("; your hooks committed more, which stays in the tree: notes.txt, run.sh, VERSION")
+    assert (repo / "notes.txt").read_text() == "my work\n"
+    assert git(repo, "status", "--porcelain").split("\n") == ["M notes.txt", " M run.sh", "?? VERSION"]
 
 
 def test_a_failing_post_commit_does_not_matter(repo: Path) -> None:
@@ -205,6 +259,56 @@ def test_a_commit_is_taken_back_when_the_index_cannot_follow(repo: Path) -> None
     with pytest.raises(PublishError, match="the index cannot be written"):
         Commit(prepared.snapshot).publish(prepared.outcome)
     assert state(repo) == before
+
+
+def test_an_undo_is_taken_back_when_the_index_cannot_follow(repo: Path) -> None:
+    """HEAD stayed at the commit before, while the files went back to the patch."""
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    hook(repo, "reference-transaction", "rm -f .git/index.lock")
+    before = state(repo)
+    with pytest.raises(PublishError, match="the index cannot be written"):
+        undo(prepared.journal)
+    assert state(repo) == before
+    assert prepared.journal.publication()
+
+
+SLOW_TREE = """
+import os, signal, sys
+from pathlib import Path
+from coderefine.publishers import Commit
+from coderefine.quick.ending import interrupt_on_signals
+from tests.support.publishing import stage
+interrupt_on_signals()
+top, trouble = Path(sys.argv[1]), sys.argv[2]
+def refresh(event, args):
+    if event == "subprocess.Popen" and "--refresh" in list(args[1]):
+        if trouble == "SIGALRM":
+            signal.raise_signal(signal.SIGALRM)
+        else:
+            raise OSError("git cannot be started")
+sys.addaudithook(refresh)
+prepared = stage(top, {"src/a.py": "one = 10\\ntwo = 2\\n"}, head=True)
+try:
+    print(Commit(prepared.snapshot).publish(prepared.outcome))
+finally:
+    assert prepared.journal.publication()
+"""
+
+
+@pytest.mark.parametrize("trouble", ["SIGALRM", "no git"])
+def test_a_commit_whose_index_cannot_be_refreshed_is_complete(repo: Path, trouble: str) -> None:
+    """HEAD and the files went back to the state before, while the patch stayed staged.
+
+    SIGALRM repeats an interrupt that Python ignored.
+    """
+    argv = (sys.executable, "-c", SLOW_TREE, str(repo), trouble)
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(argv, cwd=repo, env=env, capture_output=True, text=True, check=False)
+    assert "AssertionError" not in done.stderr
+    assert ("KeyboardInterrupt" in done.stderr) == (trouble == "SIGALRM")
+    assert git(repo, "show", "HEAD:src/a.py") == "one = 10\ntwo = 2"
+    assert git(repo, "status", "--porcelain") == ""
 
 
 def test_a_hook_may_commit_more_on_top(repo: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.errors import PublishError
-from coderefine.publishers import Files, recover, undo
+from coderefine.publishers import Commit, Files, recover, undo
 from tests.support.publishing import stage, state
 from tests.support.repo import git, make_repo, write
 
@@ -69,6 +69,70 @@ def test_undo_refuses_once_the_file_was_edited(repo: Path) -> None:
     assert prepared.journal.publication()
 
 
+SAVED_MEANWHILE = """
+import os, sys
+from pathlib import Path
+from coderefine.errors import PublishError
+from coderefine.publishers import Files
+from tests.support.publishing import stage
+top, saves, saving = Path(sys.argv[1]), int(sys.argv[2]), False
+def save(event, args):
+    global saves, saving
+    # What Python tells just before the file is exchanged (the look-up of renameat2), renamed or removed.
+    last = event == "ctypes.dlsym" and args[1] == "renameat2"
+    last = last or event in ("os.rename", "os.remove") and str(top / "src/a.py") in map(str, args)
+    if last and saves and not saving:
+        saving = True
+        saves -= 1
+        aside = top / "src/a.py~"
+        aside.write_bytes(b"# precious %d\\n" % saves)
+        os.rename(aside, top / "src/a.py")
+        saving = False
+prepared = stage(top, {"src/a.py": None if "remove" in sys.argv else "one = 10\\ntwo = 2\\n"})
+sys.addaudithook(save)
+try:
+    Files(prepared.snapshot).publish(prepared.outcome)
+except PublishError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("how", ["1", "2", "1 remove"])
+def test_an_editor_that_saves_by_rename_at_the_last_moment_is_noticed(repo: Path, how: str) -> None:
+    """The file that the editor had replaced was compared, not the one that it saved; so what it saved was lost."""
+    argv = (sys.executable, "-c", SAVED_MEANWHILE, str(repo), *how.split())
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(argv, cwd=repo, env=env, capture_output=True, text=True, check=True)
+    assert "src/a.py was changed by another program at this moment" in done.stdout
+    assert (repo / "src/a.py").read_text() == "# precious 0\n"
+    assert sorted(path.name for path in (repo / "src").iterdir()) == ["a.py", "b.py"]
+
+
+WITHOUT_EXCHANGE = """
+import sys
+from pathlib import Path
+from coderefine.publishers import Files, undo
+from tests.support.publishing import stage
+def refuse(event, args):
+    if event == "ctypes.dlsym" and args[1] == "renameat2":
+        raise AttributeError
+sys.addaudithook(refuse)
+prepared = stage(Path(sys.argv[1]), {"src/a.py": "one = 10\\ntwo = 2\\n"})
+Files(prepared.snapshot).publish(prepared.outcome)
+print((prepared.snapshot.top / "src/a.py").read_text())
+undo(prepared.journal)
+"""
+
+
+def test_a_system_that_cannot_exchange_two_files_renames_one(repo: Path) -> None:
+    before = state(repo)
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    argv = (sys.executable, "-c", WITHOUT_EXCHANGE, str(repo))
+    done = subprocess.run(argv, cwd=repo, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "one = 10\ntwo = 2\n\n"
+    assert state(repo) == before
+
+
 def test_mode_and_line_ends_are_kept(repo: Path) -> None:
     (repo / "run.sh").chmod(0o750)
     write(repo, {"src/b.py": b"x = 1\r\ny = 2\r\n"})
@@ -78,6 +142,20 @@ def test_mode_and_line_ends_are_kept(repo: Path) -> None:
     assert (repo / "src/b.py").read_bytes() == b"x = 2\r\ny = 2\r\n"
     undo(prepared.journal)
     assert (repo / "run.sh").stat().st_mode & 0o777 == 0o750
+
+
+@pytest.mark.parametrize("how", ["files", "commit"])
+def test_undo_keeps_the_mode_that_the_user_has_set_since(repo: Path, how: str) -> None:
+    """Undo gave the file its mode of before the run."""
+    prepared = stage(repo, {"src/a.py": "one = 10\n", "src/b.py": None}, head=how == "commit")
+    (repo / "src/b.py").chmod(0o640)
+    publisher = Files(prepared.snapshot) if how == "files" else Commit(prepared.snapshot)
+    publisher.publish(prepared.outcome)
+    (repo / "src/a.py").chmod(0o755)
+    undo(prepared.journal)
+    assert (repo / "src/a.py").read_text() == "one = 1\ntwo = 2\n"
+    assert (repo / "src/a.py").stat().st_mode & 0o777 == 0o755
+    assert (repo / "src/b.py").stat().st_mode & 0o777 == 0o640
 
 
 def test_a_new_file_follows_the_umask(repo: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from coderefine.errors import PublishError
 from coderefine.git import Repository
 from coderefine.journal import Journal
 from coderefine.publishers import recover, undo
@@ -51,8 +52,70 @@ def end(child: subprocess.Popen[bytes], mark: str) -> None:
     kill_all(mark)
 
 
+@pytest.fixture
+def asleep(repo: Path) -> Path:
+    """A repository whose commit was killed while a hook slept."""
+    hook(repo, "pre-commit", "touch .git/reached; sleep 30")
+    end(begun(repo, repo / ".git/reached"), f"TEST_MARK={repo / '.git/reached'}")
+    assert (repo / "src/a.py").read_text() == "one = 10\ntwo = 2\n"
+    return repo
+
+
+def test_an_edit_made_after_the_kill_stays(asleep: Path) -> None:
+    """It was taken for the work of a hook, and replaced by the content before the run."""
+    with (asleep / "src/a.py").open("a") as file:
+        file.write("# precious\n")
+    result = recover(Repository.open(asleep))
+    assert result
+    assert "src/a.py was changed meanwhile: this change stays" in result
+    assert (asleep / "src/a.py").read_text() == "one = 1\ntwo = 2\n# precious\n"
+    assert git(asleep, "status", "--porcelain") == "M src/a.py"
+
+
+@pytest.mark.parametrize("edit", ["", "# precious\n"], ids=["as it was written", "edited"])
+def test_what_was_committed_after_the_kill_stays(asleep: Path, edit: str) -> None:
+    """The user removed index.lock, as git advises, and committed; the files of this commit were reverted."""
+    (asleep / ".git/index.lock").unlink()
+    with (asleep / "src/a.py").open("a") as file:
+        file.write(edit)
+    git(asleep, "commit", "-q", "--no-verify", "-m", "my work", "src/a.py")
+    result = recover(Repository.open(asleep))
+    assert result
+    assert "src/a.py stays as it is in HEAD" in result
+    assert git(asleep, "diff", "HEAD", "--name-only") == ""
+    assert git(asleep, "status", "--porcelain") == ""
+    assert (asleep / "src/a.py").read_text() == f"one = 10\ntwo = 2\n{edit}"
+
+
+def test_work_that_was_staged_after_the_kill_stays(asleep: Path) -> None:
+    """Without the lock of the commit, what differs from the patch is the user's work, and is left alone."""
+    (asleep / ".git/index.lock").unlink()
+    write(asleep, {"src/a.py": "one = 10\ntwo = 2\n# precious\n"})
+    git(asleep, "add", "src/a.py")
+    result = recover(Repository.open(asleep))
+    assert result
+    assert "src/a.py was changed meanwhile" in result
+    assert git(asleep, "status", "--porcelain") == "M  src/a.py"
+
+
+def test_an_edit_made_before_the_commit_is_completed_is_not_undone(repo: Path) -> None:
+    """Completing recorded the content of the tree as written by the run, so undo removed the edit."""
+    hook(repo, "pre-commit", FORMATS.format(reached=repo / ".git/reached", seconds=2))
+    child = begun(repo, repo / ".git/reached")
+    child.kill()
+    child.wait()
+    with (repo / "src/a.py").open("a") as file:
+        file.write("# precious\n")
+    result = recover(Repository.open(repo))
+    assert result
+    assert "it is complete now" in result
+    with pytest.raises(PublishError, match=r"src/a\.py was changed after run"):
+        undo(Journal.load(Repository.open(repo)))
+    assert (repo / "src/a.py").read_text() == "one = 10\ntwo = 2\n# formatted\n# precious\n"
+
+
 @pytest.mark.parametrize("name", ["pre-commit", "commit-msg"])
-def test_killed_while_a_formatter_runs_everything_is_restored(repo: Path, name: str) -> None:
+def test_killed_while_a_formatter_runs_what_is_known_as_its_work_is_taken_back(repo: Path, name: str) -> None:
     write(repo, {"notes.txt": "staged\n"})
     git(repo, "add", "notes.txt")
     before = state(repo)
@@ -60,9 +123,11 @@ def test_killed_while_a_formatter_runs_everything_is_restored(repo: Path, name: 
     end(begun(repo, repo / ".git/reached"), f"TEST_MARK={repo / '.git/reached'}")
     result = recover(Repository.open(repo))
     assert result
-    assert "everything is as it was" in result
+    assert "src/c.py was changed meanwhile, and it stays as it is" in result
+    assert (repo / "src/c.py").read_text() == "new = 1\n1\n"
+    (repo / "src/c.py").unlink()
     assert state(repo) == before
-    kept = Path(result.rpartition("kept: ")[2].split(", ")[0])
+    kept = Path(result.partition(" is kept in ")[2].partition("; ")[0])
     assert kept.read_text() == "one = 10\ntwo = 2\n# formatted\n"
     assert recover(Repository.open(repo)) is None
 
@@ -81,6 +146,8 @@ def test_a_hook_that_outlives_the_kill_completes_the_commit(repo: Path) -> None:
     assert not (repo / ".git/index.lock").exists()
     assert git(repo, "status", "--porcelain") == "M src/c.py"
     git(repo, "checkout", "-q", "--", "src/c.py")
+    undo(Journal.load(Repository.open(repo)))
+    assert (repo / "src/a.py").read_text() == "one = 1\ntwo = 2\n"
 
 
 def test_a_kill_while_the_index_follows_the_hooks_leaves_no_lock(repo: Path) -> None:

@@ -53,7 +53,7 @@ def test_a_refused_commit_gives_every_name_its_content_back(repo: Path) -> None:
     other = repo.parent / "other"
     other.hardlink_to(repo / "src/a.py")
     hook = repo / ".git/hooks/pre-commit"
-    hook.write_text("#!/bin/sh\necho '# formatted' >> src/a.py; exit 1\n")
+    hook.write_text("#!/bin/sh\necho '# formatted' >> src/a.py; git add src/a.py; exit 1\n")
     hook.chmod(0o755)
     prepared = stage(repo, {"src/a.py": NEW}, head=True)
     before = state(repo)

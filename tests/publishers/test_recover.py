@@ -16,6 +16,7 @@ from coderefine.errors import PublishError
 from coderefine.git import Repository
 from coderefine.journal import Journal
 from coderefine.publishers import recover, undo
+from tests.publishers.test_commit import hook
 from tests.support.cases import every
 from tests.support.publishing import state
 from tests.support.repo import git, make_repo, write
@@ -240,10 +241,7 @@ Commit(prepared.snapshot).publish(prepared.outcome) if prepared else recover(Rep
 @pytest.mark.parametrize("where", every(3, ["replace_lock", "commit", "tidy", "settle", "published", "clean"]))
 def test_killed_after_a_commit_whose_hook_formats_it_is_complete(tmp_path: Path, where: str) -> None:
     top = make_repo(tmp_path / "repo", {"m0.py": "old = 0\n"})
-    hook = top / ".git/hooks/pre-commit"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\necho '# formatted' >> m0.py; git add m0.py\n")
-    hook.chmod(0o755)
+    hook(top, "pre-commit", "echo '# formatted' >> m0.py; git add m0.py")
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     for _ in range(2):  # publishing, then mending
         argv = (sys.executable, "-c", KILLED_IN, str(top), where)
@@ -259,3 +257,81 @@ def test_killed_after_a_commit_whose_hook_formats_it_is_complete(tmp_path: Path,
     assert publication is not None
     undo(Journal.load(Repository.open(top)))
     assert (top / "m0.py").read_text() == "old = 0\n"
+
+
+HALF = """
+import os, signal, sys
+from pathlib import Path
+from coderefine.publishers import Files
+from tests.support.publishing import stage
+prepared = stage(Path(sys.argv[1]), {"m0.py": "new = 0\\n", "m1.py": "new = 1\\n"})
+left = 2
+def watch(frame, event, _):
+    global left
+    left -= frame.f_code.co_name == "_replace" and "transaction" in frame.f_code.co_filename
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.settrace(watch)
+Files(prepared.snapshot).publish(prepared.outcome)
+"""
+
+
+@pytest.mark.parametrize("edit", ["", "# mine\n"], ids=["as it was written", "edited"])
+def test_a_half_written_patch_that_the_user_has_committed_stays(tmp_path: Path, edit: str) -> None:
+    """The file was reverted in the tree, although the user's commit has it."""
+    top = make_repo(tmp_path / "repo", {"m0.py": "old = 0\n", "m1.py": "old = 1\n"})
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run((sys.executable, "-c", HALF, str(top)), cwd=ROOT, env=env, check=False)
+    assert git(top, "diff", "--name-only") == "m0.py"
+    write(top, {"m0.py": f"new = 0\n{edit}"})
+    git(top, "commit", "-qam", "my work")
+    assert "m0.py stays as it is in HEAD" in (recover(Repository.open(top)) or "")
+    assert git(top, "status", "--porcelain") == ""
+
+
+FULL = """
+import errno, os, sys
+from pathlib import Path
+from coderefine.publishers import Commit, Files, undo
+from tests.support.publishing import stage
+top, how = Path(sys.argv[1]), sys.argv[2]
+record = 3 if "hook" in how else 2
+def full(event, args):
+    global record
+    if event == "open" and str(args[0]).endswith("journal.jsonl") and args[2] & os.O_APPEND:
+        record -= 1
+        if record <= 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+prepared = stage(top, {"m0.py": "new = 0\\n", "m1.py": None}, head="commit" in how)
+publisher = Commit(prepared.snapshot) if "commit" in how else Files(prepared.snapshot)
+if "undo" in how:
+    publisher.publish(prepared.outcome)
+sys.addaudithook(full)
+try:
+    undo(prepared.journal) if "undo" in how else publisher.publish(prepared.outcome)
+except Exception as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("how", ["files", "commit", "commit, hook", "undo files", "undo commit"])
+def test_a_full_disk_at_the_last_record_is_told_truly(tmp_path: Path, how: str) -> None:
+    """The error said that the run could not be recorded; the patch was written, and an old file lay beside it."""
+    top = make_repo(tmp_path / "repo", {"m0.py": "old = 0\n", "m1.py": "old = 1\n"})
+    if "hook" in how:
+        hook(top, "pre-commit", "echo '# formatted' >> m0.py; git add m0.py")
+    argv = (sys.executable, "-c", FULL, str(top), how)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    said = subprocess.run(argv, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert "No space left" in said
+    kept, done = "commit" in how, how.startswith("commit")
+    assert ("is done, but" in said and "free some space, then run `coderefine log`" in said) == kept
+    new = done or how == "undo files"
+    assert (top / "m0.py").read_text().startswith("new = 0\n") == new == (not (top / "m1.py").exists())
+    assert git(top, "rev-list", "--count", "HEAD") == ("2" if done else "1")
+    assert sorted(path.name for path in top.iterdir() if path.name != ".git") == ["m0.py", "m1.py"][: 2 - new]
+    result = recover(Repository.open(top))
+    assert result
+    assert ("it is complete now" in result) == kept
+    assert (Journal.load(Repository.open(top)).publication() is not None) == new
+    assert git(top, "status", "--porcelain") == ("" if kept or not new else "M m0.py\n D m1.py")

@@ -1,0 +1,122 @@
+"""Take back what a publication wrote, and nothing that anybody else wrote meanwhile.
+
+Files may change while git runs the user's hooks, or between a kill and `recover`. A content that is neither the old
+nor the new one is a hook's only if the hook staged it for our commit; any other may be the user's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from coderefine.errors import CoderefineError
+from coderefine.git import Repository, merge_bytes, scratch
+from coderefine.journal import FileChange, Journal, Publication
+from coderefine.publishers import file_io
+from coderefine.publishers.exchange import put
+from coderefine.publishers.user_index import UserIndex
+
+
+def take_back(journal: Journal, plan: Publication, *, in_use: bool = False) -> tuple[str, ...]:
+    """Restore the old content of every file that contains what we or hooks wrote; return a line about each other file.
+
+    In the other files, a change made meanwhile stays, without the patch if they can be separated. `in_use`: the user
+    has worked with the written files, after a kill; then such files stay as they are, and also those that HEAD has.
+    """
+    found = []
+    for temp, change in zip(plan.temps, plan.changes, strict=True):
+        try:
+            found.append(_take_back(journal, temp, change, in_use=in_use))
+        except CoderefineError as error:  # noqa: PERF203
+            found.append(f"{change.path} stays as it is: {error}")
+    return tuple(filter(None, found))
+
+
+def as_committed(repository: Repository, done: Publication) -> tuple[FileChange, ...]:
+    """Return the changes of `done` with the content that its commit has, where hooks have changed it.
+
+    A file that is not as in the commit was changed by somebody else; so `undo` will refuse to replace it.
+    """
+    found = ((change, file_io.current(repository.top, change.path)) for change in done.changes)
+    return tuple(
+        replace(change, after=now)
+        if now != change.after and _is_in(repository, done.commit, change.path, now)
+        else change
+        for change, now in found
+    )
+
+
+def _take_back(journal: Journal, temp: str, change: FileChange, *, in_use: bool) -> str:
+    """Take back one change; return a line if the file is not as it was before, or if a copy of it was kept."""
+    repository = journal.repository
+    found = file_io.current(repository.top, change.path)
+    if found == change.before:
+        return ""
+    if in_use and _is_in(repository, repository.resolve("HEAD"), change.path, found):
+        return f"{change.path} stays as it is in HEAD"
+    wanted, line = _wanted(journal, change, found, in_use=in_use)
+    if wanted is None or not _restore(repository, temp, wanted, found):
+        return _left(journal, change)
+    return line
+
+
+def _wanted(
+    journal: Journal, change: FileChange, found: bytes | None, *, in_use: bool
+) -> tuple[FileChange | None, str]:
+    """Return the change whose old content may replace `found` (None: there is none), and a line about it."""
+    if found == change.after or file_io.is_torn(found, change.before, change.after):
+        return change, ""
+    if _is_in(journal.repository, UserIndex(journal.repository).own_tree(), change.path, found):
+        kept = f"{change.path} as your hooks left it is kept in {journal.keep(found)}" if found is not None else ""
+        return change, kept
+    merged = None if in_use else _without_patch(journal.repository, change, found)
+    if merged is None:
+        return None, ""
+    return replace(
+        change, before=merged
+    ), f"{change.path} was changed meanwhile: this change stays, the rest is as before"
+
+
+def _left(journal: Journal, change: FileChange) -> str:
+    old = (
+        f"; the content that was to be restored is in {journal.keep(change.before)}"
+        if change.before is not None
+        else ""
+    )
+    return f"{change.path} was changed meanwhile, and it stays as it is: look at it{old}"
+
+
+def _is_in(repository: Repository, tree: str | None, path: str, data: bytes | None) -> bool:
+    """Return whether git, if it stored `data` now, would store what `tree` has (None: no file)."""
+    if tree is None:
+        return False
+    with scratch(repository, tree, keep=False) as made:
+        there = made.entries((path,))
+        made.lay({path: data})
+        return made.entries((path,)) == there
+
+
+def _without_patch(repository: Repository, change: FileChange, found: bytes | None) -> bytes | None:
+    """Return `found` without the patch; None if they cannot be separated."""
+    if found is None or change.before is None or change.after is None:
+        return None
+    return merge_bytes(repository, found, change.after, change.before)
+
+
+def _restore(repository: Repository, temp: str, change: FileChange, found: bytes | None) -> bool:
+    """Put the old content in place of `found`; return False if the file is not `found` any more."""
+    place = repository.top / change.path
+    ready, kept = repository.top / f"{temp}.new", repository.top / f"{temp}.old"
+    if change.before is None:
+        return put(None, place, kept, found)
+    if found is not None and not kept.exists() and file_io.is_shared(place):
+        return file_io.overwrite(place, found, change.before)
+    file_io.remove(ready)
+    if kept.exists() and kept.read_bytes() == change.before:
+        kept.replace(ready)
+    else:
+        file_io.remove(kept)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        file_io.prepare(
+            repository.top, change.path, ready.relative_to(repository.top).as_posix(), change.before, change.mode
+        )
+    return put(ready, place, kept, found)
