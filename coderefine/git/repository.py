@@ -59,18 +59,21 @@ class Repository:
     def open(cls, folder: Path) -> Repository:
         """Return the repository that contains `folder`.
 
-        Raises GitError if there is none, if it is bare or owned by another user, or if git is missing.
+        Raises GitError if there is none, if it is bare, owned by another user or has SHA-256 ids (GitPython cannot read
+        its objects), or if git is missing.
         """
         result = process.run(
-            ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"),
+            ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--show-object-format"),
             cwd=folder,
         )
         if result.returncode:
             raise process.complaint(result, folder)
         lines = os.fsdecode(result.stdout).split("\n")
-        if len(lines) != 4:
+        if len(lines) != 5:
             raise GitError(f"git: the path of {folder} contains a line end, which git cannot report")
-        top, git_dir, common = lines[:3]
+        top, git_dir, common, ids = lines[:4]
+        if ids == "sha256":
+            raise GitError(f"git: {top} has SHA-256 ids, so nothing can be repaired there: `coderefine check` works")
         return cls(Path(top), Path(git_dir), (folder / common).resolve())
 
     def git(
