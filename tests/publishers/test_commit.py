@@ -316,6 +316,20 @@ def test_git_knows_no_identity(repo: Path, sealed: Path) -> None:
     assert state(repo) == before
 
 
+def test_an_identity_in_variables_was_unknown_after_the_proof(
+    repo: Path, sealed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CI gives it by GIT_CONFIG_COUNT; `git commit` worked there, `--commit` ended: git does not know who you are."""
+    (sealed / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n[safe]\n\tdirectory = *\n")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "2")
+    for number, (name, value) in enumerate({"user.name": "Ada", "user.email": "ada@example.com"}.items()):
+        monkeypatch.setenv(f"GIT_CONFIG_KEY_{number}", name)
+        monkeypatch.setenv(f"GIT_CONFIG_VALUE_{number}", value)
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(repo, "log", "-1", "--format=%an <%ae>|%cn <%ce>") == "Ada <ada@example.com>|Ada <ada@example.com>"
+
+
 def test_the_environment_of_a_hook_is_not_believed(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
     with monkeypatch.context() as hooked:
