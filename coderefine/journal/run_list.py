@@ -67,7 +67,10 @@ def prune(repository: Repository, keep: int = KEPT) -> tuple[str, ...]:
 
     A run that is running, in another working tree, or whose publication was interrupted, is kept.
     """
-    old = tuple(name for name in run_names(repository)[keep:] if not _is_needed(repository, name))
+    marked = _marked(repository)
+    old = tuple(
+        name for name in run_names(repository)[keep:] if name not in marked and not _is_needed(repository, name)
+    )
     if not old:
         return ()
     refs = [ref for name in old for ref in repository.refs(f"refs/coderefine/{name}/")]
@@ -75,6 +78,15 @@ def prune(repository: Repository, keep: int = KEPT) -> tuple[str, ...]:
     for name in old:
         shutil.rmtree(home(repository) / name, ignore_errors=True)
     return old
+
+
+def _marked(repository: Repository) -> set[str]:
+    """Return the runs that the marks of unfinished publications in all worktrees name."""
+    found: set[str] = set()
+    for folder in (repository.common_dir, *repository.common_dir.glob("worktrees/*")):
+        with contextlib.suppress(OSError):
+            found.add((folder / storage.PENDING).read_text("ascii", "replace"))
+    return found
 
 
 def _is_needed(repository: Repository, run: str) -> bool:
