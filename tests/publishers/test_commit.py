@@ -113,6 +113,50 @@ def test_a_patch_that_was_proved_on_other_files_than_heads_is_not_committed(repo
     assert state(repo) == before
 
 
+@pytest.mark.parametrize(("flag", "tag"), [("assume-unchanged", "h"), ("skip-worktree", "S")])
+def test_an_edit_that_a_flag_hides_from_git_was_in_the_proof_and_not_in_the_commit(
+    ten: Path, flag: str, tag: str
+) -> None:
+    """The proof ran with the edit of b.py, which HEAD does not have, and the flag of the committed file was lost."""
+    git(ten, "update-index", f"--{flag}", "src/a.py", "src/b.py")
+    edited = TEN.replace("line9 = 9", "line9 = 'mine'")
+    write(ten, {"src/a.py": edited, "src/b.py": "x = 'mine'\n"})
+    prepared = stage(ten, {"src/a.py": TEN.replace("line0 = 0", "line0 = 1")})
+    assert prepared.snapshot.under == {"src/a.py": TEN.encode(), "src/b.py": b"x = 1\n"}
+    before = state(ten)
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(ten, "show", "HEAD:src/a.py") + "\n" == TEN.replace("line0 = 0", "line0 = 1")
+    assert (ten / "src/a.py").read_text() == edited.replace("line0 = 0", "line0 = 1")
+    assert git(ten, "show", "--format=", "--name-only") == "src/a.py"
+    flagged = git(ten, "ls-files", "-v", "src")
+    assert flagged.split("\n") == [f"{tag} src/a.py", f"{tag} src/b.py"]
+    undo(prepared.journal)
+    assert git(ten, "ls-files", "-v", "src") == flagged
+    assert {**state(ten), "index": ""} == {**before, "index": ""}
+
+
+def test_a_file_that_a_sparse_checkout_leaves_out_is_not_missing(ten: Path) -> None:
+    git(ten, "sparse-checkout", "set", "--no-cone", "/src/a.py")
+    assert not (ten / "src/b.py").exists()
+    prepared = stage(ten, {"src/a.py": TEN.replace("line0 = 0", "line0 = 1")})
+    assert prepared.snapshot.under == {}
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(ten, "show", "--format=", "--name-only") == "src/a.py"
+    assert git(ten, "ls-files", "-v", "src") == "H src/a.py\nS src/b.py"
+
+
+def test_a_patch_of_which_git_stores_nothing_became_an_empty_commit(repo: Path) -> None:
+    """It changed line ends alone, which git normalises: the report said "committed", the commit was empty."""
+    write(repo, {".gitattributes": "* text=auto\n", "src/a.py": "one = 1\r\ntwo = 2\r\n"})
+    git(repo, "add", ".gitattributes")
+    git(repo, "commit", "-q", "-m", "attributes")
+    prepared = publishing.stage(repo, {"src/a.py": "one = 1\ntwo = 2\n"})
+    before = state(repo)
+    with pytest.raises(PublishError, match=r"git stores nothing of the patch of src/a\.py.*no --commit"):
+        Commit(prepared.snapshot).publish(prepared.outcome)
+    assert state(repo) == before
+
+
 def test_partly_staged_work_is_kept_apart(ten: Path) -> None:
     write(ten, {"src/a.py": TEN.replace("line9 = 9", "line9 = 'staged'")})
     git(ten, "add", "src/a.py")
