@@ -18,14 +18,16 @@ from coderefine.publishers import undo as take_back
 from coderefine.reports.formats import RunReport
 from coderefine.reports.rows import best_try
 from coderefine.reports.terminal import run_details
+from coderefine.workspace.environment import sweep
 
 PROGRAM = "a program's: "
 """Beginning of the recorded name of a task that exists only in the program which made it."""
 
 
 def open_repository(listen: Listen) -> Repository:
-    """Return the repository, after completing or undoing an interrupted publication."""
+    """Return the repository, after completing or undoing an interrupted publication and removing temporary files."""
     repository = _repository()
+    sweep()
     if recovered := recover(repository):
         listen(Event("note", recovered))
     return repository

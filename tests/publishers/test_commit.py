@@ -190,6 +190,22 @@ def test_work_that_overlaps_is_refused(repo: Path, mine: dict[str, str], patched
     assert state(repo) == before
 
 
+def test_the_message_was_labelled_with_another_encoding_than_its_own(repo: Path) -> None:
+    """It is written in UTF-8: with i18n.commitEncoding=ISO-8859-1, `git log` showed other characters."""
+    git(repo, "config", "i18n.commitEncoding", "ISO-8859-1")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    Commit(prepared.snapshot, Wording("Préis: {summary}")).publish(prepared.outcome)
+    assert git(repo, "-c", "i18n.logOutputEncoding=UTF-8", "log", "-1", "--format=%s") == "Préis: swap the bounds"
+
+
+def test_a_hook_that_reads_its_input_does_not_take_the_message(repo: Path) -> None:
+    hook(repo, "pre-commit", "cat > input")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert (repo / "input").read_text() == ""
+    assert git(repo, "log", "-1", "--format=%s") == "fix: swap the bounds"
+
+
 def test_hooks_that_agree_run_in_order_and_see_the_repaired_file(repo: Path) -> None:
     log = repo.parent / "log"
     for name in ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"):
