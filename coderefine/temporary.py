@@ -9,21 +9,18 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 PREFIX = "coderefine-"
-DAY = 86_400.0
-AGES: Mapping[str, float] = {"view": 30.0, "git": DAY, "merge": DAY, "message": DAY, "mail": DAY, "replay": DAY}
-"""Age in seconds above which a folder of this kind counts as abandoned if its lock is free.
-
-A new view may not be locked yet; a commit with its hooks may outlive the run that started it and held the lock.
-"""
+KINDS = frozenset({"view", "git", "merge", "mail", "replay"})
+AGE = 30.0
+"""Age in seconds above which a folder counts as abandoned if its lock is free: a new one may not be locked yet."""
 
 
 @contextlib.contextmanager
 def folder(kind: str) -> Iterator[Path]:
-    """Yield a new folder (mode 0700, path without links), removed at the end. `kind` is one of AGES. Raises OSError."""
+    """Yield a new folder (mode 0700, path without links), removed at the end. `kind`: of KINDS. Raises OSError."""
     path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-")).resolve()
     lock = _lock(path)
     try:
@@ -51,7 +48,7 @@ def _stale(path: Path) -> bool:
     facts = path.lstat()
     mine = stat.S_ISDIR(facts.st_mode) and (not hasattr(os, "getuid") or facts.st_uid == os.getuid())
     kind = path.name.removeprefix(PREFIX).partition("-")[0]
-    return mine and kind in AGES and time.time() - facts.st_mtime > AGES[kind]
+    return mine and kind in KINDS and time.time() - facts.st_mtime > AGE
 
 
 def _removed_if_free(path: Path, first: Callable[[Path], object]) -> bool:

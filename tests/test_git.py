@@ -86,6 +86,23 @@ def test_a_hooks_environment_is_not_believed(repo: Path, monkeypatch: pytest.Mon
     assert (repo / ".git/index").read_bytes() == index
 
 
+@pytest.mark.parametrize("name", ["GIT_SSH_COMMAND", "GIT_SSH", "GIT_ASKPASS"])
+def test_a_key_or_password_given_by_a_variable_was_not_used(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A push of `--pull-request` was refused where `git push` works."""
+    program, used = repo.parent / "transport", repo.parent / "used"
+    program.write_text(f"#!/bin/sh\n: > '{used}'\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv(name, f"'{program}'" if name == "GIT_SSH_COMMAND" else str(program))
+    repository = Repository.open(repo)
+    if name == "GIT_ASKPASS":
+        repository.run("credential", "fill", stdin=b"protocol=https\nhost=localhost\n\n")
+    else:
+        repository.run("ls-remote", "ssh://localhost/nowhere")
+    assert used.exists()
+
+
 def test_trees_are_written_beside_the_users_index(repo: Path) -> None:
     (repo / "run.sh").chmod(0o755)
     (repo / "link").symlink_to("b.txt")

@@ -30,7 +30,7 @@ from coderefine.core import (
 )
 from coderefine.errors import JournalError
 from coderefine.git import Repository
-from coderefine.journal import Journal, Meta, lock, prune, runs
+from coderefine.journal import Journal, Meta, lock, prune, running, runs
 from tests.support.repo import git, make_repo, write
 
 CASE = Case(
@@ -210,6 +210,18 @@ def test_old_runs_go_with_their_refs(repository: Repository) -> None:
     assert sorted(found.run for found in runs(repository)) == names[2:]
     assert {ref.split("/")[2] for ref in repository.refs("refs/coderefine/")} == set(names[2:])
     assert prune(repository, 2) == ()
+
+
+def test_the_record_of_a_run_in_progress_was_removed_by_another_worktree(repository: Repository) -> None:
+    """After 50 runs in a linked worktree, the run that was still going on in this one had no record any more."""
+    old, new = sorted((Journal.create(repository, Meta()) for _ in range(2)), key=lambda journal: journal.run)
+    with running(old):
+        assert prune(repository, 1) == ()
+        assert [found.running for found in runs(repository)] == [False, True]
+        with pytest.raises(JournalError, match=rf"run {old.run} has not ended \(process {os.getpid()}\)"), running(old):
+            pass
+    assert prune(repository, 1) == (old.run,)
+    assert not new.folder.joinpath("lock").exists()
 
 
 def test_one_run_at_a_time(repository: Repository) -> None:

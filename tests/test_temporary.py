@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from coderefine.temporary import AGES, DAY, folder, sweep
+from coderefine.temporary import AGE, KINDS, folder, sweep
 
 OWNER = """
 import sys
@@ -47,7 +47,7 @@ def test_a_folder_is_private_and_gone_at_the_end(tmp_path: Path) -> None:
 def test_folders_of_killed_owners_are_removed_and_those_of_running_ones_kept(tmp_path: Path) -> None:
     with subprocess.Popen((sys.executable, "-c", OWNER), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
-        path = _aged(Path(owner.stdout.readline().decode().strip()), 2 * DAY)
+        path = _aged(Path(owner.stdout.readline().decode().strip()), 2 * AGE)
         assert sweep() == 0
         owner.kill()
         owner.wait()
@@ -58,10 +58,10 @@ def test_folders_of_killed_owners_are_removed_and_those_of_running_ones_kept(tmp
     assert not path.exists()
 
 
-@pytest.mark.parametrize("kind", AGES)
-def test_each_kind_has_its_age(tmp_path: Path, kind: str) -> None:
-    young = _aged(tmp_path / f"coderefine-{kind}-young", AGES[kind] - 20)
-    old = _aged(tmp_path / f"coderefine-{kind}-old", AGES[kind] + 20)
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_new_folder_may_not_be_locked_yet(tmp_path: Path, kind: str) -> None:
+    young = _aged(tmp_path / f"coderefine-{kind}-young", AGE - 20)
+    old = _aged(tmp_path / f"coderefine-{kind}-old", AGE + 20)
     assert sweep() == 1
     assert young.exists()
     assert not old.exists()
@@ -69,13 +69,13 @@ def test_each_kind_has_its_age(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("name", ["coderefine-demo-x", "coderefine-bench-x", "coderefine-git", "other-git-x"])
 def test_other_folders_stay(tmp_path: Path, name: str) -> None:
-    kept = _aged(tmp_path / name, 9 * DAY)
+    kept = _aged(tmp_path / name, 9 * AGE)
     assert sweep() == 0
     assert kept.exists()
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    kept = _aged(tmp_path / "precious", 9 * DAY)
+    kept = _aged(tmp_path / "precious", 9 * AGE)
     link = tmp_path / "coderefine-git-link"
     link.symlink_to(kept)
     os.utime(link, (1, 1), follow_symlinks=False)

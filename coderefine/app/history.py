@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from coderefine.app.request import Destination, Request
@@ -11,21 +11,23 @@ from coderefine.config import MASKED
 from coderefine.core import Event, Listen, Outcome, Stop, Task
 from coderefine.errors import JournalError, SurroundingsError
 from coderefine.git import Repository, diff_files
-from coderefine.journal import Journal, Publication, lock, runs
+from coderefine.journal import Journal, Publication, Summary, lock, runs
 from coderefine.project import locate
 from coderefine.publishers import recover
 from coderefine.publishers import undo as take_back
 from coderefine.reports.formats import RunReport
 from coderefine.reports.rows import best_try
 from coderefine.reports.terminal import run_details
+from coderefine.workspace.environment import sweep
 
 PROGRAM = "a program's: "
 """Beginning of the recorded name of a task that exists only in the program which made it."""
 
 
 def open_repository(listen: Listen) -> Repository:
-    """Return the repository, after completing or undoing an interrupted publication."""
+    """Return the repository, after completing or undoing an interrupted publication and removing temporary files."""
     repository = _repository()
+    sweep()
     if recovered := recover(repository):
         listen(Event("note", recovered))
     return repository
@@ -39,13 +41,27 @@ def _repository() -> Repository:
 
 
 def undo(run: str, listen: Listen) -> str:
-    """Undo what the run `run` wrote ("": the newest run that wrote something); return a line for the user."""
+    """Undo what the run `run` wrote ("": the newest run that wrote something here); return a line for the user."""
     with lock(_repository()):
         repository = open_repository(listen)
-        last = run or next((item.run for item in runs(repository) if item.publication), "")
+        last = run or _newest(repository, lambda item: item.publication.top if item.publication else None)
         if not last:
             raise JournalError("nothing to undo: no run has written a patch that is not undone already")
         return take_back(Journal.load(repository, last))
+
+
+def _newest(repository: Repository, place: Callable[[Summary], str | None]) -> str:
+    """Return the newest run whose `place` is this working tree; if there is none, the newest with another place; or "".
+
+    `place` returns the working tree of a run, or None for a run that is of no use. Linked worktrees share all runs.
+    """
+    other = ""
+    for item in runs(repository):
+        where = place(item)
+        if where == str(repository.top):
+            return item.run
+        other = other or (item.run if where is not None else "")
+    return other
 
 
 def details(journal: Journal) -> list[str]:
@@ -115,12 +131,10 @@ def best_diff(journal: Journal) -> str:
 
 
 def newest_offering(listen: Listen) -> str:
-    """Return the name of the newest run that offered patches. Raises JournalError if there is none."""
+    """Return the name of the newest run that offered patches here. Raises JournalError if there is none."""
     repository = open_repository(listen)
-    for item in runs(repository):
-        outcome = None if item.trouble else Journal.load(repository, item.run).outcome()
-        if outcome is not None and outcome.offers:
-            return item.run
+    if run := _newest(repository, lambda item: item.meta.top if item.ending and item.ending.offers else None):
+        return run
     raise JournalError("no run has offered a patch: run `coderefine fix` first")
 
 
@@ -137,14 +151,16 @@ def recorded(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Reques
 
 
 def unfinished(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Request]:
-    """Return the journal of `run`, its paths and its request.
+    """Return the journal of `run` ("": the newest run that began here), its paths and its request.
 
     Raises JournalError if the run cannot be resumed.
     """
     repository = open_repository(listen)
-    journal = Journal.load(repository, run)
+    journal = Journal.load(repository, run or _newest(repository, lambda item: item.meta.top))
     meta = journal.meta
     record = meta.config
+    if meta.top != str(repository.top) and Path(meta.top).exists():  # else the working tree was moved
+        raise JournalError(f"run {journal.run} began in the working tree {meta.top}: run resume there")
     if stop := _stop(journal):
         raise JournalError(f"run {journal.run} has ended ({stop}); start a new one with `coderefine fix`")
     if again := record.get("again"):

@@ -22,7 +22,7 @@ from coderefine.core.plurals import listed
 from coderefine.critics.drafted import Drafted
 from coderefine.errors import CoderefineError, PublishError, SurroundingsError
 from coderefine.git import Repository
-from coderefine.journal import Journal, Meta, lock, prune
+from coderefine.journal import Journal, Meta, lock, prune, running
 from coderefine.loop.refine import refine
 from coderefine.loop.state import Parts
 from coderefine.project import Place, locate
@@ -111,7 +111,7 @@ def run(
                 raise PublishError(f"{recovered}, so the tree differs from the one that was read: run again")
             project.listen(Event("note", recovered))
         journal = earlier or _new_journal(repository, project, request)
-        with _end_recorded(journal, request):
+        with running(journal), _end_recorded(journal, request):
             originals = Originals(place.top)
             if under is None:
                 under = _committed(project, destination, repository)

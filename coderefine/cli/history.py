@@ -24,8 +24,9 @@ RUN = click.argument("run", required=False, default="")
 @click.option("-n", "--number", default=20, type=click.IntRange(1), help="List at most this many (default 20).")
 def log(number: int) -> int:
     """List earlier runs, newest first."""
-    for summary in islice(runs(history.open_repository(note)), number):
-        click.echo(_line(summary))
+    repository = history.open_repository(note)
+    for summary in islice(runs(repository), number):
+        click.echo(_line(summary, str(repository.top)))
     return 0
 
 
@@ -87,17 +88,23 @@ def replay(run: str, format_: str, *, quiet: bool) -> int:
         return 1 if again.differing else 0
 
 
-def _line(summary: Summary) -> str:
-    """Return one line of the log: `260101-101500-ab12  2026-01-01 10:15  clean  4 attempts  wrote src/cart.py`."""
+def _line(summary: Summary, top: str) -> str:
+    """Return one line of the log: `260101-101500-ab12  2026-01-01 10:15  clean  4 attempts  wrote src/cart.py`.
+
+    The working tree is named if it is not `top`, because linked worktrees share their runs.
+    """
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(summary.meta.created))
     if summary.trouble:
         return f"{summary.run}  {summary.trouble}"
     stop = summary.stop.value if summary.stop else "killed or interrupted: coderefine resume continues it"
+    if summary.failure:
+        stop = f"failed: {summary.failure}"
     parts = (
         summary.run,
         when,
-        f"failed: {summary.failure}" if summary.failure else stop,
+        "running" if summary.running else stop,
         counted(max(summary.attempts - 1, 0), "attempt"),
         history.description(summary.publication, summary.undone),
+        f"in {summary.meta.top}" if summary.meta.top != top else "",
     )
     return "  ".join(part for part in parts if part)

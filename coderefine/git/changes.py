@@ -5,6 +5,7 @@ Inside a git hook, we read the index that git passes to the hook, because a comm
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from coderefine import temporary
 from coderefine.errors import GitError
 from coderefine.git import process
+from coderefine.git.scratch import copy_index, flagged
 
 INDEX = ("GIT_INDEX_FILE", "GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 """Variables that git sets for its hooks; of our commands, only those that change nothing get them."""
@@ -66,7 +68,8 @@ def hidden(top: Path, tree: str = "") -> dict[str, bytes | None]:
     the tests always run with build products (`_version.py`, compiled extensions) and local settings.
     """
     what = ("--raw", "-z", "--no-renames", "--abbrev=64", "--ignore-submodules", *filter(None, (tree,)), "--")
-    raw = _git(top, "diff", *what, hooked=not tree)
+    with _without_flags(top, hooked=not tree) as env:
+        raw = _git(top, "diff", *what, env=env, hooked=not tree)
     fields = iter(_names(raw))
     modes = {next(fields): head[1:].split(" ")[0] for head in fields}
     found: dict[str, bytes | None] = {path: None for path, mode in modes.items() if mode == ABSENT}
@@ -75,6 +78,28 @@ def hidden(top: Path, tree: str = "") -> dict[str, bytes | None]:
         found.update(dict.fromkeys(_gone(top)))
     there = (path for path in untracked(top, hooked=not tree) if path not in modes and not (top / path).is_symlink())
     return {**dict.fromkeys(there), **found}
+
+
+@contextlib.contextmanager
+def _without_flags(top: Path, *, hooked: bool) -> Iterator[Mapping[str, str]]:
+    """Yield variables for an index in which no existing file is marked as assume-unchanged or skip-worktree.
+
+    git does not report the edits of such files, but the tests run with them.
+    """
+    marked = flagged(_git(top, "ls-files", "-v", "-z", hooked=hooked))
+    here = {flag: [path for path in paths if os.path.lexists(top / path)] for flag, paths in marked.items()}
+    if not any(here.values()):
+        yield {}
+        return
+    with temporary.folder("git") as folder:
+        own = {"GIT_INDEX_FILE": str(folder / "index")}
+        index = os.fsdecode(_git(top, "rev-parse", "--git-path", "index", hooked=hooked)).removesuffix("\n")
+        copy_index(top / index, folder / "index")
+        for flag, paths in here.items():
+            listing = b"".join(os.fsencode(path) + b"\0" for path in paths)
+            clear = ("update-index", f"--no-{flag}", "-z", "--stdin")
+            _git(top, "-c", "core.splitIndex=false", *clear, env=own, stdin=listing, hooked=hooked)
+        yield own
 
 
 def untracked(top: Path, *, hooked: bool = False) -> Iterator[str]:

@@ -19,9 +19,19 @@ KEPT = (
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
     "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_COUNT",
     "GIT_CEILING_DIRECTORIES",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH",
+    "GIT_SSH_VARIANT",
+    "GIT_ASKPASS",
 )
-"""Variables with the user's identity and configuration; git gets no other `GIT_*` variable of our environment."""
+"""Variables with the user's identity, configuration and transport: none of them names a repository or an index.
+
+git gets no other `GIT_*` variable of our environment, except those whose names begin with one of NUMBERED.
+"""
+NUMBERED = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
+"""Beginnings of variables that contain the settings which GIT_CONFIG_COUNT announces."""
 
 ALWAYS = ("-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
 
@@ -55,7 +65,7 @@ def environment(extra: Mapping[str, str] | None = None, *, plain: bool = False) 
 
     `plain`: for commands that run the user's hooks, which keep the user's locale.
     """
-    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    kept = {name: value for name, value in os.environ.items() if name in KEPT or name.startswith(NUMBERED)}
     ours = {} if plain else {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
     return proc.clean_env({**kept, **ours, "GIT_TERMINAL_PROMPT": "0", **(extra or {})}, secrets=True)
 

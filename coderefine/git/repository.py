@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from coderefine import temporary
 from coderefine.core.views import Finished
 from coderefine.errors import GitError, PublishError
 from coderefine.git import process
@@ -20,6 +19,9 @@ OURS = {
     "GIT_COMMITTER_EMAIL": "coderefine@localhost",
 }
 """Author and committer of the commits under refs/coderefine: never the user."""
+
+IN_UTF_8 = ("-c", "i18n.commitEncoding=UTF-8")
+"""Options for commands that read a message: git must not label it with the encoding of the user's own messages."""
 
 UNDER_WAY = {
     "MERGE_HEAD": "a merge",
@@ -59,18 +61,21 @@ class Repository:
     def open(cls, folder: Path) -> Repository:
         """Return the repository that contains `folder`.
 
-        Raises GitError if there is none, if it is bare or owned by another user, or if git is missing.
+        Raises GitError if there is none, if it is bare, owned by another user or has SHA-256 ids (GitPython cannot read
+        its objects), or if git is missing.
         """
         result = process.run(
-            ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"),
+            ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--show-object-format"),
             cwd=folder,
         )
         if result.returncode:
             raise process.complaint(result, folder)
         lines = os.fsdecode(result.stdout).split("\n")
-        if len(lines) != 4:
+        if len(lines) != 5:
             raise GitError(f"git: the path of {folder} contains a line end, which git cannot report")
-        top, git_dir, common = lines[:3]
+        top, git_dir, common, ids = lines[:4]
+        if ids == "sha256":
+            raise GitError(f"git: {top} has SHA-256 ids, so nothing can be repaired there: `coderefine check` works")
         return cls(Path(top), Path(git_dir), (folder / common).resolve())
 
     def git(
@@ -114,8 +119,7 @@ class Repository:
         """Create only a commit object (no ref, no index, no hook); return its id."""
         parents = ("-p", parent) if parent else ()
         output = self.git(
-            "-c",
-            "i18n.commitEncoding=UTF-8",
+            *IN_UTF_8,
             "commit-tree",
             *(("-S",) if sign else ()),
             *parents,
@@ -170,17 +174,15 @@ def commit_with_hooks(
     killed.
     """
     before = repository.resolve("HEAD")
-    with temporary.folder("message") as folder:
-        text = folder / "message"
-        text.write_bytes(message.encode("utf-8", "replace"))
-        result = process.run(
-            (*NO_DAEMONS, "commit", "--quiet", "--cleanup=whitespace", "--allow-empty", "-F", str(text)),
-            cwd=repository.top,
-            env={"GIT_INDEX_FILE": str(index), "GIT_EDITOR": ":", **author},
-            timeout=HOOKS_MAY_TAKE,
-            plain=True,
-            hold=hold,
-        )
+    result = process.run(
+        (*NO_DAEMONS, *IN_UTF_8, "commit", "--quiet", "--cleanup=whitespace", "--allow-empty", "-F", "-"),
+        cwd=repository.top,
+        env={"GIT_INDEX_FILE": str(index), "GIT_EDITOR": ":", **author},
+        stdin=message.encode("utf-8", "replace"),
+        timeout=HOOKS_MAY_TAKE,
+        plain=True,
+        hold=hold,
+    )
     if result.returncode and repository.resolve("HEAD") == before:
         raise _refusal(result.stdout + result.stderr, process.complaint(result, repository.top))
     return result.returncode == 0

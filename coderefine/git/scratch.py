@@ -60,12 +60,15 @@ class Scratch:
         self._update(here, "--add", "--replace")
 
     def place(self, entries: Mapping[str, tuple[int, str] | None]) -> None:
-        """Add existing blobs to the index: path -> (mode, blob id), None removes."""
+        """Add existing blobs to the index: path -> (mode, blob id), None removes. An entry keeps its flags."""
+        marked = flagged(self._git("ls-files", "-v", "-z", "--", *entries, env={"GIT_LITERAL_PATHSPECS": "1"}))
         lines = (
             f"{entry[0]:o} {entry[1]}\t{path}\0" if entry else f"0 {'0' * 40}\t{path}\0"
             for path, entry in entries.items()
         )
         self._git("update-index", "-z", "--index-info", stdin="".join(lines).encode("utf-8", "surrogateescape"))
+        for flag, paths in marked.items():
+            self._update((path for path in paths if entries.get(path)), f"--{flag}")
 
     def entries(self, paths: Iterable[str]) -> dict[str, tuple[int, str]]:
         """Return the entries of `paths`: (mode, blob id). A conflicted path has no entry."""
@@ -143,6 +146,15 @@ def entries_of(listing: bytes) -> dict[str, tuple[int, str]]:
             if stage == "0":
                 found[os.fsdecode(path)] = (int(mode, 8), blob)
     return found
+
+
+def flagged(listing: bytes) -> dict[str, list[str]]:
+    """Parse `git ls-files -v -z` into the paths that have each flag by which git takes a file for unchanged."""
+    entries = [(line[:1], os.fsdecode(line[2:])) for line in listing.split(b"\0") if line]
+    return {
+        "assume-unchanged": [path for tag, path in entries if tag.islower()],
+        "skip-worktree": [path for tag, path in entries if tag in b"Ss"],
+    }
 
 
 def _dirty(repository: Repository) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coderefine.journal.entries import FileChange, IndexChange, Meta, Publication
 from coderefine.journal.journal import Journal
-from coderefine.journal.run_list import Summary, flock, lock, prune, runs
+from coderefine.journal.run_list import Summary, flock, lock, prune, running, runs
 
 __all__ = [
     "FileChange",
@@ -16,5 +16,6 @@ __all__ = [
     "flock",
     "lock",
     "prune",
+    "running",
     "runs",
 ]

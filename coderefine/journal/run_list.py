@@ -26,8 +26,8 @@ KEPT = 50
 class Summary:
     """One line of `coderefine log`.
 
-    `ending`: None for a run that was killed. `trouble`: why the run's record cannot be read. `failure`: the error that
-    ended the run. `undone`: the run's publication, if it was undone since.
+    `ending`: None for a run that was killed or is `running`. `trouble`: why the run's record cannot be read. `failure`:
+    the error that ended the run. `undone`: the run's publication, if it was undone since.
     """
 
     run: str
@@ -38,6 +38,7 @@ class Summary:
     trouble: str = ""
     failure: str = ""
     undone: Publication | None = None
+    running: bool = False
 
     @property
     def stop(self) -> Stop | None:
@@ -55,7 +56,8 @@ def _summary(journal: Journal) -> Summary:
         meta = journal.meta
         attempts = len({record.body["number"] for record in journal.records() if record.kind == "attempt"})
         written, undone = journal.publication(), journal.undone()
-        return Summary(journal.run, meta, journal.ending(), written, attempts, failure=journal.failure(), undone=undone)
+        failure, live = journal.failure(), _is_running(journal)
+        return Summary(journal.run, meta, journal.ending(), written, attempts, "", failure, undone, live)
     except JournalError as error:
         return Summary(journal.run, meta, trouble=str(error))
 
@@ -63,9 +65,12 @@ def _summary(journal: Journal) -> Summary:
 def prune(repository: Repository, keep: int = KEPT) -> tuple[str, ...]:
     """Delete all but the `keep` newest runs, with their refs; return the names of the deleted runs.
 
-    A run whose publication was interrupted is kept.
+    A run that is running, in another working tree, or whose publication was interrupted, is kept.
     """
-    old = tuple(name for name in run_names(repository)[keep:] if not _pending(repository, name))
+    marked = _marked(repository)
+    old = tuple(
+        name for name in run_names(repository)[keep:] if name not in marked and not _is_needed(repository, name)
+    )
     if not old:
         return ()
     refs = [ref for name in old for ref in repository.refs(f"refs/coderefine/{name}/")]
@@ -75,10 +80,20 @@ def prune(repository: Repository, keep: int = KEPT) -> tuple[str, ...]:
     return old
 
 
-def _pending(repository: Repository, run: str) -> bool:
-    """Return whether the publication of `run` was interrupted; its record is then needed to repair it."""
+def _marked(repository: Repository) -> set[str]:
+    """Return the runs that the marks of unfinished publications in all worktrees name."""
+    found: set[str] = set()
+    for folder in (repository.common_dir, *repository.common_dir.glob("worktrees/*")):
+        with contextlib.suppress(OSError):
+            found.add((folder / storage.PENDING).read_text("ascii", "replace"))
+    return found
+
+
+def _is_needed(repository: Repository, run: str) -> bool:
+    """Return whether `run` is running, or its publication was interrupted, which its record is needed to repair."""
+    journal = Journal(repository, run, home(repository) / run)
     try:
-        return Journal(repository, run, home(repository) / run).intent() is not None
+        return _is_running(journal) or journal.intent() is not None
     except JournalError:
         return False
 
@@ -91,14 +106,36 @@ def lock(repository: Repository) -> Iterator[None]:
     """
     folder = repository.git_dir / "coderefine"
     storage.make_folder(folder)
-    path = folder / "lock"
+    with _locked(folder / "lock", f"another coderefine is running in {repository.top}"):
+        yield
+
+
+def running(journal: Journal) -> contextlib.AbstractContextManager[None]:
+    """Mark `journal` as the record of a run in progress: other working trees share it. Raises JournalError."""
+    return _locked(journal.folder / "lock", f"run {journal.run} has not ended")
+
+
+def _is_running(journal: Journal) -> bool:
+    try:
+        handle = os.open(journal.folder / "lock", os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return not flock(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _locked(path: Path, refusal: str) -> Iterator[None]:
+    """Lock the file `path` and write our process id into it. Raises JournalError if another process has locked it."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
     except OSError as error:
         raise storage.unwritable(path, error) from error
     try:
         if not flock(handle):
-            raise JournalError(f"another coderefine is running in {repository.top}{_holder(path)}: wait for it to end")
+            raise JournalError(f"{refusal}{_holder(path)}: wait for it to end")
         os.ftruncate(handle, 0)
         os.write(handle, str(os.getpid()).encode())
         yield

@@ -15,6 +15,9 @@ from pathlib import Path
 from coderefine.errors import JournalError
 from coderefine.journal.entries import Json
 
+PENDING = "coderefine/pending"
+"""File in the git directory of a working tree with the name of the run that is writing there, or was interrupted."""
+
 
 def write(path: Path, data: bytes) -> None:
     """Replace the content of `path` atomically: a reader sees the old content or the new. Raises JournalError."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+from coderefine.errors import JournalError
 from coderefine.git import Repository
 from coderefine.journal import Journal, Publication
 from coderefine.publishers import file_io, transaction
@@ -17,7 +18,7 @@ def recover(repository: Repository, *, patience: float = transaction.ORPHANS) ->
     """Complete or undo a publication that a killed run left incomplete; return a line about it, or None.
 
     Usually this only finds that there is no marker file. Raises PublishError if another process is still writing after
-    `patience` seconds.
+    `patience` seconds, and JournalError if the run's record is lost.
     """
     path = transaction.marker(repository)
     try:
@@ -27,11 +28,27 @@ def recover(repository: Repository, *, patience: float = transaction.ORPHANS) ->
     try:
         transaction.claim(handle, patience)
         run = os.read(handle, 100).decode("ascii", "replace")
-        message = _repair(Journal.load(repository, run)) if run else None
+        message = _repair(_interrupted(repository, run)) if run else None
         file_io.remove(path)
         return message
     finally:
         os.close(handle)
+
+
+def _interrupted(repository: Repository, run: str) -> Journal:
+    """Return the record of the interrupted `run`.
+
+    Raises JournalError, with what the user can do, if the record is missing or damaged.
+    """
+    try:
+        journal = Journal.load(repository, run)
+        _ = journal.intent(), journal.last_published()
+    except JournalError as error:
+        raise JournalError(
+            f"run {run} was interrupted while writing, and its record is missing or damaged: look at `git status`, and "
+            f"for .coderefine-{run}-*.old (files as they were before), then remove {transaction.marker(repository)}"
+        ) from error
+    return journal
 
 
 def _repair(journal: Journal) -> str | None:

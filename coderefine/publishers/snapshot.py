@@ -106,7 +106,8 @@ class Snapshot:
         """Return HEAD plus `changes`, as git would store it (line ends, filters, modes).
 
         Raises PublishError if a file was edited during the run, because the result would not be the tree that was
-        proved; if uncommitted work in a patched file overlaps the patch; or if a patched file is in a submodule.
+        proved; if uncommitted work in a patched file overlaps the patch; if a patched file is in a submodule; or if the
+        result is HEAD.
         """
         if edited := self.uncommitted():
             raise PublishError(
@@ -124,6 +125,11 @@ class Snapshot:
             made.lay(after, programs(changes))
             theirs = _items(made, after)
             result = {path: merged(self.repository, path, ours[path], base[path], theirs[path]) for path in after}
+            if result == ours:
+                raise PublishError(
+                    f"git stores nothing of the patch of {listed(tuple(after))} (as with line ends that it converts), "
+                    "so there is nothing to commit: run again with no --commit, --branch or --patch"
+                )
             made.read_tree(start)
             made.place(result)
             return PatchedHead(ours, base, theirs, result, made.write())

@@ -49,7 +49,7 @@ ORPHANS = 10.0
 
 def marker(repository: Repository) -> Path:
     """Return the file that marks a publication in progress in this working tree."""
-    return repository.git_dir / "coderefine" / "pending"
+    return repository.git_dir / storage.PENDING
 
 
 def publish(

@@ -196,3 +196,16 @@ class TestPlaces:
         (sealed / ".gitconfig").write_text("[user]\n\tname = A\n\temail = a@example.com\n")
         subprocess.run(("chown", "-R", f"{NOBODY}:{NOBODY}", untidy), check=True)
         refused(coderefine(*FIX, cwd=untidy), "safe.directory")
+
+
+def test_a_repository_with_sha_256_was_refused_only_after_the_proof(tmp_path: Path) -> None:
+    """After the proof came "git update-ref failed: 0000…: not a valid old SHA1"; the tests had run for nothing."""
+    top = tmp_path / "long"
+    top.mkdir()
+    git(top, "init", "-q", "--object-format=sha256")
+    make_repo(top, {"order.py": LINT, "test_order.py": TESTS})
+    refused(coderefine(*FIX_LINT, cwd=top), str(top), "SHA-256", "`coderefine check` works")
+    assert not (top / ".git/coderefine").exists()
+    result = coderefine("check", "--gate", "ruff", cwd=top)
+    assert result.code == 1, result
+    assert "F401" in result.out

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cases import every
-from tests.support.command import ORDER, TESTS, Ended, coderefine
+from tests.support.command import GREEN, LINT, ORDER, TESTS, Ended, coderefine
 from tests.support.repo import git, make_repo, write
 
 SHOP = "def rate():\n    return 2\n"
@@ -142,3 +142,16 @@ def test_a_mail_proved_on_uncommitted_work_is_marked(two: Path) -> None:
     assert result.code == 0, result
     assert f"git apply {mail}" in result.out
     assert "proved on uncommitted work in shop.py" in result.out
+
+
+def test_lint_in_a_file_that_git_assumes_unchanged_became_an_empty_commit(tmp_path: Path) -> None:
+    """The report said "committed …: order.py +0 −1", the commit was empty and the file's flag was lost."""
+    top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
+    git(top, "update-index", "--assume-unchanged", "order.py")
+    write(top, {"order.py": LINT})
+    result = fixed(top, "--commit", "--gate", "ruff")
+    assert result.code == 0, result
+    assert "your working tree differs from HEAD in order.py: HEAD is what is proved" in result.err
+    assert git(top, "rev-list", "--count", "HEAD") == "1"
+    assert git(top, "ls-files", "-v", "order.py") == "h order.py"
+    assert (top / "order.py").read_text() == LINT

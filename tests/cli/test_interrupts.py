@@ -192,3 +192,13 @@ def test_an_unreachable_server_is_named_without_its_password(repo: Path) -> None
     assert result.code == 2, result
     assert "127.0.0.1:9" in result.out
     assert "hunter22" not in f"{result}"
+
+
+def test_what_a_killed_run_left_stayed_until_the_next_repair(repo: Path) -> None:
+    """Its private indexes stayed for a day and more: only commands that open views removed any."""
+    folder = repo.parent / "tmp" / "coderefine-git-killed"
+    (folder / "files").mkdir(parents=True)
+    os.utime(folder, (1, time.time() - 60))
+    result = end(start("log", cwd=repo, env={"TMPDIR": str(folder.parent)}))
+    assert result.code == 0, result
+    assert not folder.exists()

@@ -116,6 +116,50 @@ def test_a_patch_that_was_proved_on_other_files_than_heads_is_not_committed(repo
     assert state(repo) == before
 
 
+@pytest.mark.parametrize(("flag", "tag"), [("assume-unchanged", "h"), ("skip-worktree", "S")])
+def test_an_edit_that_a_flag_hides_from_git_was_in_the_proof_and_not_in_the_commit(
+    ten: Path, flag: str, tag: str
+) -> None:
+    """The proof ran with the edit of b.py, which HEAD does not have, and the flag of the committed file was lost."""
+    git(ten, "update-index", f"--{flag}", "src/a.py", "src/b.py")
+    edited = TEN.replace("line9 = 9", "line9 = 'mine'")
+    write(ten, {"src/a.py": edited, "src/b.py": "x = 'mine'\n"})
+    prepared = stage(ten, {"src/a.py": TEN.replace("line0 = 0", "line0 = 1")})
+    assert prepared.snapshot.under == {"src/a.py": TEN.encode(), "src/b.py": b"x = 1\n"}
+    before = state(ten)
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(ten, "show", "HEAD:src/a.py") + "\n" == TEN.replace("line0 = 0", "line0 = 1")
+    assert (ten / "src/a.py").read_text() == edited.replace("line0 = 0", "line0 = 1")
+    assert git(ten, "show", "--format=", "--name-only") == "src/a.py"
+    flagged = git(ten, "ls-files", "-v", "src")
+    assert flagged.split("\n") == [f"{tag} src/a.py", f"{tag} src/b.py"]
+    undo(prepared.journal)
+    assert git(ten, "ls-files", "-v", "src") == flagged
+    assert {**state(ten), "index": ""} == {**before, "index": ""}
+
+
+def test_a_file_that_a_sparse_checkout_leaves_out_is_not_missing(ten: Path) -> None:
+    git(ten, "sparse-checkout", "set", "--no-cone", "/src/a.py")
+    assert not (ten / "src/b.py").exists()
+    prepared = stage(ten, {"src/a.py": TEN.replace("line0 = 0", "line0 = 1")})
+    assert prepared.snapshot.under == {}
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(ten, "show", "--format=", "--name-only") == "src/a.py"
+    assert git(ten, "ls-files", "-v", "src") == "H src/a.py\nS src/b.py"
+
+
+def test_a_patch_of_which_git_stores_nothing_became_an_empty_commit(repo: Path) -> None:
+    """It changed line ends alone, which git normalises: the report said "committed", the commit was empty."""
+    write(repo, {".gitattributes": "* text=auto\n", "src/a.py": "one = 1\r\ntwo = 2\r\n"})
+    git(repo, "add", ".gitattributes")
+    git(repo, "commit", "-q", "-m", "attributes")
+    prepared = publishing.stage(repo, {"src/a.py": "one = 1\ntwo = 2\n"})
+    before = state(repo)
+    with pytest.raises(PublishError, match=r"git stores nothing of the patch of src/a\.py.*no --commit"):
+        Commit(prepared.snapshot).publish(prepared.outcome)
+    assert state(repo) == before
+
+
 def test_partly_staged_work_is_kept_apart(ten: Path) -> None:
     write(ten, {"src/a.py": TEN.replace("line9 = 9", "line9 = 'staged'")})
     git(ten, "add", "src/a.py")
@@ -147,6 +191,22 @@ def test_work_that_overlaps_is_refused(repo: Path, mine: dict[str, str], patched
     with pytest.raises(PublishError, match=r"uncommitted work that overlaps the patch.*--branch"):
         Commit(prepared.snapshot).publish(prepared.outcome)
     assert state(repo) == before
+
+
+def test_the_message_was_labelled_with_another_encoding_than_its_own(repo: Path) -> None:
+    """It is written in UTF-8: with i18n.commitEncoding=ISO-8859-1, `git log` showed other characters."""
+    git(repo, "config", "i18n.commitEncoding", "ISO-8859-1")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    Commit(prepared.snapshot, Wording("Préis: {summary}")).publish(prepared.outcome)
+    assert git(repo, "-c", "i18n.logOutputEncoding=UTF-8", "log", "-1", "--format=%s") == "Préis: swap the bounds"
+
+
+def test_a_hook_that_reads_its_input_does_not_take_the_message(repo: Path) -> None:
+    hook(repo, "pre-commit", "cat > input")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert (repo / "input").read_text() == ""
+    assert git(repo, "log", "-1", "--format=%s") == "fix: swap the bounds"
 
 
 def test_hooks_that_agree_run_in_order_and_see_the_repaired_file(repo: Path) -> None:
@@ -418,6 +478,20 @@ def test_git_knows_no_identity(repo: Path, sealed: Path) -> None:
     with pytest.raises(CoderefineError, match="git does not know who you are"):
         Commit(prepared.snapshot).publish(prepared.outcome)
     assert state(repo) == before
+
+
+def test_an_identity_in_variables_was_unknown_after_the_proof(
+    repo: Path, sealed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CI gives it by GIT_CONFIG_COUNT; `git commit` worked there, `--commit` ended: git does not know who you are."""
+    (sealed / ".gitconfig").write_text("[user]\n\tuseConfigOnly = true\n[safe]\n\tdirectory = *\n")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "2")
+    for number, (name, value) in enumerate({"user.name": "Ada", "user.email": "ada@example.com"}.items()):
+        monkeypatch.setenv(f"GIT_CONFIG_KEY_{number}", name)
+        monkeypatch.setenv(f"GIT_CONFIG_VALUE_{number}", value)
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(repo, "log", "-1", "--format=%an <%ae>|%cn <%ce>") == "Ada <ada@example.com>|Ada <ada@example.com>"
 
 
 def test_the_environment_of_a_hook_is_not_believed(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

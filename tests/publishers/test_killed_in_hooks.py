@@ -132,6 +132,18 @@ def test_killed_while_a_formatter_runs_what_is_known_as_its_work_is_taken_back(r
     assert recover(Repository.open(repo)) is None
 
 
+def test_a_killed_commit_left_its_message_in_a_temporary_folder_for_a_day(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """git read it from there, and might have outlived us, so that nothing could remove it sooner."""
+    scratch, reached = tmp_path / "tmp", tmp_path / "reached"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    hook(repo, "pre-commit", FORMATS.format(reached=reached, seconds=60))
+    end(begun(repo, reached), str(reached))
+    assert not list(scratch.iterdir())
+
+
 def test_a_hook_that_outlives_the_kill_completes_the_commit(repo: Path) -> None:
     hook(repo, "pre-commit", FORMATS.format(reached=repo / ".git/reached", seconds=2))
     hook(repo, "commit-msg", 'echo plain > "$1"')

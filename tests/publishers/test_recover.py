@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from coderefine.errors import PublishError
+from coderefine.errors import JournalError, PublishError
 from coderefine.git import Repository
-from coderefine.journal import Journal
+from coderefine.journal import Journal, prune
 from coderefine.publishers import recover, undo
 from tests.publishers.test_commit import hook
 from tests.support.cases import every
-from tests.support.publishing import state
+from tests.support.publishing import stage, state
 from tests.support.repo import git, make_repo, write
 
 ROOT = Path(__file__).parents[2]
@@ -220,6 +222,44 @@ def test_a_live_publication_is_not_disturbed(tmp_path: Path) -> None:
         child.kill()
     assert recover(repository) is None
     assert not marker.exists()
+
+
+@pytest.mark.parametrize("damage", ["missing", "line"])
+def test_a_lost_record_of_an_interrupted_run_blocked_every_command(tmp_path: Path, damage: str) -> None:
+    """Even `log` said "no run '260101-…': `coderefine log` lists them"; nothing named the file to remove."""
+    top = make_repo(tmp_path / "repo", {"m0.py": "old = 0\n"})
+    run = stage(top, {"m0.py": "new = 0\n"}).journal
+    marker = top / ".git/coderefine/pending"
+    marker.write_text(run.run)
+    if damage == "missing":
+        shutil.rmtree(run.folder)
+    else:
+        (run.folder / "journal.jsonl").write_text("torn\n")
+    before = state(top)
+    repository = Repository.open(top)
+    advice = rf"`git status`.*\.coderefine-{run.run}-\*\.old.*remove {re.escape(str(marker))}"
+    for _ in range(2):
+        with pytest.raises(JournalError, match=advice):
+            recover(repository)
+    assert state(top) == before
+    marker.unlink()
+    assert recover(repository) is None
+
+
+def test_an_interrupted_run_was_removed_by_another_worktree(tmp_path: Path) -> None:
+    """A run is removed when 50 newer ones exist; the mark of an interrupted publication then named no run."""
+    top = make_repo(tmp_path / "repo", {"m0.py": "old = 0\n"})
+    linked = tmp_path / "linked"
+    git(top, "worktree", "add", "-q", "-b", "side", str(linked))
+    for place in (top, linked):
+        run = stage(place, {"m0.py": "new = 0\n"}).journal
+        marker = run.repository.git_dir / "coderefine/pending"
+        marker.parent.mkdir(exist_ok=True)
+        marker.write_text(run.run)
+    assert prune(Repository.open(linked), 0) == ()
+    for place in (top, linked):
+        assert recover(Repository.open(place)) is None
+    assert len(prune(Repository.open(top), 0)) == 2
 
 
 KILLED_IN = """
