@@ -25,7 +25,7 @@ from coderefine.proposers.search.validate import Clock, Trial
 from coderefine.runner.candidates import Judged
 from coderefine.runner.pool import Candidate, Plan, Pool, open_pool
 from coderefine.workspace import open_views
-from tests.support.repo import make_repo
+from tests.support.repo import make_repo, write
 
 FILES = {
     "m.py": "def f(n):\n    if n:\n        return 1\n    return 2\n",
@@ -51,6 +51,35 @@ def test_a_test_that_dies_while_it_is_watched_costs_itself_only(tmp_path: Path) 
         (judged,) = pool.judge([Candidate(1, {"m.py": right})], Plan(first=(FAILS,), known=frozenset({DIES})))
         assert judged.statuses[FAILS] is Status.PASSED
         assert not judged.plausible, "test_far needs the 1"
+
+
+def test_the_code_of_a_project_that_is_a_plug_in_of_pytest_is_traced_and_judged_by_forks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pytest-mock: its code was taken for tests, so nothing of it was traced, and a nonsensical patch was written."""
+    installed = tmp_path / "installed"
+    entry = {
+        "METADATA": "Metadata-Version: 2.1\nName: plug\nVersion: 1\n",
+        "entry_points.txt": "[pytest11]\nplug = plug\n",
+    }
+    write(installed, {f"plug-1.dist-info/{name}": text for name, text in entry.items()})
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTHONPATH", str(installed))
+    files = {
+        "pytest.ini": "[pytest]\naddopts = -p plug\n",
+        "plug/__init__.py": "import pytest\n\n\n@pytest.fixture\ndef three():\n    return 3\n",
+        "plug/m.py": FILES["m.py"],
+        "test_a.py": "from plug.m import f\n\n\ndef test_fails(three):\n    assert f(1) == three\n",
+    }
+    top = make_repo(tmp_path / "p", files)
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, {})
+    with open_views(place) as views, open_pool(views, place, python, config, expected={FAILS: Status.FAILED}) as pool:
+        coverage = pool.observe([FAILS], [])
+        right = FILES["m.py"].replace("return 1", "return 3").encode()
+        (judged,) = pool.judge([Candidate(1, {"plug/m.py": right})], Plan(first=(FAILS,)))
+    assert coverage[FAILS]["plug/m.py"] >= {2, 3}
+    assert (judged.plausible, judged.speed) == (True, "hot"), judged.reason
 
 
 def test_a_server_in_which_pytest_ends_is_an_error_of_the_runner(tmp_path: Path) -> None:

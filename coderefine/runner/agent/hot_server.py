@@ -9,7 +9,7 @@ import threading
 import time
 import types
 from types import CodeType
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Container, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
 
 from . import (
     agent_channel,
@@ -70,10 +70,10 @@ class HotServer:
         self._board = child.Board(len(run.items))
         self._sources: Dict[str, SourceFile] = {}
         self._functions = LiveFunctions(job["top"], ran)
-        self._modules = modules_of(job["top"])
+        self._rewritten = rewritten(run)
+        self._modules = modules_of(job["top"], self._rewritten)
         self._reach: Dict[int, FrozenSet[Key]] = {}
         self._entering: Dict[Key, Set[int]] = {}
-        self._rewritten = rewritten()
         self._threads = threading.active_count()
         self._loaded = LoadedModules(job)
         self._way = DirectCalls(run.session, run)
@@ -537,8 +537,11 @@ class CodeEdit:
                 function.__code__ = code
 
 
-def modules_of(top: str) -> Dict[str, str]:
-    """Map the real path of each loaded project module to the file name in its code objects; "" for unusual loaders."""
+def modules_of(top: str, tests: Container[str]) -> Dict[str, str]:
+    """Map the real path of each loaded project module to the file name in its code objects; "" for unusual loaders.
+
+    The loader that rewrites assertions is a usual one, except for `tests`.
+    """
     from importlib.machinery import SourceFileLoader
 
     found: Dict[str, str] = {}
@@ -547,20 +550,33 @@ def modules_of(top: str) -> Dict[str, str]:
         if not ours(path, top):
             continue
         spec = getattr(module, "__spec__", None)
-        usual = type(getattr(spec, "loader", None)) is SourceFileLoader
+        usual = type(getattr(spec, "loader", None)) is SourceFileLoader or (_rewrites(spec) and path not in tests)
         real = os.path.realpath(str(path))
         found[real] = str(path) if usual and found.get(real, str(path)) == str(path) else ""
     return found
 
 
-def rewritten() -> Set[str]:
-    """Return the files whose assertions pytest rewrote: tests, conftest files and plug-ins."""
-    modules = [module for _, module in loaded() if getattr(module, "__spec__", None) is not None]
-    return {str(module.__file__) for module in modules if _rewrites(module.__spec__)}
+def rewritten(run: ServerPlugin) -> Set[str]:
+    """Return the files of tests: those whose assertions pytest rewrote.
+
+    pytest also rewrites all modules of packages that are installed as plug-ins. If the project is such a package, they
+    are the code under test, except conftest files and modules with tests.
+    """
+    installed = run.config.pluginmanager.list_plugin_distinfo()
+    packages = {getattr(plugin, "__name__", "").partition(".")[0] for plugin, _ in installed}
+    collected = {os.path.realpath(str(item.fspath)) for item in run.items}
+    found = set()
+    for name, module in loaded():
+        if _rewrites(getattr(module, "__spec__", None)):
+            path = str(module.__file__)
+            tests = os.path.basename(path) == "conftest.py" or os.path.realpath(path) in collected
+            if tests or name.partition(".")[0] not in packages:
+                found.add(path)
+    return found
 
 
 def _rewrites(spec: Any) -> bool:
-    return type(spec.loader).__name__ == "AssertionRewritingHook"
+    return type(getattr(spec, "loader", None)).__name__ == "AssertionRewritingHook"
 
 
 def preloadable(top: str) -> Message:
