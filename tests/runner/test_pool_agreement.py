@@ -173,7 +173,10 @@ def test_a_project_that_pytest_itself_imports_is_judged_by_forks(
     right = wrong.replace("')\n", "') + 1\n").encode()
     with open_views(place) as views, open_pool(views, place, interpreter(place, config, os.environ), config) as pool:
         (judged,) = pool.judge([Candidate(1, {"iniconfig/lines.py": right})], Plan(("test_lines.py::test_count",)))
+        anew = ours["iniconfig/__init__.py"] + b"\nfrom . import lines\nlines.count = lambda _: 2\n"
+        (warm,) = pool.judge([Candidate(2, {"iniconfig/__init__.py": anew})], Plan(("test_lines.py::test_count",)))
     assert (judged.plausible, judged.speed) == (True, "hot"), judged.reason
+    assert (warm.plausible, warm.speed) == (True, "warm"), "pytest had imported this module before"
 
 
 def test_an_installed_module_that_imports_the_project_does_not_hide_the_candidate(
