@@ -108,6 +108,8 @@ class Search(Searcher):
         """Tests that the last proposed patch passed in a fork."""
         self._loaded: frozenset[str] = frozenset()
         """Tests in the test files that the servers of the last search had loaded."""
+        self._judging: frozenset[str] = frozenset()
+        """Those of these tests that ran on candidates; others were not run, because time was short."""
         self._patches: dict[int, Patch] = {}
         self._together: set[frozenset[str]] = set()
         """Sets of failing tests: those that ran the same connecting statement (see `Spectrum.connects`) in some search.
@@ -236,9 +238,8 @@ class Search(Searcher):
     def _without_breaking(self, situation: Situation, views: Views, repairs: list[Repair]) -> list[Repair]:
         """Return those of `repairs` that pass the tests which the last proposal broke in its cold run.
 
-        This saves the cold runs of further repairs that break these tests. Broken tests that the search had loaded
-        passed in the search, and fail only after other tests of their files: then all tests of these files run in one
-        process.
+        This saves the cold runs of further repairs that break these tests. Broken tests that ran on candidates passed
+        there, and fail only after other tests of their files: then all tests of these files run in one process.
         """
         names = broken(situation, self.proposed)
         self._unforeseen = self._unforeseen or not self._loaded.issuperset(names)
@@ -248,7 +249,7 @@ class Search(Searcher):
         """Return those of `repairs` that pass the tests `names`, which the last proposal broke; forget the rest."""
         self._listen(Event("stage", f"search: {counted(len(repairs), 'other repair')} and {names[0]}"))
         clock = Clock(min(SCREENING, situation.seconds_left or SCREENING))
-        tests = to_repeat(names, self._loaded, situation.best.cases)
+        tests = to_repeat(names, self._judging, situation.best.cases)
         try:
             with self._pool(situation, views, files_of(tests), clock) as pool:
                 kept = passing(pool, repairs, tests, clock, frozenset(map(attrgetter("id"), repairable(situation))))
@@ -311,6 +312,7 @@ class Search(Searcher):
                 failed=self._failed,
             )
             self.chosen = self._tried(trial, iter(enumeration), failing, spectrum)
+            self._judging = frozenset(pool.fit if isinstance(pool, Pool) else pool.tests)
 
     def _connect(self, situation: Situation, sites: list[Site], spectrum: Spectrum) -> None:
         """Record which failing tests run the same code."""

@@ -41,14 +41,14 @@ def broken(situation: Situation, patch: Patch | None) -> list[str]:
     return [name for name, case in situation.best.cases.items() if name in bad and not case.status.bad]
 
 
-def to_repeat(names: Sequence[str], loaded: Collection[str], cases: Iterable[str]) -> list[str]:
+def to_repeat(names: Sequence[str], judging: Collection[str], cases: Iterable[str]) -> list[str]:
     """Return the tests to run in order to find out whether another patch breaks the tests `names`.
 
-    These are the tests of `names` that the search had not loaded. If it had loaded all of them, they fail only after
-    other tests; then return all tests of their files, in the order of `cases`.
+    These are the tests of `names` that did not run on candidates, that is, are not in `judging`. If all of them ran,
+    they fail only after other tests; then return all tests of their files, in the order of `cases`.
     """
     files = {name.partition("::")[0] for name in names}
-    unforeseen = [name for name in names if name not in loaded]
+    unforeseen = [name for name in names if name not in judging]
     return unforeseen or [name for name in cases if name.partition("::")[0] in files]
 
 

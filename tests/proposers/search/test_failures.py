@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from coderefine.core import Attempt, Case, Check, Failure, Patch, Situation, Status
-from coderefine.proposers.search.failures import repairable
+from coderefine.proposers.search.failures import repairable, to_repeat
 
 OFFLINE = Failure("<urlopen error [Errno -3] Temporary failure in name resolution>", "urllib.error.URLError")
 WRONG = Failure("assert 1 == 2", "AssertionError")
@@ -21,3 +23,13 @@ def test_a_test_that_lacks_the_network_does_not_hide_the_fault_of_another_one() 
 
 def test_a_test_that_lacks_the_network_is_repaired_where_no_other_fails() -> None:
     assert [case.id for case in repairable(situation(online=OFFLINE))] == ["online"]
+
+
+@pytest.mark.parametrize(
+    ("judging", "repeated"),
+    [((), ["t.py::late"]), (("t.py::late",), ["t.py::early", "t.py::late"])],
+    ids=["it never ran on candidates", "it fails only after others"],
+)
+def test_a_test_for_which_there_was_no_time_is_repeated_alone(judging: tuple[str, ...], repeated: list[str]) -> None:
+    """anyio: five patches in turn broke one test, as all 424 tests of its file were to be repeated, for want of time."""
+    assert to_repeat(["t.py::late"], judging, ["t.py::early", "t.py::late", "other.py::test"]) == repeated
