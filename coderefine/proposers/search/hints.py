@@ -117,7 +117,7 @@ BY_MESSAGE: tuple[tuple[re.Pattern[str], Mapping[str, float]], ...] = (
     (re.compile(r"bound method|'(method|function)' object"), {"decorator": 4.0}),
     (
         re.compile(r"expected (at (least|most) |exactly )?\d+ (positional )?arguments?,? (but )?got"),
-        {"argument-added": 3.0},
+        {"argument-added": 3.0, "attribute": 1.5},
     ),
     (re.compile(r"unexpected keyword argument"), {"argument-value": 2.5, "argument-removed": 1.5}),
     (

@@ -31,5 +31,5 @@ def test_a_test_that_lacks_the_network_is_repaired_where_no_other_fails() -> Non
     ids=["it never ran on candidates", "it fails only after others"],
 )
 def test_a_test_for_which_there_was_no_time_is_repeated_alone(judging: tuple[str, ...], repeated: list[str]) -> None:
-    """anyio: five patches in turn broke one test, as all 424 tests of its file were to be repeated, for want of time."""
+    """anyio: five patches broke one test, because all 424 tests of its file were to be repeated."""
     assert to_repeat(["t.py::late"], judging, ["t.py::early", "t.py::late", "other.py::test"]) == repeated

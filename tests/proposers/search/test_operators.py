@@ -169,6 +169,7 @@ RIGHT = [
     ("format", body("return strptime(x, '%Y-%d-%m')"), 2, "%Y-%d-%m", "%Y-%m-%d"),
     ("function", body("return max(x, y)"), 2, "max", "min"),
     ("attribute", body("return x.partition(y)"), 2, "partition", "rpartition"),
+    ("attribute", body("x = {}", "return x.get()"), 3, "get", "items"),
     (
         "loop-return",
         body("for i in x:", "    if i:", "        y += 1", "        return y"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import builtins
 import importlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from coderefine.proposers.search import emit
 from coderefine.proposers.search.ingredients import BUILTINS, parameter_names
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function
-from coderefine.proposers.search.value_kinds import METHODS, dotted, fits, names_of
+from coderefine.proposers.search.value_kinds import METHODS, RECEIVERS, dotted, fits, names_of
 from coderefine.source import Comprehension, last_name
 
 CONFUSED = tuple(tuple(group.split()) for group in (
@@ -50,6 +51,8 @@ COUNTERPARTS = {
     )
     for one, other in (pair.split(), pair.split()[::-1])
 }  # fmt: skip
+USUAL_METHODS = tuple(dict.fromkeys((*METHODS, *RECEIVERS, "get", "pop", "copy", "update")))
+"""Methods of builtin types that are called often."""
 OPPOSITE = 1.0
 """Boost of the counterpart of a name: the opposite (`min`, `max`), or the same from the other side (`find`,
 `rfind`)."""
@@ -300,6 +303,8 @@ def attribute_options(site: Site, node: ast.Attribute, *, called: bool) -> dict[
             options.setdefault(name, 0.6 + likeness(node.attr, name))
     for name in _of_library(site, node, called=called):
         options.setdefault(name, 0.5 + likeness(node.attr, name))
+    for name in _of_builtin(site, node) if called else ():
+        options.setdefault(name, 0.4 + likeness(node.attr, name))
     for name in _like(site, node.attr):
         options.setdefault(name, 0.5)
     options = dict(_of_object(site, node, called=called)) | options
@@ -353,6 +358,12 @@ def _of_library(site: Site, node: ast.Attribute, *, called: bool) -> list[str]:
     library = importlib.import_module(base)
     values = ((name, getattr(library, name)) for name in getattr(library, "__all__", dir(library)))
     return [name for name, value in values if name[0] != "_" and _is_plain(value) is called]
+
+
+def _of_builtin(site: Site, node: ast.Attribute) -> list[str]:
+    """Return the usual methods of the builtin type that the object has; none if its type is unknown."""
+    type_ = getattr(builtins, site.kinds.of(node.value) or "?", None)
+    return [name for name in USUAL_METHODS if hasattr(type_, name)]
 
 
 def _is_plain(value: object) -> bool:
