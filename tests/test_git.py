@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from coderefine.errors import GitError
+from coderefine.errors import GitError, UsageError
 from coderefine.git import Repository, diff, merge, read_blobs, read_files, scratch, snapshot
+from coderefine.git.given_patch import read_diff
 from tests.support.repo import git, make_repo, write
 
 
@@ -176,6 +177,35 @@ def test_a_merge_of_one_file_or_none(repo: Path) -> None:
     assert read_blobs(repository, [merged]) == ("".join(["fixed\n", *lines[1:], "mine\r\n"]).encode(),)
     assert merge(repository, clash, base, theirs) is None
     assert merge(repository, binary, base, theirs) is None
+
+
+@pytest.mark.parametrize("ends", ["\r\n" * 5, "\n" * 5, "\r\n\n\n\n\r\n"], ids=["CRLF", "LF", "mixed"])
+def test_a_diff_is_read_for_the_line_ends_of_the_file(repo: Path, ends: str) -> None:
+    """The whole file got the line ends that git stores, which are those of the diff."""
+    text = "one\ntwo\nthree\nfour\nfive\n"
+    write(repo, {".gitattributes": "* text=auto\n", "t.txt": text, "gone.txt": text})
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "-m", "text")
+    write(repo, {"t.txt": text.replace("three", "3")})
+    (repo / "gone.txt").unlink()
+    change = git(repo, "diff").encode() + b"\n"
+    here = "".join(map("".join, zip(text.split(), ends.splitlines(keepends=True), strict=True)))
+    write(repo, {"t.txt": here, "gone.txt": here})
+    given = read_diff(Repository.open(repo), change, "a diff", on_head=False)
+    assert given.files == {"t.txt": here.replace("three", "3").encode(), "gone.txt": None}
+    assert given.base == {"t.txt": here.encode(), "gone.txt": here.encode()}
+
+
+def test_a_diff_that_overlaps_mixed_line_ends_is_refused(repo: Path) -> None:
+    """All lines got the line end that git stores."""
+    write(repo, {".gitattributes": "* text=auto\n", "t.txt": "one\ntwo\nthree\n"})
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "-m", "text")
+    write(repo, {"t.txt": "one\n2\nthree\n"})
+    change = git(repo, "diff").encode() + b"\n"
+    write(repo, {"t.txt": "one\ntwo\r\nthree\n"})
+    with pytest.raises(UsageError, match=r"a diff does not apply to t.txt: its line ends"):
+        read_diff(Repository.open(repo), change, "a diff", on_head=False)
 
 
 def test_large_and_odd_contents_come_back_whole(repo: Path) -> None:

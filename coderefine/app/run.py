@@ -89,6 +89,7 @@ def run(
     under: Contents | None = None,
     views: Views | None = None,
     proposers: Sequence[Proposer] | None = None,
+    base: Contents = EMPTY,
     earlier: Journal | None = None,
     show: Show | None = None,
     loop: Callable[[Parts], Outcome] = refine,
@@ -97,8 +98,9 @@ def run(
 
     `publish` publishes a proved patch. `under`: files whose content in the tree to prove differs from the working tree.
     By default, both are determined by the destination of `request`. For `views`, `proposers`, `show` see `open_loop`.
-    `earlier`: the run to resume. `loop`: the function that returns the outcome. Raises PublishError, after the report,
-    if the tree changed meanwhile.
+    `base`: the content to which a patch of `proposers` or `loop` was applied before the run. `earlier`: the run to
+    resume. `loop`: the function that returns the outcome. Raises PublishError if a file no longer has the content of
+    `base` or, after the report, if the tree changed meanwhile.
     """
     place, destination = project.place, request.destination
     if place.git_dir is None:
@@ -118,6 +120,7 @@ def run(
             _note_protected_benchmarks(project)
             journal = replace(journal, under=under)
             snapshot = Snapshot(journal, repository.head(), originals, under)
+            _check_base(snapshot, base)
             with open_loop(
                 project, journal, originals, under, model=request.model, show=show, views=views, proposers=proposers
             ) as parts:
@@ -194,6 +197,12 @@ def _committed(project: Project, destination: Destination, repository: Repositor
         text = f"your working tree differs from HEAD in {listed(tuple(files))}: HEAD is what is proved"
         project.listen(Event("note", text))
     return under
+
+
+def _check_base(snapshot: Snapshot, base: Contents) -> None:
+    """Raise PublishError if a file was changed after it was read to apply a patch, which would undo this change."""
+    if changed := [path for path, data in base.items() if snapshot.judged(path) != data]:
+        raise PublishError(f"{changed[0]} changed after it was read, so nothing was written: run again")
 
 
 def _note_protected_benchmarks(project: Project) -> None:
