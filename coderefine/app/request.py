@@ -54,12 +54,14 @@ class Destination:
         """
         try:
             author_env(config.author)
+            if self.patch:
+                publishers.check_target(Path(self.patch).absolute())
         except PublishError as error:
             raise UsageError(str(error)) from error
         if self.commit and (words := repository.under_way()):
             raise UsageError(f"{words} is under way, and a commit now would end it: finish it first, or use --patch")
-        if self.patch and not os.access(Path(self.patch).absolute().parent, os.W_OK):
-            raise UsageError(f"--patch {self.patch}: {Path(self.patch).absolute().parent} is not a folder to write to")
+        if self.patch and not os.access(Path(self.patch).resolve().parent, os.W_OK):
+            raise UsageError(f"--patch {self.patch}: {Path(self.patch).resolve().parent} is not a folder to write to")
         if self.on_head:
             self._check_branch(repository)
             self._check_in_head(repository, paths)

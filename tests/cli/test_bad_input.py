@@ -134,6 +134,7 @@ REFUSED = (
     Case(
         "patch file in no folder", (*FIX, "--patch", "no/where.patch"), 2, "no is not a folder", write("order.py", LINT)
     ),
+    Case("patch file is a file of the user", (*FIX, "--patch", "test_order.py"), 2, "test_order.py exists"),
     Case("bad author", (*FIX, "--commit", "--author", "me"), 2, "me", write("order.py", LINT)),
     Case("merge in progress", (*FIX, "--commit"), 2, "merge", merging),
 )
