@@ -11,6 +11,7 @@ import pytest
 from coderefine.errors import GitError, UsageError
 from coderefine.git import Repository, diff, merge, read_blobs, read_files, scratch, snapshot
 from coderefine.git.given_patch import read_diff
+from coderefine.git.process import run
 from tests.support.repo import git, make_repo, write
 
 
@@ -142,6 +143,15 @@ def test_the_snapshot_of_a_sparse_checkout_keeps_absent_files(repo: Path) -> Non
     tree = snapshot(repository, repo.parent / "index")
     assert git(repo, "ls-tree", "-r", "--name-only", tree).split() == ["b.txt", "run.sh", "src/a.py"]
     assert git(repo, "show", f"{tree}:src/a.py") == "dirty"
+
+
+def test_a_command_that_does_not_end_is_named(repo: Path) -> None:
+    """The message named an option of git: `git -c did not end`."""
+    hook = repo / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\nsleep 60\n")
+    hook.chmod(0o755)
+    with pytest.raises(GitError, match=r"^git commit did not end within 1 s"):
+        run(("-c", "gc.auto=0", "commit", "--allow-empty", "-m", "x"), cwd=repo, timeout=1.0)
 
 
 def test_a_ref_moves_only_from_where_it_was(repo: Path) -> None:

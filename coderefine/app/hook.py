@@ -15,7 +15,7 @@ from coderefine.app.engine import gates, open_views
 from coderefine.app.hook_cache import keep_coverage, keep_project, unaffected
 from coderefine.app.project import Project, find_project
 from coderefine.core import Ask, Check, Event, Listen, Patch, Views
-from coderefine.errors import PublishError, UsageError
+from coderefine.errors import UsageError
 from coderefine.git.changes import Staged, committed, contents, hidden, known, pushed, staged
 from coderefine.loop.critique import critique
 from coderefine.project import Protection
@@ -233,10 +233,7 @@ def _publish(state: Staged, proved: Proved) -> Published:
         file = journal.folder / "hook.patch"
         file.write_bytes(proved.diff)
         return Published(f"nothing: {why}: {_git(repository)} {how} {_relative(file, repository.top)}")
-    try:
-        return Published(f"{Files(proved.snapshot).publish(proved.outcome)}; look at it, then `git add` it")
-    except PublishError as error:
-        return Published(f"nothing ({error}); the patch is kept: coderefine show {journal.run} --diff")
+    return Published(f"{Files(proved.snapshot).publish(proved.outcome)}; look at it, then `git add` it")
 
 
 def _git(repository: Repository) -> str:

@@ -81,6 +81,12 @@ class Destination:
         branch = self.branch or self.pull_request
         if branch and repository.run("check-ref-format", f"refs/heads/{branch}").returncode:
             raise UsageError(f"{branch!r} cannot be the name of a branch: choose another for {self.on_head}")
+        if self.branch:
+            first, ref = self.branch.partition("/")[0], f"refs/heads/{self.branch}"
+            for other in repository.refs(f"refs/heads/{first}"):
+                if other.startswith(f"{ref}/") or ref.startswith(f"{other}/"):
+                    there = other.removeprefix("refs/heads/")
+                    raise UsageError(f"--branch {self.branch}: the branch {there} exists, so git cannot make this one")
         if self.pull_request:
             self._check_origin(repository)
 

@@ -20,7 +20,7 @@ from coderefine.config import masked
 from coderefine.core import EMPTY, Event, Outcome, Proposer, Stop, Views
 from coderefine.core.plurals import listed
 from coderefine.critics.drafted import Drafted
-from coderefine.errors import CoderefineError, PublishError, SurroundingsError
+from coderefine.errors import CoderefineError, GitError, PublishError, SurroundingsError
 from coderefine.git import Repository
 from coderefine.journal import Journal, Meta, lock, prune
 from coderefine.loop.refine import refine
@@ -55,12 +55,12 @@ class Published:
     """
 
     line: str = ""
-    refused: PublishError | None = None
+    refused: PublishError | GitError | None = None
     bundle: Bundle | None = None
 
 
 Publish = Callable[[Proved], Published]
-"""A function that publishes a proved patch; it returns a refusal by the publisher instead of raising it."""
+"""A function that publishes a proved patch; if it raises PublishError or GitError, the run still ends with a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +234,20 @@ def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publ
     if interrupted:
         published = Published(f"nothing; the best patch so far is kept: {next_step}")
     else:
-        published = publish(Proved(whole, diff, parts, snapshot))
+        published = _publish(publish, Proved(whole, diff, parts, snapshot))
     written = journal.publication() is not None
     return RunResult(outcome, journal.run, published, diff, before, written, snapshot)
+
+
+def _publish(publish: Publish, proved: Proved) -> Published:
+    """Publish the patch; if this is refused, return the refusal."""
+    journal = proved.snapshot.journal
+    try:
+        return publish(proved)
+    except (PublishError, GitError) as error:
+        if journal.publication() is not None:
+            raise  # the patch was written, so this is no refusal
+        return Published(f"nothing; the patch is kept: coderefine show {journal.run} --diff", refused=error)
 
 
 def _publisher(project: Project, destination: Destination) -> Publish:
@@ -245,11 +256,7 @@ def _publisher(project: Project, destination: Destination) -> Publish:
     def publish(proved: Proved) -> Published:
         if destination.diff:
             return Published()
-        try:
-            return Published(destination.publisher(proved.snapshot, project.config).publish(proved.outcome))
-        except PublishError as error:
-            kept = f"nothing; the patch is kept: coderefine show {proved.snapshot.journal.run} --diff"
-            return Published(kept, refused=error)
+        return Published(destination.publisher(proved.snapshot, project.config).publish(proved.outcome))
 
     return publish
 

@@ -65,10 +65,8 @@ def read_diff(repository: Repository, text: bytes, name: str, *, on_head: bool) 
             reverse = repository.run(*apply, "--check", "--reverse", "-p1", "-", stdin=text, env=env)
             raise UsageError(_refusal(name, usual.stderr.decode("utf-8", "replace"), there=not reverse.returncode))
         found = _between(repository, before, made.write(), name, hidden(repository.top, start) if start else {})
-    if start:
-        return replace(found, summary=summary)
-    if there := next((path for path in found.files if _is_untracked(repository, before, path)), ""):
-        raise UsageError(f"{name} does not apply: {there} exists already, and git does not track it")
+    if not start:
+        _check_untracked(repository, before, found)
     return replace(found, summary=summary)
 
 
@@ -97,6 +95,12 @@ def _unpacked(repository: Repository, text: bytes) -> tuple[bytes, str]:
             diffs.append(patch.read_bytes())
             subjects += SUBJECT.findall(info.decode("utf-8", "replace"))
     return b"".join(diffs), subjects[0].removeprefix("[PATCH] ") if subjects else ""
+
+
+def _check_untracked(repository: Repository, before: str, found: GivenPatch) -> None:
+    """Raise UsageError if the patch creates a file that exists."""
+    if there := next((path for path in found.files if _is_untracked(repository, before, path)), ""):
+        raise UsageError(f"{found.name} does not apply: {there} exists already, and git does not track it")
 
 
 def _is_untracked(repository: Repository, before: str, path: str) -> bool:
@@ -201,18 +205,24 @@ def _between(
         raise UsageError(f"{name} changes nothing: there is no patch to prove")
     links = tuple(sorted(path for path, pair in modes.items() if not {LINK, MODULE}.isdisjoint(pair)))
     plain = {path: pair for path, pair in modes.items() if path not in links}
-    there = contents(repository.top, after, [path for path, (_, new) in plain.items() if new != ABSENT])
-    base = present(repository.top, plain, under)
-    same = [path for path, (old, _) in plain.items() if old != ABSENT and base[path] is not None and path not in under]
-    was = contents(repository.top, before, same)
+    there = contents(repository.top, after, _present_in(plain, 1))
     files = {path: there.get(path) for path in plain}
-    for path, data in was.items():
-        overlap = UsageError(
-            f"{name} does not apply to {path}: its line ends are mixed there, or it was saved just now: try again"
-        )
-        files[path] = reapplied(repository, base[path], data, files[path], overlap)
-    changed = tuple(_changed_modes(plain))
-    return GivenPatch(name, files, base, under, modes=changed, programs=_programs(plain), links=links)
+    base, changed = present(repository.top, plain, under), tuple(_changed_modes(plain))
+    found = GivenPatch(name, files, base, under, modes=changed, programs=_programs(plain), links=links)
+    return _on_files(repository, found, before, _present_in(plain, 0))
+
+
+def _on_files(repository: Repository, found: GivenPatch, before: str, known: Iterable[str]) -> GivenPatch:
+    """Return `found`, made for a checkout of the tree `before`, for the working tree, which may have other line ends.
+
+    `known`: the paths of `found` in the tree. Raises UsageError if a file differs where the patch changes it.
+    """
+    same = [path for path in known if path not in found.under and found.base[path] is not None]
+    files = dict(found.files)
+    for path, data in contents(repository.top, before, same).items():
+        text = f"does not apply to {path}: its line ends are mixed there, or it was saved just now: try again"
+        files[path] = reapplied(repository, found.base[path], data, files[path], UsageError(f"{found.name} {text}"))
+    return replace(found, files=files)
 
 
 def present(top: Path, paths: Iterable[str], under: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
@@ -239,6 +249,11 @@ def reapplied(
     if after is None or (merged := merge_bytes(repository, now, before, after)) is None:
         raise overlap
     return merged
+
+
+def _present_in(pairs: Mapping[str, tuple[str, str]], tree: int) -> list[str]:
+    """Return the files that exist in the tree before the patch (0), or after it (1)."""
+    return [path for path, pair in pairs.items() if pair[tree] != ABSENT]
 
 
 def _programs(pairs: Mapping[str, tuple[str, str]]) -> frozenset[str]:
