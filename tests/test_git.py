@@ -206,7 +206,7 @@ def test_a_diff_is_read_for_the_line_ends_of_the_file(repo: Path, ends: str) -> 
     assert given.base == {"t.txt": here.encode(), "gone.txt": here.encode()}
 
 
-def test_a_diff_that_overlaps_mixed_line_ends_is_refused(repo: Path) -> None:
+def test_a_diff_that_overlaps_mixed_line_ends_is_refused_for_the_file_and_not_for_head(repo: Path) -> None:
     """All lines got the line end that git stores."""
     write(repo, {".gitattributes": "* text=auto\n", "t.txt": "one\ntwo\nthree\n"})
     git(repo, "add", "-A")
@@ -216,6 +216,9 @@ def test_a_diff_that_overlaps_mixed_line_ends_is_refused(repo: Path) -> None:
     write(repo, {"t.txt": "one\ntwo\r\nthree\n"})
     with pytest.raises(UsageError, match=r"a diff does not apply to t.txt: its line ends"):
         read_diff(Repository.open(repo), change, "a diff", on_head=False)
+    given = read_diff(Repository.open(repo), change, "a diff", on_head=True)
+    assert given.base == given.under == {"t.txt": b"one\ntwo\nthree\n"}
+    assert given.files == {"t.txt": b"one\n2\nthree\n"}
 
 
 def test_large_and_odd_contents_come_back_whole(repo: Path) -> None:

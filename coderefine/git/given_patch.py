@@ -64,7 +64,7 @@ def read_diff(repository: Repository, text: bytes, name: str, *, on_head: bool) 
         if usual.returncode and repository.run(*apply, "-p0", "-", stdin=text, env=env).returncode:
             reverse = repository.run(*apply, "--check", "--reverse", "-p1", "-", stdin=text, env=env)
             raise UsageError(_refusal(name, usual.stderr.decode("utf-8", "replace"), there=not reverse.returncode))
-        found = _between(repository, before, made.write(), name, hidden(repository.top, start) if start else {})
+        found = _between(repository, before, made.write(), name, hidden(repository.top, start) if start else None)
     if not start:
         _check_untracked(repository, before, found)
     return replace(found, summary=summary)
@@ -194,11 +194,11 @@ def _head_tree(repository: Repository) -> str:
 
 
 def _between(
-    repository: Repository, before: str, after: str, name: str, under: Mapping[str, bytes | None]
+    repository: Repository, before: str, after: str, name: str, under: Mapping[str, bytes | None] | None
 ) -> GivenPatch:
-    """Return the patch from one tree to another, for the working tree with `under` in place of its own content.
+    """Return the patch from one tree to another; with `under` for the tree `before`, else for the working tree.
 
-    Raises UsageError if the trees are equal.
+    `under`: the files in which `before` differs from the working tree. Raises UsageError if the trees are equal.
     """
     modes = dict(_modes(repository, before, after))
     if not modes:
@@ -207,21 +207,33 @@ def _between(
     plain = {path: pair for path, pair in modes.items() if path not in links}
     there = contents(repository.top, after, _present_in(plain, 1))
     files = {path: there.get(path) for path in plain}
-    base, changed = present(repository.top, plain, under), tuple(_changed_modes(plain))
-    found = GivenPatch(name, files, base, under, modes=changed, programs=_programs(plain), links=links)
-    return _on_files(repository, found, before, _present_in(plain, 0))
+    base, changed = present(repository.top, plain, under or {}), tuple(_changed_modes(plain))
+    found = GivenPatch(name, files, base, under or {}, modes=changed, programs=_programs(plain), links=links)
+    odd = _converted(repository, found, before, _present_in(plain, 0))
+    if under is None:
+        return _for_files(repository, found, odd)
+    return replace(found, base={**base, **odd}, under={**under, **odd})
 
 
-def _on_files(repository: Repository, found: GivenPatch, before: str, known: Iterable[str]) -> GivenPatch:
-    """Return `found`, made for a checkout of the tree `before`, for the working tree, which may have other line ends.
+def _converted(repository: Repository, found: GivenPatch, before: str, known: Iterable[str]) -> dict[str, bytes]:
+    """Return the content in a checkout of `before` of unchanged files that a checkout would write otherwise.
 
-    `known`: the paths of `found` in the tree. Raises UsageError if a file differs where the patch changes it.
+    These are, for example, files with CRLF that git stores with LF. `known`: the files of `found` that `before` has.
     """
     same = [path for path in known if path not in found.under and found.base[path] is not None]
+    return {path: data for path, data in contents(repository.top, before, same).items() if found.base[path] != data}
+
+
+def _for_files(repository: Repository, found: GivenPatch, odd: Mapping[str, bytes]) -> GivenPatch:
+    """Return `found`, made for the content `odd` of files, for their content in the working tree.
+
+    Raises UsageError if a file differs where the patch changes it, not counting line ends that git converts.
+    """
     files = dict(found.files)
-    for path, data in contents(repository.top, before, same).items():
-        text = f"does not apply to {path}: its line ends are mixed there, or it was saved just now: try again"
-        files[path] = reapplied(repository, found.base[path], data, files[path], UsageError(f"{found.name} {text}"))
+    for path, data in odd.items():
+        why = "its line ends are mixed there, a filter of git changes it, or it was saved just now"
+        text = f"{found.name} does not apply to {path}: {why}: try again, or apply it by hand"
+        files[path] = reapplied(repository, found.base[path], data, files[path], UsageError(text))
     return replace(found, files=files)
 
 

@@ -270,14 +270,16 @@ def test_an_edit_made_after_the_patch_was_read_is_not_lost(top: Path) -> None:
     assert ended.lines == ["coderefine: order.py changed after it was read, so nothing was written: run again"]
 
 
-def test_a_patch_keeps_the_line_ends_of_the_working_tree(top: Path) -> None:
+@pytest.mark.parametrize("how", every(2, ["--apply", "--commit"]))
+def test_a_patch_keeps_the_line_ends_of_the_working_tree(top: Path, how: str) -> None:
     """A file with CRLF that git stores with LF was rewritten with LF in every line."""
     write(top, {".gitattributes": "* text=auto\n"})
     git(top, "add", ".gitattributes")
     git(top, "commit", "-q", "-m", "line ends")
     write(top.parent, {"fix.patch": diff(top, {"order.py": GREEN})})
     patched(top, {"order.py": CRLF})
-    ended = coderefine("prove", "../fix.patch", "--apply", cwd=top)
+    git(top, "add", "order.py")
+    ended = coderefine("prove", "../fix.patch", how, cwd=top)
     assert ended.code == 0, ended
     assert (top / "order.py").read_bytes() == CRLF.replace(b"> 100", b">= 100")
     assert "order.py +1 −1" in ended.out
