@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from coderefine.errors import GitError
+from coderefine.errors import GitError, UsageError
 from coderefine.git import Repository, diff, merge, read_blobs, read_files, scratch, snapshot
+from coderefine.git.given_patch import read_diff
+from coderefine.git.process import run
 from tests.support.repo import git, make_repo, write
 
 
@@ -160,6 +162,15 @@ def test_the_snapshot_of_a_sparse_checkout_keeps_absent_files(repo: Path) -> Non
     assert git(repo, "show", f"{tree}:src/a.py") == "dirty"
 
 
+def test_a_command_that_does_not_end_is_named(repo: Path) -> None:
+    """The message named an option of git: `git -c did not end`."""
+    hook = repo / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\nsleep 60\n")
+    hook.chmod(0o755)
+    with pytest.raises(GitError, match=r"^git commit did not end within 1 s"):
+        run(("-c", "gc.auto=0", "commit", "--allow-empty", "-m", "x"), cwd=repo, timeout=1.0)
+
+
 def test_a_ref_moves_only_from_where_it_was(repo: Path) -> None:
     repository = Repository.open(repo)
     first = repository.head().sha
@@ -193,6 +204,38 @@ def test_a_merge_of_one_file_or_none(repo: Path) -> None:
     assert read_blobs(repository, [merged]) == ("".join(["fixed\n", *lines[1:], "mine\r\n"]).encode(),)
     assert merge(repository, clash, base, theirs) is None
     assert merge(repository, binary, base, theirs) is None
+
+
+@pytest.mark.parametrize("ends", ["\r\n" * 5, "\n" * 5, "\r\n\n\n\n\r\n"], ids=["CRLF", "LF", "mixed"])
+def test_a_diff_is_read_for_the_line_ends_of_the_file(repo: Path, ends: str) -> None:
+    """The whole file got the line ends that git stores, which are those of the diff."""
+    text = "one\ntwo\nthree\nfour\nfive\n"
+    write(repo, {".gitattributes": "* text=auto\n", "t.txt": text, "gone.txt": text})
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "-m", "text")
+    write(repo, {"t.txt": text.replace("three", "3")})
+    (repo / "gone.txt").unlink()
+    change = git(repo, "diff").encode() + b"\n"
+    here = "".join(map("".join, zip(text.split(), ends.splitlines(keepends=True), strict=True)))
+    write(repo, {"t.txt": here, "gone.txt": here})
+    given = read_diff(Repository.open(repo), change, "a diff", on_head=False)
+    assert given.files == {"t.txt": here.replace("three", "3").encode(), "gone.txt": None}
+    assert given.base == {"t.txt": here.encode(), "gone.txt": here.encode()}
+
+
+def test_a_diff_that_overlaps_mixed_line_ends_is_refused_for_the_file_and_not_for_head(repo: Path) -> None:
+    """All lines got the line end that git stores."""
+    write(repo, {".gitattributes": "* text=auto\n", "t.txt": "one\ntwo\nthree\n"})
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "-m", "text")
+    write(repo, {"t.txt": "one\n2\nthree\n"})
+    change = git(repo, "diff").encode() + b"\n"
+    write(repo, {"t.txt": "one\ntwo\r\nthree\n"})
+    with pytest.raises(UsageError, match=r"a diff does not apply to t.txt: its line ends"):
+        read_diff(Repository.open(repo), change, "a diff", on_head=False)
+    given = read_diff(Repository.open(repo), change, "a diff", on_head=True)
+    assert given.base == given.under == {"t.txt": b"one\ntwo\nthree\n"}
+    assert given.files == {"t.txt": b"one\n2\nthree\n"}
 
 
 def test_large_and_odd_contents_come_back_whole(repo: Path) -> None:

@@ -15,7 +15,7 @@ from coderefine.app.engine import gates, open_views
 from coderefine.app.hook_cache import keep_coverage, keep_project, unaffected
 from coderefine.app.project import Project, find_project
 from coderefine.core import Ask, Check, Event, Listen, Patch, Views
-from coderefine.errors import PublishError, UsageError
+from coderefine.errors import UsageError
 from coderefine.git.changes import Staged, committed, contents, hidden, known, pushed, staged
 from coderefine.loop.critique import critique
 from coderefine.project import Protection
@@ -221,23 +221,34 @@ def _publish(state: Staged, proved: Proved) -> Published:
 
     journal = proved.snapshot.journal
     repository = journal.repository
-    file = repository.git_dir / "coderefine" / f"hook-{journal.run}.patch"
-    shown = os.path.relpath(file, repository.top)
-    why, how = "", "git apply"
+    why, how = "", "apply"
     if state.commit and repository.resolve(state.commit) != proved.snapshot.head.sha:
         why = f"{state.commit[:10]} is not checked out; the patch for it is kept"
     elif overlapping := sorted(set(proved.outcome.best.patch.files) & set(state.hidden)):
         why = f"{', '.join(overlapping)} has unstaged edits; the patch for what is staged is kept"
-        how = "git apply --cached"
+        how = "apply --cached"
     elif undone := _only_in_the_tree(repository, proved):
         why = f"it undoes your change of {', '.join(undone)}, which is not staged; the patch is kept"
     if why:
+        file = journal.folder / "hook.patch"
         file.write_bytes(proved.diff)
-        return Published(f"nothing: {why}: {how} {shown}")
-    try:
-        return Published(f"{Files(proved.snapshot).publish(proved.outcome)}; look at it, then `git add` it")
-    except PublishError as error:
-        return Published(f"nothing ({error}); the patch is kept: coderefine show {journal.run} --diff")
+        return Published(f"nothing: {why}: {_git(repository)} {how} {_relative(file, repository.top)}")
+    return Published(f"{Files(proved.snapshot).publish(proved.outcome)}; look at it, then `git add` it")
+
+
+def _git(repository: Repository) -> str:
+    """Return the beginning of a git command that users can enter in their folder to run at the top.
+
+    Git starts hooks at the top, and passes the folder of the user in GIT_PREFIX.
+    """
+    prefix = os.environ.get("GIT_PREFIX")
+    top = repository.top.resolve()
+    folder = Path.cwd() if prefix is None else (top / prefix).resolve()
+    return "git" if folder == top else f"git -C {_relative(top, folder)}"
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return shlex.quote(os.path.relpath(path, folder))
 
 
 def _only_in_the_tree(repository: Repository, proved: Proved) -> list[str]:
@@ -245,11 +256,14 @@ def _only_in_the_tree(repository: Repository, proved: Proved) -> list[str]:
 
     `git commit -a` makes such an index, and deletes it when the hook refuses the commit.
     """
+    from coderefine.git import read_files
+
     index = os.environ.get("GIT_INDEX_FILE", "")
     if not index or (repository.top / index).resolve() == (repository.git_dir / "index").resolve():
         return []
-    files = proved.outcome.best.patch.files
-    return [path for path, data in contents(repository.top, "HEAD", files).items() if files[path] == data]
+    files, head = proved.outcome.best.patch.files, proved.snapshot.head.sha
+    known = [path for path, entry in read_files(repository, head, files).items() if entry] if head else []
+    return [path for path, data in contents(repository.top, head or "", known).items() if files[path] == data]
 
 
 # -- plain git hooks --------------------------------------------------------------------------------------

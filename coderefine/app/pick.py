@@ -15,7 +15,7 @@ from coderefine.app.request import Destination
 from coderefine.core import PICKED, Alternative, Ask, Offer, Patch
 from coderefine.errors import JournalError, PublishError, UsageError
 from coderefine.git import Repository
-from coderefine.git.objects import merge_bytes
+from coderefine.git.given_patch import present, reapplied
 from coderefine.journal import Journal
 from coderefine.proposers.recorded_patches import Given
 from coderefine.reports.rows import numbered_offers
@@ -29,11 +29,15 @@ UNKNOWN = frozenset({"NameError", "ImportError", "ModuleNotFoundError", "SyntaxE
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An alternative, applied to the tree as it is now. `number`: the number by which users pick it."""
+    """An alternative, applied to the tree as it is now. `number`: the number by which users pick it.
+
+    `base`: the present content of its files.
+    """
 
     number: int
     offer: Offer
     alternative: Alternative
+    base: Contents
 
     @property
     def index(self) -> int:
@@ -55,27 +59,28 @@ def choices(journal: Journal, destination: Destination) -> list[Choice]:
     found = []
     for offer, alternatives in numbered_offers(outcome):
         for number, one in alternatives:
-            files = {
-                path: _merged(repository, path, offer.before.get(path), data, under)
-                for path, data in one.patch.files.items()
-            }
-            found.append(Choice(number, offer, replace(one, patch=replace(one.patch, files=files))))
+            base = present(repository.top, one.patch.files, under)
+            patch = _applied(repository, one.patch, offer.before, base)
+            found.append(Choice(number, offer, replace(one, patch=patch), base))
     return found
 
 
-def offered(journal: Journal, choices: Sequence[Choice], number: int | None) -> Given:
-    """Return a proposer of the patch with this number. Raises UsageError if no patch has the number."""
+def offered(journal: Journal, choices: Sequence[Choice], number: int | None) -> tuple[Given, Contents]:
+    """Return a proposer of the patch with this number, and the content to which the patch was applied.
+
+    Raises UsageError if no patch has the number.
+    """
     chosen = next((one for one in choices if one.number == number), None)
     if chosen is None:
         raise UsageError(f"run {journal.run} offered {len(choices)} patches: pick 1 to {len(choices)}")
     why = f"picked among {len(chosen.offer.alternatives)} plausible patches of run {journal.run}"
-    return Given(chosen.alternative, PICKED, why)
+    return Given(chosen.alternative, PICKED, why), chosen.base
 
 
-def kept(journal: Journal, destination: Destination) -> Given:
+def kept(journal: Journal, destination: Destination) -> tuple[Given, Contents]:
     """Return a proposer of the patch that the run proved and did not write, applied to the tree to be judged.
 
-    Raises JournalError if there is no such patch.
+    Return also the content to which it was applied. Raises JournalError if there is no such patch.
     """
     outcome = journal.outcome()
     if outcome is None or not outcome.best.number:
@@ -85,30 +90,21 @@ def kept(journal: Journal, destination: Destination) -> Given:
     if journal.publication():
         raise JournalError(f"the patch of run {journal.run} is written already")
     repository, patch = journal.repository, outcome.best.patch
-    before, under = journal.start(patch.files), destination.under(repository)
-    files = {path: _merged(repository, path, before.get(path), data, under) for path, data in patch.files.items()}
-    return Given(Alternative(replace(patch, files=files)), patch.origin, "; ".join(outcome.evidence.doubts))
+    base = present(repository.top, patch.files, destination.under(repository))
+    applied = _applied(repository, patch, journal.start(patch.files), base)
+    return Given(Alternative(applied), patch.origin, "; ".join(outcome.evidence.doubts)), base
 
 
-def _merged(
-    repository: Repository, path: str, before: bytes | None, after: bytes | None, under: Contents
-) -> bytes | None:
-    """Return the new content of `path`: the patch, merged with changes made since the run.
+def _applied(repository: Repository, patch: Patch, before: Contents, now: Contents) -> Patch:
+    """Return `patch`, made for the files `before`, for the files `now`: merged with the changes made since the run.
 
     Raises PublishError if the two overlap.
     """
-    file = repository.top / path
-    now = under[path] if path in under else file.read_bytes() if file.is_file() else None
-    if now == before:
-        return after
-    if (
-        now is None
-        or before is None
-        or after is None
-        or (merged := merge_bytes(repository, now, before, after)) is None
-    ):
-        raise PublishError(f"{path} changed since then where the patch changes it: run `coderefine fix` again")
-    return merged
+    files = {}
+    for path, data in patch.files.items():
+        text = f"{path} changed since then where the patch changes it: run `coderefine fix` again"
+        files[path] = reapplied(repository, now[path], before.get(path), data, PublishError(text))
+    return replace(patch, files=files)
 
 
 def agreeing(project: Project, choices: Sequence[Choice], expression: str) -> list[Choice]:

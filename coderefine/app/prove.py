@@ -90,7 +90,7 @@ def prove(
         proposers = (*first, *made.proposers) if repair else first
         return judge_given(parts, replace(made, proposers=proposers), minimise=minimise)
 
-    return run(project, request, report, under=given.under, show=show, loop=loop)
+    return run(project, request, report, under=given.under, base=given.base, show=show, loop=loop)
 
 
 def _read(source: PatchSource, repository: Repository, request: Request, cwd: Path) -> GivenPatch:
@@ -178,12 +178,8 @@ def _files(tests: Mapping[str, bytes | None], settings: frozenset[str], project:
 def _own_settings(given: GivenPatch, tests: Mapping[str, bytes | None], project: Project) -> Iterator[str]:
     """Yield a reason against the patch if it changes the configuration that this proof uses."""
     path = posixpath.normpath(posixpath.join(project.place.prefix, "pyproject.toml"))
-    if path in tests:
-        file = project.place.top / path
-        here = file.read_bytes() if file.is_file() else None
-        before = given.under.get(path, here)
-        if _table(before) != _table(tests[path]):
-            yield f"{path} changes [tool.coderefine], which configures how patches are judged"
+    if path in tests and _table(given.base[path]) != _table(tests[path]):
+        yield f"{path} changes [tool.coderefine], which configures how patches are judged"
 
 
 def _table(data: bytes | None) -> object:

@@ -54,12 +54,14 @@ class Destination:
         """
         try:
             author_env(config.author)
+            if self.patch:
+                publishers.check_target(Path(self.patch).absolute())
         except PublishError as error:
             raise UsageError(str(error)) from error
         if self.commit and (words := repository.under_way()):
             raise UsageError(f"{words} is under way, and a commit now would end it: finish it first, or use --patch")
-        if self.patch and not os.access(Path(self.patch).absolute().parent, os.W_OK):
-            raise UsageError(f"--patch {self.patch}: {Path(self.patch).absolute().parent} is not a folder to write to")
+        if self.patch and not os.access(Path(self.patch).resolve().parent, os.W_OK):
+            raise UsageError(f"--patch {self.patch}: {Path(self.patch).resolve().parent} is not a folder to write to")
         if self.on_head:
             self._check_branch(repository)
             self._check_in_head(repository, paths)
@@ -79,6 +81,12 @@ class Destination:
         branch = self.branch or self.pull_request
         if branch and repository.run("check-ref-format", f"refs/heads/{branch}").returncode:
             raise UsageError(f"{branch!r} cannot be the name of a branch: choose another for {self.on_head}")
+        if self.branch:
+            first, ref = self.branch.partition("/")[0], f"refs/heads/{self.branch}"
+            for other in repository.refs(f"refs/heads/{first}"):
+                if other.startswith(f"{ref}/") or ref.startswith(f"{other}/"):
+                    there = other.removeprefix("refs/heads/")
+                    raise UsageError(f"--branch {self.branch}: the branch {there} exists, so git cannot make this one")
         if self.pull_request:
             self._check_origin(repository)
 

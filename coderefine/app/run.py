@@ -20,7 +20,7 @@ from coderefine.config import masked
 from coderefine.core import EMPTY, Event, Outcome, Proposer, Stop, Views
 from coderefine.core.plurals import listed
 from coderefine.critics.drafted import Drafted
-from coderefine.errors import CoderefineError, PublishError, SurroundingsError
+from coderefine.errors import CoderefineError, GitError, PublishError, SurroundingsError
 from coderefine.git import Repository
 from coderefine.journal import Journal, Meta, lock, prune, running
 from coderefine.loop.refine import refine
@@ -55,12 +55,12 @@ class Published:
     """
 
     line: str = ""
-    refused: PublishError | None = None
+    refused: PublishError | GitError | None = None
     bundle: Bundle | None = None
 
 
 Publish = Callable[[Proved], Published]
-"""A function that publishes a proved patch; it returns a refusal by the publisher instead of raising it."""
+"""A function that publishes a proved patch; if it raises PublishError or GitError, the run still ends with a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,7 @@ def run(
     under: Contents | None = None,
     views: Views | None = None,
     proposers: Sequence[Proposer] | None = None,
+    base: Contents = EMPTY,
     earlier: Journal | None = None,
     show: Show | None = None,
     loop: Callable[[Parts], Outcome] = refine,
@@ -97,8 +98,9 @@ def run(
 
     `publish` publishes a proved patch. `under`: files whose content in the tree to prove differs from the working tree.
     By default, both are determined by the destination of `request`. For `views`, `proposers`, `show` see `open_loop`.
-    `earlier`: the run to resume. `loop`: the function that returns the outcome. Raises PublishError, after the report,
-    if the tree changed meanwhile.
+    `base`: the content to which a patch of `proposers` or `loop` was applied before the run. `earlier`: the run to
+    resume. `loop`: the function that returns the outcome. Raises PublishError if a file no longer has the content of
+    `base` or, after the report, if the tree changed meanwhile.
     """
     place, destination = project.place, request.destination
     if place.git_dir is None:
@@ -118,6 +120,7 @@ def run(
             _note_protected_benchmarks(project)
             journal = replace(journal, under=under)
             snapshot = Snapshot(journal, repository.head(), originals, under)
+            _check_base(snapshot, base)
             with open_loop(
                 project, journal, originals, under, model=request.model, show=show, views=views, proposers=proposers
             ) as parts:
@@ -196,6 +199,12 @@ def _committed(project: Project, destination: Destination, repository: Repositor
     return under
 
 
+def _check_base(snapshot: Snapshot, base: Contents) -> None:
+    """Raise PublishError if a file was changed after it was read to apply a patch, which would undo this change."""
+    if changed := [path for path, data in base.items() if snapshot.judged(path) != data]:
+        raise PublishError(f"{changed[0]} changed after it was read, so nothing was written: run again")
+
+
 def _note_protected_benchmarks(project: Project) -> None:
     """Report the files that the benchmark command runs, because no patch may change them."""
     protected = project.config.performance.protected if project.task.name == "performance" else ()
@@ -225,9 +234,20 @@ def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publ
     if interrupted:
         published = Published(f"nothing; the best patch so far is kept: {next_step}")
     else:
-        published = publish(Proved(whole, diff, parts, snapshot))
+        published = _publish(publish, Proved(whole, diff, parts, snapshot))
     written = journal.publication() is not None
     return RunResult(outcome, journal.run, published, diff, before, written, snapshot)
+
+
+def _publish(publish: Publish, proved: Proved) -> Published:
+    """Publish the patch; if this is refused, return the refusal."""
+    journal = proved.snapshot.journal
+    try:
+        return publish(proved)
+    except (PublishError, GitError) as error:
+        if journal.publication() is not None:
+            raise  # the patch was written, so this is no refusal
+        return Published(f"nothing; the patch is kept: coderefine show {journal.run} --diff", refused=error)
 
 
 def _publisher(project: Project, destination: Destination) -> Publish:
@@ -236,11 +256,7 @@ def _publisher(project: Project, destination: Destination) -> Publish:
     def publish(proved: Proved) -> Published:
         if destination.diff:
             return Published()
-        try:
-            return Published(destination.publisher(proved.snapshot, project.config).publish(proved.outcome))
-        except PublishError as error:
-            kept = f"nothing; the patch is kept: coderefine show {proved.snapshot.journal.run} --diff"
-            return Published(kept, refused=error)
+        return Published(destination.publisher(proved.snapshot, project.config).publish(proved.outcome))
 
     return publish
 

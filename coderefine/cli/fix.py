@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from coderefine.app.engine import Contents
 from coderefine.app.history import unfinished
 from coderefine.app.project import Project, find_project
 from coderefine.app.request import Request
@@ -24,7 +25,7 @@ from coderefine.cli.options import (
     request_of,
 )
 from coderefine.cli.screen import Screen, note, screen
-from coderefine.core import Proposer, Stop
+from coderefine.core import EMPTY, Proposer, Stop
 from coderefine.journal import Journal
 
 
@@ -56,9 +57,10 @@ def run_and_report(
     *,
     show_prompts: bool = False,
     proposers: Sequence[Proposer] | None = None,
+    base: Contents = EMPTY,
     earlier: Journal | None = None,
 ) -> int:
-    """Run the loop, print its report and return the exit code."""
+    """Run the loop, print its report and return the exit code. For `proposers`, `base` and `earlier` see `run`."""
     destination = asked.destination
 
     def report(result: RunResult) -> None:
@@ -66,4 +68,4 @@ def run_and_report(
         display.result(result, with_patch(result, elsewhere=destination.elsewhere), pipe=pipe)
 
     show = display.prompt if show_prompts else None
-    return exit_code(run(project, asked, report, proposers=proposers, earlier=earlier, show=show).outcome)
+    return exit_code(run(project, asked, report, proposers=proposers, base=base, earlier=earlier, show=show).outcome)

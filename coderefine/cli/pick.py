@@ -43,12 +43,12 @@ def pick(run: str, number: int | None, that: str | None, format_: str, *, quiet:
             if len(agreed) != 1:
                 return 1
             number = agreed[0].number
-        proposer = offered(journal, found, number)
+        proposer, base = offered(journal, found, number)
         argv = ("pick", journal.run, str(number))
         picked = Request(
             argv, settings, asked.destination, model=False, again=f"coderefine pick {journal.run} {number}"
         )
-        return run_and_report(project, picked, display, proposers=(proposer,))
+        return run_and_report(project, picked, display, proposers=(proposer,), base=base)
 
 
 def _print_agreed(agreed: Sequence[Choice], that: str) -> None:

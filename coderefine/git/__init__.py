@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coderefine.git.objects import merge, merge_bytes, read_blobs, read_files
-from coderefine.git.patch_format import diff, diff_files, mail, stat
+from coderefine.git.patch_format import diff, diff_files, is_own_mail, mail, stat
 from coderefine.git.repository import Head, Repository, commit_with_hooks
 from coderefine.git.scratch import EXECUTABLE, Scratch, copy_index, entries_of, scratch, snapshot, untracked_files
 
@@ -17,6 +17,7 @@ __all__ = [
     "diff",
     "diff_files",
     "entries_of",
+    "is_own_mail",
     "mail",
     "merge",
     "merge_bytes",

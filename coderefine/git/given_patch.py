@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from coderefine import temporary
 from coderefine.core import EMPTY
 from coderefine.core.plurals import counted
-from coderefine.errors import UsageError
+from coderefine.errors import CoderefineError, UsageError
 from coderefine.git.changes import ABSENT, EMPTY_TREE, INDEX, LINK, MODULE, contents, hidden, untracked
+from coderefine.git.objects import merge_bytes
 from coderefine.git.patch_format import diff
 from coderefine.git.repository import Repository
 from coderefine.git.scratch import scratch, snapshot
@@ -30,7 +32,8 @@ COMMITS = ("HEAD", "@", "refs/tags/")
 class GivenPatch:
     """A given patch: new content by path (None deletes).
 
-    `under`: by path, the content in the tree to which the patch belongs, where the working tree has other content.
+    `base`: by path, the content to which the patch was applied. `under`: by path, the content in the tree to which the
+    patch belongs, where the working tree has other content.
     `name`: how the user named the patch; `summary`: the patch's own description. `modes`: changed modes of files, as
     texts. `programs`: new files that are executable. `links`: symbolic links and submodules that the patch changes;
     they have no content to judge.
@@ -38,6 +41,7 @@ class GivenPatch:
 
     name: str
     files: Mapping[str, bytes | None]
+    base: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
     under: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
     summary: str = ""
     modes: tuple[str, ...] = ()
@@ -60,11 +64,9 @@ def read_diff(repository: Repository, text: bytes, name: str, *, on_head: bool) 
         if usual.returncode and repository.run(*apply, "-p0", "-", stdin=text, env=env).returncode:
             reverse = repository.run(*apply, "--check", "--reverse", "-p1", "-", stdin=text, env=env)
             raise UsageError(_refusal(name, usual.stderr.decode("utf-8", "replace"), there=not reverse.returncode))
-        found = _between(repository, before, made.write(), name)
-    if start:
-        return replace(found, under=hidden(repository.top, start), summary=summary)
-    if there := next((path for path in found.files if _is_untracked(repository, before, path)), ""):
-        raise UsageError(f"{name} does not apply: {there} exists already, and git does not track it")
+        found = _between(repository, before, made.write(), name, hidden(repository.top, start) if start else None)
+    if not start:
+        _check_untracked(repository, before, found)
     return replace(found, summary=summary)
 
 
@@ -95,6 +97,12 @@ def _unpacked(repository: Repository, text: bytes) -> tuple[bytes, str]:
     return b"".join(diffs), subjects[0].removeprefix("[PATCH] ") if subjects else ""
 
 
+def _check_untracked(repository: Repository, before: str, found: GivenPatch) -> None:
+    """Raise UsageError if the patch creates a file that exists."""
+    if there := next((path for path in found.files if _is_untracked(repository, before, path)), ""):
+        raise UsageError(f"{found.name} does not apply: {there} exists already, and git does not track it")
+
+
 def _is_untracked(repository: Repository, before: str, path: str) -> bool:
     """Return whether `path` is in the working tree, and not in the tree `before`."""
     if not os.path.lexists(repository.top / path):
@@ -115,9 +123,9 @@ def read_commits(repository: Repository, name: str) -> GivenPatch | None:
         "utf-8", "replace"
     )
     first, *more = subjects.splitlines() or [""]
-    found = _between(repository, before, repository.tree(after), name)
+    found = _between(repository, before, repository.tree(after), name, hidden(repository.top, before))
     summary = first if not more else f"{counted(len(more) + 1, 'commit')}: {first}"
-    return replace(found, under=hidden(repository.top, before), summary=summary)
+    return replace(found, summary=summary)
 
 
 def diff_of_commits(repository: Repository, name: str) -> bytes | None:
@@ -164,7 +172,7 @@ def read_index(repository: Repository) -> GivenPatch:
     env = {name: os.environ[name] for name in INDEX if name in os.environ}
     before = _head_tree(repository)
     after = repository.git("write-tree", env=env).decode().strip()
-    return replace(_between(repository, before, after, "what is staged"), under=hidden(repository.top, before))
+    return _between(repository, before, after, "what is staged", hidden(repository.top, before))
 
 
 def read_worktree(repository: Repository) -> GivenPatch:
@@ -175,9 +183,9 @@ def read_worktree(repository: Repository) -> GivenPatch:
         paths = b"".join(os.fsencode(path) + b"\0" for path in untracked(repository.top))
         env = {"GIT_INDEX_FILE": str(made.index)}
         repository.git("update-index", "--add", "-z", "--stdin", stdin=paths, env=env)
-        found = _between(repository, before, made.write(), name)
+        found = _between(repository, before, made.write(), name, hidden(repository.top, before))
     here = {path: (repository.top / path).read_bytes() for path, data in found.files.items() if data is not None}
-    return replace(found, files={**found.files, **here}, under=hidden(repository.top, before))
+    return replace(found, files={**found.files, **here})
 
 
 def _head_tree(repository: Repository) -> str:
@@ -185,16 +193,79 @@ def _head_tree(repository: Repository) -> str:
     return repository.tree(head) if head else EMPTY_TREE
 
 
-def _between(repository: Repository, before: str, after: str, name: str) -> GivenPatch:
-    """Return the patch from one tree to another. Raises UsageError if they are equal."""
+def _between(
+    repository: Repository, before: str, after: str, name: str, under: Mapping[str, bytes | None] | None
+) -> GivenPatch:
+    """Return the patch from one tree to another; with `under` for the tree `before`, else for the working tree.
+
+    `under`: the files in which `before` differs from the working tree. Raises UsageError if the trees are equal.
+    """
     modes = dict(_modes(repository, before, after))
     if not modes:
         raise UsageError(f"{name} changes nothing: there is no patch to prove")
     links = tuple(sorted(path for path, pair in modes.items() if not {LINK, MODULE}.isdisjoint(pair)))
     plain = {path: pair for path, pair in modes.items() if path not in links}
-    there = contents(repository.top, after, [path for path, (_, new) in plain.items() if new != ABSENT])
+    there = contents(repository.top, after, _present_in(plain, 1))
     files = {path: there.get(path) for path in plain}
-    return GivenPatch(name, files, modes=tuple(_changed_modes(plain)), programs=_programs(plain), links=links)
+    base, changed = present(repository.top, plain, under or {}), tuple(_changed_modes(plain))
+    found = GivenPatch(name, files, base, under or {}, modes=changed, programs=_programs(plain), links=links)
+    odd = _converted(repository, found, before, _present_in(plain, 0))
+    if under is None:
+        return _for_files(repository, found, odd)
+    return replace(found, base={**base, **odd}, under={**under, **odd})
+
+
+def _converted(repository: Repository, found: GivenPatch, before: str, known: Iterable[str]) -> dict[str, bytes]:
+    """Return the content in a checkout of `before` of unchanged files that a checkout would write otherwise.
+
+    These are, for example, files with CRLF that git stores with LF. `known`: the files of `found` that `before` has.
+    """
+    same = [path for path in known if path not in found.under and found.base[path] is not None]
+    return {path: data for path, data in contents(repository.top, before, same).items() if found.base[path] != data}
+
+
+def _for_files(repository: Repository, found: GivenPatch, odd: Mapping[str, bytes]) -> GivenPatch:
+    """Return `found`, made for the content `odd` of files, for their content in the working tree.
+
+    Raises UsageError if a file differs where the patch changes it, not counting line ends that git converts.
+    """
+    files = dict(found.files)
+    for path, data in odd.items():
+        why = "its line ends are mixed there, a filter of git changes it, or it was saved just now"
+        text = f"{found.name} does not apply to {path}: {why}: try again, or apply it by hand"
+        files[path] = reapplied(repository, found.base[path], data, files[path], UsageError(text))
+    return replace(found, files=files)
+
+
+def present(top: Path, paths: Iterable[str], under: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
+    """Return the present content of `paths` in the working tree with `under` in place of its own content."""
+    return {
+        path: under[path] if path in under else (top / path).read_bytes() if (top / path).is_file() else None
+        for path in paths
+    }
+
+
+def reapplied(
+    repository: Repository, now: bytes | None, before: bytes | None, after: bytes | None, overlap: CoderefineError
+) -> bytes | None:
+    """Return the content `now` of a file with the change from `before` to `after`; None deletes.
+
+    Raises `overlap` if `now` differs from `before` where the change is, not counting line ends that git converts.
+    """
+    if now == before:
+        return after
+    if now is None or before is None:
+        raise overlap
+    if after is None and now.replace(b"\r\n", b"\n") == before.replace(b"\r\n", b"\n"):
+        return None
+    if after is None or (merged := merge_bytes(repository, now, before, after)) is None:
+        raise overlap
+    return merged
+
+
+def _present_in(pairs: Mapping[str, tuple[str, str]], tree: int) -> list[str]:
+    """Return the files that exist in the tree before the patch (0), or after it (1)."""
+    return [path for path, pair in pairs.items() if pair[tree] != ABSENT]
 
 
 def _programs(pairs: Mapping[str, tuple[str, str]]) -> frozenset[str]:

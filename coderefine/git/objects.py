@@ -76,10 +76,22 @@ def merge(repository: Repository, ours: str, base: str, theirs: str) -> str | No
 
 
 def merge_bytes(repository: Repository, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
-    """Return `ours` with the change from `base` to `theirs`; None if the changes overlap or are binary."""
+    """Return `ours` with the change from `base` to `theirs`; None if the changes overlap or are binary.
+
+    If all lines of `ours` end alike, and those of `base` in another way, the result has the line ends of `ours`.
+    """
+    end = _line_end(ours)
+    if end and end != _line_end(base):
+        base, theirs = (end.join(data.replace(b"\r\n", b"\n").split(b"\n")) for data in (base, theirs))
     with temporary.folder("merge") as folder:
         paths = [folder / part for part in ("ours", "base", "theirs")]
         for path, data in zip(paths, (ours, base, theirs), strict=True):
             path.write_bytes(data)
         result = repository.run("merge-file", "-p", "-q", *(str(path) for path in paths))
         return None if result.returncode else result.stdout
+
+
+def _line_end(data: bytes) -> bytes:
+    """Return the line end of all lines of `data`; b"" if it has different ones, or no line end."""
+    windows, every = data.count(b"\r\n"), data.count(b"\n")
+    return b"\r\n" if windows == every > 0 else b"" if windows or not every else b"\n"

@@ -78,6 +78,13 @@ def diff_files(
 
 MAGIC = "From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001"
 
+END = b"\ncoderefine\n"
+
+
+def is_own_mail(data: bytes) -> bool:
+    """Return whether `mail` made `data`."""
+    return data.startswith(MAGIC.encode()) and data.endswith(END)
+
 
 def mail(*, author: str, subject: str, body: str, stat: str, diff: bytes, when: float) -> bytes:
     """Return a mail from which `git am` restores exactly the bytes of `diff`.
@@ -87,7 +94,7 @@ def mail(*, author: str, subject: str, body: str, stat: str, diff: bytes, when: 
     If lines end in CR, or are longer than mail allows, the text is encoded as quoted-printable: `git am` strips bare
     CRs from the raw mail but not from decoded text (git-mailsplit, git-mailinfo `--quoted-cr`).
     """
-    text = f"{_tame(body)}\n---\n{stat}\n".encode() + diff + b"-- \ncoderefine\n"
+    text = f"{_tame(body)}\n---\n{stat}\n".encode() + diff + b"-- " + END
     delicate = b"\r" in text or any(len(line) > 990 for line in text.split(b"\n"))
     headers = (
         MAGIC,

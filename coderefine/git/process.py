@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from coderefine import proc
@@ -100,7 +100,7 @@ def run(
             raise GitError(f"{cwd} is not a folder") from error
         raise GitError(f"git is needed and could not be started ({error}): install git") from error
     if result.timed_out:
-        raise GitError(f"git {args[0]} did not end within {timeout:.0f} s in {cwd}")
+        raise GitError(f"git {_command(args)} did not end within {timeout:.0f} s in {cwd}")
     return result
 
 
@@ -113,8 +113,12 @@ def complaint(result: Finished, where: Path) -> GitError:
         if re.search(pattern, output):
             held = lock.group(1) if lock else "its .lock file"
             return GitError("git: " + advice.format(where=where, output=last, lock=held))
-    program = next((word for word in result.argv[1:] if word[0] != "-" and "=" not in word), "git")
-    return GitError(f"git {program} failed in {where}: {last}")
+    return GitError(f"git {_command(result.argv[1:])} failed in {where}: {last}")
+
+
+def _command(words: Iterable[str]) -> str:
+    """Return the name of the git command in a command line without `git`."""
+    return next((word for word in words if word[0] != "-" and "=" not in word), "git")
 
 
 def _last_line(output: str) -> str:

@@ -138,11 +138,13 @@ def _apply(job: Job, listen: Callable[[Event], None]) -> Result:
 
     number, destination = job["number"], Destination()
     journal, paths, then = recorded(job["run"], listen)
-    proposer = offered(journal, choices(journal, destination), number) if number else kept(journal, destination)
+    found = offered(journal, choices(journal, destination), number) if number else kept(journal, destination)
+    proposer, base = found
     settings = {**then.settings, "accept": "plausible"}
     again = f"coderefine pick {journal.run} {number}" if number else f"apply run={journal.run}"
     request = Request(("mcp", "apply", journal.run), settings, destination, model=False, again=again)
-    return _outcome(run(find_project(paths, settings, listen), request, _report_later, proposers=(proposer,)))
+    project = find_project(paths, settings, listen)
+    return _outcome(run(project, request, _report_later, proposers=(proposer,), base=base))
 
 
 def _report_later(_result: object) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from coderefine.publishers.branch import Branch, PullRequest
 from coderefine.publishers.commit import Commit
-from coderefine.publishers.files import Diff, Files, PatchFile
+from coderefine.publishers.files import Diff, Files, PatchFile, check_target
 from coderefine.publishers.message import Wording
 from coderefine.publishers.recover import recover
 from coderefine.publishers.snapshot import Snapshot
@@ -23,6 +23,7 @@ __all__ = [
     "PullRequest",
     "Snapshot",
     "Wording",
+    "check_target",
     "recover",
     "undo",
 ]

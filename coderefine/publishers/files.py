@@ -9,7 +9,7 @@ from pathlib import Path
 from coderefine.core import Outcome
 from coderefine.core.plurals import listed
 from coderefine.errors import JournalError, PublishError
-from coderefine.git import diff, diff_files, mail, scratch, stat
+from coderefine.git import diff, diff_files, is_own_mail, mail, scratch, stat
 from coderefine.journal import Publication, storage
 from coderefine.publishers.message import AUTHOR, PLAIN, Wording, changed_lines
 from coderefine.publishers.snapshot import Snapshot, programs
@@ -55,6 +55,16 @@ class Diff:
         return diff_files(self.snapshot.repository, self.snapshot.head.sha, originals, patch.files, patch.programs)
 
 
+def check_target(file: Path) -> None:
+    """Raise PublishError if `file` exists, unless it is a patch that an earlier run wrote."""
+    try:
+        free = not file.exists() or (file.is_file() and is_own_mail(file.read_bytes()))
+    except OSError as error:
+        raise PublishError(f"{file} cannot be read: {error.strerror}") from error
+    if not free:
+        raise PublishError(f"{file} exists and is no patch of coderefine: name another file for the patch")
+
+
 @dataclass(frozen=True, slots=True)
 class PatchFile:
     """`--patch FILE`: write one mail to a file, and change nothing else.
@@ -70,7 +80,7 @@ class PatchFile:
     def publish(self, outcome: Outcome) -> str:
         """Write the mail and return a line for the report.
 
-        Raises PublishError if `target` cannot be written.
+        Raises PublishError if `target` is a file of the user, or cannot be written.
         """
         changes = self.snapshot.changes(outcome.best.patch)
         uncommitted = self.snapshot.uncommitted()
@@ -94,7 +104,8 @@ class PatchFile:
             when=time.time(),
         )
         try:
-            storage.write(self.target, text)
+            check_target(self.target)
+            storage.write(self.target.resolve(), text)
         except JournalError as error:
             raise PublishError(f"{self.target} cannot be written: {error.__cause__}") from error
         if uncommitted:

@@ -131,9 +131,11 @@ REFUSED = (
     Case("unknown run", ("show", "nope"), 2, "nope"),
     Case("log without git", ("log",), 2, "git", without_git),
     Case("bad branch name", (*FIX, "--branch", "a..b"), 2, "a..b", write("order.py", LINT)),
+    Case("branch below a branch", (*FIX, "--branch", "main/x"), 2, "the branch main exists", write("order.py", LINT)),
     Case(
         "patch file in no folder", (*FIX, "--patch", "no/where.patch"), 2, "no is not a folder", write("order.py", LINT)
     ),
+    Case("patch file is a file of the user", (*FIX, "--patch", "test_order.py"), 2, "test_order.py exists"),
     Case("bad author", (*FIX, "--commit", "--author", "me"), 2, "me", write("order.py", LINT)),
     Case("merge in progress", (*FIX, "--commit"), 2, "merge", merging),
 )

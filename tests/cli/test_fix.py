@@ -89,6 +89,16 @@ class TestDelivery:
         assert "not today" in result.err
         assert state(untidy) == before
 
+    def test_an_error_of_git_while_publishing_is_in_the_report(self, untidy: Path) -> None:
+        """The report was missing, and nothing said that the patch is kept."""
+        lock = untidy / ".git/refs/heads/tidy.lock"
+        lock.write_text("")
+        before = state(untidy)
+        result = coderefine("fix", *LINT_ONLY, "--branch", "tidy", cwd=untidy)
+        assert (result.code, state(untidy)) == (2, before), result
+        assert re.search(r"^wrote +nothing; the patch is kept: coderefine show \S+ --diff$", result.out, re.MULTILINE)
+        assert "another git process" in result.lines[-1]
+
     @pytest.mark.thorough
     def test_a_branch_is_made_and_not_checked_out(self, untidy: Path) -> None:
         before = state(untidy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from pathlib import Path
 
 import jsonschema
@@ -13,7 +14,7 @@ import pytest
 from coderefine.reports.json import schema
 from tests.conftest import seal
 from tests.support.cases import every
-from tests.support.command import block, coderefine
+from tests.support.command import block, coderefine, descendants, end, start
 from tests.support.llm_server import LlmServer
 from tests.support.publishing import state
 from tests.support.repo import git, make_repo, write
@@ -144,6 +145,20 @@ def test_a_pick_that_overlaps_other_work_is_refused(shop: Path) -> None:
     result = coderefine("pick", run_of(shop), "1", cwd=shop)
     assert result.code == 1, result
     assert "changed since then" in result.err
+
+
+def test_an_edit_made_while_the_expression_is_evaluated_is_not_lost(shop: Path) -> None:
+    """The patch was applied to the file as it was before; the edit disappeared, and the run reported success."""
+    seconds = f"'4.' + str({os.getpid()})"  # put together there, so that only `sleep` has it in its command line
+    expression = f"{BOUND} == 900 and __import__('subprocess').run(['sleep', {seconds}])"
+    process = start("pick", run_of(shop), "--that", expression, cwd=shop)
+    while process.poll() is None and not descendants(f"4.{os.getpid()}"):
+        time.sleep(0.05)
+    write(shop, {"shop.py": SHOP.replace("Prices in cents", "All prices in cents")})
+    result = end(process)
+    assert "All prices" in (shop / "shop.py").read_text(), result
+    assert result.code == 1, result
+    assert result.lines == ["coderefine: shop.py changed after it was read, so nothing was written: run again"]
 
 
 @pytest.mark.parametrize("newest", [True, False], ids=["of the newest run that offered some", "of a run"])

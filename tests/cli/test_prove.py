@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.support.command import GREEN, ORDER, TESTS, Ended, coderefine, end, s
 from tests.support.publishing import state
 from tests.support.repo import git, make_repo, write
 
+CRLF = ORDER.replace("\n", "\r\n").encode()
 NEW = """\
 
 def test_discount_of_two_hundred():
@@ -253,6 +255,34 @@ def test_a_proved_diff_is_laid_on_the_dirty_tree_and_can_be_undone(top: Path) ->
     assert ended.out.splitlines()[-1] == "proved: 1 test repaired"
     assert coderefine("undo", cwd=top).code == 0
     assert (top / "order.py").read_text() == dirty
+
+
+def test_an_edit_made_after_the_patch_was_read_is_not_lost(top: Path) -> None:
+    """The patch was applied to the file as it was before; the edit disappeared, and the run reported success."""
+    write(top.parent, {"fix.patch": diff(top, {"order.py": GREEN})})
+    python = top.parent / "python"  # the user saves while the interpreter is inspected, which follows the reading
+    once = f"mkdir '{top.parent}/saved' 2>&- && echo '# precious' >> '{top}/order.py'"
+    python.write_text(f'#!/bin/sh\n{once}\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    ended = coderefine("prove", "../fix.patch", "--apply", "--python", str(python), cwd=top)
+    assert (top / "order.py").read_text() == ORDER + "# precious\n"
+    assert ended.code == 1, ended
+    assert ended.lines == ["coderefine: order.py changed after it was read, so nothing was written: run again"]
+
+
+@pytest.mark.parametrize("how", every(2, ["--apply", "--commit"]))
+def test_a_patch_keeps_the_line_ends_of_the_working_tree(top: Path, how: str) -> None:
+    """A file with CRLF that git stores with LF was rewritten with LF in every line."""
+    write(top, {".gitattributes": "* text=auto\n"})
+    git(top, "add", ".gitattributes")
+    git(top, "commit", "-q", "-m", "line ends")
+    write(top.parent, {"fix.patch": diff(top, {"order.py": GREEN})})
+    patched(top, {"order.py": CRLF})
+    git(top, "add", "order.py")
+    ended = coderefine("prove", "../fix.patch", how, cwd=top)
+    assert ended.code == 0, ended
+    assert (top / "order.py").read_bytes() == CRLF.replace(b"> 100", b">= 100")
+    assert "order.py +1 −1" in ended.out
 
 
 @pytest.mark.thorough

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from coderefine.git import Repository
+from coderefine.journal import prune
 from tests.support.cases import every
 from tests.support.command import Ended, coderefine
 from tests.support.repo import git, make_repo, write
@@ -83,7 +85,7 @@ def test_after_commit_a_a_repair_does_not_leave_nothing_of_the_change(repo: Path
     assert done.returncode == 1
     assert "it undoes your change of pkg/a.py, which is not staged; the patch is kept: git apply" in result
     assert (repo / "pkg/a.py").read_text() == WRONG
-    git(repo, "apply", *map(str, (repo / ".git/coderefine").glob("hook-*.patch")))
+    git(repo, "apply", *map(str, (repo / ".git/coderefine/runs").glob("*/hook.patch")))
     assert (repo / "pkg/a.py").read_text() == FILES["pkg/a.py"]
 
 
@@ -116,6 +118,35 @@ def test_a_repair_that_overlaps_unstaged_edits_is_kept_as_a_patch_and_named(repo
     assert shown(repo, ":pkg/a.py") == FILES["pkg/a.py"]
     assert (repo / "pkg/a.py").read_text() == mine
     assert commit(repo, "--allow-empty").returncode == 0
+
+
+def test_the_kept_patch_can_be_applied_from_the_users_folder_and_is_removed_with_its_run(repo: Path) -> None:
+    """The path was relative to another folder, and the file stayed for ever."""
+    untidy = FILES["pkg/a.py"].replace("\n\n", "\n\nimport os\n\n", 1)
+    write(repo, {"pkg/a.py": untidy})
+    git(repo, "add", "pkg/a.py")
+    write(repo, {"pkg/a.py": untidy + "\n\n# thinking about it\n"})
+    done = commit(repo / "tests")
+    advice = next(line for line in (done.stdout + done.stderr).splitlines() if "apply --cached" in line)
+    subprocess.run(advice[advice.index("git -C") :], cwd=repo / "tests", shell=True, check=True)
+    assert shown(repo, ":pkg/a.py") == FILES["pkg/a.py"]
+    prune(Repository.open(repo), keep=0)
+    assert not [*(repo / ".git/coderefine").rglob("*.patch")]
+
+
+@pytest.mark.parametrize("born", [True, False], ids=["new file", "first commit"])
+def test_commit_a_with_a_file_that_head_does_not_have(repo: Path, born: bool) -> None:
+    """The hook asked HEAD for the file, and ended with an error of git in place of a report."""
+    if not born:
+        git(repo, "checkout", "-q", "--orphan", "new")
+    untidy = "import os\n" + FILES["pkg/a.py"]
+    write(repo, {"pkg/new.py": untidy})
+    git(repo, "add", "pkg/new.py")
+    done = commit(repo, "-a")
+    assert done.returncode == 1
+    assert "wrote     pkg/new.py" in done.stdout + done.stderr
+    assert "import os" not in (repo / "pkg/new.py").read_text()
+    assert shown(repo, ":pkg/new.py") == untidy
 
 
 @pytest.mark.parametrize("how", every(2, ["-a", "--", "--amend"]))

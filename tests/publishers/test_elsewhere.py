@@ -140,6 +140,22 @@ def test_a_mail_for_the_dirty_tree_is_marked(repo: Path) -> None:
     assert (repo / "src/a.py").read_text() == "one = 'fixed'\ntwo = 2\n"
 
 
+def test_a_file_of_the_user_is_not_overwritten_by_a_mail(repo: Path) -> None:
+    """It was replaced without a word; of a link, the link was replaced and not the file."""
+    prepared = stage(repo, {"src/a.py": "one = 10\n"})
+    mine, link, mail = (repo.parent / name for name in ("mine.txt", "link.patch", "out.patch"))
+    for text in ("precious\n", "", "From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\nmine\n"):
+        mine.write_text(text)
+        with pytest.raises(PublishError, match=r"mine.txt exists and is no patch of coderefine"):
+            PatchFile(prepared.snapshot, mine).publish(prepared.outcome)
+        assert mine.read_text() == text
+    link.symlink_to(mail)
+    for _ in range(2):
+        PatchFile(prepared.snapshot, link).publish(prepared.outcome)
+        assert link.is_symlink()
+        git(repo, "apply", "--check", str(mail))
+
+
 def test_a_mail_that_cannot_be_written(repo: Path) -> None:
     prepared = stage(repo, {"src/a.py": "one = 10\n"})
     with pytest.raises(PublishError, match="cannot be written"):
