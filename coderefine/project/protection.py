@@ -206,6 +206,8 @@ class Protection:
         return protected_name(path) or ("is a hook" if is_hook else None)
 
     def _test(self, path: str) -> str | None:
+        if path in self.plugins:
+            return "is a plug-in that pytest loads for the tests"
         return "is a test or test data" if self.is_test(path) else None
 
     def _read_only(self, path: str) -> str | None:

@@ -108,7 +108,7 @@ def plugin_modules(root: Path, settings: PytestSettings) -> tuple[str, ...]:
     folders = ("", "tests", "test", *settings.testpaths)
     texts = "\n".join(_text(root / folder / "conftest.py") for folder in folders)
     listed = (name for names in PLUGINS.findall(texts) for name in QUOTED.findall(names))
-    options = re.findall(r"(?<!\S)-p\s*([A-Za-z_][\w.]*)", " ".join(settings.addopts))
+    options = re.findall(r"(?<!\S)-p\s*([A-Za-z_][\w.]*)(?!\S)", " ".join(settings.addopts))
     return tuple(dict.fromkeys([*options, *listed, *_entry_points(root)]))
 
 

@@ -260,7 +260,7 @@ PLUGGED = {
     "poetry/pyproject.toml": '[tool.poetry.plugins.pytest11]\npkg = "pkg.plugin:Plugin"\n',
     "setup.cfg": "[options.entry_points]\nconsole_scripts =\n    p = pkg.core:main\npytest11 =\n    p = pkg.plugin\n",
     "setup.py": "setup(entry_points={'pytest11': ['pkg = pkg.plugin'], 'console_scripts': ['x = pkg.core:main']})\n",
-    "pytest.ini": "[pytest]\naddopts = -q -p pkg.plugin -p no:doctest\n",
+    "pytest.ini": "[pytest]\naddopts = -q -p no:pkg.core -p pkg.plugin\n",
     "conftest.py": 'import pytest\n\npytest_plugins = ("pytester", "pkg.plugin")\n',
     "tests/conftest.py": 'pytest_plugins: list = ["pkg.plugin"]\n',
 }
@@ -271,7 +271,7 @@ def test_a_module_that_pytest_loads_as_a_plug_in_is_part_of_the_tests(tmp_path: 
     top = tmp_path / "poetry" if where.startswith("poetry") else tmp_path
     write(tmp_path, {where: PLUGGED[where]})
     write(top, {"src/pkg/plugin.py": "", "src/pkg/core.py": ""})
-    assert "is a test" in (protection(top).reason("src/pkg/plugin.py") or "")
+    assert "is a plug-in that pytest loads" in (protection(top).reason("src/pkg/plugin.py") or "")
     assert protection(top).reason("src/pkg/core.py") is None
 
 

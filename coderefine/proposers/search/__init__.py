@@ -496,8 +496,9 @@ class Search(Searcher):
         Raises RunnerError if the failing tests run protected files, but none that may be changed.
         """
         others = {path: data for path, data in files.items() if self._free(path)}
-        reasons = (self._protection.reason(path) for path in sorted(paths) if not self._protection.is_test(path))
-        shut = tuple(filter(None, reasons))
+        rules = self._protection
+        code = (path for path in sorted(paths) if path in rules.plugins or not rules.is_test(path))
+        shut = tuple(filter(None, map(rules.reason, code)))
         if shut and others.keys().isdisjoint(paths):
             raise RunnerError(f"the failing tests run no code that may be changed: {listed(shut)}")
         return others
