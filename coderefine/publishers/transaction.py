@@ -6,7 +6,8 @@ Steps on the disk (left), and what `recover` does if the process is killed after
 3. new folders, temporary files with the new content            take back: remove them
 4. per file: exchanged with the new one, and kept as `.old`     take back; or complete it, if all files are replaced
    (a file that has other names already is written in place     take back, from the journal)
-5. the actions of `act` (for a commit: see `commit`)            complete it if HEAD has moved, else take back
+5. before a commit: old files removed                           take back, from the journal
+   the actions of `act` (for a commit: see `commit`)            complete it if HEAD has moved, else take back
 6. `published` in the journal                                   done: remove old files and `pending`
 7. old files and `pending` removed
 """
@@ -86,6 +87,8 @@ def publish(
             raise
         try:
             _write(top, plan)
+            if act:
+                _forget_old(top, plan)  # a hook may stage all files (`git add -A`); the journal has the old content
             done = act(plan, lock, hold) if act else plan
             hold()
             if act is None:
@@ -208,10 +211,15 @@ def clean(top: Path, plan: Publication) -> None:
     """Remove our temporary files, and the folders that we created, if they are empty."""
     for temp in plan.temps:
         file_io.remove(top / f"{temp}.new")
-        file_io.remove(top / f"{temp}.old")
+    _forget_old(top, plan)
     for folder in reversed(plan.folders):
         with contextlib.suppress(OSError):
             (top / folder).rmdir()
+
+
+def _forget_old(top: Path, plan: Publication) -> None:
+    for temp in plan.temps:
+        file_io.remove(top / f"{temp}.old")
 
 
 def _write(top: Path, plan: Publication) -> None:

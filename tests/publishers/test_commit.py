@@ -288,6 +288,14 @@ def test_a_hook_that_reformats_and_stages_is_committed(repo: Path) -> None:
     assert git(repo, "status", "--porcelain") == "M  notes.txt"
 
 
+def test_a_hook_that_stages_everything_commits_none_of_our_temporary_files(repo: Path) -> None:
+    hook(repo, "pre-commit", "git add -A")
+    prepared = stage(repo, {"src/a.py": "one = 10\ntwo = 2\n"})
+    Commit(prepared.snapshot).publish(prepared.outcome)
+    assert git(repo, "show", "--format=", "--name-only") == "src/a.py"
+    assert git(repo, "status", "--porcelain") == ""
+
+
 def test_undo_names_what_hooks_added_to_the_commit(repo: Path) -> None:
     """The commit was gone, and the hook's change remained in the tree, without a word.
 
