@@ -26,10 +26,15 @@ def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verd
         return Verdict(
             ok=False, reason=f"base-url must be set to an http:// or https:// address, not {masked(config.base_url)!r}"
         )
-    if environ.get(config.api_key_env) or any(map(_is_credential, config.extra_headers)) or _near(config.base_url):
+    if model_key(config, environ) or any(map(_is_credential, config.extra_headers)) or _near(config.base_url):
         return Verdict(ok=True)
     where = f"{config.api_key_env} in the environment"
     return Verdict(ok=False, reason=f"model {config.model!r} needs a key: set {where}, or base-url to a local server")
+
+
+def model_key(config: Config, environ: Mapping[str, str]) -> str:
+    """Return the model's key without blanks at its ends, such as the line break of a file; "" if there is none."""
+    return environ.get(config.api_key_env, "").strip()
 
 
 def check_price(config: Config) -> None:
@@ -50,8 +55,10 @@ def known_secrets(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]
     """Return the secrets in known places: the model's key, credentials in headers and in the environment."""
     headers = (value for name, value in config.extra_headers.items() if _is_credential(name))
     named = [value for name, value in environ.items() if is_secret(name, value) and len(value) >= LONG]
+    custom = re.findall(r":(.*)", environ.get("OPENAI_CUSTOM_HEADERS", ""))
+    named += [value for line in custom if len(value := line.strip()) >= LONG]
     logins = (match[1] for value in named for match in re.finditer(LOGIN, value) if len(match[1]) >= LONG)
-    return tuple(filter(None, (environ.get(config.api_key_env, ""), *headers, *named, *logins)))
+    return tuple(filter(None, map(str.strip, (model_key(config, environ), *headers, *named, *logins))))
 
 
 def _is_credential(header: str) -> bool:

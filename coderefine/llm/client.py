@@ -12,13 +12,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from coderefine.config import Config, masked
 from coderefine.core import Cost, Event, Limits, Listen, Verdict
 from coderefine.errors import BudgetError, ModelError, ReplayMissError, TooLongError
-from coderefine.llm.availability import configured, known_secrets
+from coderefine.llm.availability import configured, known_secrets, model_key
 from coderefine.llm.budget import OPENAI, Budget, Grant, price
 from coderefine.llm.failures import (
     LateAnswerError,
@@ -107,7 +108,7 @@ class Client:
         self._price = price
         self._show = show
         self._preview = preview
-        self._key = environ.get(config.api_key_env, "")
+        self._key = model_key(config, environ)
         self._redactor = Redactor(known_secrets(config, environ))
         self._asked: Counter[str] = Counter()
         self._transport: OpenAITransport | None = None
@@ -132,10 +133,14 @@ class Client:
 
     def preload(self) -> threading.Thread:
         """Import openai and create its client in a background thread (about 0.7 s), if requests can be sent."""
-        thread = threading.Thread(target=self._connected, name="preload-openai", daemon=True)
+        thread = threading.Thread(target=self._warm_up, name="preload-openai", daemon=True)
         if self.ready and not self._replay:
             thread.start()
         return thread
+
+    def _warm_up(self) -> None:
+        with suppress(ModelError):  # the first request raises it again
+            self._connected()
 
     def ask(self, request: ModelRequest) -> Answer:
         """Return the model's answer, with placeholders replaced by the original secrets.
@@ -276,6 +281,7 @@ class Client:
             raise type(error)(self._redactor.scrub(str(error))) from None
 
     def _try(self, request: ModelRequest, model: str) -> tuple[Answer, Grant]:
+        transport = self._connected()
         grant = self.budget.reserve(
             request.tokens,
             request.reply_tokens,
@@ -286,7 +292,6 @@ class Client:
             made_of = ", ".join(f"{name} {size}" for name, size in request.parts)
             sizes = f"{request.chars} characters{f' ({made_of})' if made_of else ''}"
             self._listen(Event("request", f"{request.purpose} · {model} · {sizes}"))
-            transport = self._connected()
             self.sent += 1
             answer = transport.send(request, model, grant.reply_tokens, self.budget.seconds_left, grant.samples)
         except BaseException as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import ssl
 import threading
 import time
@@ -11,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from coderefine.errors import BudgetError
+from coderefine.errors import BudgetError, ModelError
 from coderefine.llm.budget import OPENAI
 from coderefine.llm.failures import LateAnswerError, OutOfTimeError, Target, TransientError, classify
 from coderefine.llm.model_request import CHARS_PER_TOKEN, Answer, ModelRequest
@@ -43,6 +45,8 @@ CAPS = ("max_completion_tokens", "max_tokens")
 OpenAI's reasoning models refuse `max_tokens`; most other servers know only `max_tokens`.
 """
 
+PRINTABLE = re.compile(r"[\t -~]*")
+
 LONGEST = 500_000
 """Characters after which a stream counts as endless."""
 
@@ -53,7 +57,7 @@ class OpenAITransport:
     def __init__(self, server: Server, target: Target, *, stream: bool) -> None:
         self._target = target
         self._stream = stream
-        self._client = _connect(server)
+        self._client = _connect(server, target)
         self._timeout = server.timeout
         host = urlsplit(server.base_url or OPENAI).hostname or ""
         self._caps = CAPS if host.endswith((".openai.com", ".azure.com")) else CAPS[::-1]
@@ -111,7 +115,7 @@ class OpenAITransport:
         import openai
 
         try:
-            return tuple(model.id for model in self._client.with_options(timeout=5.0).models.list())
+            return tuple(model.id for model in self._client.models.list(timeout=5.0))
         except openai.NotFoundError:
             return ()
         except (openai.OpenAIError, ValueError) as error:
@@ -150,7 +154,8 @@ def _too_late(error: Exception, waited: float, timeout: float) -> Exception:
     return LateAnswerError(f"the server did not answer within {waited:g} s; request-timeout allows more")
 
 
-def _connect(server: Server) -> OpenAI:
+def _connect(server: Server, target: Target) -> OpenAI:
+    """Return openai's client for `server`. Raises ModelError if a setting cannot be used."""
     import openai
 
     url = server.base_url or OPENAI
@@ -158,9 +163,31 @@ def _connect(server: Server) -> OpenAI:
     if urlsplit(url).scheme == "http":
         # No certificates are needed, and loading them takes 70 ms; without them, a redirection to https:// fails.
         plain = openai.DefaultHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
-    headers = dict(server.headers)
-    key = server.key or "none"
-    return openai.OpenAI(api_key=key, base_url=url, default_headers=headers, max_retries=0, http_client=plain)
+    headers = {name: _sendable(value, f"extra-headers: {name}") for name, value in server.headers.items()}
+    key = _sendable(server.key, f"the key in {target.key_name}") or "none"
+    client = openai.OpenAI(api_key=key, base_url=url, default_headers=headers, max_retries=0, http_client=plain)
+    if not _is_openai(url):
+        client.organization = client.project = None
+        client._custom_headers = headers
+    return client
+
+
+def _is_openai(url: str) -> bool:
+    """Return whether `url` is OpenAI's or that of OPENAI_BASE_URL; only there does openai's environment belong.
+
+    openai reads OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS for every server.
+    """
+    return (urlsplit(url).hostname or "").endswith(".openai.com") or url == os.environ.get("OPENAI_BASE_URL")
+
+
+def _sendable(value: str, name: str) -> str:
+    """Return the value of a header without blanks at its ends. Raises ModelError if HTTP forbids one of its characters.
+
+    `name`: the name of the value, for the message.
+    """
+    if not PRINTABLE.fullmatch(plain := value.strip()):
+        raise ModelError(f"{name} contains characters that no HTTP header may have: write it on one line, in ASCII")
+    return plain
 
 
 def _read(result: ChatCompletion, request: ModelRequest) -> Answer:

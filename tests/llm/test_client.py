@@ -213,6 +213,81 @@ def test_the_key_goes_to_the_server_and_nowhere_else() -> None:
     assert "sk-secret-key" not in "".join(event.text for event in it.events)
 
 
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n", " "])
+def test_a_key_that_ends_in_a_line_break_is_sent_without_it_and_never_shown(end: str) -> None:
+    """An environment file with CRLF: each request failed, and the reason, which was printed, contained the key."""
+    config = Config(api_key_env="MY_KEY", extra_headers={"X-Api-Key": f"header-key-123456{end}"})
+    with line(
+        [error(500, "bad sk-secret-key header-key-123456"), "ok"], config, environ={"MY_KEY": f"sk-secret-key{end}"}
+    ) as it:
+        assert it.client.ask(ASKED).text == "ok"
+        headers = it.server.requests[0].headers
+        assert (headers["authorization"], headers["x-api-key"]) == ("Bearer sk-secret-key", "header-key-123456")
+        assert "bad [key] [key]" in it.notes
+
+
+@pytest.mark.parametrize(
+    ("key", "headers", "says"),
+    [
+        ("sk-secret\r-key", {}, "the key in MY_KEY contains"),
+        ("sk-secret–key", {}, "the key in MY_KEY contains"),
+        ("sk-secret-key", {"X-Api-Key": "header\nkey-123456"}, "extra-headers: X-Api-Key contains"),
+        ("sk-secret-key", {"X Api": "header-key-123456"}, "extra-headers"),
+        ("sk-secret-key", {"X–Api": "header-key-123456"}, "extra-headers"),
+    ],
+)
+def test_what_no_header_may_hold_is_not_sent_not_repeated_and_costs_nothing(
+    key: str, headers: dict[str, str], says: str
+) -> None:
+    """Four requests that were never sent were counted as paid, and the key was in the message."""
+    config = Config(api_key_env="MY_KEY", extra_headers=headers)
+    with line(["never"], config, environ={"MY_KEY": key}) as it:
+        with pytest.raises(ModelError, match=says) as caught:
+            it.client.ask(ASKED)
+        assert it.client.sent <= 1
+        assert it.server.requests == []
+        assert spent(it) == (0, 0, 0)
+        assert "secret" not in f"{caught.value}{it.notes}"
+        assert "123456" not in f"{caught.value}{it.notes}"
+
+
+OPENAIS = {
+    "OPENAI_ORG_ID": "org-mine",
+    "OPENAI_PROJECT_ID": "project-mine",
+    "OPENAI_CUSTOM_HEADERS": "X-Gateway-Key: gateway-123456\nAuthorization: Bearer OTHER",
+}
+
+
+def test_variables_of_openai_do_not_go_to_other_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server that base-url named got the credentials of OpenAI's gateway, and one of them replaced the key."""
+    for name, value in OPENAIS.items():
+        monkeypatch.setenv(name, value)
+    config = Config(extra_headers={"X-Title": "coderefine"})
+    with line(["x"], config, environ={"OPENAI_API_KEY": "sk-right"}) as it:
+        it.client.ask(ASKED)
+        it.client.models()
+        for seen in (*it.server.requests, *it.server.listings):
+            assert (seen.headers["authorization"], seen.headers["x-title"]) == ("Bearer sk-right", "coderefine")
+            assert not {"x-gateway-key", "openai-organization", "openai-project"} & seen.headers.keys()
+
+
+def test_variables_of_openai_go_to_the_server_that_they_name_and_their_values_are_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in OPENAIS.items():
+        monkeypatch.setenv(name, value)
+    with LlmServer([error(500, "bad gateway-123456"), "x"]) as server:
+        environ = {**OPENAIS, "OPENAI_BASE_URL": server.url}
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        events: list[Event] = []
+        config = Config(model="m", base_url=server.url)
+        with Client(config, environ=environ, listen=events.append, backoff=Backoff(2, 0.001)) as client:
+            client.ask(ASKED)
+        headers = server.requests[0].headers
+    assert (headers["x-gateway-key"], headers["openai-organization"]) == ("gateway-123456", "org-mine")
+    assert "bad [key]" in "".join(event.text for event in events)
+
+
 def test_extra_headers_are_sent() -> None:
     with line(["x"], Config(extra_headers={"X-Title": "coderefine"})) as it:
         it.client.ask(ASKED)

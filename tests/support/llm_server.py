@@ -104,7 +104,7 @@ class LlmServer:
         self, script: Script, *, models: Sequence[str] = ("scripted",), port: int = 0, log: Path | None = None
     ) -> None:
         self.requests: list[Seen] = []
-        self.listed = 0
+        self.listings: list[Seen] = []
         self.models = tuple(models)
         self._script = script
         self._log = log
@@ -188,7 +188,8 @@ class _Wire(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_GET(self) -> None:
-        self.server.owner.listed += 1
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server.owner.listings.append(Seen(self.path, headers, {}))
         if self.path.endswith("/models"):
             models = [
                 {"id": name, "object": "model", "created": 0, "owned_by": "tests"} for name in self.server.owner.models
