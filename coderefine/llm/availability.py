@@ -29,12 +29,13 @@ def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verd
     if model_key(config, environ) or any(map(_is_credential, config.extra_headers)) or _near(config.base_url):
         return Verdict(ok=True)
     where = f"{config.api_key_env} in the environment"
-    return Verdict(ok=False, reason=f"model {config.model!r} needs a key: set {where}, or base-url to a local server")
+    todo = f", but {config.key_refusal}" if config.key_refusal else f": set {where}, or base-url to a local server"
+    return Verdict(ok=False, reason=f"model {config.model!r} needs a key{todo}")
 
 
 def model_key(config: Config, environ: Mapping[str, str]) -> str:
     """Return the model's key without blanks at its ends, such as the line break of a file; "" if there is none."""
-    return environ.get(config.api_key_env, "").strip()
+    return "" if config.key_refusal else environ.get(config.api_key_env, "").strip()
 
 
 def check_price(config: Config) -> None:
@@ -58,7 +59,7 @@ def known_secrets(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]
     custom = re.findall(r":(.*)", environ.get("OPENAI_CUSTOM_HEADERS", ""))
     named += [value for line in custom if len(value := line.strip()) >= LONG]
     logins = (match[1] for value in named for match in re.finditer(LOGIN, value) if len(match[1]) >= LONG)
-    return tuple(filter(None, map(str.strip, (model_key(config, environ), *headers, *named, *logins))))
+    return tuple(filter(None, map(str.strip, (environ.get(config.api_key_env, ""), *headers, *named, *logins))))
 
 
 def _is_credential(header: str) -> bool:

@@ -344,7 +344,8 @@ class Client:
         with self._lock:
             if self._transport is None:
                 config = self._config
-                target = Target(config.model or "", masked(config.base_url or OPENAI), config.api_key_env)
+                url = masked(config.base_url or OPENAI)
+                target = Target(config.model or "", url, config.api_key_env, config.key_refusal)
                 server = Server(config.base_url, self._key, config.extra_headers, config.request_timeout)
                 self._transport = OpenAITransport(server, target, stream=config.stream)
             return self._transport

@@ -51,11 +51,12 @@ class UnsupportedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The server and model of a request, for messages."""
+    """The server and model of a request, for messages. `key_refusal`: why the key in `key_name` is not sent."""
 
     model: str
     url: str
     key_name: str
+    key_refusal: str = ""
 
 
 def classify(error: Exception, target: Target, sent: frozenset[str]) -> Exception:
@@ -99,6 +100,7 @@ def _final(error: APIStatusError, reason: str, target: Target) -> str | None:
     """Return the message for a permanent failure; None for any other failure."""
     status, whole, model = error.status_code, f"{error.code} {reason}", target.model
     lines = (
+        (status == 401 and bool(target.key_refusal), f"the model's server wants a key (401), but {target.key_refusal}"),
         (
             status == 401,
             f"the model's server refused the key (401); set {target.key_name} to one valid at {target.url}",

@@ -488,6 +488,16 @@ def test_configured(config: Config, environ: dict[str, str], ok: bool) -> None:
     assert ok or "set" in verdict.reason
 
 
+def test_a_key_that_the_user_has_not_allowed_is_not_sent_and_the_reason_is_given() -> None:
+    config = Config(key_refusal="it is not allowed")
+    with line([error(401)], config, environ={"OPENAI_API_KEY": "sk-secret-key"}) as it:
+        with pytest.raises(ModelError, match=r"wants a key \(401\), but it is not allowed"):
+            it.client.ask(ASKED)
+        assert "sk-secret-key" not in it.server.requests[0].headers["authorization"]
+    verdict = configured(replace(config, model="m"), {"OPENAI_API_KEY": "sk-secret-key"})
+    assert verdict.reason == "model 'm' needs a key, but it is not allowed"
+
+
 def test_a_missing_configuration_is_reported_before_anything_is_imported() -> None:
     events: list[Event] = []
     with Client(Config(model="m"), environ={}, listen=events.append) as client, pytest.raises(ModelError, match="key"):
