@@ -96,6 +96,26 @@ def test_the_time_of_the_search_is_a_number_or_none(tmp_path: Path) -> None:
         load(tmp_path, {"CODEREFINE_SEARCH_TIME": "long"})
 
 
+@pytest.mark.parametrize(
+    ("environ", "flags", "used"),
+    [
+        ({}, {}, ("cheap", ("cheap", "strong"))),
+        ({"CODEREFINE_MODEL": "mine"}, {}, ("mine", ())),
+        ({}, {"model": "mine"}, ("mine", ())),
+        ({"CODEREFINE_MODEL": "mine", "CODEREFINE_MODELS": "a,b"}, {}, ("a", ("a", "b"))),
+        ({"CODEREFINE_MODELS": "a,b"}, {"model": "mine"}, ("mine", ())),
+        ({"CODEREFINE_MODEL": "mine"}, {"models": ["a"]}, ("a", ("a",))),
+    ],
+)
+def test_a_model_replaces_the_models_of_the_file(
+    tmp_path: Path, environ: dict[str, str], flags: dict[str, object], used: tuple[str, tuple[str, ...]]
+) -> None:
+    """CODEREFINE_MODEL was ignored, and the first of the models was paid."""
+    (tmp_path / "pyproject.toml").write_text('[tool.coderefine]\nmodels = ["cheap", "strong"]\n')
+    config = load(tmp_path, environ, flags)
+    assert (config.model, tuple(config.models)) == used
+
+
 OWN, OTHER, OPENROUTER = "http://127.0.0.1:9/v1", "https://other.example/v1", "https://openrouter.ai/api/v1"
 
 

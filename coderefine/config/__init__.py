@@ -155,13 +155,13 @@ def load(
     written = _from_file(root / "pyproject.toml")
     base = typed(task.settings, f"task {task.name}")
     base["protect"] = (*base.get("protect", ()), *task.given)
-    from_flags = {name: value for name, value in (flags or {}).items() if value is not None}
-    from_environ = _from_environ(environ)
+    from_flags = _one_model({name: value for name, value in (flags or {}).items() if value is not None})
+    from_environ = _one_model(_from_environ(environ))
     given = {**written, **from_environ}
     for source in (given, from_flags):
         if "criteria" in source:
             source["criteria"] = chosen(source["criteria"], written.get("criteria", ()))
-    given |= {"models": (), **from_flags} if "model" in from_flags else from_flags
+    given |= from_flags
     together = _together(base, given, gates_given="gates" in from_flags)
     alone = "max_cost" in given and not {"max_tokens", "max_requests"} & given.keys()
     asked = {*given.get("gates", ()), *map(SETTINGS_OF_GATES.get, given)} - {None}
@@ -210,6 +210,11 @@ def _added(first: tuple[Any, ...], more: tuple[Any, ...]) -> tuple[Any, ...]:
 def masked(text: str) -> str:
     """Return `text` without user names and passwords in URLs, so that it can be recorded and printed."""
     return LOGIN.sub(MASKED, text)
+
+
+def _one_model(source: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of `source`; its `model` replaces the `models` of a source with lower priority."""
+    return {"models": (), **source} if "model" in source else source
 
 
 def _with_model(config: Config, environ: Mapping[str, str]) -> Config:
