@@ -266,11 +266,19 @@ class Client:
             if isinstance(outcome, tuple):
                 return outcome
             if isinstance(outcome, UnsupportedError):
-                self._connected().leave_out(outcome.part)
-                self._note(f"the server does not support {outcome.part}; sent without it")
+                self._adapt(outcome, model)
                 continue
             failed += 1
             self._wait(outcome, failed)
+
+    def _adapt(self, refused: UnsupportedError, model: str) -> None:
+        """Send all further requests as the server supports them."""
+        if refused.most is not None:
+            self._connected().limit_reply(model, refused.most)
+            self._note(f"{model} gives answers of at most {refused.most} tokens")
+        else:
+            self._connected().leave_out(refused.part)
+            self._note(f"the server does not support {refused.part}; sent without it")
 
     def _outcome(self, request: ModelRequest, model: str) -> tuple[Answer, Grant] | UnsupportedError | TransientError:
         try:
@@ -282,6 +290,12 @@ class Client:
 
     def _try(self, request: ModelRequest, model: str) -> tuple[Answer, Grant]:
         transport = self._connected()
+        limits = self.budget.limits
+        if not transport.limits_replies and (limits.tokens is not None or limits.usd is not None):
+            raise ModelError(
+                "the server accepts no limit on the length of an answer, so max-tokens and max-cost cannot be kept: "
+                "use another server"
+            )
         grant = self.budget.reserve(
             request.tokens,
             request.reply_tokens,

@@ -5,20 +5,28 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coderefine.errors import BudgetError, ModelError, TooLongError
 
 if TYPE_CHECKING:
     from openai import APIStatusError
 
-OPTIONAL = ("temperature", "max_tokens", "max_completion_tokens", "stream_options", "response_format", "n")
+CAPS = ("max_completion_tokens", "max_tokens")
+"""Names of the parameter that limits a reply.
+
+OpenAI's reasoning models refuse `max_tokens`; most other servers know only `max_tokens`.
+"""
+OPTIONAL = ("temperature", *CAPS[::-1], "stream_options", "response_format", "n")
 """Parts of a request that some servers do not support; each is left out once a server has refused it."""
 
 CONTEXT = re.compile(r"context.?(length|window|size)|maximum context|too many tokens|prompt is too long", re.IGNORECASE)
 QUOTA = re.compile(r"insufficient.?(quota|credit|balance)|billing|out of credits", re.IGNORECASE)
 FILTER = re.compile(r"content.?(filter|policy|management)", re.IGNORECASE)
+MOST = re.compile(r"(?:at most|or equal to|no more than|up to|<=?|\d >=?|\[\d+,)\W{0,3}(\d{1,9})")
+"""The maximum that a server names when it refuses the value of one of CAPS."""
 UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"})
 """Exceptions of httpx before the server gets the request; after other exceptions, the request may be billed."""
 TRANSIENT = frozenset({408, 409, 425, 429})
@@ -42,11 +50,12 @@ class OutOfTimeError(BudgetError):
 
 
 class UnsupportedError(Exception):
-    """The server does not support this optional part of the request."""
+    """The server does not support this optional part of the request, or only values up to `most`."""
 
-    def __init__(self, part: str) -> None:
+    def __init__(self, part: str, most: int | None = None) -> None:
         super().__init__(part)
         self.part = part
+        self.most = most
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +68,10 @@ class Target:
     key_refusal: str = ""
 
 
-def classify(error: Exception, target: Target, sent: frozenset[str]) -> Exception:
+def classify(error: Exception, target: Target, sent: Mapping[str, Any]) -> Exception:
     """Convert `error`, raised by openai or httpx, to a TransientError, UnsupportedError or ModelError.
 
-    `sent`: the optional parts of the request.
+    `sent`: the parts of the request.
     """
     import openai
 
@@ -80,7 +89,7 @@ def classify(error: Exception, target: Target, sent: frozenset[str]) -> Exceptio
     return TransientError(f"the server broke the stream: {_line(str(error))}", billed=True)
 
 
-def _by_status(error: APIStatusError, target: Target, sent: frozenset[str]) -> Exception:
+def _by_status(error: APIStatusError, target: Target, sent: Mapping[str, Any]) -> Exception:
     reason = _server_message(error)
     if final := _final(error, reason, target):
         return ModelError(final)
@@ -90,10 +99,9 @@ def _by_status(error: APIStatusError, target: Target, sent: frozenset[str]) -> E
         )
     if error.status_code in TRANSIENT or error.status_code >= 500:
         return TransientError(f"the server answered {error.status_code}: {reason}", retry_after(error.response.headers))
-    part = _unsupported(error, reason, sent)
-    if part:
-        return UnsupportedError(part)
-    return ModelError(f"the model's server refused the request ({error.status_code}): {reason}")
+    return _unsupported(error, reason, sent) or ModelError(
+        f"the model's server refused the request ({error.status_code}): {reason}"
+    )
 
 
 def _final(error: APIStatusError, reason: str, target: Target) -> str | None:
@@ -119,9 +127,19 @@ def _final(error: APIStatusError, reason: str, target: Target) -> str | None:
     return next((line for holds, line in lines if holds), None)
 
 
-def _unsupported(error: APIStatusError, reason: str, sent: frozenset[str]) -> str | None:
+def _unsupported(error: APIStatusError, reason: str, sent: Mapping[str, Any]) -> UnsupportedError | None:
     if error.status_code not in (400, 422):
         return None
+    cap = next((name for name in CAPS if name in sent), "")
+    named = error.param in CAPS or any(name in reason for name in CAPS)
+    most = MOST.search(reason) if cap and named else None
+    if most and 0 < int(most[1]) < sent[cap]:
+        return UnsupportedError(cap, int(most[1]))
+    part = _unsupported_part(error, reason, sent)
+    return UnsupportedError(part) if part else None
+
+
+def _unsupported_part(error: APIStatusError, reason: str, sent: Mapping[str, Any]) -> str | None:
     named = [part for part in OPTIONAL if part in sent and (part == error.param or re.search(rf"\b{part}\b", reason))]
     if named:
         return error.param if error.param in named else named[0]

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from coderefine.errors import BudgetError, ModelError
 from coderefine.llm.budget import OPENAI
-from coderefine.llm.failures import LateAnswerError, OutOfTimeError, Target, TransientError, classify
+from coderefine.llm.failures import CAPS, LateAnswerError, OutOfTimeError, Target, TransientError, classify
 from coderefine.llm.model_request import CHARS_PER_TOKEN, Answer, ModelRequest
 
 if TYPE_CHECKING:
@@ -39,12 +39,6 @@ class Server:
 CONNECT = 15.0
 """Maximum number of seconds for opening a connection."""
 
-CAPS = ("max_completion_tokens", "max_tokens")
-"""Names of the parameter that limits a reply.
-
-OpenAI's reasoning models refuse `max_tokens`; most other servers know only `max_tokens`.
-"""
-
 PRINTABLE = re.compile(r"[\t -~]*")
 
 LONGEST = 500_000
@@ -62,6 +56,7 @@ class OpenAITransport:
         host = urlsplit(server.base_url or OPENAI).hostname or ""
         self._caps = CAPS if host.endswith((".openai.com", ".azure.com")) else CAPS[::-1]
         self._left_out: set[str] = set()
+        self._most: dict[str, int] = {}
 
     def send(
         self, request: ModelRequest, model: str, reply_tokens: int, seconds: float | None, samples: int = 1
@@ -84,7 +79,7 @@ class OpenAITransport:
         except openai.APITimeoutError as error:
             raise _too_late(error, patience, self._timeout) from error
         except (openai.OpenAIError, ValueError) as error:
-            raise classify(error, replace(self._target, model=model), frozenset(arguments)) from error
+            raise classify(error, replace(self._target, model=model), arguments) from error
         except RuntimeError as error:
             # httpx raises this if `_ending` closed the connection before the request was sent.
             raise BudgetError("seconds", "the time limit passed before the request left") from error
@@ -107,6 +102,15 @@ class OpenAITransport:
         """Omit this optional part from all further requests to this server."""
         self._left_out.add(part)
 
+    def limit_reply(self, model: str, most: int) -> None:
+        """Request at most `most` tokens in all further answers of `model`."""
+        self._most[model] = most
+
+    @property
+    def limits_replies(self) -> bool:
+        """Return whether requests limit the length of answers: the server may have refused this part."""
+        return not self._left_out.issuperset(CAPS)
+
     def models(self) -> tuple[str, ...]:
         """Return the names of the server's models; () if the server cannot list them.
 
@@ -119,7 +123,7 @@ class OpenAITransport:
         except openai.NotFoundError:
             return ()
         except (openai.OpenAIError, ValueError) as error:
-            raise classify(error, self._target, frozenset()) from error
+            raise classify(error, self._target, {}) from error
 
     def close(self) -> None:
         self._client.close()
@@ -130,7 +134,7 @@ class OpenAITransport:
             "model": model,
             "messages": [{"role": message.role, "content": message.text} for message in request.messages],
             "temperature": request.temperature,
-            cap: reply_tokens,
+            cap: min(reply_tokens, self._most.get(model, reply_tokens)),
         }
         if samples > 1:
             given["n"] = samples

@@ -323,9 +323,53 @@ def test_the_cap_goes_by_the_name_the_server_knows(names: tuple[str, ...]) -> No
         bad = next((name for name in names if name in seen.body), None)
         return error(400, f"{bad}: use max_completion_tokens instead", param=bad) if bad else Reply("fine")
 
-    with line(answer) as it:
+    with line(answer, limits=Limits(tokens=None, usd=None)) as it:
         assert it.client.ask(ASKED).text == "fine"
         assert len(it.server.requests) == 1 + len(names)
+
+
+LARGE = {
+    "OpenAI": "max_tokens is too large: 8192. This model supports at most 4096 completion tokens, not 8192.",
+    "Groq": "`max_tokens` must be less than or equal to `4096`, the maximum value for `max_tokens`",
+    "Anthropic": "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens for m1",
+    "DeepSeek": "Invalid max_tokens value, the valid range of max_tokens is [1, 4096]",
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_cap_that_is_too_large_for_the_model_becomes_its_limit(name: str) -> None:
+    """The name of the parameter counted as refused: the next request had no cap, and max-tokens was exceeded."""
+
+    def answer(seen: Seen) -> Reply:
+        cap = seen.body.get("max_tokens", seen.body.get("max_completion_tokens", 0))
+        return Reply("fine") if 0 < cap <= 4096 else error(400, LARGE[name], param="max_tokens")
+
+    with line(answer) as it:
+        assert [it.client.ask(ASKED).text, it.client.ask(ASKED).text] == ["fine", "fine"]
+        assert [seen.body.get("max_tokens") for seen in it.server.requests] == [8192, 4096, 4096]
+        assert "at most 4096 tokens" in it.notes
+
+
+def test_a_model_that_refuses_every_cap_it_is_given_is_not_asked_for_ever() -> None:
+    with line([error(400, LARGE["Groq"], param="max_tokens")]) as it:
+        with pytest.raises(ModelError):
+            it.client.ask(ASKED)
+        assert len(it.server.requests) < 6
+
+
+def test_without_any_cap_nothing_is_sent_as_long_as_tokens_are_limited() -> None:
+    """The answer to the third request, which had no cap, cost three times the limit."""
+
+    def answer(seen: Seen) -> Reply:
+        bad = next((name for name in ("max_tokens", "max_completion_tokens") if name in seen.body), None)
+        return error(400, f"Unrecognized request argument: {bad}", param=bad) if bad else Reply("x", usage=(9, 60_000))
+
+    for limits in (Limits(tokens=20_000, usd=None), Limits(tokens=None, usd=1.0)):
+        with line(answer, limits=limits) as it:
+            with pytest.raises(ModelError, match="max-tokens and max-cost"):
+                it.client.ask(ASKED)
+            assert len(it.server.requests) == 2
+            assert spent(it) == (0, 0, 0)
 
 
 def test_an_endless_stream_is_given_up() -> None:
