@@ -29,7 +29,7 @@ from coderefine.llm.failures import (
     UnsupportedError,
     check_filter,
 )
-from coderefine.llm.model_request import Answer, Memory, ModelRequest
+from coderefine.llm.model_request import Answer, Memory, ModelRequest, encodable
 from coderefine.llm.redact import Redactor
 
 if TYPE_CHECKING:
@@ -186,7 +186,8 @@ class Client:
     def _prepared(self, request: ModelRequest) -> _Prepared:
         """Redact `request` and compute the key of its recorded answer."""
         model = request.model or self._config.model or ""
-        texts = (replace(message, text=self._redactor.clean(message.text)) for message in request.messages)
+        clean_text = self._redactor.clean
+        texts = (replace(message, text=clean_text(encodable(message.text))) for message in request.messages)
         clean = replace(request, messages=tuple(texts))
         same = clean.key(model, 0)
         key = clean.key(model, self._asked[same])

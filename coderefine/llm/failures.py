@@ -78,7 +78,10 @@ def classify(error: Exception, target: Target, sent: Mapping[str, Any]) -> Excep
     cause = error.__cause__
     if type(cause).__name__ == "LocalProtocolError" or isinstance(error, UnicodeEncodeError):
         # Their text may contain the key.
-        return ModelError("the request cannot be sent: a header has characters that HTTP forbids; check extra-headers")
+        return ModelError(
+            "the request cannot be sent: the model's name or a header has characters that HTTP forbids; check `model` "
+            "and `extra-headers`"
+        )
     if isinstance(error, openai.APIConnectionError):
         billed = type(cause).__name__ not in UNSENT
         return TransientError(f"no connection to {target.url}: {_line(str(cause or error))}", billed=billed)

@@ -104,6 +104,11 @@ class Answer:
             raise JournalError(f"a recorded answer is damaged ({error}); start a new run") from error
 
 
+def encodable(text: str) -> str:
+    """Return `text` in a form that UTF-8 can encode: surrogates are joined to pairs, single ones are replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def sent(text: str) -> ModelRequest | None:
     """Return the request that is stored in `text`, a result of `Answer.dump`; None if it stores no request.
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from coderefine.errors import BudgetError, ModelError
 from coderefine.llm.budget import OPENAI
 from coderefine.llm.failures import CAPS, LateAnswerError, OutOfTimeError, Target, TransientError, classify
-from coderefine.llm.model_request import CHARS_PER_TOKEN, Answer, ModelRequest
+from coderefine.llm.model_request import CHARS_PER_TOKEN, Answer, ModelRequest, encodable
 
 if TYPE_CHECKING:
     from openai import OpenAI, Stream
@@ -246,7 +246,8 @@ def _text(message: Any) -> str:
 
 def _counted(texts: Sequence[tuple[str, str]], usage: Any, request: ModelRequest) -> Answer:
     """Combine the samples (text, finish reason) into one answer. Raises IndexError if there are none."""
-    (text, finish), others = texts[0], tuple(texts[1:])
+    encoded = tuple((encodable(text), finish) for text, finish in texts)
+    (text, finish), others = encoded[0], encoded[1:]
     prompt, completion = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
     if not isinstance(prompt, int) or not isinstance(completion, int):
         estimate = sum(int(len(part) / CHARS_PER_TOKEN) + 1 for part, _ in texts)

@@ -46,6 +46,18 @@ def test_a_server_without_usage_is_estimated(stream: bool) -> None:
         assert it.client.spent.tokens == answer.prompt_tokens + answer.completion_tokens
 
 
+@STREAMS
+def test_text_that_utf_8_cannot_hold_is_replaced(stream: bool) -> None:
+    """Requests with the name of a file that is no UTF-8 were never sent, but counted; half an emoji was an error."""
+    asked = ModelRequest("edit", (Message("user", "caf\udce9 😀 is missing"),))
+    halves = Reply("half \ud83d, both \ud83d\ude00", chunk=1, more=("\ud83d", "fine"))
+    with line([halves], Config(stream=stream)) as it:
+        answers = [answer.text for answer in it.client.sample(asked, 3)]
+        assert it.server.requests[0].prompt == "caf\ufffd 😀 is missing"
+        assert answers == ["half \ufffd, both 😀", "\ufffd", "fine"]
+        assert it.client.spent.requests == 1
+
+
 TRANSIENT = {
     "429": error(429, "slow down"),
     "500": error(500),
@@ -232,7 +244,7 @@ def test_a_key_that_ends_in_a_line_break_is_sent_without_it_and_never_shown(end:
         ("sk-secret\r-key", {}, "the key in MY_KEY contains"),
         ("sk-secret–key", {}, "the key in MY_KEY contains"),
         ("sk-secret-key", {"X-Api-Key": "header\nkey-123456"}, "extra-headers: X-Api-Key contains"),
-        ("sk-secret-key", {"X Api": "header-key-123456"}, "extra-headers"),
+        ("sk-secret-key", {"X Api": "header-key-123456"}, "`extra-headers`"),
         ("sk-secret-key", {"X–Api": "header-key-123456"}, "extra-headers"),
     ],
 )
