@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import ssl
@@ -70,11 +71,12 @@ class OpenAITransport:
         arguments = self._arguments(request, model, reply_tokens, samples)
         patience = self._timeout if seconds is None else max(0.1, min(self._timeout, seconds))
         arguments["timeout"] = openai.Timeout(patience, connect=min(CONNECT, patience))
+        end = math.inf if seconds is None else time.monotonic() + seconds
         try:
             with self._ending(seconds):
                 result = self._client.chat.completions.create(**arguments)
             if self._stream:
-                return _gather(cast("Stream[ChatCompletionChunk]", result), request, seconds)
+                return _gather(_TimedStream(cast("Stream[ChatCompletionChunk]", result), end, patience), request)
             return _read(cast("ChatCompletion", result), request)
         except openai.APITimeoutError as error:
             raise _too_late(error, patience, self._timeout) from error
@@ -155,6 +157,10 @@ def _too_late(error: Exception, waited: float, timeout: float) -> Exception:
         return TransientError("the server could not be reached in time")
     if waited < timeout:
         return OutOfTimeError("seconds", "the time limit passed before the answer came")
+    return _late(waited)
+
+
+def _late(waited: float) -> LateAnswerError:
     return LateAnswerError(f"the server did not answer within {waited:g} s; request-timeout allows more")
 
 
@@ -201,30 +207,66 @@ def _read(result: ChatCompletion, request: ModelRequest) -> Answer:
         return _counted(texts, getattr(result, "usage", None), request)
 
 
-def _gather(stream: Stream[ChatCompletionChunk], request: ModelRequest, seconds: float | None) -> Answer:
+class _TimedStream:
+    """The chunks of `stream`, which is closed at the time `end`, or `patience` seconds after a chunk without another.
+
+    A read timeout does not close it: comments that keep the connection alive are data, but no chunks.
+    """
+
+    def __init__(self, stream: Stream[ChatCompletionChunk], end: float, patience: float) -> None:
+        self._stream = stream
+        self._end = end
+        self._patience = patience
+        self._until = time.monotonic() + patience
+        self._read = threading.Event()
+        self._closed: Exception | None = None
+
+    def __iter__(self) -> Iterator[ChatCompletionChunk]:
+        """Yield the chunks. Raises OutOfTimeError or LateAnswerError after the time."""
+        threading.Thread(target=self._close_in_time, name="stream-timer", daemon=True).start()
+        try:
+            with self._stream:
+                for chunk in self._stream:
+                    self._until = time.monotonic() + self._patience
+                    yield chunk
+        except Exception as error:
+            if self._closed:
+                raise self._closed from error
+            raise
+        finally:
+            self._read.set()
+        if self._closed:
+            raise self._closed
+
+    def _close_in_time(self) -> None:
+        while not self._read.wait(min(min(self._end, self._until) - time.monotonic(), threading.TIMEOUT_MAX)):
+            now = time.monotonic()
+            if now >= self._end:
+                self._closed = OutOfTimeError("seconds", "the time limit passed while the answer was streaming")
+            elif now >= self._until:
+                self._closed = _late(self._patience)
+            if self._closed:
+                self._stream.close()
+                return
+
+
+def _gather(stream: _TimedStream, request: ModelRequest) -> Answer:
     """Collect a streamed answer. Raises TransientError if a finish reason is missing: then the answer was cut off."""
-    began = time.monotonic()
     texts: dict[int, str] = {}
     finished: dict[int, str] = {}
     usage = None
-    with stream, _checked():
+    with _checked():
         for chunk in stream:
             for choice in getattr(chunk, "choices", None) or ():  # usage and keep-alive events have none
                 number = choice.index or 0
                 texts[number] = texts.get(number, "") + _text(choice.delta)
                 finished |= {number: choice.finish_reason} if choice.finish_reason else {}
             usage = getattr(chunk, "usage", None) or usage
-            _check_end(sum(map(len, texts.values())), began, seconds)
+            if sum(map(len, texts.values())) > LONGEST:
+                raise TransientError("the answer does not end", billed=True)
     if not finished or len(finished) < len(texts):
         raise TransientError("the stream was cut", billed=True)
     return _counted([(texts[number], finished[number]) for number in sorted(finished)], usage, request)
-
-
-def _check_end(length: int, began: float, seconds: float | None) -> None:
-    if seconds is not None and time.monotonic() - began > seconds:
-        raise TransientError("the time limit passed while the answer was streaming", billed=True)
-    if length > LONGEST:
-        raise TransientError("the answer does not end", billed=True)
 
 
 @contextlib.contextmanager
