@@ -16,7 +16,15 @@ from urllib.parse import urlsplit
 
 from coderefine.errors import BudgetError, ModelError
 from coderefine.llm.budget import OPENAI
-from coderefine.llm.failures import CAPS, LateAnswerError, OutOfTimeError, Target, TransientError, classify
+from coderefine.llm.failures import (
+    CAPS,
+    LateAnswerError,
+    OutOfTimeError,
+    Target,
+    TransientError,
+    classify,
+    error_in_answer,
+)
 from coderefine.llm.model_request import CHARS_PER_TOKEN, Answer, ModelRequest, encodable
 
 if TYPE_CHECKING:
@@ -77,6 +85,8 @@ class OpenAITransport:
                 result = self._client.chat.completions.create(**arguments)
             if self._stream:
                 return _gather(_TimedStream(cast("Stream[ChatCompletionChunk]", result), end, patience), request)
+            if not getattr(result, "choices", None) and (problem := getattr(result, "error", None)):
+                raise error_in_answer(problem, replace(self._target, model=model), arguments)
             return _read(cast("ChatCompletion", result), request)
         except openai.APITimeoutError as error:
             raise _too_late(error, patience, self._timeout) from error

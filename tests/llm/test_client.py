@@ -209,6 +209,48 @@ def test_final_refusals_are_distinguished_and_never_repeated(name: str, stream: 
         assert "sk-secret-key" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("problem", "says", "tries"),
+    [
+        ({"message": "Provider returned error: busy", "code": 502}, "answered 502: Provider returned error: busy", 3),
+        ({"message": "Provider returned error: busy"}, "answered 500: Provider returned error: busy", 3),
+        ({"message": "Insufficient credits", "code": 402}, "no credit left .402.: Insufficient credits", 1),
+        ("overloaded", "answered 500: overloaded", 3),
+        (["odd"], "answered 500: no reason given", 3),
+    ],
+)
+def test_an_error_with_status_200_is_named_and_costs_nothing(problem: object, says: str, tries: int) -> None:
+    """OpenRouter reports errors of providers so; the reason was hidden, and each try counted with its maximum cost."""
+    with line([Reply(raw=json.dumps({"error": problem}))]) as it:
+        with pytest.raises(ModelError, match=says):
+            it.client.ask(ASKED)
+        assert len(it.server.requests) == tries
+        assert spent(it) == (0, 0, 0)
+
+
+EXTRA = {"type": "extra_forbidden", "loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"detail": [EXTRA]}, {"object": "error", "message": {"detail": [EXTRA]}}, {"detail": "no temperature here"}],
+    ids=["FastAPI", "Mistral", "text"],
+)
+def test_the_detail_of_a_refusal_is_read(body: dict[str, object]) -> None:
+    """The run ended with "no reason given", although leaving out the temperature was enough."""
+
+    def answer(seen: Seen) -> Reply:
+        return Reply(status=422, raw=json.dumps(body)) if "temperature" in seen.body else Reply("fine")
+
+    with line(answer) as it:
+        assert it.client.ask(ASKED).text == "fine"
+        assert "does not support temperature" in it.notes
+    other = {"detail": [{"loc": ["body", "messages", 0, "content"], "msg": "must be short"}, 3, {"loc": 3}]}
+    says = r"\(422\): messages\.0\.content: must be short"
+    with line([Reply(status=422, raw=json.dumps(other))]) as it, pytest.raises(ModelError, match=says):
+        it.client.ask(ASKED)
+
+
 def test_the_key_goes_to_the_server_and_nowhere_else() -> None:
     notebook = Notebook()
     request_with_key = ModelRequest("edit", (Message("user", "the key is sk-secret-key"),))
