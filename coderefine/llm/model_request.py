@@ -11,7 +11,13 @@ from typing import Any, Protocol
 from coderefine.errors import JournalError
 
 CHARS_PER_TOKEN = 3.5
-"""Characters of English prose and code per token; intentionally low, so that estimates are not too small."""
+"""ASCII characters of prose and code per token; intentionally low, so that estimates are not too small."""
+
+
+def estimated_tokens(text: str) -> float:
+    """Return the estimated number of tokens of `text`; a character that is not ASCII counts as one token."""
+    others = 0 if text.isascii() else sum(not char.isascii() for char in text)
+    return (len(text) - others) / CHARS_PER_TOKEN + others
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ class ModelRequest:
     @property
     def tokens(self) -> int:
         """Return the estimated number of prompt tokens, including some for each message."""
-        return int(self.chars / CHARS_PER_TOKEN) + 8 * len(self.messages)
+        return int(sum(estimated_tokens(message.text) for message in self.messages)) + 8 * len(self.messages)
 
     def key(self, model: str, ordinal: int) -> str:
         """Return the SHA-256 of everything that affects the answer; `ordinal`: number of earlier equal requests."""

@@ -25,7 +25,7 @@ from coderefine.llm.failures import (
     classify,
     error_in_answer,
 )
-from coderefine.llm.model_request import CHARS_PER_TOKEN, Answer, ModelRequest, encodable
+from coderefine.llm.model_request import Answer, ModelRequest, encodable, estimated_tokens
 
 if TYPE_CHECKING:
     from openai import OpenAI, Stream
@@ -301,8 +301,11 @@ def _counted(texts: Sequence[tuple[str, str]], usage: Any, request: ModelRequest
     encoded = tuple((encodable(text), finish) for text, finish in texts)
     (text, finish), others = encoded[0], encoded[1:]
     prompt, completion = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
-    if not isinstance(prompt, int) or not isinstance(completion, int):
-        estimate = sum(int(len(part) / CHARS_PER_TOKEN) + 1 for part, _ in texts)
+    if not isinstance(prompt, int) or not isinstance(completion, int) or not prompt + completion:
+        estimate = sum(int(estimated_tokens(part)) + 1 for part, _ in texts)
         return Answer(text, finish, request.tokens, estimate, counted=False, others=others)
+    total = getattr(usage, "total_tokens", None)
+    if isinstance(total, int):  # some servers count reasoning only there
+        completion = max(completion, total - prompt)
     cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
     return Answer(text, finish, prompt, completion, cached if isinstance(cached, int) else 0, others=others)

@@ -46,6 +46,33 @@ def test_a_server_without_usage_is_estimated(stream: bool) -> None:
         assert it.client.spent.tokens == answer.prompt_tokens + answer.completion_tokens
 
 
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        ({"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 1135}, (32, 1103)),
+        ({"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 41}, (32, 9)),
+        ({"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": None}, (32, 9)),
+        ({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, (ASKED.tokens, 101)),
+    ],
+    ids=["xAI", "OpenAI", "no total", "zeros"],
+)
+def test_reasoning_that_only_the_total_contains_is_counted(usage: dict[str, int], counted: tuple[int, int]) -> None:
+    """An answer of 1,103 tokens counted as 9; a usage of zeros counted as nothing."""
+    message = {"choices": [{"message": {"content": "x" * 350}, "finish_reason": "stop"}], "usage": usage}
+    with line([Reply(raw=json.dumps(message))]) as it:
+        it.client.ask(ASKED)
+        assert spent(it) == (1, *counted)
+
+
+def test_text_that_is_not_ascii_is_not_underestimated() -> None:
+    """7,201 Chinese characters were estimated as 2,065 tokens, and a limit of 4,000 tokens was exceeded."""
+    chinese = "修复失败的测试并且不要改变其他行为。" * 400
+    assert ModelRequest("edit", (Message("user", chinese),)).tokens >= len(chinese)
+    assert ModelRequest("edit", (Message("user", "x" * 350),)).tokens == 100 + 8
+    with line([Reply(chinese, silent=True)]) as it:
+        assert it.client.ask(ASKED).completion_tokens >= len(chinese)
+
+
 @STREAMS
 def test_text_that_utf_8_cannot_hold_is_replaced(stream: bool) -> None:
     """Requests with the name of a file that is no UTF-8 were never sent, but counted; half an emoji was an error."""
