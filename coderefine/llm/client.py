@@ -29,8 +29,9 @@ from coderefine.llm.failures import (
     UnsupportedError,
     check_filter,
 )
-from coderefine.llm.model_request import Answer, Memory, ModelRequest, encodable
+from coderefine.llm.model_request import CUT, MORE, Answer, Memory, ModelRequest, encodable
 from coderefine.llm.redact import Redactor
+from coderefine.llm.reply import THOUGHT
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -115,6 +116,7 @@ class Client:
         self._lock = threading.Lock()
         self._priceless: set[str] = set()
         self._single: set[str] = set()
+        self._reasoning: set[str] = set()
         self._closed = False
         self.budget = Budget(limits or config.limits)
         self.sent = 0
@@ -147,8 +149,19 @@ class Client:
 
         Raises BudgetError before a limit is exceeded, ModelError for a permanent failure (TooLongError if a shorter
         request may succeed), ReplayMissError if only recorded answers are allowed and none is recorded.
+
+        A model that used all tokens of its answer to reason is asked again, once, and gets more tokens from then on.
         """
-        return self._fulfil(self._prepared(request))
+        answer = self._fulfil(self._prepared(request))
+        model = request.model or self._config.model or ""
+        if not all(map(_only_reasons, answer.each)):
+            return answer
+        if model in self._reasoning:
+            self._note(f"{model} used all tokens of its answer to reason again: use a model that reasons less")
+            return answer
+        self._reasoning.add(model)
+        self._note(f"{model} used all tokens of its answer to reason: from now on it gets {MORE} times as many")
+        return self.ask(request)
 
     def gives_one(self, model: str | None) -> bool:
         """Return whether `model` (None: the configured one) has ever given fewer answers than a request asked for."""
@@ -299,7 +312,7 @@ class Client:
             )
         grant = self.budget.reserve(
             request.tokens,
-            request.reply_tokens,
+            request.reply_tokens * (MORE if model in self._reasoning else 1),
             lambda p, c: self._cost(model, p, c),
             samples=request.samples,
         )
@@ -364,6 +377,10 @@ class Client:
                 server = Server(config.base_url, self._key, config.extra_headers, config.request_timeout)
                 self._transport = OpenAITransport(server, target, stream=config.stream)
             return self._transport
+
+
+def _only_reasons(answer: Answer) -> bool:
+    return answer.finish == CUT and not THOUGHT.sub("", answer.text).strip()
 
 
 def run_in_thread(call: Callable[[Given], Result], given: Given) -> Future[Result]:

@@ -594,6 +594,39 @@ def test_known_prices_are_summed_and_an_unknown_one_is_reported_once() -> None:
         assert it.notes.count("price of 'm1' is unknown") == 1
 
 
+@pytest.mark.parametrize("thought", ["", "<think>If this were"])
+def test_a_model_that_only_reasoned_is_asked_again_with_more_tokens_and_this_is_remembered(thought: str) -> None:
+    """It was asked again with the same limit, which its reasoning used up again: three paid answers without text."""
+
+    def answer(seen: Seen) -> Reply:
+        return Reply("fine") if seen.body["max_tokens"] > CAP else Reply(thought, finish="length", usage=(10, CAP))
+
+    notebook = Notebook()
+    with line(answer, memory=notebook) as it:
+        assert [it.client.ask(SMALL).text, it.client.ask(SMALL).text] == ["fine", "fine"]
+        assert [seen.body["max_tokens"] for seen in it.server.requests] == [CAP, 4 * CAP, 4 * CAP]
+        assert it.notes.count("m1 used all tokens of its answer to reason") == 1
+        paid = it.client.spent
+    with line(["never"], memory=notebook, replay=True) as it:
+        assert [it.client.ask(SMALL).text, it.client.ask(SMALL).text] == ["fine", "fine"]
+        assert (it.server.requests, it.client.spent) == ([], paid)
+
+
+def test_a_model_that_always_only_reasons_is_asked_twice_and_named() -> None:
+    with line([Reply("", finish="length")]) as it:
+        assert it.client.ask(SMALL).text == ""
+        assert len(it.server.requests) == 2
+        assert it.client.ask(SMALL).text == ""
+        assert len(it.server.requests) == 3
+        assert "use a model that reasons less" in it.notes
+
+
+def test_an_answer_that_is_cut_in_its_text_is_not_asked_for_again() -> None:
+    with line([Reply("half", finish="length"), "never"]) as it:
+        assert it.client.ask(SMALL).text == "half"
+        assert len(it.server.requests) == 1
+
+
 def test_models_are_listed_for_doctor() -> None:
     with line(["x"]) as it:
         assert it.client.models() == ("scripted",)
