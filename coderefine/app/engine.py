@@ -145,7 +145,7 @@ def open_loop(
     config = project.config
     wanted = model and config.max_iterations > 0
     ready = configured(config, os.environ)
-    if wanted and config.key_refusal and not ready:
+    if wanted and (config.base_url or config.key_refusal) and not ready:
         project.listen(Event("note", f"no model is used: {ready.reason}"))
     wanted = wanted and bool(ready)
     with ExitStack() as stack:

@@ -22,7 +22,7 @@ def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verd
     environ = os.environ if environ is None else environ
     if not config.model:
         return Verdict(ok=False, reason="no model is set; give --model NAME or `model` in [tool.coderefine]")
-    if config.base_url and urlsplit(config.base_url).scheme not in {"http", "https"}:
+    if config.base_url and not _is_address(config.base_url):
         return Verdict(
             ok=False, reason=f"base-url must be set to an http:// or https:// address, not {masked(config.base_url)!r}"
         )
@@ -64,6 +64,14 @@ def known_secrets(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]
 
 def _is_credential(header: str) -> bool:
     return header.lower() in {"authorization", "api-key", "x-api-key"}
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # no IP address in brackets, no port number
+        return False
 
 
 def _near(base_url: str | None) -> bool:

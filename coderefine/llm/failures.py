@@ -81,12 +81,12 @@ def classify(error: Exception, target: Target, sent: Mapping[str, Any]) -> Excep
         )
     if isinstance(error, openai.APIConnectionError):
         billed = type(cause).__name__ not in UNSENT
-        return TransientError(f"no connection to {target.url}: {_line(str(cause or error))}", billed=billed)
+        return TransientError(f"no connection to {target.url}: {short_line(str(cause or error))}", billed=billed)
     if isinstance(error, openai.APIStatusError):
         return _by_status(_Refusal.of(error.status_code, error.body, error.response.headers), target, sent)
     if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, openai.APIResponseValidationError)):
         return TransientError("the server sent malformed JSON", billed=True)
-    return TransientError(f"the server broke the stream: {_line(str(error))}", billed=True)
+    return TransientError(f"the server broke the stream: {short_line(str(error))}", billed=True)
 
 
 def error_in_answer(body: object, target: Target, sent: Mapping[str, Any]) -> Exception:
@@ -179,7 +179,7 @@ def _server_message(body: object) -> str:
     if isinstance(message, list):
         message = "; ".join(_fault(item) for item in message if isinstance(item, dict) and "msg" in item)
     if isinstance(message, str) and message and not message.lstrip().startswith("<"):
-        return _line(message)
+        return short_line(message)
     return "no reason given"
 
 
@@ -189,7 +189,7 @@ def _fault(item: Mapping[str, Any]) -> str:
     return f"{'.'.join(map(str, names))}: {item['msg']}"
 
 
-def _line(text: str, most: int = 200) -> str:
+def short_line(text: str, most: int = 200) -> str:
     plain = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return plain if len(plain) <= most else plain[: most - 1] + "…"
 

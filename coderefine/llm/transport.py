@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
+from coderefine.config import masked
 from coderefine.errors import BudgetError, ModelError
 from coderefine.llm.budget import OPENAI
 from coderefine.llm.failures import (
@@ -24,6 +25,7 @@ from coderefine.llm.failures import (
     TransientError,
     classify,
     error_in_answer,
+    short_line,
 )
 from coderefine.llm.model_request import Answer, ModelRequest, encodable, estimated_tokens
 
@@ -179,13 +181,19 @@ def _connect(server: Server, target: Target) -> OpenAI:
     import openai
 
     url = server.base_url or OPENAI
-    plain = None
-    if urlsplit(url).scheme == "http":
-        # No certificates are needed, and loading them takes 70 ms; without them, a redirection to https:// fails.
-        plain = openai.DefaultHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
     headers = {name: _sendable(value, f"extra-headers: {name}") for name, value in server.headers.items()}
     key = _sendable(server.key, f"the key in {target.key_name}") or "none"
-    client = openai.OpenAI(api_key=key, base_url=url, default_headers=headers, max_retries=0, http_client=plain)
+    try:
+        plain = None
+        if urlsplit(url).scheme == "http":
+            # No certificates are needed, and loading them takes 70 ms; without them, a redirection to https:// fails.
+            plain = openai.DefaultHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        client = openai.OpenAI(api_key=key, base_url=url, default_headers=headers, max_retries=0, http_client=plain)
+    except Exception as error:  # of several types, for an address, a proxy or its protocol that httpx does not know
+        raise ModelError(
+            f"no connection to {target.url} can be made: {short_line(masked(str(error)))}; "
+            "check base-url and the proxy variables, such as ALL_PROXY"
+        ) from error
     if not _is_openai(url):
         client.organization = client.project = None
         client._custom_headers = headers

@@ -209,6 +209,15 @@ class TestModel:
         assert "no model is used" in result.err, result
         assert "set CODEREFINE_BASE_URL='https://other.example/v1' and" in result.err
 
+    def test_a_base_url_that_is_no_address_is_reported(self, untidy: Path) -> None:
+        """`http://localhost:abc` ended as "a bug in coderefine"; without http:// the model was silently left out."""
+        write(untidy, {"order.py": UNDEFINED})
+        result = coderefine(
+            "fix", "--gate", "ruff", "--model", "m", "--base-url", "http://localhost:abc/v1", cwd=untidy
+        )
+        assert result.code == 1, result
+        assert "base-url must be set to an http:// or https:// address, not 'http://localhost:abc/v1'" in result.err
+
     @pytest.mark.thorough
     def test_a_missing_server_is_reported(self, repo: Path) -> None:
         result = coderefine(

@@ -659,6 +659,10 @@ def test_preload_hides_the_import() -> None:
         (Config(model="m", base_url="http://gpu-box:8000/v1"), {}, True),
         (Config(model="m", base_url="https://openrouter.ai/api/v1"), {}, False),
         (Config(model="m", base_url="localhost:11434/v1"), {"OPENAI_API_KEY": "k"}, False),
+        (Config(model="m", base_url="http://localhost:abc/v1"), {"OPENAI_API_KEY": "k"}, False),
+        (Config(model="m", base_url="http://localhost:99999/v1"), {"OPENAI_API_KEY": "k"}, False),
+        (Config(model="m", base_url="http://[::1/v1"), {"OPENAI_API_KEY": "k"}, False),
+        (Config(model="m", base_url="https://"), {"OPENAI_API_KEY": "k"}, False),
         (Config(model="m", base_url="https://x.azure.com/v1", extra_headers={"api-key": "k"}), {}, True),
     ],
 )
@@ -676,6 +680,27 @@ def test_a_key_that_the_user_has_not_allowed_is_not_sent_and_the_reason_is_given
         assert "sk-secret-key" not in it.server.requests[0].headers["authorization"]
     verdict = configured(replace(config, model="m"), {"OPENAI_API_KEY": "sk-secret-key"})
     assert verdict.reason == "model 'm' needs a key, but it is not allowed"
+
+
+@pytest.mark.parametrize(
+    ("base_url", "variable", "proxy"),
+    [
+        ("http://127.0.0.1:9/v1", "ALL_PROXY", "socks5h://user:hidden@127.0.0.1:9"),
+        ("http://127.0.0.1:9/v1", "HTTP_PROXY", "ftp://user:hidden@127.0.0.1:9"),
+        ("http://exa\tmple/v1", "HTTP_PROXY", ""),
+    ],
+)
+def test_a_setting_with_which_no_connection_can_be_made_is_named(
+    monkeypatch: pytest.MonkeyPatch, base_url: str, variable: str, proxy: str
+) -> None:
+    """It ended as "a bug in coderefine", and the request that was never sent was counted."""
+    monkeypatch.setenv(variable, proxy)
+    with Client(Config(model="m", base_url=base_url), environ={}) as client:
+        client.preload().join()
+        with pytest.raises(ModelError, match="check base-url and the proxy variables") as caught:
+            client.ask(ASKED)
+        assert client.spent.requests == 0
+        assert "hidden" not in str(caught.value)
 
 
 def test_a_missing_configuration_is_reported_before_anything_is_imported() -> None:
