@@ -10,6 +10,7 @@ import pytest
 from coderefine.config import Config, load
 from coderefine.core import Task
 from coderefine.errors import ConfigError
+from coderefine.llm.availability import model_key
 
 COMMAND = '[[tool.coderefine.commands]]\nname = "mypy"\nrun = ["mypy"]\n'
 
@@ -93,3 +94,65 @@ def test_the_time_of_the_search_is_a_number_or_none(tmp_path: Path) -> None:
     assert load(tmp_path, {"CODEREFINE_SEARCH_TIME": "5"}).search_time == 5.0
     with pytest.raises(ConfigError, match="must be a number"):
         load(tmp_path, {"CODEREFINE_SEARCH_TIME": "long"})
+
+
+@pytest.mark.parametrize(
+    ("environ", "flags", "used"),
+    [
+        ({}, {}, ("cheap", ("cheap", "strong"))),
+        ({"CODEREFINE_MODEL": "mine"}, {}, ("mine", ())),
+        ({}, {"model": "mine"}, ("mine", ())),
+        ({"CODEREFINE_MODEL": "mine", "CODEREFINE_MODELS": "a,b"}, {}, ("a", ("a", "b"))),
+        ({"CODEREFINE_MODELS": "a,b"}, {"model": "mine"}, ("mine", ())),
+        ({"CODEREFINE_MODEL": "mine"}, {"models": ["a"]}, ("a", ("a",))),
+    ],
+)
+def test_a_model_replaces_the_models_of_the_file(
+    tmp_path: Path, environ: dict[str, str], flags: dict[str, object], used: tuple[str, tuple[str, ...]]
+) -> None:
+    """CODEREFINE_MODEL was ignored, and the first of the models was paid."""
+    (tmp_path / "pyproject.toml").write_text('[tool.coderefine]\nmodels = ["cheap", "strong"]\n')
+    config = load(tmp_path, environ, flags)
+    assert (config.model, tuple(config.models)) == used
+
+
+OWN, OTHER, OPENROUTER = "http://127.0.0.1:9/v1", "https://other.example/v1", "https://openrouter.ai/api/v1"
+
+
+@pytest.mark.parametrize(
+    ("written", "environ", "flags", "sent"),
+    [
+        ({}, {}, {}, True),
+        ({"base-url": OPENROUTER}, {}, {}, True),
+        ({"base-url": OPENROUTER, "api-key-env": "OPENROUTER_API_KEY"}, {}, {}, True),
+        ({"base-url": "https://mine.openai.azure.com/openai/v1"}, {}, {}, True),
+        ({"base-url": OTHER}, {"OPENAI_BASE_URL": OTHER}, {}, True),
+        ({"base-url": OTHER}, {"CODEREFINE_BASE_URL": OTHER}, {}, True),
+        ({"base-url": OTHER}, {}, {"base_url": OTHER}, True),
+        ({"base-url": OTHER, "api-key-env": "KEY"}, {"CODEREFINE_API_KEY_ENV": "KEY"}, {"base_url": OTHER}, True),
+        ({}, {"CODEREFINE_API_KEY_ENV": "GITHUB_TOKEN"}, {}, True),
+        ({"base-url": OTHER}, {}, {}, False),
+        ({"base-url": OWN}, {}, {}, False),
+        ({"api-key-env": "GITHUB_TOKEN"}, {}, {}, False),
+        ({"api-key-env": "GITHUB_TOKEN"}, {}, {"base_url": OTHER}, False),
+        ({"base-url": OPENROUTER, "api-key-env": "GITHUB_TOKEN"}, {}, {}, False),
+        ({"base-url": OTHER}, {"CODEREFINE_API_KEY_ENV": "KEY"}, {}, False),
+        ({"base-url": OPENROUTER.replace("https", "http")}, {}, {}, False),
+        ({"base-url": "https://openrouter.ai@other.example/v1"}, {}, {}, False),
+        ({"base-url": "https://notopenrouter.ai/v1"}, {}, {}, False),
+        ({"base-url": "https://[::1/v1"}, {}, {}, False),
+    ],
+)
+def test_files_of_the_project_do_not_choose_where_a_key_goes(
+    tmp_path: Path, written: dict[str, str], environ: dict[str, str], flags: dict[str, str], sent: bool
+) -> None:
+    """A clone whose pyproject.toml named a server and a variable got the content of this variable."""
+    environ |= dict.fromkeys(("OPENAI_API_KEY", "OPENROUTER_API_KEY", "GITHUB_TOKEN", "KEY"), "k")
+    table = "".join(f'{name} = "{value}"\n' for name, value in written.items())
+    (tmp_path / "pyproject.toml").write_text(f"[tool.coderefine]\n{table}")
+    in_task = Task("odd", settings=written)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for config in (load(tmp_path, environ, flags), load(empty, environ, flags, in_task)):
+        assert model_key(config, environ) == ("k" if sent else "")
+        assert sent is not ("CODEREFINE_" in config.key_refusal)

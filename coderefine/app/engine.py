@@ -143,7 +143,11 @@ def open_loop(
     from coderefine.workspace.private_views import SnapshotViews
 
     config = project.config
-    wanted = model and config.max_iterations > 0 and bool(configured(config, os.environ))
+    wanted = model and config.max_iterations > 0
+    ready = configured(config, os.environ)
+    if wanted and (config.base_url or config.key_refusal) and not ready:
+        project.listen(Event("note", f"no model is used: {ready.reason}"))
+    wanted = wanted and bool(ready)
     with ExitStack() as stack:
         client = None
         if wanted or show is not None:

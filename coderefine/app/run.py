@@ -33,7 +33,9 @@ from coderefine.workspace.originals import Originals
 if TYPE_CHECKING:
     from coderefine.publishers.hosts.bundle import Bundle
 
-UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria", "performance", "cost_alone", "asked"})
+UNRECORDED = frozenset(
+    {"base_url", "extra_headers", "commands", "criteria", "performance", "cost_alone", "asked", "key_refusal"}
+)
 """Settings that are not recorded: they may contain secrets, are separate tables, or are derived from others."""
 
 

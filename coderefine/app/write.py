@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 import tomlkit
 
 from coderefine.app.project import Project
-from coderefine.config import Config
+from coderefine.config import load
 from coderefine.core import Verdict
 from coderefine.critics.drafted import is_draft
 from coderefine.errors import SurroundingsError, UsageError
@@ -38,7 +38,7 @@ def write_task(
     draft tests if there are none. `keep_draft`: a file for the drafted tests. Raises UsageError.
     """
     place = _locate(into)
-    protection = Protection.of(place, Config())
+    protection = Protection.of(place, load(place.root, os.environ))
     wanted = tuple(_relative(path, place) for path in into)
     _check_writable(place, wanted, protection)
     judged = tuple(_existing_test(path, place) for path in tests) or _importing(place, wanted, protection)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from coderefine.config.key_rules import USUAL, key_refusal
 from coderefine.config.performance import Performance, performance
 from coderefine.config.tables import (
     CRITERIA,
@@ -55,7 +56,7 @@ POLICIES = ("coderefine", "retry", "warming", "self-refine")
 """Strategies of the requests to the model (proposers/model/policies.py)."""
 ADDED = ("commands", "criteria", "protect")
 """Keys for which the values of the user and of the task are combined; for other keys, one replaces the other."""
-NO_KEYS = frozenset({"cost_alone", "asked"})
+NO_KEYS = frozenset({"cost_alone", "asked", "key_refusal"})
 """Fields of Config that are computed, not configured."""
 SETTINGS_OF_GATES = {"select": "ruff", "ignore": "ruff", "max_complexity": "radon", "min_maintainability": "radon"}
 PREFIX = "CODEREFINE_"
@@ -82,8 +83,9 @@ class Config:
     (None: the same path as here). `cluster_install`: a lock file, relative to the project's root, from which the
     workers build an environment with `cluster_python`. `proof`: where the final proof runs, see PROOFS.
 
-    Two fields are not keys. `cost_alone`: whether max-cost is set, but neither max-tokens nor max-requests. `asked`:
-    the gates that `gates` names, or for which a key of SETTINGS_OF_GATES is set.
+    Three fields are not keys. `cost_alone`: whether max-cost is set, but neither max-tokens nor max-requests. `asked`:
+    the gates that `gates` names, or for which a key of SETTINGS_OF_GATES is set. `key_refusal`: why the model's key may
+    not be sent, see key_rules.py.
     """
 
     task: str = "fix"
@@ -112,7 +114,7 @@ class Config:
     criteria: tuple[Criterion, ...] = ()
     performance: Performance = field(default_factory=Performance)
     base_url: str | None = None
-    api_key_env: str = "OPENAI_API_KEY"
+    api_key_env: str = USUAL
     temperature: float = 0.2
     request_timeout: float = 600.0
     stream: bool = False
@@ -131,6 +133,7 @@ class Config:
     extra_headers: Mapping[str, str] = field(default_factory=dict)
     cost_alone: bool = False
     asked: frozenset[str] = frozenset()
+    key_refusal: str = ""
 
     @property
     def limits(self) -> Limits:
@@ -152,16 +155,19 @@ def load(
     written = _from_file(root / "pyproject.toml")
     base = typed(task.settings, f"task {task.name}")
     base["protect"] = (*base.get("protect", ()), *task.given)
-    from_flags = {name: value for name, value in (flags or {}).items() if value is not None}
-    given = {**written, **_from_environ(environ)}
+    from_flags = _one_model({name: value for name, value in (flags or {}).items() if value is not None})
+    from_environ = _one_model(_from_environ(environ))
+    given = {**written, **from_environ}
     for source in (given, from_flags):
         if "criteria" in source:
             source["criteria"] = chosen(source["criteria"], written.get("criteria", ()))
-    given |= {"models": (), **from_flags} if "model" in from_flags else from_flags
+    given |= from_flags
     together = _together(base, given, gates_given="gates" in from_flags)
     alone = "max_cost" in given and not {"max_tokens", "max_requests"} & given.keys()
     asked = {*given.get("gates", ()), *map(SETTINGS_OF_GATES.get, given)} - {None}
     config = replace(Config(), **together, cost_alone=alone, asked=frozenset(asked))
+    refusal = masked(key_refusal(config.base_url, config.api_key_env, {*from_environ, *from_flags}))
+    config = replace(config, key_refusal=refusal)
     return _with_model(_checked(config), environ)
 
 
@@ -204,6 +210,11 @@ def _added(first: tuple[Any, ...], more: tuple[Any, ...]) -> tuple[Any, ...]:
 def masked(text: str) -> str:
     """Return `text` without user names and passwords in URLs, so that it can be recorded and printed."""
     return LOGIN.sub(MASKED, text)
+
+
+def _one_model(source: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of `source`; its `model` replaces the `models` of a source with lower priority."""
+    return {"models": (), **source} if "model" in source else source
 
 
 def _with_model(config: Config, environ: Mapping[str, str]) -> Config:

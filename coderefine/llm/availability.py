@@ -22,14 +22,20 @@ def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verd
     environ = os.environ if environ is None else environ
     if not config.model:
         return Verdict(ok=False, reason="no model is set; give --model NAME or `model` in [tool.coderefine]")
-    if config.base_url and urlsplit(config.base_url).scheme not in {"http", "https"}:
+    if config.base_url and not _is_address(config.base_url):
         return Verdict(
             ok=False, reason=f"base-url must be set to an http:// or https:// address, not {masked(config.base_url)!r}"
         )
-    if environ.get(config.api_key_env) or any(map(_is_credential, config.extra_headers)) or _near(config.base_url):
+    if model_key(config, environ) or any(map(_is_credential, config.extra_headers)) or _near(config.base_url):
         return Verdict(ok=True)
     where = f"{config.api_key_env} in the environment"
-    return Verdict(ok=False, reason=f"model {config.model!r} needs a key: set {where}, or base-url to a local server")
+    todo = f", but {config.key_refusal}" if config.key_refusal else f": set {where}, or base-url to a local server"
+    return Verdict(ok=False, reason=f"model {config.model!r} needs a key{todo}")
+
+
+def model_key(config: Config, environ: Mapping[str, str]) -> str:
+    """Return the model's key without blanks at its ends, such as the line break of a file; "" if there is none."""
+    return "" if config.key_refusal else environ.get(config.api_key_env, "").strip()
 
 
 def check_price(config: Config) -> None:
@@ -50,12 +56,22 @@ def known_secrets(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]
     """Return the secrets in known places: the model's key, credentials in headers and in the environment."""
     headers = (value for name, value in config.extra_headers.items() if _is_credential(name))
     named = [value for name, value in environ.items() if is_secret(name, value) and len(value) >= LONG]
+    custom = re.findall(r":(.*)", environ.get("OPENAI_CUSTOM_HEADERS", ""))
+    named += [value for line in custom if len(value := line.strip()) >= LONG]
     logins = (match[1] for value in named for match in re.finditer(LOGIN, value) if len(match[1]) >= LONG)
-    return tuple(filter(None, (environ.get(config.api_key_env, ""), *headers, *named, *logins)))
+    return tuple(filter(None, map(str.strip, (environ.get(config.api_key_env, ""), *headers, *named, *logins))))
 
 
 def _is_credential(header: str) -> bool:
     return header.lower() in {"authorization", "api-key", "x-api-key"}
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # no IP address in brackets, no port number
+        return False
 
 
 def _near(base_url: str | None) -> bool:

@@ -12,13 +12,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from coderefine.config import Config, masked
 from coderefine.core import Cost, Event, Limits, Listen, Verdict
 from coderefine.errors import BudgetError, ModelError, ReplayMissError, TooLongError
-from coderefine.llm.availability import configured, known_secrets
+from coderefine.llm.availability import configured, known_secrets, model_key
 from coderefine.llm.budget import OPENAI, Budget, Grant, price
 from coderefine.llm.failures import (
     LateAnswerError,
@@ -28,8 +29,9 @@ from coderefine.llm.failures import (
     UnsupportedError,
     check_filter,
 )
-from coderefine.llm.model_request import Answer, Memory, ModelRequest
+from coderefine.llm.model_request import CUT, MORE, Answer, Memory, ModelRequest, encodable
 from coderefine.llm.redact import Redactor
+from coderefine.llm.reply import THOUGHT
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -107,13 +109,14 @@ class Client:
         self._price = price
         self._show = show
         self._preview = preview
-        self._key = environ.get(config.api_key_env, "")
+        self._key = model_key(config, environ)
         self._redactor = Redactor(known_secrets(config, environ))
         self._asked: Counter[str] = Counter()
         self._transport: OpenAITransport | None = None
         self._lock = threading.Lock()
         self._priceless: set[str] = set()
         self._single: set[str] = set()
+        self._reasoning: set[str] = set()
         self._closed = False
         self.budget = Budget(limits or config.limits)
         self.sent = 0
@@ -132,18 +135,33 @@ class Client:
 
     def preload(self) -> threading.Thread:
         """Import openai and create its client in a background thread (about 0.7 s), if requests can be sent."""
-        thread = threading.Thread(target=self._connected, name="preload-openai", daemon=True)
+        thread = threading.Thread(target=self._warm_up, name="preload-openai", daemon=True)
         if self.ready and not self._replay:
             thread.start()
         return thread
+
+    def _warm_up(self) -> None:
+        with suppress(ModelError):  # the first request raises it again
+            self._connected()
 
     def ask(self, request: ModelRequest) -> Answer:
         """Return the model's answer, with placeholders replaced by the original secrets.
 
         Raises BudgetError before a limit is exceeded, ModelError for a permanent failure (TooLongError if a shorter
         request may succeed), ReplayMissError if only recorded answers are allowed and none is recorded.
+
+        A model that used all tokens of its answer to reason is asked again, once, and gets more tokens from then on.
         """
-        return self._fulfil(self._prepared(request))
+        answer = self._fulfil(self._prepared(request))
+        model = request.model or self._config.model or ""
+        if not all(map(_only_reasons, answer.each)):
+            return answer
+        if model in self._reasoning:
+            self._note(f"{model} used all tokens of its answer to reason again: use a model that reasons less")
+            return answer
+        self._reasoning.add(model)
+        self._note(f"{model} used all tokens of its answer to reason: from now on it gets {MORE} times as many")
+        return self.ask(request)
 
     def gives_one(self, model: str | None) -> bool:
         """Return whether `model` (None: the configured one) has ever given fewer answers than a request asked for."""
@@ -181,7 +199,8 @@ class Client:
     def _prepared(self, request: ModelRequest) -> _Prepared:
         """Redact `request` and compute the key of its recorded answer."""
         model = request.model or self._config.model or ""
-        texts = (replace(message, text=self._redactor.clean(message.text)) for message in request.messages)
+        clean_text = self._redactor.clean
+        texts = (replace(message, text=clean_text(encodable(message.text))) for message in request.messages)
         clean = replace(request, messages=tuple(texts))
         same = clean.key(model, 0)
         key = clean.key(model, self._asked[same])
@@ -261,11 +280,19 @@ class Client:
             if isinstance(outcome, tuple):
                 return outcome
             if isinstance(outcome, UnsupportedError):
-                self._connected().leave_out(outcome.part)
-                self._note(f"the server does not support {outcome.part}; sent without it")
+                self._adapt(outcome, model)
                 continue
             failed += 1
             self._wait(outcome, failed)
+
+    def _adapt(self, refused: UnsupportedError, model: str) -> None:
+        """Send all further requests as the server supports them."""
+        if refused.most is not None:
+            self._connected().limit_reply(model, refused.most)
+            self._note(f"{model} gives answers of at most {refused.most} tokens")
+        else:
+            self._connected().leave_out(refused.part)
+            self._note(f"the server does not support {refused.part}; sent without it")
 
     def _outcome(self, request: ModelRequest, model: str) -> tuple[Answer, Grant] | UnsupportedError | TransientError:
         try:
@@ -276,9 +303,16 @@ class Client:
             raise type(error)(self._redactor.scrub(str(error))) from None
 
     def _try(self, request: ModelRequest, model: str) -> tuple[Answer, Grant]:
+        transport = self._connected()
+        limits = self.budget.limits
+        if not transport.limits_replies and (limits.tokens is not None or limits.usd is not None):
+            raise ModelError(
+                "the server accepts no limit on the length of an answer, so max-tokens and max-cost cannot be kept: "
+                "use another server"
+            )
         grant = self.budget.reserve(
             request.tokens,
-            request.reply_tokens,
+            request.reply_tokens * (MORE if model in self._reasoning else 1),
             lambda p, c: self._cost(model, p, c),
             samples=request.samples,
         )
@@ -286,7 +320,6 @@ class Client:
             made_of = ", ".join(f"{name} {size}" for name, size in request.parts)
             sizes = f"{request.chars} characters{f' ({made_of})' if made_of else ''}"
             self._listen(Event("request", f"{request.purpose} · {model} · {sizes}"))
-            transport = self._connected()
             self.sent += 1
             answer = transport.send(request, model, grant.reply_tokens, self.budget.seconds_left, grant.samples)
         except BaseException as error:
@@ -339,10 +372,15 @@ class Client:
         with self._lock:
             if self._transport is None:
                 config = self._config
-                target = Target(config.model or "", masked(config.base_url or OPENAI), config.api_key_env)
+                url = masked(config.base_url or OPENAI)
+                target = Target(config.model or "", url, config.api_key_env, config.key_refusal)
                 server = Server(config.base_url, self._key, config.extra_headers, config.request_timeout)
                 self._transport = OpenAITransport(server, target, stream=config.stream)
             return self._transport
+
+
+def _only_reasons(answer: Answer) -> bool:
+    return answer.finish == CUT and not THOUGHT.sub("", answer.text).strip()
 
 
 def run_in_thread(call: Callable[[Given], Result], given: Given) -> Future[Result]:

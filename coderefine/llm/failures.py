@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from coderefine.errors import BudgetError, ModelError, TooLongError
 
-if TYPE_CHECKING:
-    from openai import APIStatusError
+CAPS = ("max_completion_tokens", "max_tokens")
+"""Names of the parameter that limits a reply.
 
-OPTIONAL = ("temperature", "max_tokens", "max_completion_tokens", "stream_options", "response_format", "n")
+OpenAI's reasoning models refuse `max_tokens`; most other servers know only `max_tokens`.
+"""
+OPTIONAL = ("temperature", *CAPS[::-1], "stream_options", "response_format", "n")
 """Parts of a request that some servers do not support; each is left out once a server has refused it."""
 
 CONTEXT = re.compile(r"context.?(length|window|size)|maximum context|too many tokens|prompt is too long", re.IGNORECASE)
 QUOTA = re.compile(r"insufficient.?(quota|credit|balance)|billing|out of credits", re.IGNORECASE)
 FILTER = re.compile(r"content.?(filter|policy|management)", re.IGNORECASE)
+MOST = re.compile(r"(?:at most|or equal to|no more than|up to|<=?|\d >=?|\[\d+,)\W{0,3}(\d{1,9})")
+"""The maximum that a server names when it refuses the value of one of CAPS."""
 UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"})
 """Exceptions of httpx before the server gets the request; after other exceptions, the request may be billed."""
 TRANSIENT = frozenset({408, 409, 425, 429})
@@ -42,60 +47,90 @@ class OutOfTimeError(BudgetError):
 
 
 class UnsupportedError(Exception):
-    """The server does not support this optional part of the request."""
+    """The server does not support this optional part of the request, or only values up to `most`."""
 
-    def __init__(self, part: str) -> None:
+    def __init__(self, part: str, most: int | None = None) -> None:
         super().__init__(part)
         self.part = part
+        self.most = most
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The server and model of a request, for messages."""
+    """The server and model of a request, for messages. `key_refusal`: why the key in `key_name` is not sent."""
 
     model: str
     url: str
     key_name: str
+    key_refusal: str = ""
 
 
-def classify(error: Exception, target: Target, sent: frozenset[str]) -> Exception:
+def classify(error: Exception, target: Target, sent: Mapping[str, Any]) -> Exception:
     """Convert `error`, raised by openai or httpx, to a TransientError, UnsupportedError or ModelError.
 
-    `sent`: the optional parts of the request.
+    `sent`: the parts of the request.
     """
     import openai
 
     cause = error.__cause__
+    if type(cause).__name__ == "LocalProtocolError" or isinstance(error, UnicodeEncodeError):
+        # Their text may contain the key.
+        return ModelError(
+            "the request cannot be sent: the model's name or a header has characters that HTTP forbids; check `model` "
+            "and `extra-headers`"
+        )
     if isinstance(error, openai.APIConnectionError):
         billed = type(cause).__name__ not in UNSENT
-        return TransientError(f"no connection to {target.url}: {_line(str(cause or error))}", billed=billed)
+        return TransientError(f"no connection to {target.url}: {short_line(str(cause or error))}", billed=billed)
     if isinstance(error, openai.APIStatusError):
-        return _by_status(error, target, sent)
+        return _by_status(_Refusal.of(error.status_code, error.body, error.response.headers), target, sent)
     if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, openai.APIResponseValidationError)):
         return TransientError("the server sent malformed JSON", billed=True)
-    return TransientError(f"the server broke the stream: {_line(str(error))}", billed=True)
+    return TransientError(f"the server broke the stream: {short_line(str(error))}", billed=True)
 
 
-def _by_status(error: APIStatusError, target: Target, sent: frozenset[str]) -> Exception:
-    reason = _server_message(error)
-    if final := _final(error, reason, target):
+def error_in_answer(body: object, target: Target, sent: Mapping[str, Any]) -> Exception:
+    """Convert the error that a server sent with status 200, as `classify` does; its status is its code, or 500."""
+    code = body.get("code") if isinstance(body, dict) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else 500
+    return _by_status(_Refusal.of(status, body, {}), target, sent)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """An error that the server sent. `reason`: its message in one short line; `after`: seconds it asks to wait."""
+
+    status: int
+    code: str
+    param: str | None
+    reason: str
+    after: float | None
+
+    @classmethod
+    def of(cls, status: int, body: object, headers: object) -> _Refusal:
+        table = body if isinstance(body, dict) else {}
+        return cls(status, str(table.get("code")), table.get("param"), _server_message(body), retry_after(headers))
+
+
+def _by_status(error: _Refusal, target: Target, sent: Mapping[str, Any]) -> Exception:
+    status, reason = error.status, error.reason
+    if final := _final(error, target):
         return ModelError(final)
-    if error.status_code == 413 or (error.status_code in (400, 422) and CONTEXT.search(f"{error.code} {reason}")):
+    if status == 413 or (status in (400, 422) and CONTEXT.search(f"{error.code} {reason}")):
         return TooLongError(
             f"the request is longer than {target.model!r} can read; choose a model with a larger context: {reason}"
         )
-    if error.status_code in TRANSIENT or error.status_code >= 500:
-        return TransientError(f"the server answered {error.status_code}: {reason}", retry_after(error.response.headers))
-    part = _unsupported(error, reason, sent)
-    if part:
-        return UnsupportedError(part)
-    return ModelError(f"the model's server refused the request ({error.status_code}): {reason}")
+    if status in TRANSIENT or status >= 500:
+        return TransientError(f"the server answered {status}: {reason}", error.after)
+    return _unsupported(error, sent) or ModelError(f"the model's server refused the request ({status}): {reason}")
 
 
-def _final(error: APIStatusError, reason: str, target: Target) -> str | None:
+def _final(error: _Refusal, target: Target) -> str | None:
     """Return the message for a permanent failure; None for any other failure."""
-    status, whole, model = error.status_code, f"{error.code} {reason}", target.model
+    status, reason, model = error.status, error.reason, target.model
+    whole = f"{error.code} {reason}"
     lines = (
+        (status == 401 and bool(target.key_refusal), f"the model's server wants a key (401), but {target.key_refusal}"),
         (
             status == 401,
             f"the model's server refused the key (401); set {target.key_name} to one valid at {target.url}",
@@ -114,9 +149,20 @@ def _final(error: APIStatusError, reason: str, target: Target) -> str | None:
     return next((line for holds, line in lines if holds), None)
 
 
-def _unsupported(error: APIStatusError, reason: str, sent: frozenset[str]) -> str | None:
-    if error.status_code not in (400, 422):
+def _unsupported(error: _Refusal, sent: Mapping[str, Any]) -> UnsupportedError | None:
+    if error.status not in (400, 422):
         return None
+    cap = next((name for name in CAPS if name in sent), "")
+    named = error.param in CAPS or any(name in error.reason for name in CAPS)
+    most = MOST.search(error.reason) if cap and named else None
+    if most and 0 < int(most[1]) < sent[cap]:
+        return UnsupportedError(cap, int(most[1]))
+    part = _unsupported_part(error, sent)
+    return UnsupportedError(part) if part else None
+
+
+def _unsupported_part(error: _Refusal, sent: Mapping[str, Any]) -> str | None:
+    reason = error.reason
     named = [part for part in OPTIONAL if part in sent and (part == error.param or re.search(rf"\b{part}\b", reason))]
     if named:
         return error.param if error.param in named else named[0]
@@ -125,16 +171,25 @@ def _unsupported(error: APIStatusError, reason: str, sent: frozenset[str]) -> st
     return None
 
 
-def _server_message(error: APIStatusError) -> str:
-    """Return the server's message in one short line."""
-    body = error.body
-    message = body.get("message") if isinstance(body, dict) else body
-    if isinstance(message, str) and not message.lstrip().startswith("<"):
-        return _line(message)
+def _server_message(body: object) -> str:
+    """Return the server's message in one short line; FastAPI's is a list of faults, `detail`, with their places."""
+    message = body.get("message") or body.get("detail") if isinstance(body, dict) else body
+    if isinstance(message, dict):
+        message = message.get("detail")
+    if isinstance(message, list):
+        message = "; ".join(_fault(item) for item in message if isinstance(item, dict) and "msg" in item)
+    if isinstance(message, str) and message and not message.lstrip().startswith("<"):
+        return short_line(message)
     return "no reason given"
 
 
-def _line(text: str, most: int = 200) -> str:
+def _fault(item: Mapping[str, Any]) -> str:
+    place = item.get("loc")
+    names = place[1:] if isinstance(place, list) else ()
+    return f"{'.'.join(map(str, names))}: {item['msg']}"
+
+
+def short_line(text: str, most: int = 200) -> str:
     plain = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return plain if len(plain) <= most else plain[: most - 1] + "…"
 

@@ -11,7 +11,19 @@ from typing import Any, Protocol
 from coderefine.errors import JournalError
 
 CHARS_PER_TOKEN = 3.5
-"""Characters of English prose and code per token; intentionally low, so that estimates are not too small."""
+"""ASCII characters of prose and code per token; intentionally low, so that estimates are not too small."""
+
+CUT = "length"
+"""`Answer.finish` of an answer that was cut off because it was too long."""
+
+MORE = 4
+"""How many times as many tokens the second request gets if the first answer was cut off before it was of use."""
+
+
+def estimated_tokens(text: str) -> float:
+    """Return the estimated number of tokens of `text`; a character that is not ASCII counts as one token."""
+    others = 0 if text.isascii() else sum(not char.isascii() for char in text)
+    return (len(text) - others) / CHARS_PER_TOKEN + others
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +65,7 @@ class ModelRequest:
     @property
     def tokens(self) -> int:
         """Return the estimated number of prompt tokens, including some for each message."""
-        return int(self.chars / CHARS_PER_TOKEN) + 8 * len(self.messages)
+        return int(sum(estimated_tokens(message.text) for message in self.messages)) + 8 * len(self.messages)
 
     def key(self, model: str, ordinal: int) -> str:
         """Return the SHA-256 of everything that affects the answer; `ordinal`: number of earlier equal requests."""
@@ -102,6 +114,11 @@ class Answer:
             return cls(**given, others=others)
         except (ValueError, TypeError, AttributeError) as error:
             raise JournalError(f"a recorded answer is damaged ({error}); start a new run") from error
+
+
+def encodable(text: str) -> str:
+    """Return `text` in a form that UTF-8 can encode: surrogates are joined to pairs, single ones are replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def sent(text: str) -> ModelRequest | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from coderefine.errors import ReplyError
 from coderefine.llm.client import Client
-from coderefine.llm.model_request import Message, ModelRequest, Schema
+from coderefine.llm.model_request import CUT, MORE, Message, ModelRequest, Schema
 from coderefine.llm.reply import THOUGHT
 
 KINDS: Mapping[str, tuple[type, ...]] = {
@@ -35,13 +35,16 @@ def ask_json(client: Client, request: ModelRequest) -> Mapping[str, Any]:
 
     Raises ReplyError if the second answer is invalid too, and the errors of `Client.ask`.
     """
-    text = client.ask(request).text
+    answer = client.ask(request)
     try:
-        return read(text, request.schema)
+        return read(answer.text, request.schema)
     except ReplyError as fault:
-        reply = Message("assistant", text[:2000] or "(nothing)")
+        room = request.reply_tokens * (MORE if answer.finish == CUT else 1)
+        reply = Message("assistant", answer.text[:2000] or "(nothing)")
         again = (*request.messages, reply, Message("user", f"{fault} Answer with the JSON object alone."))
-        return read(client.ask(replace(request, purpose="again", messages=again)).text, request.schema)
+        return read(
+            client.ask(replace(request, purpose="again", messages=again, reply_tokens=room)).text, request.schema
+        )
 
 
 def read(text: str, schema: Schema | None) -> Mapping[str, Any]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import os
+import re
 import ssl
 import threading
 import time
@@ -11,10 +14,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from coderefine.errors import BudgetError
+from coderefine.config import masked
+from coderefine.errors import BudgetError, ModelError
 from coderefine.llm.budget import OPENAI
-from coderefine.llm.failures import LateAnswerError, OutOfTimeError, Target, TransientError, classify
-from coderefine.llm.model_request import CHARS_PER_TOKEN, Answer, ModelRequest
+from coderefine.llm.failures import (
+    CAPS,
+    LateAnswerError,
+    OutOfTimeError,
+    Target,
+    TransientError,
+    classify,
+    error_in_answer,
+    short_line,
+)
+from coderefine.llm.model_request import Answer, ModelRequest, encodable, estimated_tokens
 
 if TYPE_CHECKING:
     from openai import OpenAI, Stream
@@ -37,11 +50,7 @@ class Server:
 CONNECT = 15.0
 """Maximum number of seconds for opening a connection."""
 
-CAPS = ("max_completion_tokens", "max_tokens")
-"""Names of the parameter that limits a reply.
-
-OpenAI's reasoning models refuse `max_tokens`; most other servers know only `max_tokens`.
-"""
+PRINTABLE = re.compile(r"[\t -~]*")
 
 LONGEST = 500_000
 """Characters after which a stream counts as endless."""
@@ -53,11 +62,12 @@ class OpenAITransport:
     def __init__(self, server: Server, target: Target, *, stream: bool) -> None:
         self._target = target
         self._stream = stream
-        self._client = _connect(server)
+        self._client = _connect(server, target)
         self._timeout = server.timeout
         host = urlsplit(server.base_url or OPENAI).hostname or ""
         self._caps = CAPS if host.endswith((".openai.com", ".azure.com")) else CAPS[::-1]
         self._left_out: set[str] = set()
+        self._most: dict[str, int] = {}
 
     def send(
         self, request: ModelRequest, model: str, reply_tokens: int, seconds: float | None, samples: int = 1
@@ -71,16 +81,19 @@ class OpenAITransport:
         arguments = self._arguments(request, model, reply_tokens, samples)
         patience = self._timeout if seconds is None else max(0.1, min(self._timeout, seconds))
         arguments["timeout"] = openai.Timeout(patience, connect=min(CONNECT, patience))
+        end = math.inf if seconds is None else time.monotonic() + seconds
         try:
             with self._ending(seconds):
                 result = self._client.chat.completions.create(**arguments)
             if self._stream:
-                return _gather(cast("Stream[ChatCompletionChunk]", result), request, seconds)
+                return _gather(_TimedStream(cast("Stream[ChatCompletionChunk]", result), end, patience), request)
+            if not getattr(result, "choices", None) and (problem := getattr(result, "error", None)):
+                raise error_in_answer(problem, replace(self._target, model=model), arguments)
             return _read(cast("ChatCompletion", result), request)
         except openai.APITimeoutError as error:
             raise _too_late(error, patience, self._timeout) from error
         except (openai.OpenAIError, ValueError) as error:
-            raise classify(error, replace(self._target, model=model), frozenset(arguments)) from error
+            raise classify(error, replace(self._target, model=model), arguments) from error
         except RuntimeError as error:
             # httpx raises this if `_ending` closed the connection before the request was sent.
             raise BudgetError("seconds", "the time limit passed before the request left") from error
@@ -103,6 +116,15 @@ class OpenAITransport:
         """Omit this optional part from all further requests to this server."""
         self._left_out.add(part)
 
+    def limit_reply(self, model: str, most: int) -> None:
+        """Request at most `most` tokens in all further answers of `model`."""
+        self._most[model] = most
+
+    @property
+    def limits_replies(self) -> bool:
+        """Return whether requests limit the length of answers: the server may have refused this part."""
+        return not self._left_out.issuperset(CAPS)
+
     def models(self) -> tuple[str, ...]:
         """Return the names of the server's models; () if the server cannot list them.
 
@@ -111,11 +133,11 @@ class OpenAITransport:
         import openai
 
         try:
-            return tuple(model.id for model in self._client.with_options(timeout=5.0).models.list())
+            return tuple(model.id for model in self._client.models.list(timeout=5.0))
         except openai.NotFoundError:
             return ()
         except (openai.OpenAIError, ValueError) as error:
-            raise classify(error, self._target, frozenset()) from error
+            raise classify(error, self._target, {}) from error
 
     def close(self) -> None:
         self._client.close()
@@ -126,7 +148,7 @@ class OpenAITransport:
             "model": model,
             "messages": [{"role": message.role, "content": message.text} for message in request.messages],
             "temperature": request.temperature,
-            cap: reply_tokens,
+            cap: min(reply_tokens, self._most.get(model, reply_tokens)),
         }
         if samples > 1:
             given["n"] = samples
@@ -147,20 +169,53 @@ def _too_late(error: Exception, waited: float, timeout: float) -> Exception:
         return TransientError("the server could not be reached in time")
     if waited < timeout:
         return OutOfTimeError("seconds", "the time limit passed before the answer came")
+    return _late(waited)
+
+
+def _late(waited: float) -> LateAnswerError:
     return LateAnswerError(f"the server did not answer within {waited:g} s; request-timeout allows more")
 
 
-def _connect(server: Server) -> OpenAI:
+def _connect(server: Server, target: Target) -> OpenAI:
+    """Return openai's client for `server`. Raises ModelError if a setting cannot be used."""
     import openai
 
     url = server.base_url or OPENAI
-    plain = None
-    if urlsplit(url).scheme == "http":
-        # No certificates are needed, and loading them takes 70 ms; without them, a redirection to https:// fails.
-        plain = openai.DefaultHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
-    headers = dict(server.headers)
-    key = server.key or "none"
-    return openai.OpenAI(api_key=key, base_url=url, default_headers=headers, max_retries=0, http_client=plain)
+    headers = {name: _sendable(value, f"extra-headers: {name}") for name, value in server.headers.items()}
+    key = _sendable(server.key, f"the key in {target.key_name}") or "none"
+    try:
+        plain = None
+        if urlsplit(url).scheme == "http":
+            # No certificates are needed, and loading them takes 70 ms; without them, a redirection to https:// fails.
+            plain = openai.DefaultHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        client = openai.OpenAI(api_key=key, base_url=url, default_headers=headers, max_retries=0, http_client=plain)
+    except Exception as error:  # of several types, for an address, a proxy or its protocol that httpx does not know
+        raise ModelError(
+            f"no connection to {target.url} can be made: {short_line(masked(str(error)))}; "
+            "check base-url and the proxy variables, such as ALL_PROXY"
+        ) from error
+    if not _is_openai(url):
+        client.organization = client.project = None
+        client._custom_headers = headers
+    return client
+
+
+def _is_openai(url: str) -> bool:
+    """Return whether `url` is OpenAI's or that of OPENAI_BASE_URL; only there does openai's environment belong.
+
+    openai reads OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS for every server.
+    """
+    return (urlsplit(url).hostname or "").endswith(".openai.com") or url == os.environ.get("OPENAI_BASE_URL")
+
+
+def _sendable(value: str, name: str) -> str:
+    """Return the value of a header without blanks at its ends. Raises ModelError if HTTP forbids one of its characters.
+
+    `name`: the name of the value, for the message.
+    """
+    if not PRINTABLE.fullmatch(plain := value.strip()):
+        raise ModelError(f"{name} contains characters that no HTTP header may have: write it on one line, in ASCII")
+    return plain
 
 
 def _read(result: ChatCompletion, request: ModelRequest) -> Answer:
@@ -170,30 +225,66 @@ def _read(result: ChatCompletion, request: ModelRequest) -> Answer:
         return _counted(texts, getattr(result, "usage", None), request)
 
 
-def _gather(stream: Stream[ChatCompletionChunk], request: ModelRequest, seconds: float | None) -> Answer:
+class _TimedStream:
+    """The chunks of `stream`, which is closed at the time `end`, or `patience` seconds after a chunk without another.
+
+    A read timeout does not close it: comments that keep the connection alive are data, but no chunks.
+    """
+
+    def __init__(self, stream: Stream[ChatCompletionChunk], end: float, patience: float) -> None:
+        self._stream = stream
+        self._end = end
+        self._patience = patience
+        self._until = time.monotonic() + patience
+        self._read = threading.Event()
+        self._closed: Exception | None = None
+
+    def __iter__(self) -> Iterator[ChatCompletionChunk]:
+        """Yield the chunks. Raises OutOfTimeError or LateAnswerError after the time."""
+        threading.Thread(target=self._close_in_time, name="stream-timer", daemon=True).start()
+        try:
+            with self._stream:
+                for chunk in self._stream:
+                    self._until = time.monotonic() + self._patience
+                    yield chunk
+        except Exception as error:
+            if self._closed:
+                raise self._closed from error
+            raise
+        finally:
+            self._read.set()
+        if self._closed:
+            raise self._closed
+
+    def _close_in_time(self) -> None:
+        while not self._read.wait(min(min(self._end, self._until) - time.monotonic(), threading.TIMEOUT_MAX)):
+            now = time.monotonic()
+            if now >= self._end:
+                self._closed = OutOfTimeError("seconds", "the time limit passed while the answer was streaming")
+            elif now >= self._until:
+                self._closed = _late(self._patience)
+            if self._closed:
+                self._stream.close()
+                return
+
+
+def _gather(stream: _TimedStream, request: ModelRequest) -> Answer:
     """Collect a streamed answer. Raises TransientError if a finish reason is missing: then the answer was cut off."""
-    began = time.monotonic()
     texts: dict[int, str] = {}
     finished: dict[int, str] = {}
     usage = None
-    with stream, _checked():
+    with _checked():
         for chunk in stream:
             for choice in getattr(chunk, "choices", None) or ():  # usage and keep-alive events have none
                 number = choice.index or 0
                 texts[number] = texts.get(number, "") + _text(choice.delta)
                 finished |= {number: choice.finish_reason} if choice.finish_reason else {}
             usage = getattr(chunk, "usage", None) or usage
-            _check_end(sum(map(len, texts.values())), began, seconds)
+            if sum(map(len, texts.values())) > LONGEST:
+                raise TransientError("the answer does not end", billed=True)
     if not finished or len(finished) < len(texts):
         raise TransientError("the stream was cut", billed=True)
     return _counted([(texts[number], finished[number]) for number in sorted(finished)], usage, request)
-
-
-def _check_end(length: int, began: float, seconds: float | None) -> None:
-    if seconds is not None and time.monotonic() - began > seconds:
-        raise TransientError("the time limit passed while the answer was streaming", billed=True)
-    if length > LONGEST:
-        raise TransientError("the answer does not end", billed=True)
 
 
 @contextlib.contextmanager
@@ -215,10 +306,14 @@ def _text(message: Any) -> str:
 
 def _counted(texts: Sequence[tuple[str, str]], usage: Any, request: ModelRequest) -> Answer:
     """Combine the samples (text, finish reason) into one answer. Raises IndexError if there are none."""
-    (text, finish), others = texts[0], tuple(texts[1:])
+    encoded = tuple((encodable(text), finish) for text, finish in texts)
+    (text, finish), others = encoded[0], encoded[1:]
     prompt, completion = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
-    if not isinstance(prompt, int) or not isinstance(completion, int):
-        estimate = sum(int(len(part) / CHARS_PER_TOKEN) + 1 for part, _ in texts)
+    if not isinstance(prompt, int) or not isinstance(completion, int) or not prompt + completion:
+        estimate = sum(int(estimated_tokens(part)) + 1 for part, _ in texts)
         return Answer(text, finish, request.tokens, estimate, counted=False, others=others)
+    total = getattr(usage, "total_tokens", None)
+    if isinstance(total, int):  # some servers count reasoning only there
+        completion = max(completion, total - prompt)
     cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
     return Answer(text, finish, prompt, completion, cached if isinstance(cached, int) else 0, others=others)

@@ -51,14 +51,15 @@ def _listed(folders: Sequence[Path]) -> str:
     return ", ".join(map(str, folders))
 
 
-def place(folders: Sequence[Path], paths: Sequence[str]) -> tuple[str, list[str]]:
+def place(folders: Sequence[Path], paths: Sequence[str], name: str = "paths") -> tuple[str, list[str]]:
     """Return the folder to work in, and the absolute form of `paths` (of the folder if there are no paths).
 
-    Raises UsageError for a path that is missing or outside `folders`, or for several folders without a path.
+    Raises UsageError for a path that is missing or outside `folders`, or for several folders without a path: then the
+    message asks for the argument `name`.
     """
     if not paths:
         if len(folders) > 1:
-            raise UsageError(f"several folders are open, give `paths` in one of them: {_listed(folders)}")
+            raise UsageError(f"several folders are open, give `{name}` in one of them: {_listed(folders)}")
         return str(folders[0]), [str(folders[0])]
     full = [_existing(folders, path) for path in paths]
     home = next(folder for folder in folders if full[0].is_relative_to(folder))
@@ -83,7 +84,7 @@ def find_patch(folders: Sequence[Path], repository: str, patch: str) -> tuple[st
 
     Raises the errors of `place`.
     """
-    home, full = place(folders, (repository,) if repository else ())
+    home, full = place(folders, (repository,) if repository else (), "folder")
     home = full[0] if repository else home
     try:
         is_file = bool(patch) and "\n" not in patch and (Path(home) / patch).is_file()

@@ -13,7 +13,7 @@ import pytest
 
 from coderefine.reports.json import schema
 from tests.support.cases import every
-from tests.support.command import GREEN, LINT, ORDER, RIGHT, TESTS, WRONG, block, coderefine, end, start
+from tests.support.command import GREEN, LINT, ORDER, RIGHT, TESTS, UNDEFINED, WRONG, block, coderefine, end, start
 from tests.support.llm_server import LlmServer, Reply, error
 from tests.support.publishing import state
 from tests.support.repo import git, make_repo, write
@@ -202,6 +202,31 @@ class TestModel:
         named = [line for line in (result.out + result.err).splitlines() if "401" in line or "bad key" in line]
         assert len(named) == 1, named
         assert state(repo) == before
+
+    def test_a_clone_does_not_get_a_variable_of_the_environment(self, untidy: Path) -> None:
+        """`base-url` and `api-key-env` of its pyproject.toml sent the user's GITHUB_TOKEN to that server."""
+        write(untidy, {"order.py": UNDEFINED})
+        token = {"GITHUB_TOKEN": "ghs_1234567890abcdefghij"}
+        table = '[tool.coderefine]\nbase-url = "{}"\napi-key-env = "GITHUB_TOKEN"\n'
+        with LlmServer([error(401)]) as server:
+            write(untidy, {"pyproject.toml": table.format(server.url)})
+            result = coderefine("fix", "--no-search", "--gate", "ruff", cwd=untidy, env=token)
+        assert len(server.requests) == 1
+        assert not [seen for seen in server.requests if token["GITHUB_TOKEN"] in str(seen.headers)]
+        assert "CODEREFINE_API_KEY_ENV='GITHUB_TOKEN'" in result.out, result
+        write(untidy, {"pyproject.toml": table.format("https://other.example/v1")})
+        result = coderefine("fix", "--no-search", "--gate", "ruff", cwd=untidy, env=token)
+        assert "no model is used" in result.err, result
+        assert "set CODEREFINE_BASE_URL='https://other.example/v1' and" in result.err
+
+    def test_a_base_url_that_is_no_address_is_reported(self, untidy: Path) -> None:
+        """`http://localhost:abc` ended as "a bug in coderefine"; without http:// the model was silently left out."""
+        write(untidy, {"order.py": UNDEFINED})
+        result = coderefine(
+            "fix", "--gate", "ruff", "--model", "m", "--base-url", "http://localhost:abc/v1", cwd=untidy
+        )
+        assert result.code == 1, result
+        assert "base-url must be set to an http:// or https:// address, not 'http://localhost:abc/v1'" in result.err
 
     @pytest.mark.thorough
     def test_a_missing_server_is_reported(self, repo: Path) -> None:

@@ -315,6 +315,14 @@ def test_an_impossible_request_is_refused_before_the_model_is_asked(
     assert "Traceback" not in ended.err
 
 
+def test_a_file_that_the_project_protects_is_refused_before_the_model_is_asked(pkg: Make) -> None:
+    """Each request was paid, and each answer refused, because only the default of `protect` was checked before."""
+    top = pkg({**FILES, "pyproject.toml": '[tool.coderefine]\nprotect = ["pkg/r*"]\n'})
+    result, server = write(top, [new(RIGHT)], "Roman numerals")
+    assert (result.code, len(server.requests)) == (2, 0), result
+    assert "--into pkg/roman.py is protected" in result.err
+
+
 @pytest.mark.thorough
 def test_it_can_be_replayed_and_undone(pkg: Make) -> None:
     top = pkg(FILES)

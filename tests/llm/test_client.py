@@ -46,6 +46,45 @@ def test_a_server_without_usage_is_estimated(stream: bool) -> None:
         assert it.client.spent.tokens == answer.prompt_tokens + answer.completion_tokens
 
 
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        ({"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 1135}, (32, 1103)),
+        ({"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 41}, (32, 9)),
+        ({"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": None}, (32, 9)),
+        ({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, (ASKED.tokens, 101)),
+    ],
+    ids=["xAI", "OpenAI", "no total", "zeros"],
+)
+def test_reasoning_that_only_the_total_contains_is_counted(usage: dict[str, int], counted: tuple[int, int]) -> None:
+    """An answer of 1,103 tokens counted as 9; a usage of zeros counted as nothing."""
+    message = {"choices": [{"message": {"content": "x" * 350}, "finish_reason": "stop"}], "usage": usage}
+    with line([Reply(raw=json.dumps(message))]) as it:
+        it.client.ask(ASKED)
+        assert spent(it) == (1, *counted)
+
+
+def test_text_that_is_not_ascii_is_not_underestimated() -> None:
+    """7,201 Chinese characters were estimated as 2,065 tokens, and a limit of 4,000 tokens was exceeded."""
+    chinese = "修复失败的测试并且不要改变其他行为。" * 400
+    assert ModelRequest("edit", (Message("user", chinese),)).tokens >= len(chinese)
+    assert ModelRequest("edit", (Message("user", "x" * 350),)).tokens == 100 + 8
+    with line([Reply(chinese, silent=True)]) as it:
+        assert it.client.ask(ASKED).completion_tokens >= len(chinese)
+
+
+@STREAMS
+def test_text_that_utf_8_cannot_hold_is_replaced(stream: bool) -> None:
+    """Requests with the name of a file that is no UTF-8 were never sent, but counted; half an emoji was an error."""
+    asked = ModelRequest("edit", (Message("user", "caf\udce9 😀 is missing"),))
+    halves = Reply("half \ud83d, both \ud83d\ude00", chunk=1, more=("\ud83d", "fine"))
+    with line([halves], Config(stream=stream)) as it:
+        answers = [answer.text for answer in it.client.sample(asked, 3)]
+        assert it.server.requests[0].prompt == "caf\ufffd 😀 is missing"
+        assert answers == ["half \ufffd, both 😀", "\ufffd", "fine"]
+        assert it.client.spent.requests == 1
+
+
 TRANSIENT = {
     "429": error(429, "slow down"),
     "500": error(500),
@@ -197,6 +236,48 @@ def test_final_refusals_are_distinguished_and_never_repeated(name: str, stream: 
         assert "sk-secret-key" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("problem", "says", "tries"),
+    [
+        ({"message": "Provider returned error: busy", "code": 502}, "answered 502: Provider returned error: busy", 3),
+        ({"message": "Provider returned error: busy"}, "answered 500: Provider returned error: busy", 3),
+        ({"message": "Insufficient credits", "code": 402}, "no credit left .402.: Insufficient credits", 1),
+        ("overloaded", "answered 500: overloaded", 3),
+        (["odd"], "answered 500: no reason given", 3),
+    ],
+)
+def test_an_error_with_status_200_is_named_and_costs_nothing(problem: object, says: str, tries: int) -> None:
+    """OpenRouter reports errors of providers so; the reason was hidden, and each try counted with its maximum cost."""
+    with line([Reply(raw=json.dumps({"error": problem}))]) as it:
+        with pytest.raises(ModelError, match=says):
+            it.client.ask(ASKED)
+        assert len(it.server.requests) == tries
+        assert spent(it) == (0, 0, 0)
+
+
+EXTRA = {"type": "extra_forbidden", "loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"detail": [EXTRA]}, {"object": "error", "message": {"detail": [EXTRA]}}, {"detail": "no temperature here"}],
+    ids=["FastAPI", "Mistral", "text"],
+)
+def test_the_detail_of_a_refusal_is_read(body: dict[str, object]) -> None:
+    """The run ended with "no reason given", although leaving out the temperature was enough."""
+
+    def answer(seen: Seen) -> Reply:
+        return Reply(status=422, raw=json.dumps(body)) if "temperature" in seen.body else Reply("fine")
+
+    with line(answer) as it:
+        assert it.client.ask(ASKED).text == "fine"
+        assert "does not support temperature" in it.notes
+    other = {"detail": [{"loc": ["body", "messages", 0, "content"], "msg": "must be short"}, 3, {"loc": 3}]}
+    says = r"\(422\): messages\.0\.content: must be short"
+    with line([Reply(status=422, raw=json.dumps(other))]) as it, pytest.raises(ModelError, match=says):
+        it.client.ask(ASKED)
+
+
 def test_the_key_goes_to_the_server_and_nowhere_else() -> None:
     notebook = Notebook()
     request_with_key = ModelRequest("edit", (Message("user", "the key is sk-secret-key"),))
@@ -211,6 +292,81 @@ def test_the_key_goes_to_the_server_and_nowhere_else() -> None:
     assert seen.headers["authorization"] == "Bearer sk-secret-key"
     assert "sk-secret-key" not in json.dumps(seen.body)
     assert "sk-secret-key" not in "".join(event.text for event in it.events)
+
+
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n", " "])
+def test_a_key_that_ends_in_a_line_break_is_sent_without_it_and_never_shown(end: str) -> None:
+    """An environment file with CRLF: each request failed, and the reason, which was printed, contained the key."""
+    config = Config(api_key_env="MY_KEY", extra_headers={"X-Api-Key": f"header-key-123456{end}"})
+    with line(
+        [error(500, "bad sk-secret-key header-key-123456"), "ok"], config, environ={"MY_KEY": f"sk-secret-key{end}"}
+    ) as it:
+        assert it.client.ask(ASKED).text == "ok"
+        headers = it.server.requests[0].headers
+        assert (headers["authorization"], headers["x-api-key"]) == ("Bearer sk-secret-key", "header-key-123456")
+        assert "bad [key] [key]" in it.notes
+
+
+@pytest.mark.parametrize(
+    ("key", "headers", "says"),
+    [
+        ("sk-secret\r-key", {}, "the key in MY_KEY contains"),
+        ("sk-secret–key", {}, "the key in MY_KEY contains"),
+        ("sk-secret-key", {"X-Api-Key": "header\nkey-123456"}, "extra-headers: X-Api-Key contains"),
+        ("sk-secret-key", {"X Api": "header-key-123456"}, "`extra-headers`"),
+        ("sk-secret-key", {"X–Api": "header-key-123456"}, "extra-headers"),
+    ],
+)
+def test_what_no_header_may_hold_is_not_sent_not_repeated_and_costs_nothing(
+    key: str, headers: dict[str, str], says: str
+) -> None:
+    """Four requests that were never sent were counted as paid, and the key was in the message."""
+    config = Config(api_key_env="MY_KEY", extra_headers=headers)
+    with line(["never"], config, environ={"MY_KEY": key}) as it:
+        with pytest.raises(ModelError, match=says) as caught:
+            it.client.ask(ASKED)
+        assert it.client.sent <= 1
+        assert it.server.requests == []
+        assert spent(it) == (0, 0, 0)
+        assert "secret" not in f"{caught.value}{it.notes}"
+        assert "123456" not in f"{caught.value}{it.notes}"
+
+
+OPENAIS = {
+    "OPENAI_ORG_ID": "org-mine",
+    "OPENAI_PROJECT_ID": "project-mine",
+    "OPENAI_CUSTOM_HEADERS": "X-Gateway-Key: gateway-123456\nAuthorization: Bearer OTHER",
+}
+
+
+def test_variables_of_openai_do_not_go_to_other_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server that base-url named got the credentials of OpenAI's gateway, and one of them replaced the key."""
+    for name, value in OPENAIS.items():
+        monkeypatch.setenv(name, value)
+    config = Config(extra_headers={"X-Title": "coderefine"})
+    with line(["x"], config, environ={"OPENAI_API_KEY": "sk-right"}) as it:
+        it.client.ask(ASKED)
+        it.client.models()
+        for seen in (*it.server.requests, *it.server.listings):
+            assert (seen.headers["authorization"], seen.headers["x-title"]) == ("Bearer sk-right", "coderefine")
+            assert not {"x-gateway-key", "openai-organization", "openai-project"} & seen.headers.keys()
+
+
+def test_variables_of_openai_go_to_the_server_that_they_name_and_their_values_are_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in OPENAIS.items():
+        monkeypatch.setenv(name, value)
+    with LlmServer([error(500, "bad gateway-123456"), "x"]) as server:
+        environ = {**OPENAIS, "OPENAI_BASE_URL": server.url}
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        events: list[Event] = []
+        config = Config(model="m", base_url=server.url)
+        with Client(config, environ=environ, listen=events.append, backoff=Backoff(2, 0.001)) as client:
+            client.ask(ASKED)
+        headers = server.requests[0].headers
+    assert (headers["x-gateway-key"], headers["openai-organization"]) == ("gateway-123456", "org-mine")
+    assert "bad [key]" in "".join(event.text for event in events)
 
 
 def test_extra_headers_are_sent() -> None:
@@ -248,9 +404,53 @@ def test_the_cap_goes_by_the_name_the_server_knows(names: tuple[str, ...]) -> No
         bad = next((name for name in names if name in seen.body), None)
         return error(400, f"{bad}: use max_completion_tokens instead", param=bad) if bad else Reply("fine")
 
-    with line(answer) as it:
+    with line(answer, limits=Limits(tokens=None, usd=None)) as it:
         assert it.client.ask(ASKED).text == "fine"
         assert len(it.server.requests) == 1 + len(names)
+
+
+LARGE = {
+    "OpenAI": "max_tokens is too large: 8192. This model supports at most 4096 completion tokens, not 8192.",
+    "Groq": "`max_tokens` must be less than or equal to `4096`, the maximum value for `max_tokens`",
+    "Anthropic": "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens for m1",
+    "DeepSeek": "Invalid max_tokens value, the valid range of max_tokens is [1, 4096]",
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_cap_that_is_too_large_for_the_model_becomes_its_limit(name: str) -> None:
+    """The name of the parameter counted as refused: the next request had no cap, and max-tokens was exceeded."""
+
+    def answer(seen: Seen) -> Reply:
+        cap = seen.body.get("max_tokens", seen.body.get("max_completion_tokens", 0))
+        return Reply("fine") if 0 < cap <= 4096 else error(400, LARGE[name], param="max_tokens")
+
+    with line(answer) as it:
+        assert [it.client.ask(ASKED).text, it.client.ask(ASKED).text] == ["fine", "fine"]
+        assert [seen.body.get("max_tokens") for seen in it.server.requests] == [8192, 4096, 4096]
+        assert "at most 4096 tokens" in it.notes
+
+
+def test_a_model_that_refuses_every_cap_it_is_given_is_not_asked_for_ever() -> None:
+    with line([error(400, LARGE["Groq"], param="max_tokens")]) as it:
+        with pytest.raises(ModelError):
+            it.client.ask(ASKED)
+        assert len(it.server.requests) < 6
+
+
+def test_without_any_cap_nothing_is_sent_as_long_as_tokens_are_limited() -> None:
+    """The answer to the third request, which had no cap, cost three times the limit."""
+
+    def answer(seen: Seen) -> Reply:
+        bad = next((name for name in ("max_tokens", "max_completion_tokens") if name in seen.body), None)
+        return error(400, f"Unrecognized request argument: {bad}", param=bad) if bad else Reply("x", usage=(9, 60_000))
+
+    for limits in (Limits(tokens=20_000, usd=None), Limits(tokens=None, usd=1.0)):
+        with line(answer, limits=limits) as it:
+            with pytest.raises(ModelError, match="max-tokens and max-cost"):
+                it.client.ask(ASKED)
+            assert len(it.server.requests) == 2
+            assert spent(it) == (0, 0, 0)
 
 
 def test_an_endless_stream_is_given_up() -> None:
@@ -287,6 +487,28 @@ def test_a_dripping_answer_ends_with_the_runs_time(stream: bool) -> None:
         with pytest.raises(BudgetError):
             it.client.ask(ASKED)
         assert time.monotonic() - began < 7, "all of it takes eight seconds"
+
+
+@pytest.mark.parametrize(
+    ("config", "limits", "failure"),
+    [
+        (Config(), Limits(seconds=0.6), BudgetError),
+        (Config(request_timeout=0.3), Limits(seconds=60), ModelError),
+    ],
+    ids=["timeout", "request-timeout"],
+)
+def test_a_stream_of_comments_ends_with_the_time(config: Config, limits: Limits, failure: type[Exception]) -> None:
+    """Comments that kept the connection alive also kept the run waiting, whatever the limits were."""
+    reply = Reply("late", comments=60, pause=0.1)
+    with line([reply, "fine"], replace(config, stream=True), limits=limits) as it:
+        it.client.preload().join()
+        began = time.monotonic()
+        with pytest.raises(failure, match=r"time limit|--timeout|request-timeout allows more"):
+            it.client.ask(SMALL)
+        assert time.monotonic() - began < 3, "all of it takes six seconds"
+        assert spent(it) == (1, SMALL.tokens, CAP)
+        if failure is ModelError:
+            assert it.client.ask(SMALL).text == "fine"
 
 
 def test_remembered_before_used_and_recalled_for_free() -> None:
@@ -372,6 +594,39 @@ def test_known_prices_are_summed_and_an_unknown_one_is_reported_once() -> None:
         assert it.notes.count("price of 'm1' is unknown") == 1
 
 
+@pytest.mark.parametrize("thought", ["", "<think>If this were"])
+def test_a_model_that_only_reasoned_is_asked_again_with_more_tokens_and_this_is_remembered(thought: str) -> None:
+    """It was asked again with the same limit, which its reasoning used up again: three paid answers without text."""
+
+    def answer(seen: Seen) -> Reply:
+        return Reply("fine") if seen.body["max_tokens"] > CAP else Reply(thought, finish="length", usage=(10, CAP))
+
+    notebook = Notebook()
+    with line(answer, memory=notebook) as it:
+        assert [it.client.ask(SMALL).text, it.client.ask(SMALL).text] == ["fine", "fine"]
+        assert [seen.body["max_tokens"] for seen in it.server.requests] == [CAP, 4 * CAP, 4 * CAP]
+        assert it.notes.count("m1 used all tokens of its answer to reason") == 1
+        paid = it.client.spent
+    with line(["never"], memory=notebook, replay=True) as it:
+        assert [it.client.ask(SMALL).text, it.client.ask(SMALL).text] == ["fine", "fine"]
+        assert (it.server.requests, it.client.spent) == ([], paid)
+
+
+def test_a_model_that_always_only_reasons_is_asked_twice_and_named() -> None:
+    with line([Reply("", finish="length")]) as it:
+        assert it.client.ask(SMALL).text == ""
+        assert len(it.server.requests) == 2
+        assert it.client.ask(SMALL).text == ""
+        assert len(it.server.requests) == 3
+        assert "use a model that reasons less" in it.notes
+
+
+def test_an_answer_that_is_cut_in_its_text_is_not_asked_for_again() -> None:
+    with line([Reply("half", finish="length"), "never"]) as it:
+        assert it.client.ask(SMALL).text == "half"
+        assert len(it.server.requests) == 1
+
+
 def test_models_are_listed_for_doctor() -> None:
     with line(["x"]) as it:
         assert it.client.models() == ("scripted",)
@@ -404,6 +659,10 @@ def test_preload_hides_the_import() -> None:
         (Config(model="m", base_url="http://gpu-box:8000/v1"), {}, True),
         (Config(model="m", base_url="https://openrouter.ai/api/v1"), {}, False),
         (Config(model="m", base_url="localhost:11434/v1"), {"OPENAI_API_KEY": "k"}, False),
+        (Config(model="m", base_url="http://localhost:abc/v1"), {"OPENAI_API_KEY": "k"}, False),
+        (Config(model="m", base_url="http://localhost:99999/v1"), {"OPENAI_API_KEY": "k"}, False),
+        (Config(model="m", base_url="http://[::1/v1"), {"OPENAI_API_KEY": "k"}, False),
+        (Config(model="m", base_url="https://"), {"OPENAI_API_KEY": "k"}, False),
         (Config(model="m", base_url="https://x.azure.com/v1", extra_headers={"api-key": "k"}), {}, True),
     ],
 )
@@ -411,6 +670,37 @@ def test_configured(config: Config, environ: dict[str, str], ok: bool) -> None:
     verdict = configured(config, environ)
     assert verdict.ok is ok
     assert ok or "set" in verdict.reason
+
+
+def test_a_key_that_the_user_has_not_allowed_is_not_sent_and_the_reason_is_given() -> None:
+    config = Config(key_refusal="it is not allowed")
+    with line([error(401)], config, environ={"OPENAI_API_KEY": "sk-secret-key"}) as it:
+        with pytest.raises(ModelError, match=r"wants a key \(401\), but it is not allowed"):
+            it.client.ask(ASKED)
+        assert "sk-secret-key" not in it.server.requests[0].headers["authorization"]
+    verdict = configured(replace(config, model="m"), {"OPENAI_API_KEY": "sk-secret-key"})
+    assert verdict.reason == "model 'm' needs a key, but it is not allowed"
+
+
+@pytest.mark.parametrize(
+    ("base_url", "variable", "proxy"),
+    [
+        ("http://127.0.0.1:9/v1", "ALL_PROXY", "socks5h://user:hidden@127.0.0.1:9"),
+        ("http://127.0.0.1:9/v1", "HTTP_PROXY", "ftp://user:hidden@127.0.0.1:9"),
+        ("http://exa\tmple/v1", "HTTP_PROXY", ""),
+    ],
+)
+def test_a_setting_with_which_no_connection_can_be_made_is_named(
+    monkeypatch: pytest.MonkeyPatch, base_url: str, variable: str, proxy: str
+) -> None:
+    """It ended as "a bug in coderefine", and the request that was never sent was counted."""
+    monkeypatch.setenv(variable, proxy)
+    with Client(Config(model="m", base_url=base_url), environ={}) as client:
+        client.preload().join()
+        with pytest.raises(ModelError, match="check base-url and the proxy variables") as caught:
+            client.ask(ASKED)
+        assert client.spent.requests == 0
+        assert "hidden" not in str(caught.value)
 
 
 def test_a_missing_configuration_is_reported_before_anything_is_imported() -> None:

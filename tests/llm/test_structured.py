@@ -6,6 +6,7 @@ from coderefine.errors import ReplyError
 from coderefine.llm.model_request import Message, ModelRequest
 from coderefine.llm.structured import ask_json, read, record
 from tests.support.clients import line
+from tests.support.llm_server import Reply
 
 SCHEMA = record(
     "review",
@@ -40,6 +41,14 @@ def test_json_is_found_inside_other_text(text: str) -> None:
 def test_violations_of_the_schema_are_reported(text: str, words: str) -> None:
     with pytest.raises(ReplyError, match=words):
         read(text, SCHEMA)
+
+
+def test_an_object_that_was_cut_off_gets_more_tokens() -> None:
+    """The second request had the limit at which the first answer was cut off."""
+    request = ModelRequest("critique", (Message("user", "review"),), schema=SCHEMA, reply_tokens=100)
+    with line([Reply(GOOD[:20], finish="length"), GOOD]) as it:
+        assert ask_json(it.client, request)["score"] == 3
+        assert [seen.body["max_tokens"] for seen in it.server.requests] == [100, 400]
 
 
 def test_an_invalid_answer_is_requested_exactly_once_more() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.errors import UsageError
-from coderefine.mcp.folders import allowed, place
+from coderefine.mcp.folders import allowed, find_patch, place
 
 
 @pytest.fixture
@@ -59,5 +59,9 @@ def test_a_path_that_leads_out_is_refused(open_folder: Path, path: str, message:
 
 
 def test_several_open_folders_need_a_path(open_folder: Path) -> None:
+    """`prove` asked for `paths`, an argument that it does not have."""
+    both = (open_folder / "one", open_folder / "two")
     with pytest.raises(UsageError, match="give `paths`"):
-        place((open_folder / "one", open_folder / "two"), ())
+        place(both, ())
+    with pytest.raises(UsageError, match="give `folder`"):
+        find_patch(both, "", "HEAD")

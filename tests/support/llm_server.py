@@ -35,7 +35,8 @@ class Reply:
 
     `delay`: seconds before the first byte. `cut`: close the connection after so many characters of `text`
     (streaming) or bytes of the body. `raw`: send this body instead. `more`: further answers, of which as many
-    are sent as the request's `n` wants. `usage`: (prompt, completion) tokens;
+    are sent as the request's `n` wants. `comments`: number of comments, with `pause` between them, that keep a
+    stream alive before its text. `usage`: (prompt, completion) tokens;
     None counts four characters a token; `silent` leaves usage out.
     """
 
@@ -52,6 +53,7 @@ class Reply:
     chunk: int = 16
     pause: float = 0.0
     more: tuple[str, ...] = ()
+    comments: int = 0
 
     def texts(self, seen: Seen) -> tuple[str, ...]:
         """All answers to `seen`."""
@@ -104,7 +106,7 @@ class LlmServer:
         self, script: Script, *, models: Sequence[str] = ("scripted",), port: int = 0, log: Path | None = None
     ) -> None:
         self.requests: list[Seen] = []
-        self.listed = 0
+        self.listings: list[Seen] = []
         self.models = tuple(models)
         self._script = script
         self._log = log
@@ -188,7 +190,8 @@ class _Wire(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_GET(self) -> None:
-        self.server.owner.listed += 1
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server.owner.listings.append(Seen(self.path, headers, {}))
         if self.path.endswith("/models"):
             models = [
                 {"id": name, "object": "model", "created": 0, "owned_by": "tests"} for name in self.server.owner.models
@@ -238,6 +241,9 @@ class _Wire(BaseHTTPRequestHandler):
         }.items():
             self.send_header(name, value)
         self.end_headers()
+        for _ in range(reply.comments):
+            self._chunk(b": PROCESSING\n\n")
+            time.sleep(reply.pause)
         for number, whole in enumerate(reply.texts(seen)):
             text = whole if reply.cut is None else whole[: reply.cut]
             for start in range(0, len(text), reply.chunk):
