@@ -25,11 +25,13 @@ class EditableFiles:
     """The files to which edits apply.
 
     `read` returns the bytes of a file; None if it does not exist. `creatable` returns why no new file may be created
-    at a path; None if it may be created. `shown`: the paths that the model was shown.
+    at a path; None if it may be created. `closed` returns why a file may not be changed or its lines not be told to
+    the model, as "PATH is …"; None if both is allowed. `shown`: the paths that the model was shown.
     """
 
     read: Callable[[str], bytes | None]
     creatable: Callable[[str], str | None] = lambda _: None
+    closed: Callable[[str], str | None] = lambda _: None
     shown: tuple[str, ...] = ()
 
 
@@ -66,11 +68,15 @@ def apply(blocks: Sequence[Block], tree: EditableFiles) -> Mapping[str, bytes]:
 def _file(path: str, blocks: Sequence[Block], tree: EditableFiles, faults: dict[int, str]) -> bytes:
     """Return the file with its blocks applied; store errors in `faults` by the number of the block."""
     data = tree.read(path)
+    found: dict[int, str] = {}
     try:
-        return _created(path, blocks, tree) if data is None else _edited(path, data, blocks, faults)
+        edited = _created(path, blocks, tree) if data is None else _edited(path, data, blocks, found)
     except ReplyError as fault:
-        faults |= {block.number: str(fault) for block in blocks}
-        return b""
+        found, edited = {block.number: str(fault) for block in blocks}, b""
+    if found and data is not None and (reason := tree.closed(path)):  # a fault may quote lines of the file
+        found = {number: f"Block {number}: {reason}; leave this file as it is." for number in found}
+    faults |= found
+    return edited
 
 
 def _refusal(faults: Mapping[int, str], blocks: Sequence[Block]) -> ReplyError:

@@ -31,7 +31,7 @@ def block(search: str, new: str, path: str = "cart.py") -> str:
 
 
 def edit(reply: str, files: Mapping[str, bytes], *, refuse: str | None = None) -> Mapping[str, bytes]:
-    tree = EditableFiles(files.get, lambda _: refuse, tuple(files))
+    tree = EditableFiles(files.get, lambda _: refuse, shown=tuple(files))
     return apply(parse_reply(reply).blocks, tree)
 
 

@@ -29,13 +29,13 @@ from coderefine.core import (
     Views,
 )
 from coderefine.errors import BudgetError, ModelError
-from coderefine.project import Place, Protection
+from coderefine.project import Place, Protection, locate
 from coderefine.proposers.model import Model
 from coderefine.proposers.model.prompt_state import Overlay
 from coderefine.proposers.model.request_builder import ledger
 from tests.support.clients import Line, Notebook, line
 from tests.support.llm_server import Reply, Script, Seen, error
-from tests.support.repo import write
+from tests.support.repo import make_repo, write
 
 CART = '''"""A shopping cart."""
 
@@ -176,6 +176,8 @@ def opened(tmp_path: Path) -> Open:
     ) -> Iterator[tuple[Bench, Model, Line]]:
         write(tmp_path, files)
         place = Place(tmp_path, tmp_path)
+        if ".gitignore" in files:
+            place = locate((), make_repo(tmp_path, {}))
         config = config or Config()
         protection = Protection.of(place, config)
         with line(script, config, **more) as it:
@@ -303,6 +305,55 @@ def test_code_that_is_not_there_is_reported_as_missing(opened: Open) -> None:
     with opened(["NEED prices.py:table", RIGHT], files=HIDDEN) as (bench, model, it):
         assert bench.drive(model).number == 1
         assert "there is no prices.py:table" in it.server.requests[1].prompt
+
+
+PRIVATE = {
+    **PROJECT,
+    ".env": "DEBUG=True\nADDRESS=the house\nHOST=x\n",
+    "credentials.txt": "login bob\nthe house\n",
+    "local.py": "ADDRESS = 'the house'\n",
+    "server.key": "the house\n",
+    "notes.txt": "the house\n",
+    ".gitignore": ".env\ncredentials.txt\nlocal.py\n",
+}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *(f"NEED {path}" for path in ("credentials.txt", ".env", "server.key", "link.txt")),
+        "NEED local.py:ADDRESS",
+        "I would have to look at credentials.txt first.",
+        "I would have to look at `notes.txt` first.",
+    ],
+)
+def test_a_private_file_is_not_sent_because_the_model_names_it(opened: Open, asked: str) -> None:
+    """`NEED credentials.txt`, or naming it in a sentence, put a file that git ignores into all later requests."""
+    with opened([asked, RIGHT], files=PRIVATE) as (bench, model, it):
+        (bench.top / "link.txt").symlink_to("credentials.txt")
+        bench.drive(model)
+        assert not [seen for seen in it.server.requests if "the house" in seen.prompt]
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "why"),
+    [
+        (".env", "DEBUG=True\nHOST=localhost\n", ".env holds settings of this machine"),
+        ("credentials.txt", "login bob\npassword x\n", "credentials.txt is ignored by git"),
+    ],
+)
+def test_the_correction_of_an_edit_quotes_no_private_file(opened: Open, path: str, old: str, why: str) -> None:
+    """An edit of .env that was nearly right was answered with the lines that are really there."""
+    with opened([edit("\n", old, path), RIGHT], files=PRIVATE) as (bench, model, it):
+        assert bench.drive(model).number == 1
+        assert f"{why}; leave this file as it is" in it.server.requests[1].prompt
+        assert not [seen for seen in it.server.requests if "the house" in seen.prompt]
+
+
+def test_requested_files_under_version_control_are_sent(opened: Open) -> None:
+    with opened(["NEED notes.txt", RIGHT], files=PRIVATE) as (bench, model, it):
+        assert bench.drive(model).number == 1
+        assert "the house" in it.server.requests[1].prompt
 
 
 def test_an_honest_refusal_ends_it_with_its_reason(opened: Open) -> None:

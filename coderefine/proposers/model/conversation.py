@@ -28,6 +28,7 @@ from coderefine.llm.reply import (
 from coderefine.llm.structured import ask_json, record
 from coderefine.proposers.model.code_lookup import CodeLookup
 from coderefine.proposers.model.policies import History, Move
+from coderefine.proposers.model.private_files import PrivateFiles
 from coderefine.proposers.model.prompt_state import (
     ORIGIN,
     PromptState,
@@ -71,6 +72,7 @@ class Conversation:
         self._builder = builder
         self._place = builder.place
         self._config = builder.config
+        self._private = PrivateFiles(builder.place)
         self._client = client
         self._history = PromptHistory(history)
         self._retold = 0
@@ -181,7 +183,7 @@ class Conversation:
         self, request: ModelRequest, answer: Answer, state: PromptState
     ) -> tuple[ModelRequest, Answer]:
         """Send the code that the model requests; return the last request and its answer."""
-        lookup = CodeLookup(self._builder.tree(state.patch), self._place.prefix)
+        lookup = self._lookup(state)
         for _ in range(0 if refused(answer.text) else NEEDS):
             codes = {need: lookup.code(need) for need in lookup.wanted(answer.text)}
             codes = {need: code for need, code in codes.items() if not _is_shown(code, request)}
@@ -249,19 +251,30 @@ class Conversation:
         """Return the patch in `answer`. Raises ReplyError, with a text for the model."""
         if answer.finish == CUT:
             raise ReplyError(render("cut"))
-        overlay = self._builder.tree(state.patch)
         if asked := needs(answer.text):
-            if unknown := CodeLookup(overlay, self._place.prefix).unknown(answer.text):
+            if unknown := self._lookup(state).unknown(answer.text):
                 raise ReplyError(f"there is no {', '.join(unknown)}")
             raise ReplyError(f"{', '.join(':'.join(filter(None, need)) for need in asked)} is shown above")
         reply = parse_reply(answer.text)
-        files = _applied(reply.blocks, kept, EditableFiles(overlay.read, self._outside, shown.shown))
+        files = _applied(reply.blocks, kept, self._editable(state, shown))
         summary = self._client.redact(first_sentence(reply.prose)) or f"edit {', '.join(sorted(files))}"
         patch = state.patch.then(files, origin=ORIGIN, summary=summary)
         for same in (attempt for attempt in _used_up(attempts) if attempt.patch.files == patch.files):
             reason = outcome(same, self._builder.start)
             raise NothingToApplyError(render("same", number=str(same.number), reason=reason))
         return patch
+
+    def _lookup(self, state: PromptState) -> CodeLookup:
+        return CodeLookup(self._builder.tree(state.patch), self._place.prefix, self._private.reason)
+
+    def _editable(self, state: PromptState, shown: Context) -> EditableFiles:
+        """Return the files to which edits apply. Files that the model may not write, or may not see, are closed."""
+
+        def closed(path: str) -> str | None:
+            private = self._private.reason(path) if path not in shown.shown else None
+            return self._builder.protection.reason(path) or private
+
+        return EditableFiles(self._builder.tree(state.patch).read, self._outside, closed, shown.shown)
 
     def _outside(self, path: str) -> str | None:
         """Return why no file may be created at `path` (outside the requested scope), or None."""
