@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import PurePosixPath
 
 from coderefine.errors import ReplyError
 from coderefine.llm.folding import MARKED
+from coderefine.llm.named_paths import is_certain
 from coderefine.llm.near_match import find_closest, match_ignoring_whitespace
-from coderefine.llm.reply import Block, NothingToApplyError, PartlyUsableError
+from coderefine.llm.reply import Block, Kept, NothingToApplyError, PartlyUsableError
 from coderefine.source import decode
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
@@ -45,20 +46,28 @@ class MatchedBlock:
     lines: Lines
 
 
-def apply(blocks: Sequence[Block], tree: EditableFiles) -> Mapping[str, bytes]:
+NOTHING_KEPT = Kept()
+
+
+def apply(blocks: Sequence[Block], tree: EditableFiles, kept: Kept = NOTHING_KEPT) -> Mapping[str, bytes]:
     """Apply `blocks` to the files of `tree`; return the new bytes by path.
 
-    Raises ReplyError, whose message can be sent to the model, if a block does not match exactly one position. If other
-    blocks match, the error is a PartlyUsableError that contains them. Raises NothingToApplyError if no file would
-    change.
+    `kept`: what is left of the reply that `blocks` correct; its blocks are applied too, except those that `blocks`
+    replace. Raises ReplyError, whose message can be sent to the model, if a block does not match exactly one position.
+    If other blocks match, the error is a PartlyUsableError that contains them. Raises NothingToApplyError if no file
+    would change.
     """
-    grouped: dict[str, list[Block]] = {}
-    for block in blocks:
-        grouped.setdefault(_resolve(block, tree), []).append(block)
     faults: dict[int, str] = {}
+    located = list(_located(blocks, tree, kept.path, faults))
+    replaced = {(block.path, block.splits[0][0]) for block in located}
+    others = (block for block in kept.blocks if (block.path, block.splits[0][0]) not in replaced)
+    located += [replace(block, number=number) for number, block in enumerate(others, len(blocks) + 1)]
+    grouped: dict[str, list[Block]] = {}
+    for block in located:
+        grouped.setdefault(block.path, []).append(block)
     files = {path: _file(path, group, tree, faults) for path, group in grouped.items()}
     if faults:
-        raise _refusal(faults, blocks)
+        raise _refusal(faults, located)
     changed = {path: data for path, data in files.items() if data != tree.read(path)}
     if not changed:
         raise NothingToApplyError("The edits change nothing: the file already reads like that. Find another cause.")
@@ -79,37 +88,95 @@ def _file(path: str, blocks: Sequence[Block], tree: EditableFiles, faults: dict[
     return edited
 
 
-def _refusal(faults: Mapping[int, str], blocks: Sequence[Block]) -> ReplyError:
+def _refusal(faults: Mapping[int, str], located: Sequence[Block]) -> ReplyError:
     """Return the error with all different faults; it contains the blocks without faults."""
     text = "\n".join(dict.fromkeys(faults.values()))
-    fine = tuple(block for block in blocks if block.number not in faults)
+    fine = tuple(block for block in located if block.number not in faults)
     if not fine:
         return ReplyError(f"{text}\nNothing was applied. Send all blocks again, corrected.")
-    kept = "The other block was" if len(fine) == 1 else f"The other {len(fine)} blocks were"
-    return PartlyUsableError(f"{text}\n{kept} fine and will be applied with it: send only what is corrected.", fine)
+    rest = "The other block was" if len(fine) == 1 else f"The other {len(fine)} blocks were"
+    faulty = [block.path for block in located if block.number in faults]
+    path = faulty[0] if len(faulty) == len(faults) and len(set(faulty)) == 1 else ""
+    return PartlyUsableError(
+        f"{text}\n{rest} fine and will be applied with it: send only what is corrected.", Kept(fine, path)
+    )
+
+
+def _located(blocks: Sequence[Block], tree: EditableFiles, first: str, faults: dict[int, str]) -> Iterator[Block]:
+    """Yield the blocks with the paths of their files; store errors in `faults` by the number of the block.
+
+    A block that names no file belongs to that of the previous block, the first one to `first` or the only shown file.
+    """
+    usual = first or (tree.shown[0] if len(tree.shown) == 1 else "")
+    for block in blocks:
+        usual = _clear_path(block, usual, tree, faults)
+        if usual:
+            yield replace(block, path=usual)
+
+
+def _clear_path(block: Block, usual: str, tree: EditableFiles, faults: dict[int, str]) -> str:
+    """Return the path of the block's file; if it is not clear, store the reason in `faults` and return ""."""
+    try:
+        return _path_of(block, usual, tree)
+    except ReplyError as fault:
+        faults[block.number] = str(fault)
+        return ""
+
+
+def _path_of(block: Block, usual: str, tree: EditableFiles) -> str:
+    """Return the path of the block's file: the line above it, else the only file that this line names, else `usual`.
+
+    Raises ReplyError if the file is outside the repository, or if it is not clear which file the block is for.
+    """
+    if block.path and (" " not in block.path or _existing(block.path, tree)):
+        return _resolve(block, tree)
+    above, closed = _candidates(block.above, tree, new=block.creates)
+    if len(above) == 1 and not (block.creates and "/" in block.path.replace(above[0], "")):
+        return _resolve(replace(block, path=above[0]), tree)
+    others = [
+        path for path in _candidates(block.between, tree, new=False)[0] if path != usual and _existing(path, tree)
+    ]
+    if above or closed or others or not usual:
+        named = f" ({', '.join(dict.fromkeys((*above, *closed, *others)))} are named)" if above or others else ""
+        raise ReplyError(
+            f"Block {block.number} names no file{named}. Write its path, and nothing else, on the line above SEARCH."
+        )
+    return usual
+
+
+def _candidates(words: Sequence[str], tree: EditableFiles, *, new: bool) -> tuple[list[str], list[str]]:
+    """Return the files that `words` name: those that may be edited, and those that are closed.
+
+    `new`: a path is meant literally, because it is the path of a new file.
+    """
+    certain = {word: word if is_certain(word) else "" for word in words}
+    found = [path for word in words if (path := (new and certain[word]) or _existing(word, tree) or certain[word])]
+    closed = [path for path in found if _existing(path, tree) and tree.closed(path)]
+    return list(dict.fromkeys(path for path in found if path not in closed)), closed
+
+
+def _existing(path: str, tree: EditableFiles) -> str:
+    """Return the path of the file that `path` means: itself, or the only shown path that resembles it; "" if none.
+
+    Two paths resemble each other if one is the end of the other.
+    """
+    if not _is_outside(path) and tree.read(path) is not None:
+        return path
+    alike = [known for known in tree.shown if known.endswith(f"/{path}") or path.endswith(f"/{known}")]
+    return alike[0] if len(alike) == 1 else ""
 
 
 def _resolve(block: Block, tree: EditableFiles) -> str:
-    """Return the path of a block: its own path if that file exists, else the only shown path that resembles it.
+    """Return the path of a block that has one: that of an existing file, or of a new one.
 
-    Two paths resemble each other if one is the end of the other. A block without a path belongs to the only shown file.
-    If not exactly one shown path resembles the block's path, the block is for a new file. Raises ReplyError if the path
-    is outside the repository, or is missing while not exactly one file was shown.
+    Raises ReplyError if the path is outside the repository.
     """
-    path = block.path
-    if not path:
-        if len(tree.shown) == 1:
-            return tree.shown[0]
-        raise ReplyError(f"Block {block.number} names no file. Write its path on the line above SEARCH.")
-    outside = _is_outside(path)
-    if not outside and tree.read(path) is not None:
+    outside = _is_outside(block.path)
+    if not (block.creates and not outside) and (path := _existing(block.path, tree)):
         return path
-    alike = [known for known in tree.shown if known.endswith(f"/{path}") or path.endswith(f"/{known}")]
-    if len(alike) == 1:
-        return alike[0]
     if outside:
-        raise ReplyError(f"Block {block.number}: {path} is outside the repository. Use the paths you were shown.")
-    return path
+        raise ReplyError(f"Block {block.number}: {block.path} is outside the repository. Use the paths you were shown.")
+    return block.path
 
 
 def _is_outside(path: str) -> bool:

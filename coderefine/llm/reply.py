@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
 from coderefine.errors import ReplyError
+from coderefine.llm.named_paths import named_paths, whole_path
 
-SEARCH = re.compile(r"^( *)<{5,9} ?SEARCH\b.*$")
+SEARCH = re.compile(r"^( *)<{5,9} ?SEARCH\b(.*)$")
 SEARCHED = re.compile(SEARCH.pattern, re.MULTILINE)
 DIVIDER = re.compile(r"^ *={5,9} *$")
 REPLACE = re.compile(r"^ *>{5,9} ?REPLACE\b.*$")
 FENCE = re.compile(r"^ *(`{3,}|~{3,})(.*)$")
 THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
-PREFIX = re.compile(r"^(?:#+ |// |[-*] |\d+[.)] )?(?:(?:file|path)(?:name)?: ?)?", re.IGNORECASE)
 
 NO_REPAIR = re.compile(r"^\W*NO REPAIR\b[\s*:.–—-]*(.*(?:\n(?!\s*\n).*)*)", re.MULTILINE)
 NEED = re.compile(r"^[-*>\s`]*NEED:?\s+(\S.*)$", re.MULTILINE)
@@ -49,28 +50,42 @@ class NothingToApplyError(ReplyError):
 
 
 class PartlyUsableError(ReplyError):
-    """Some blocks of the reply cannot be applied, for example because they do not match exactly one position.
+    """Some blocks of the reply cannot be applied, for example because they do not match exactly one position."""
 
-    `fine`: the other blocks, in order.
-    """
-
-    def __init__(self, reason: str, fine: tuple[Block, ...]) -> None:
+    def __init__(self, reason: str, kept: Kept) -> None:
         super().__init__(reason)
-        self.fine = fine
+        self.kept = kept
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One edit. `splits`: all possible (search, replace) pairs, since code may contain a divider line too."""
+    """One edit. `splits`: all possible (search, replace) pairs, since code may contain a divider line too.
+
+    `path`: the line above, if it looks like a path; else "". `above`: words in that line that may be paths. `between`:
+    such words in all the text after the previous block.
+    """
 
     number: int
     path: str
     splits: tuple[tuple[str, str], ...]
+    above: tuple[str, ...] = ()
+    between: tuple[str, ...] = ()
 
     @property
     def creates(self) -> bool:
         """Return whether the block creates a new file, that is, has an empty search text."""
         return not self.splits[0][0].strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is left of a reply of which some blocks are to be corrected.
+
+    `blocks`: the other blocks, with the paths of their files. `path`: the only file of the faulty blocks, or "".
+    """
+
+    blocks: tuple[Block, ...] = ()
+    path: str = ""
 
 
 def refused(text: str) -> str | None:
@@ -128,9 +143,9 @@ def parse_reply(text: str) -> Reply:
     done = 0
     for start in starts:
         if start >= done:
-            path = _path_above(lines, done, start) or (blocks[-1].path if blocks else "")
+            path, above, between = _named(lines, done, start)
             done, splits = _body(lines, start, len(blocks) + 1)
-            blocks.append(Block(len(blocks) + 1, path, splits))
+            blocks.append(Block(len(blocks) + 1, path, splits, above, between))
     return Reply(_prose(lines[: starts[0]]), tuple(blocks))
 
 
@@ -171,33 +186,32 @@ def _join(lines: list[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _path_above(lines: list[str], first: int, start: int) -> str:
-    """Return the path directly above a block, before or after the opening fence; "" if there is none."""
-    for line in reversed(lines[max(first, start - 4) : start]):
+def _named(lines: list[str], done: int, start: int) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Return `Block.path`, `above` and `between` of the block that starts at `start`; the one before ends at `done`."""
+    between = named_paths("\n".join(lines[done:start]))
+    for line in _lines_above(lines, done, start):
+        path, above = whole_path(line), named_paths(line)
+        if path or above:
+            return path, above, between
+    return "", (), between
+
+
+def _lines_above(lines: list[str], done: int, start: int) -> Iterator[str]:
+    """Yield what may name the file of a block: the rest of its SEARCH line, opening fences, the line above it."""
+    yield SEARCH.sub(r"\2", lines[start])
+    for line in reversed(lines[max(done, start - 4) : start]):
         fence = FENCE.match(line)
-        words = fence[2].split() if fence else [line]
-        path = _path(words[-1]) if words else ""
-        if path:
-            return path
-        if line.strip() and not fence:
-            return ""
-    return ""
-
-
-def _path(line: str) -> str:
-    """Return `line` as a repo-relative POSIX path, "" if it does not look like one."""
-    word = PREFIX.sub("", line.strip().strip("*")).strip().strip("`'\"*<>").rstrip(":").strip("`'\"*")
-    word = word.replace("\\", "/")
-    while word.startswith("./"):
-        word = word[2:]
-    looks = bool(word) and ("." in word or "/" in word) and not word.endswith((".", "/")) and len(word) < 300
-    return word if looks and (" " not in word or re.search(r"\.\w{1,8}$", word)) else ""
+        if fence and fence[2].strip():
+            yield from (fence[2].split()[-1], fence[2])
+        if not fence and line.strip():
+            yield line
+            return
 
 
 def _prose(lines: list[str]) -> str:
     """Return the text before the first block, without fences and the path line."""
     kept = [line for line in lines if not FENCE.match(line)]
-    while kept and (not kept[-1].strip() or _path(kept[-1])):
+    while kept and (not kept[-1].strip() or whole_path(kept[-1])):
         kept.pop()
     return "\n".join(kept).strip()
 

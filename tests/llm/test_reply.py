@@ -67,10 +67,6 @@ def test_a_sentence_is_no_path(prose: str) -> None:
     assert parse_reply(f"{prose}\n{BODY}").blocks[0].path == ""
 
 
-def test_a_second_block_may_leave_the_path_out() -> None:
-    assert [block.path for block in parse_reply(PLAIN + "\n" + BODY).blocks] == ["src/a.py", "src/a.py"]
-
-
 def test_windows_line_ends_and_marker_variants() -> None:
     text = PLAIN.replace("<<<<<<< SEARCH", "<<<<<< SEARCH >").replace(">>>>>>> REPLACE", ">>>>>>>> REPLACE ")
     assert parse_reply(text.replace("\n", "\r\n")).blocks[0].splits == (("x = 1\n", "x = 2\n"),)

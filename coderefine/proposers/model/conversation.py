@@ -10,13 +10,14 @@ from coderefine.core import PLAUSIBLE, Attempt, Patch, Situation
 from coderefine.errors import BudgetError, ModelError, ReplyError, TooLongError
 from coderefine.llm.client import Client
 from coderefine.llm.context import Context
-from coderefine.llm.edits import EditableFiles, apply
+from coderefine.llm.edits import NOTHING_KEPT, EditableFiles, apply
 from coderefine.llm.folding import MARKED
 from coderefine.llm.model_request import Answer, Message, ModelRequest
 from coderefine.llm.normalize import cut, fenced, mark
 from coderefine.llm.prompts import render, system_message
 from coderefine.llm.reply import (
     Block,
+    Kept,
     NothingToApplyError,
     PartlyUsableError,
     candidates,
@@ -165,7 +166,7 @@ class Conversation:
             error = raised
         for _, answer, shown in found:
             with suppress(ReplyError):
-                patches.append(self._parsed(answer, state, shown, situation.attempts, ()))
+                patches.append(self._parsed(answer, state, shown, situation.attempts, NOTHING_KEPT))
         self.coming = tuple(patches)
         yield from found
         if error:
@@ -211,17 +212,17 @@ class Conversation:
         correction = _continued(request, "again", answer.text, render("again", problem=str(fault)))
         with suppress(TooLongError):
             second = self._client.ask(correction)
-            kept = fault.fine if isinstance(fault, PartlyUsableError) else ()
+            kept = fault.kept if isinstance(fault, PartlyUsableError) else NOTHING_KEPT
             patch = self._read(second, state, self._builder.context(state), situation, kept)
             if isinstance(patch, Patch):
                 yield patch
 
     def _read(
-        self, answer: Answer, state: PromptState, shown: Context, situation: Situation, kept: tuple[Block, ...] = ()
+        self, answer: Answer, state: PromptState, shown: Context, situation: Situation, kept: Kept = NOTHING_KEPT
     ) -> Patch | ReplyError:
         """Return the patch in `answer`, or the error in it; count unusable answers, and store a refusal in `refusal`.
 
-        `kept`: the valid blocks of the previous answer, if `answer` is a correction of it.
+        `kept`: what is left of the previous answer, if `answer` is a correction of it.
         """
         self._equal = self._equal + 1 if answer.text == self._last_reply else 1
         self._last_reply = answer.text
@@ -246,7 +247,7 @@ class Conversation:
         state: PromptState,
         shown: Context,
         attempts: tuple[Attempt, ...],
-        kept: tuple[Block, ...],
+        kept: Kept,
     ) -> Patch:
         """Return the patch in `answer`. Raises ReplyError, with a text for the model."""
         if answer.finish == CUT:
@@ -324,19 +325,15 @@ def _split(answer: Answer, number: int) -> Iterator[Answer]:
         yield replace(answer, text=part, finish=answer.finish if place == len(parts) else "stop")
 
 
-def _applied(blocks: tuple[Block, ...], kept: tuple[Block, ...], tree: EditableFiles) -> Mapping[str, bytes]:
-    """Apply `blocks` with the blocks in `kept` that they do not replace; if this fails, apply `blocks` alone.
+def _applied(blocks: tuple[Block, ...], kept: Kept, tree: EditableFiles) -> Mapping[str, bytes]:
+    """Apply `blocks` together with `kept`; if this fails, apply `blocks` alone.
 
     Raises the errors of `apply` if this fails, too.
     """
-    searched = {(block.path, block.splits[0][0]) for block in blocks}
-    others = [block for block in kept if (block.path, block.splits[0][0]) not in searched]
-    if others:
-        together = (*others, *(replace(block, path=block.path or others[-1].path) for block in blocks))
-        numbered = tuple(replace(block, number=number) for number, block in enumerate(together, 1))
+    if kept.blocks:
         with suppress(ReplyError):
-            return apply(numbered, tree)
-    return apply(blocks, tree)
+            return apply(blocks, tree, kept)
+    return apply(blocks, tree, replace(kept, blocks=()))
 
 
 def _used_up(attempts: Iterable[Attempt]) -> list[Attempt]:
