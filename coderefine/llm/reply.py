@@ -9,6 +9,7 @@ from itertools import count
 
 from coderefine.errors import ReplyError
 from coderefine.llm.named_paths import named_paths, whole_path
+from coderefine.llm.reasoning import spoken
 
 SEARCH = re.compile(r"^( *)<{5,9} ?SEARCH\b(.*)$")
 SEARCHED = re.compile(SEARCH.pattern, re.MULTILINE)
@@ -41,7 +42,7 @@ CANDIDATE = re.compile(r"^[#*=\s]*CANDIDATE \d+\b.*$", re.MULTILINE)
 
 def candidates(text: str) -> tuple[str, ...]:
     """Return the parts of a reply with one repair each, in order; the whole text if no repairs are marked."""
-    parts = [part for part in CANDIDATE.split(THOUGHT.sub("", text)) if SEARCHED.search(part)]
+    parts = [part for part in CANDIDATE.split(spoken(text)) if SEARCHED.search(part)]
     return tuple(parts) or (text,)
 
 
@@ -90,14 +91,14 @@ class Kept:
 
 def refused(text: str) -> str | None:
     """Return the reason in a reply with NO REPAIR and without edits; None for any other reply."""
-    answer = THOUGHT.sub("", text)
+    answer = spoken(text)
     found = None if SEARCHED.search(answer) else NO_REPAIR.search(answer)
     return " ".join(found[1].split()) or "no reason given" if found else None
 
 
 def needs(text: str) -> tuple[tuple[str, str], ...]:
     """Return (path, symbol) of each `NEED path:symbol` line in a reply without edits; one of the two may be empty."""
-    answer = THOUGHT.sub("", text)
+    answer = spoken(text)
     if SEARCHED.search(answer):
         return ()
     return tuple(dict.fromkeys(_need(line) for line in NEED.findall(answer)))
@@ -115,7 +116,7 @@ def _need(line: str) -> tuple[str, str]:
 
 def mentioned(text: str) -> tuple[str, ...]:
     """Return the files and names mentioned as code in a reply without edits, in order."""
-    answer = THOUGHT.sub("", text)
+    answer = spoken(text)
     if SEARCHED.search(answer):
         return ()
     found = (next(filter(None, match)) for match in MENTIONED.findall(answer))
@@ -135,7 +136,7 @@ def parse_reply(text: str) -> Reply:
 
     Raises NothingToApplyError if there is no block, ReplyError if a block is incomplete.
     """
-    lines = THOUGHT.sub("", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = spoken(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     starts = [index for index, line in enumerate(lines) if SEARCH.match(line)]
     if not starts:
         raise NothingToApplyError(_why_none(lines))

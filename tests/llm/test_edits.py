@@ -212,7 +212,9 @@ BARE = "<<<<<<< SEARCH\nimport os\n=======\nimport sys\n>>>>>>> REPLACE\n"
 def edit_two(reply: str, kept: Kept = NOTHING_KEPT) -> Mapping[str, bytes]:
     files = {**TWO, **OTHERS}
     closed = lambda path: f"{path} is a test or test data" if "test" in path else None  # noqa: E731
-    return apply(parse_reply(reply).blocks, EditableFiles(files.get, closed=closed, shown=(*TWO, "app/config.py")), kept)
+    return apply(
+        parse_reply(reply).blocks, EditableFiles(files.get, closed=closed, shown=(*TWO, "app/config.py")), kept
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coderefine.errors import ReplyError
-from coderefine.llm.reply import NothingToApplyError, parse_reply
+from coderefine.llm.reply import NothingToApplyError, needs, parse_reply, refused
 
 PLAIN = """The bound is wrong.
 
@@ -79,6 +79,39 @@ def test_an_indented_block_is_dedented_as_a_whole() -> None:
 
 def test_reasoning_is_not_part_of_the_reply() -> None:
     assert len(parse_reply(f"<think>maybe\n{BODY}no</think>\n{PLAIN}").blocks) == 1
+
+
+DRAFT = f"Maybe this?\nb.py\n{BODY}No, wait: NO REPAIR: x\nNEED a.py:f\n"
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [
+        f"{DRAFT}</think>",
+        f"{DRAFT}</think>\n<think>{DRAFT}</think>",
+        f"{DRAFT}<<<<<<< SEARCH\nunfinished\n</thinking>",
+        f"{DRAFT}<think>{DRAFT}</think>{DRAFT}</think>",
+        f"[THINK]{DRAFT}[/THINK]",
+        f"<thought>{DRAFT}</thought>",
+        f"<reasoning>{DRAFT}</reasoning>",
+    ],
+)
+def test_a_draft_in_the_reasoning_is_not_applied(thought: str) -> None:
+    """Reasoning without its opening tag, which is in the prompt, was read as part of the answer."""
+    assert [block.path for block in parse_reply(f"{thought}\n{PLAIN}").blocks] == ["src/a.py"]
+    assert parse_reply(f"{thought}\n{PLAIN}").prose == "The bound is wrong."
+    assert refused(f"{thought}\nI see.") is None
+    assert needs(f"{thought}\nI see.") == ()
+
+
+@pytest.mark.parametrize("tag", ["<think>", "</think>", "[THINK]", "[/THINK]"])
+def test_a_tag_in_code_is_no_reasoning(tag: str) -> None:
+    """The text after `<think>` was removed even in an edit."""
+    text = f"The parser skips `{tag}`.\n\n{PLAIN}".replace("x = 2", f"x = {tag} + 2")
+    reply = parse_reply(text + PLAIN)
+    assert len(reply.blocks) == 2
+    assert reply.prose.startswith("The parser skips")
+    assert reply.blocks[0].splits == (("x = 1\n", f"x = {tag} + 2\n"),)
 
 
 def test_a_divider_inside_the_code_leaves_both_readings() -> None:

@@ -364,6 +364,14 @@ def test_an_honest_refusal_ends_it_with_its_reason(opened: Open) -> None:
         assert model.reason == "the model sees no repair: test_total and test_average disagree on an empty cart."
 
 
+def test_a_refusal_in_the_reasoning_does_not_end_the_run(opened: Open) -> None:
+    """The run ended with "the model sees no repair: x", because the reasoning had no opening tag."""
+    reply = "If nothing works, I say\nNO REPAIR: x\nBut first: I have to see it.\n</think>\n\nNEED rates.py:percent_of"
+    with opened([reply, RIGHT], files=HIDDEN) as (bench, model, _):
+        assert bench.drive(model).number == 1
+        assert model.reason == ""
+
+
 def test_a_stronger_model_is_used_when_a_weak_one_finds_no_repair(opened: Open) -> None:
     def script(seen: Seen) -> str:
         return RIGHT if seen.body["model"] == "large" else "NO REPAIR: too hard"
