@@ -15,6 +15,7 @@ SEARCH = re.compile(r"^( *)<{5,9} ?SEARCH\b(.*)$")
 SEARCHED = re.compile(SEARCH.pattern, re.MULTILINE)
 DIVIDER = re.compile(r"^ *={5,9} *$")
 REPLACE = re.compile(r"^ *>{5,9} ?REPLACE\b.*$")
+BARE_END = re.compile(r"^ *>{5,9} *$")
 FENCE = re.compile(r"^ *(`{3,}|~{3,})(.*)$")
 THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 
@@ -163,7 +164,7 @@ def _body(lines: list[str], start: int, number: int) -> tuple[int, tuple[tuple[s
 
     Raises ReplyError if the block is incomplete.
     """
-    end = next((index for index in range(start + 1, len(lines)) if REPLACE.match(lines[index])), None)
+    end = _end(lines, start)
     if end is None:
         raise ReplyError(
             f"Block {number} has no >>>>>>> REPLACE line: the reply was cut or is malformed. Send it whole."
@@ -174,6 +175,18 @@ def _body(lines: list[str], start: int, number: int) -> tuple[int, tuple[tuple[s
     if not dividers:
         raise ReplyError(f"Block {number} has no ======= line between SEARCH and REPLACE. Send all blocks again.")
     return end + 1, tuple((_join(body[:index]), _join(body[index + 1 :])) for index in dividers)
+
+
+def _end(lines: list[str], start: int) -> int | None:
+    """Return the index of the REPLACE line of the block that starts at `start`; None if the next block starts first.
+
+    If there is none, it is the only line of the block with the arrows of a REPLACE line.
+    """
+    after = range(start + 1, len(lines))
+    inside = range(start + 1, next((index for index in after if SEARCH.match(lines[index])), len(lines)))
+    whole = next((index for index in inside if REPLACE.match(lines[index])), None)
+    bare = [index for index in inside if BARE_END.match(lines[index])]
+    return bare[0] if whole is None and len(bare) == 1 else whole
 
 
 def _dedent(lines: list[str], indent: int) -> list[str]:

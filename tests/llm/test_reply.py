@@ -119,6 +119,14 @@ def test_a_divider_inside_the_code_leaves_both_readings() -> None:
     assert len(parse_reply(text).blocks[0].splits) == 2
 
 
+def test_a_block_may_end_with_arrows_alone() -> None:
+    """Such a reply was called malformed, although it is clear where each block ends."""
+    bare = PLAIN.replace(">>>>>>> REPLACE", ">>>>>>>")
+    assert [block.splits for block in parse_reply(bare + bare).blocks] == [(("x = 1\n", "x = 2\n"),)] * 2
+    conflict = PLAIN.replace("x = 2", "x = 2\n>>>>>>>")
+    assert parse_reply(conflict + PLAIN).blocks[0].splits == (("x = 1\n", "x = 2\n>>>>>>>\n"),)
+
+
 def test_an_empty_search_creates() -> None:
     text = "b.py\n<<<<<<< SEARCH\n=======\nx = 1\n>>>>>>> REPLACE\n"
     block = parse_reply(text).blocks[0]
@@ -151,9 +159,12 @@ def test_nothing_to_apply(text: str, words: str) -> None:
         ("a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx =", "no >>>>>>> REPLACE"),
         ("a.py\n<<<<<<< SEARCH\nx = 1\n>>>>>>> REPLACE\n", "no ======= line"),
         (PLAIN + "b.py\n<<<<<<< SEARCH\ny = 1\n", "Block 2 has no >>>>>>> REPLACE"),
+        ("b.py\n<<<<<<< SEARCH\ny = 1\n=======\ny = 2\n\n" + PLAIN, "Block 1 has no >>>>>>> REPLACE"),
+        ("a.py\n<<<<<<< SEARCH\n=======\n>>>>>>>\n=======\n>>>>>>>\n" + PLAIN, "Block 1 has no >>>>>>> REPLACE"),
     ],
 )
 def test_broken_blocks(text: str, words: str) -> None:
+    """A block without its REPLACE line contained the next block, with its markers, which went into the file."""
     with pytest.raises(ReplyError, match=words) as caught:
         parse_reply(text)
     assert not isinstance(caught.value, NothingToApplyError)
