@@ -372,6 +372,46 @@ def test_a_refusal_in_the_reasoning_does_not_end_the_run(opened: Open) -> None:
         assert model.reason == ""
 
 
+REFUSAL = "The tests contradict each other.\n\nNO REPAIR: they disagree."
+
+
+@pytest.mark.parametrize("samples", [(REFUSAL, WRONG, RIGHT), (WRONG, REFUSAL, RIGHT)])
+def test_one_refusal_among_several_answers_does_not_end_the_run(opened: Open, samples: tuple[str, ...]) -> None:
+    """Answers that were paid, among them the right one, were discarded because another one was a refusal."""
+    with opened([Reply(samples[0], more=samples[1:])], Config(samples=3)) as (bench, model, it):
+        assert bench.drive(model).number == 2
+        assert len(it.server.requests) == 1
+        assert model.reason == ""
+
+
+def test_refusals_alone_end_the_run(opened: Open) -> None:
+    with opened([Reply(REFUSAL, more=(REFUSAL.replace("disagree", "differ"),))], Config(samples=2)) as (
+        bench,
+        model,
+        it,
+    ):
+        assert bench.drive(model).number == 0
+        assert len(it.server.requests) == 1
+        assert model.reason == "the model sees no repair: they disagree."
+
+
+@pytest.mark.parametrize("other", [USELESS["near miss"], REFUSAL, ""])
+def test_equal_answers_to_one_request_get_their_correction(opened: Open, other: str) -> None:
+    """Three copies of a near miss counted as three equal replies in a row, which ended the run."""
+    miss = USELESS["near miss"]
+    with opened([Reply(other, more=(miss, miss)), RIGHT], Config(samples=3)) as (bench, model, it):
+        assert bench.drive(model).number == 1
+        assert len(it.server.requests) == 2
+        assert "return amount - amount * percent" in it.server.requests[1].messages[3][1]
+
+
+def test_a_server_that_copies_one_unusable_answer_is_not_asked_for_ever(opened: Open) -> None:
+    miss = USELESS["near miss"]
+    with opened([Reply(miss, more=(miss, miss))], Config(samples=3)) as (bench, model, it):
+        assert bench.drive(model).number == 0
+        assert len(it.server.requests) <= 4
+
+
 def test_a_stronger_model_is_used_when_a_weak_one_finds_no_repair(opened: Open) -> None:
     def script(seen: Seen) -> str:
         return RIGHT if seen.body["model"] == "large" else "NO REPAIR: too hard"

@@ -46,7 +46,10 @@ FAILURES = 2
 """Number of failed attempts after which the critic model is asked."""
 
 EQUAL = 3
-"""Number of equal consecutive replies after which no more requests are sent: the model ignores its feedback."""
+"""Number of equal consecutive replies after which no more requests are sent: the model ignores its feedback.
+
+Equal replies to one request count as one.
+"""
 
 UNUSABLE = 12
 """Number of consecutive unusable replies after which no more requests are sent."""
@@ -113,19 +116,22 @@ class Conversation:
         known = [attempt.patch.files for attempt in _used_up(situation.attempts)]
         before = len(known)
         faulty: list[tuple[ModelRequest, Answer, ReplyError]] = []
+        refusals: list[str] = []
         answers = self._answers(move, state, situation)
-        for first, reply, shown in self._collected(answers, state, situation) if together else answers:
+        for first, reply, shown in _different(self._collected(answers, state, situation) if together else answers):
             request, answer = self._with_needed_code(first, reply, state)
+            refusals.append(self._refusal(answer))
             patch = self._read(answer, state, shown, situation)
             if isinstance(patch, ReplyError):
                 faulty.append((request, answer, patch))
             elif patch.files not in known:
                 known.append(patch.files)
                 yield patch
-            if self.hopeless:
-                return
-        if faulty and move.correct and len(known) == before:
-            yield from self._corrected(*faulty[0], state, situation)
+        self.refusal = next(iter(refusals), "") if all(refusals) else ""
+        # A reply without edits cannot be corrected.
+        usable = (one for one in faulty if not isinstance(one[2], NothingToApplyError))
+        if not self.hopeless and move.correct and len(known) == before and (one := next(usable, None)):
+            yield from self._corrected(*one, state, situation)
 
     def _recall(self, move: Move, situation: Situation) -> None:
         """Prepare the history for the request: all versions in full, or a critique of the failures."""
@@ -203,15 +209,11 @@ class Conversation:
     def _corrected(
         self, request: ModelRequest, answer: Answer, fault: ReplyError, state: PromptState, situation: Situation
     ) -> Iterator[Patch]:
-        """Tell the model once why its reply is unusable, and yield the patch in its next reply.
-
-        Nothing is sent if the reply contained no edits.
-        """
-        if isinstance(fault, NothingToApplyError):
-            return
+        """Tell the model once why its reply is unusable, and yield the patch in its next reply."""
         correction = _continued(request, "again", answer.text, render("again", problem=str(fault)))
         with suppress(TooLongError):
             second = self._client.ask(correction)
+            self.refusal = self._refusal(second)
             kept = fault.kept if isinstance(fault, PartlyUsableError) else NOTHING_KEPT
             patch = self._read(second, state, self._builder.context(state), situation, kept)
             if isinstance(patch, Patch):
@@ -220,14 +222,12 @@ class Conversation:
     def _read(
         self, answer: Answer, state: PromptState, shown: Context, situation: Situation, kept: Kept = NOTHING_KEPT
     ) -> Patch | ReplyError:
-        """Return the patch in `answer`, or the error in it; count unusable answers, and store a refusal in `refusal`.
+        """Return the patch in `answer`, or the error in it; count unusable answers.
 
         `kept`: what is left of the previous answer, if `answer` is a correction of it.
         """
         self._equal = self._equal + 1 if answer.text == self._last_reply else 1
         self._last_reply = answer.text
-        if answer.finish != CUT:
-            self.refusal = self._client.redact(refused(answer.text) or "")
         try:
             patch = self._parsed(answer, state, shown, situation.attempts, kept)
         except ReplyError as fault:
@@ -240,6 +240,10 @@ class Conversation:
         self._equal, self._unusable = 1, 0
         self._history = replace(self._history, fault="")
         return patch
+
+    def _refusal(self, answer: Answer) -> str:
+        """Return the reason in an answer that says that there is no repair; "" for any other answer."""
+        return self._client.redact(refused(answer.text) or "") if answer.finish != CUT else ""
 
     def _parsed(
         self,
@@ -316,6 +320,17 @@ class Conversation:
 
     def _add_version(self, text: str) -> None:
         self._history = replace(self._history, versions=(*self._history.versions, text))
+
+
+def _different(
+    answers: Iterable[tuple[ModelRequest, Answer, Context]],
+) -> Iterator[tuple[ModelRequest, Answer, Context]]:
+    """Yield the answers of a round without those that equal an earlier one, because some servers copy one answer."""
+    texts: set[str] = set()
+    for request, answer, shown in answers:
+        if answer.text not in texts:
+            texts.add(answer.text)
+            yield request, answer, shown
 
 
 def _split(answer: Answer, number: int) -> Iterator[Answer]:
