@@ -21,6 +21,10 @@ LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 Lines = tuple[str, ...]
 
 
+class AlreadyAppliedError(ReplyError):
+    """REPLACE is in the file once, at the lines that are most similar to SEARCH."""
+
+
 @dataclass(frozen=True, slots=True)
 class EditableFiles:
     """The files to which edits apply.
@@ -53,11 +57,11 @@ def apply(blocks: Sequence[Block], tree: EditableFiles, kept: Kept = NOTHING_KEP
     """Apply `blocks` to the files of `tree`; return the new bytes by path.
 
     `kept`: what is left of the reply that `blocks` correct; its blocks are applied too, except those that `blocks`
-    replace. Raises ReplyError, whose message can be sent to the model, if a block does not match exactly one position.
-    If other blocks match, the error is a PartlyUsableError that contains them. Raises NothingToApplyError if no file
-    would change.
+    replace. A block that is already applied is left out if another one changes something. Raises ReplyError, whose
+    message can be sent to the model, if a block does not match exactly one position. If other blocks match, the error
+    is a PartlyUsableError that contains them. Raises NothingToApplyError if no file would change.
     """
-    faults: dict[int, str] = {}
+    faults: dict[int, ReplyError] = {}
     located = list(_located(blocks, tree, kept.path, faults))
     replaced = {(block.path, block.splits[0][0]) for block in located}
     others = (block for block in kept.blocks if (block.path, block.splits[0][0]) not in replaced)
@@ -66,24 +70,26 @@ def apply(blocks: Sequence[Block], tree: EditableFiles, kept: Kept = NOTHING_KEP
     for block in located:
         grouped.setdefault(block.path, []).append(block)
     files = {path: _file(path, group, tree, faults) for path, group in grouped.items()}
-    if faults:
-        raise _refusal(faults, located)
     changed = {path: data for path, data in files.items() if data != tree.read(path)}
+    done = {number for number, fault in faults.items() if isinstance(fault, AlreadyAppliedError)} if changed else ()
+    if len(faults) > len(done):
+        serious = {number: str(fault) for number, fault in faults.items() if number not in done}
+        raise _refusal(serious, [block for block in located if block.number not in done])
     if not changed:
         raise NothingToApplyError("The edits change nothing: the file already reads like that. Find another cause.")
     return changed
 
 
-def _file(path: str, blocks: Sequence[Block], tree: EditableFiles, faults: dict[int, str]) -> bytes:
+def _file(path: str, blocks: Sequence[Block], tree: EditableFiles, faults: dict[int, ReplyError]) -> bytes:
     """Return the file with its blocks applied; store errors in `faults` by the number of the block."""
     data = tree.read(path)
-    found: dict[int, str] = {}
+    found: dict[int, ReplyError] = {}
     try:
         edited = _created(path, blocks, tree) if data is None else _edited(path, data, blocks, found)
     except ReplyError as fault:
-        found, edited = {block.number: str(fault) for block in blocks}, b""
+        found, edited = dict.fromkeys((block.number for block in blocks), fault), b""
     if found and data is not None and (reason := tree.closed(path)):  # a fault may quote lines of the file
-        found = {number: f"Block {number}: {reason}; leave this file as it is." for number in found}
+        found = {one: ReplyError(f"Block {one}: {reason}; leave this file as it is.") for one in found}
     faults |= found
     return edited
 
@@ -102,7 +108,9 @@ def _refusal(faults: Mapping[int, str], located: Sequence[Block]) -> ReplyError:
     )
 
 
-def _located(blocks: Sequence[Block], tree: EditableFiles, first: str, faults: dict[int, str]) -> Iterator[Block]:
+def _located(
+    blocks: Sequence[Block], tree: EditableFiles, first: str, faults: dict[int, ReplyError]
+) -> Iterator[Block]:
     """Yield the blocks with the paths of their files; store errors in `faults` by the number of the block.
 
     A block that names no file belongs to that of the previous block, the first one to `first` or the only shown file.
@@ -114,12 +122,12 @@ def _located(blocks: Sequence[Block], tree: EditableFiles, first: str, faults: d
             yield replace(block, path=usual)
 
 
-def _clear_path(block: Block, usual: str, tree: EditableFiles, faults: dict[int, str]) -> str:
+def _clear_path(block: Block, usual: str, tree: EditableFiles, faults: dict[int, ReplyError]) -> str:
     """Return the path of the block's file; if it is not clear, store the reason in `faults` and return ""."""
     try:
         return _path_of(block, usual, tree)
     except ReplyError as fault:
-        faults[block.number] = str(fault)
+        faults[block.number] = fault
         return ""
 
 
@@ -197,7 +205,7 @@ def _created(path: str, blocks: Sequence[Block], tree: EditableFiles) -> bytes:
     return block.splits[0][1].encode()
 
 
-def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, str]) -> bytes:
+def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, ReplyError]) -> bytes:
     """Return the file with the blocks applied; store errors in `faults` by the number of the block.
 
     Raises ReplyError for errors that concern all blocks.
@@ -223,12 +231,12 @@ def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, s
         raise ReplyError(f"{path} is {source.encoding}, which cannot hold {odd!r}; use other characters.") from None
 
 
-def _placed(block: Block, path: str, lines: Lines, faults: dict[int, str]) -> MatchedBlock | None:
+def _placed(block: Block, path: str, lines: Lines, faults: dict[int, ReplyError]) -> MatchedBlock | None:
     """Return the only position of `block`; if there is none, store the reason in `faults` and return None."""
     try:
         return _place(block, path, lines)
     except ReplyError as fault:
-        faults[block.number] = str(fault)
+        faults[block.number] = fault
         return None
 
 
@@ -253,7 +261,7 @@ def _place(block: Block, path: str, lines: Lines) -> MatchedBlock:
         return _whole(block, path, lines)
     loose = next(filter(None, (match_ignoring_whitespace(old, want, bare) for old, want in readings)), None)
     if loose is None:
-        raise ReplyError(_not_found(block, path, bare))
+        raise _not_found(block, path, bare)
     return MatchedBlock(block, loose.first, loose.last, _with_line_ends(loose.lines, lines[loose.first : loose.last]))
 
 
@@ -298,15 +306,18 @@ def _with_line_ends(new: Lines, old: Lines) -> Lines:
     return tuple(line + (usual if index < len(new) - 1 else last) for index, line in enumerate(new))
 
 
-def _not_found(block: Block, path: str, bare: Lines) -> str:
-    """Describe why SEARCH was not found: already applied, or the most similar lines of the file."""
+def _not_found(block: Block, path: str, bare: Lines) -> ReplyError:
+    """Return the error that says why SEARCH was not found: already applied, or the most similar lines of the file."""
     head = f"Block {block.number} ({path}): "
     search, new = block.splits[0]
     wanted = _bare(new)
-    if any(line.strip() for line in wanted) and _matches(wanted, bare):
-        return f"{head}already applied: REPLACE is in the file, SEARCH is not. Leave this block out."
     found = find_closest(_bare(MARKED.sub("", search)), bare)
+    if any(line.strip() for line in wanted) and (at := _matches(wanted, bare)):
+        kind = AlreadyAppliedError if len(at) == 1 and found and found.contains(at[0] + 1) else ReplyError
+        return kind(f"{head}already applied: REPLACE is in the file, SEARCH is not. Leave this block out.")
     if found is None:
-        return f"{head}SEARCH was not found, nor anything like it. Copy it from the file as shown."
+        return ReplyError(f"{head}SEARCH was not found, nor anything like it. Copy it from the file as shown.")
     space = " It differs only in whitespace." if found.whitespace else ""
-    return f"{head}SEARCH was not found.{space} These lines are really there (from line {found.line}):\n{found.text}"
+    return ReplyError(
+        f"{head}SEARCH was not found.{space} These lines are really there (from line {found.line}):\n{found.text}"
+    )

@@ -151,6 +151,13 @@ def parse_reply(text: str) -> Reply:
     return Reply(_prose(lines[: starts[0]]), tuple(blocks))
 
 
+def is_prose(text: str) -> bool:
+    """Return whether a reply contains neither edits, complete or not, nor code, and is no refusal."""
+    lines = spoken(text).splitlines()
+    code = any(mark.match(line) for line in lines for mark in (SEARCH, DIVIDER, FENCE))
+    return not code and refused(text) is None
+
+
 def _why_none(lines: list[str]) -> str:
     if not any(line.strip() for line in lines):
         return f"The reply is empty. {FORMAT}"

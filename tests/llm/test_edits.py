@@ -158,6 +158,28 @@ def test_an_edit_already_applied_is_reported() -> None:
     assert "already applied" in result
 
 
+def test_a_block_that_is_already_applied_is_left_out_if_another_one_changes_something() -> None:
+    """The reply cost a correction, "Leave this block out", and was lost when the model obeyed."""
+    done = block("        amount += 7\n", "        amount += 1\n")
+    assert edit(done + block("def count(items):\n", "def size(items):\n"), {"cart.py": CART}) == {
+        "cart.py": CART.replace(b"count", b"size")
+    }
+    assert "already applied" in refusal(done + block("def count(items):\n", "def count(items):\n"))
+
+
+@pytest.mark.parametrize(
+    ("search", "new"),
+    [
+        ("    for itm in items:\n", "    return amount\n"),
+        ("    for one in items:\n        amount += item\n", "        amount += 1\n"),
+    ],
+    ids=["twice in the file", "elsewhere"],
+)
+def test_a_block_whose_new_lines_are_elsewhere_in_the_file_is_not_left_out(search: str, new: str) -> None:
+    with pytest.raises(PartlyUsableError, match="Block 1"):
+        edit(block(search, new) + block("def count(items):\n", "def size(items):\n"), {"cart.py": CART})
+
+
 def test_nothing_alike() -> None:
     assert "nor anything like it" in refusal(block("@@@@ §§§§\n", "x\n"))
 

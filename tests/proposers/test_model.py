@@ -263,6 +263,26 @@ def test_a_corrected_single_block_is_enough_when_the_others_were_fine(opened: Op
         assert "send only what is corrected" in it.server.requests[1].prompt
 
 
+@pytest.mark.parametrize("obeys", ["The other block was fine; that block is left out.", "", "<think>Fine.</think>"])
+def test_the_other_blocks_are_applied_if_the_model_leaves_out_the_faulty_one(opened: Open, obeys: str) -> None:
+    """The correction without a block was called "no edit", so the right repair in the first reply was lost."""
+    miss = edit("    return 1\n", "    return price * percentage\n")
+    with opened([RIGHT + miss, obeys]) as (bench, model, it):
+        assert bench.drive(model).patch.summary == "edit cart.py"
+        assert len(it.server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "answer", ["NO REPAIR: they disagree.", "```python\nx = 1\n```", "<<<<<<< ORIGINAL\n=======\n"]
+)
+def test_a_correction_in_another_form_does_not_apply_the_other_blocks(opened: Open, answer: str) -> None:
+    miss = edit("    return 1\n", "    return price * percentage\n")
+    with opened([RIGHT + miss, answer, WRONG], limits=Limits(requests=2)) as (bench, model, _):
+        with contextlib.suppress(BudgetError):
+            bench.drive(model)
+        assert len(bench.attempts) == 1
+
+
 def test_a_correction_that_repeats_the_fine_blocks_is_applied_once(opened: Open) -> None:
     other = edit("    return total(items) / (len(items) or 1)\n", "    return total(items) / len(items)\n")
     miss = edit("    return amount - amount * percent / 100\n", "    return amount - price * percentage\n")

@@ -20,8 +20,10 @@ from coderefine.llm.reply import (
     Kept,
     NothingToApplyError,
     PartlyUsableError,
+    Reply,
     candidates,
     first_sentence,
+    is_prose,
     needs,
     parse_reply,
     refused,
@@ -260,7 +262,8 @@ class Conversation:
             if unknown := self._lookup(state).unknown(answer.text):
                 raise ReplyError(f"there is no {', '.join(unknown)}")
             raise ReplyError(f"{', '.join(':'.join(filter(None, need)) for need in asked)} is shown above")
-        reply = parse_reply(answer.text)
+        # The model may leave out a block that it was to correct, and send nothing else.
+        reply = Reply("", ()) if kept.blocks and is_prose(answer.text) else parse_reply(answer.text)
         files = _applied(reply.blocks, kept, self._editable(state, shown))
         summary = self._client.redact(first_sentence(reply.prose)) or f"edit {', '.join(sorted(files))}"
         patch = state.patch.then(files, origin=ORIGIN, summary=summary)
