@@ -13,8 +13,11 @@ from coderefine.errors import ReplyError
 from coderefine.llm.folding import MARKED
 from coderefine.llm.named_paths import is_certain
 from coderefine.llm.near_match import find_closest, match_ignoring_whitespace
-from coderefine.llm.reply import Block, Kept, NothingToApplyError, PartlyUsableError
+from coderefine.llm.reply import FENCE, Block, Kept, NothingToApplyError, PartlyUsableError
 from coderefine.source import decode
+
+MARKUP = (".md", ".mdx", ".markdown", ".rst", ".txt")
+"""Ends of the names of files in which a line may be a code fence."""
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
@@ -202,7 +205,22 @@ def _created(path: str, blocks: Sequence[Block], tree: EditableFiles) -> bytes:
     reason = tree.creatable(path)
     if reason:
         raise ReplyError(f"Block {block.number}: {path} may not be created: {reason}.")
-    return block.splits[0][1].encode()
+    return _encoded(_new_text(block, path), path, str.encode, "UTF-8")
+
+
+def _new_text(block: Block, path: str) -> str:
+    """Return the text of a new file, without fences around all of it, except in a file that may have fences."""
+    text = block.splits[0][1]
+    return text if path.lower().endswith(MARKUP) else _unfenced(text)
+
+
+def _encoded(text: str, path: str, encode: Callable[[str], bytes], encoding: str) -> bytes:
+    """Return the bytes of `text`. Raises ReplyError for characters that the encoding does not have."""
+    try:
+        return encode(text)
+    except UnicodeEncodeError as error:
+        odd = text[error.start : error.end]
+        raise ReplyError(f"{path} is {encoding}, which cannot hold {odd!r}; use other characters.") from None
 
 
 def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, ReplyError]) -> bytes:
@@ -223,19 +241,20 @@ def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, R
             )
     for place in reversed(places):
         lines = lines[: place.first] + place.lines + lines[place.last :]
-    text = "".join(lines)
-    try:
-        return source.encode(text)
-    except UnicodeEncodeError as error:
-        odd = text[error.start : error.end]
-        raise ReplyError(f"{path} is {source.encoding}, which cannot hold {odd!r}; use other characters.") from None
+    return _encoded("".join(lines), path, source.encode, source.encoding)
 
 
 def _placed(block: Block, path: str, lines: Lines, faults: dict[int, ReplyError]) -> MatchedBlock | None:
-    """Return the only position of `block`; if there is none, store the reason in `faults` and return None."""
+    """Return the only position of `block`; if there is none, store the reason in `faults` and return None.
+
+    If SEARCH is not found with fences around it, it is searched without them.
+    """
     try:
         return _place(block, path, lines)
     except ReplyError as fault:
+        splits = tuple((bare, _unfenced(new)) for old, new in block.splits if (bare := _unfenced(old)) != old)
+        if splits:
+            return _placed(replace(block, splits=splits), path, lines, faults)
         faults[block.number] = fault
         return None
 
@@ -272,7 +291,15 @@ def _whole(block: Block, path: str, lines: Lines) -> MatchedBlock:
             f"Block {block.number}: {path} exists, so SEARCH must hold the lines to change; "
             "an empty SEARCH is for new files."
         )
-    return MatchedBlock(block, 0, len(lines), tuple(LINE.findall(block.splits[0][1])))
+    return MatchedBlock(block, 0, len(lines), tuple(LINE.findall(_new_text(block, path))))
+
+
+def _unfenced(text: str) -> str:
+    """Return `text` without the code fences that enclose all of it."""
+    lines = text.splitlines(keepends=True)
+    fences = [FENCE.match(line.rstrip("\r\n")) for line in (lines[0], lines[-1])] if len(lines) > 1 else [None]
+    first, last = fences[0], fences[-1]
+    return "".join(lines[1:-1]) if first and last and first[1] == last[1] and not last[2].strip() else text
 
 
 def _readings(block: Block, lines: Lines) -> list[tuple[Lines, Lines]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, pairwise
 
 from coderefine.errors import ReplyError
 from coderefine.llm.named_paths import named_paths, whole_path
@@ -37,14 +37,28 @@ CODE = re.compile(r"(`+)(.+?)\1")
 EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])(.+?)(?<=[^\s*])\1(?![\w*])")
 BULLET = re.compile(r"^\s*(?:#+|[-*>]|\d+\.)\s+")
 
-CANDIDATE = re.compile(r"^[#*=\s]*CANDIDATE \d+\b.*$", re.MULTILINE)
+CANDIDATE = re.compile(r"[#*=\s]*CANDIDATE (\d+)\b", re.IGNORECASE)
 """The line above each of several repairs in one reply."""
 
 
 def candidates(text: str) -> tuple[str, ...]:
     """Return the parts of a reply with one repair each, in order; the whole text if no repairs are marked."""
-    parts = [part for part in CANDIDATE.split(spoken(text)) if SEARCHED.search(part)]
-    return tuple(parts) or (text,)
+    lines = _lines(text)
+    starts = {0: ""}
+    done = 0
+    for index, line in enumerate(lines):
+        if index >= done and SEARCH.match(line):
+            done = (_end(lines, index) or index) + 1
+        elif index >= done and (found := CANDIDATE.match(line)) and found[1] not in starts.values():
+            starts[index] = found[1]
+            lines[index] = ""
+    parts = ("\n".join(lines[first:last]) for first, last in pairwise((*starts, len(lines))))
+    return tuple(part for part in parts if SEARCHED.search(part)) or (text,)
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a reply without the reasoning."""
+    return spoken(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 class NothingToApplyError(ReplyError):
@@ -137,7 +151,7 @@ def parse_reply(text: str) -> Reply:
 
     Raises NothingToApplyError if there is no block, ReplyError if a block is incomplete.
     """
-    lines = spoken(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = _lines(text)
     starts = [index for index, line in enumerate(lines) if SEARCH.match(line)]
     if not starts:
         raise NothingToApplyError(_why_none(lines))

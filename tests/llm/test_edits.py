@@ -341,6 +341,33 @@ def test_a_new_file() -> None:
     assert edit(block("", "x = 1\n", "src/new.py"), {"cart.py": CART}) == {"src/new.py": b"x = 1\n"}
 
 
+FENCED = "```python\n{}```\n"
+
+
+def test_fences_around_search_and_replace_are_no_part_of_them() -> None:
+    """SEARCH was not found with the fences, and in a new file they were written."""
+    reply = block(FENCED.format("        amount += 1\n"), FENCED.format("        amount += 2\n"))
+    assert edit(reply, {"cart.py": CART}) == {"cart.py": CART.replace(b"+= 1", b"+= 2")}
+    gone = block(FENCED.format("        amount += 1\n"), "")
+    assert edit(gone, {"cart.py": CART}) == {"cart.py": CART.replace(b"        amount += 1\n", b"")}
+    assert edit(block("", FENCED.format("x = 1\n"), "new.py"), {}) == {"new.py": b"x = 1\n"}
+    assert edit(block("", FENCED.format("x = 1\n"), "empty.py"), {"empty.py": b""}) == {"empty.py": b"x = 1\n"}
+
+
+def test_fences_of_the_file_are_kept() -> None:
+    data = f"Use it so:\n\n{FENCED.format('x = 1')}".replace("x = 1", "x = 1\n").encode()
+    reply = block(FENCED.format("x = 1\n"), FENCED.format("x = 2\n"), "read.md")
+    assert edit(reply, {"read.md": data}) == {"read.md": data.replace(b"x = 1", b"x = 2")}
+    assert edit(block("", FENCED.format("x = 1\n"), "new.md"), {}) == {"new.md": b"```python\nx = 1\n```\n"}
+    two = block("", "```\na\n```\nand\n~~~\nb\n~~~\n", "new.py")
+    assert edit(two, {})["new.py"].startswith(b"```")
+
+
+def test_a_new_file_with_half_a_character_is_refused() -> None:
+    """A new file with one half of a surrogate pair ended the run: "this is a bug in coderefine"."""
+    assert "new.py is UTF-8, which cannot hold" in refusal(block("", "x = '\ud83d'\n", "new.py"), {})
+
+
 def test_a_new_file_outside_the_scope() -> None:
     with pytest.raises(ReplyError, match=r"other/new.py may not be created: only src may change"):
         edit(block("", "x = 1\n", "other/new.py"), {"cart.py": CART}, refuse="only src may change")

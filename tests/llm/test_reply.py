@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coderefine.errors import ReplyError
-from coderefine.llm.reply import NothingToApplyError, needs, parse_reply, refused
+from coderefine.llm.reply import NothingToApplyError, candidates, needs, parse_reply, refused
 
 PLAIN = """The bound is wrong.
 
@@ -112,6 +112,20 @@ def test_a_tag_in_code_is_no_reasoning(tag: str) -> None:
     assert len(reply.blocks) == 2
     assert reply.prose.startswith("The parser skips")
     assert reply.blocks[0].splits == (("x = 1\n", f"x = {tag} + 2\n"),)
+
+
+@pytest.mark.parametrize("word", ["CANDIDATE {}", "### Candidate {}", "**Candidate {}:** divide", "Candidate {}"])
+def test_candidates_are_separated_however_their_line_is_written(word: str) -> None:
+    """ "### Candidate 1" did not separate the repairs, so all of them were thrown away."""
+    text = "".join(f"{word.format(number)}\n{PLAIN}\n" for number in (1, 2, 3))
+    replies = [parse_reply(part) for part in candidates(text)]
+    assert [(reply.prose, len(reply.blocks)) for reply in replies] == [("The bound is wrong.", 1)] * 3
+
+
+def test_the_word_candidate_in_code_or_repeated_separates_nothing() -> None:
+    code = PLAIN.replace("x = 2", "# candidate 1\nx = 2")
+    assert len(candidates(code + PLAIN)) == 1
+    assert len(candidates(f"CANDIDATE 1\n{code}Candidate 1 changes two files.\n{PLAIN}CANDIDATE 2\n{code}")) == 2
 
 
 def test_a_divider_inside_the_code_leaves_both_readings() -> None:
