@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import itemgetter
-from pathlib import PurePosixPath
 
 from coderefine.errors import ReplyError
+from coderefine.llm.editable_files import EditableFiles, located
 from coderefine.llm.folding import MARKED
-from coderefine.llm.named_paths import is_certain
 from coderefine.llm.near_match import find_closest, match_ignoring_whitespace
 from coderefine.llm.reply import FENCE, Block, Kept, NothingToApplyError, PartlyUsableError
 from coderefine.source import decode
@@ -26,21 +25,6 @@ Lines = tuple[str, ...]
 
 class AlreadyAppliedError(ReplyError):
     """REPLACE is in the file once, at the lines that are most similar to SEARCH."""
-
-
-@dataclass(frozen=True, slots=True)
-class EditableFiles:
-    """The files to which edits apply.
-
-    `read` returns the bytes of a file; None if it does not exist. `creatable` returns why no new file may be created
-    at a path; None if it may be created. `closed` returns why a file may not be changed or its lines not be told to
-    the model, as "PATH is …"; None if both is allowed. `shown`: the paths that the model was shown.
-    """
-
-    read: Callable[[str], bytes | None]
-    creatable: Callable[[str], str | None] = lambda _: None
-    closed: Callable[[str], str | None] = lambda _: None
-    shown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +49,31 @@ def apply(blocks: Sequence[Block], tree: EditableFiles, kept: Kept = NOTHING_KEP
     is a PartlyUsableError that contains them. Raises NothingToApplyError if no file would change.
     """
     faults: dict[int, ReplyError] = {}
-    located = list(_located(blocks, tree, kept.path, faults))
-    replaced = {(block.path, block.splits[0][0]) for block in located}
-    others = (block for block in kept.blocks if (block.path, block.splits[0][0]) not in replaced)
-    located += [replace(block, number=number) for number, block in enumerate(others, len(blocks) + 1)]
+    placed = _with_kept(list(located(blocks, tree, kept.path, faults)), kept, len(blocks))
     grouped: dict[str, list[Block]] = {}
-    for block in located:
+    for block in placed:
         grouped.setdefault(block.path, []).append(block)
     files = {path: _file(path, group, tree, faults) for path, group in grouped.items()}
     changed = {path: data for path, data in files.items() if data != tree.read(path)}
-    done = {number for number, fault in faults.items() if isinstance(fault, AlreadyAppliedError)} if changed else ()
-    if len(faults) > len(done):
-        serious = {number: str(fault) for number, fault in faults.items() if number not in done}
-        raise _refusal(serious, [block for block in located if block.number not in done])
+    _check(faults, placed, useful=bool(changed))
     if not changed:
         raise NothingToApplyError("The edits change nothing: the file already reads like that. Find another cause.")
     return changed
+
+
+def _with_kept(placed: Sequence[Block], kept: Kept, number: int) -> Sequence[Block]:
+    """Return `placed` and the kept blocks that `placed` does not replace, with numbers after `number`."""
+    replaced = {(block.path, block.splits[0][0]) for block in placed}
+    others = (block for block in kept.blocks if (block.path, block.splits[0][0]) not in replaced)
+    return (*placed, *(replace(block, number=at) for at, block in enumerate(others, number + 1)))
+
+
+def _check(faults: Mapping[int, ReplyError], placed: Sequence[Block], *, useful: bool) -> None:
+    """Raise the error with all faults. If the edits are `useful`, a block that is already applied is no fault."""
+    done = {number for number, fault in faults.items() if useful and isinstance(fault, AlreadyAppliedError)}
+    serious = {number: str(fault) for number, fault in faults.items() if number not in done}
+    if serious:
+        raise _refusal(serious, [block for block in placed if block.number not in done])
 
 
 def _file(path: str, blocks: Sequence[Block], tree: EditableFiles, faults: dict[int, ReplyError]) -> bytes:
@@ -97,102 +90,18 @@ def _file(path: str, blocks: Sequence[Block], tree: EditableFiles, faults: dict[
     return edited
 
 
-def _refusal(faults: Mapping[int, str], located: Sequence[Block]) -> ReplyError:
+def _refusal(faults: Mapping[int, str], placed: Sequence[Block]) -> ReplyError:
     """Return the error with all different faults; it contains the blocks without faults."""
     text = "\n".join(dict.fromkeys(faults.values()))
-    fine = tuple(block for block in located if block.number not in faults)
+    fine = tuple(block for block in placed if block.number not in faults)
     if not fine:
         return ReplyError(f"{text}\nNothing was applied. Send all blocks again, corrected.")
     rest = "The other block was" if len(fine) == 1 else f"The other {len(fine)} blocks were"
-    faulty = [block.path for block in located if block.number in faults]
+    faulty = [block.path for block in placed if block.number in faults]
     path = faulty[0] if len(faulty) == len(faults) and len(set(faulty)) == 1 else ""
     return PartlyUsableError(
         f"{text}\n{rest} fine and will be applied with it: send only what is corrected.", Kept(fine, path)
     )
-
-
-def _located(
-    blocks: Sequence[Block], tree: EditableFiles, first: str, faults: dict[int, ReplyError]
-) -> Iterator[Block]:
-    """Yield the blocks with the paths of their files; store errors in `faults` by the number of the block.
-
-    A block that names no file belongs to that of the previous block, the first one to `first` or the only shown file.
-    """
-    usual = first or (tree.shown[0] if len(tree.shown) == 1 else "")
-    for block in blocks:
-        usual = _clear_path(block, usual, tree, faults)
-        if usual:
-            yield replace(block, path=usual)
-
-
-def _clear_path(block: Block, usual: str, tree: EditableFiles, faults: dict[int, ReplyError]) -> str:
-    """Return the path of the block's file; if it is not clear, store the reason in `faults` and return ""."""
-    try:
-        return _path_of(block, usual, tree)
-    except ReplyError as fault:
-        faults[block.number] = fault
-        return ""
-
-
-def _path_of(block: Block, usual: str, tree: EditableFiles) -> str:
-    """Return the path of the block's file: the line above it, else the only file that this line names, else `usual`.
-
-    Raises ReplyError if the file is outside the repository, or if it is not clear which file the block is for.
-    """
-    if block.path and (" " not in block.path or _existing(block.path, tree)):
-        return _resolve(block, tree)
-    above, closed = _candidates(block.above, tree, new=block.creates)
-    if len(above) == 1 and not (block.creates and "/" in block.path.replace(above[0], "")):
-        return _resolve(replace(block, path=above[0]), tree)
-    others = [
-        path for path in _candidates(block.between, tree, new=False)[0] if path != usual and _existing(path, tree)
-    ]
-    if above or closed or others or not usual:
-        named = f" ({', '.join(dict.fromkeys((*above, *closed, *others)))} are named)" if above or others else ""
-        raise ReplyError(
-            f"Block {block.number} names no file{named}. Write its path, and nothing else, on the line above SEARCH."
-        )
-    return usual
-
-
-def _candidates(words: Sequence[str], tree: EditableFiles, *, new: bool) -> tuple[list[str], list[str]]:
-    """Return the files that `words` name: those that may be edited, and those that are closed.
-
-    `new`: a path is meant literally, because it is the path of a new file.
-    """
-    certain = {word: word if is_certain(word) else "" for word in words}
-    found = [path for word in words if (path := (new and certain[word]) or _existing(word, tree) or certain[word])]
-    closed = [path for path in found if _existing(path, tree) and tree.closed(path)]
-    return list(dict.fromkeys(path for path in found if path not in closed)), closed
-
-
-def _existing(path: str, tree: EditableFiles) -> str:
-    """Return the path of the file that `path` means: itself, or the only shown path that resembles it; "" if none.
-
-    Two paths resemble each other if one is the end of the other.
-    """
-    if not _is_outside(path) and tree.read(path) is not None:
-        return path
-    alike = [known for known in tree.shown if known.endswith(f"/{path}") or path.endswith(f"/{known}")]
-    return alike[0] if len(alike) == 1 else ""
-
-
-def _resolve(block: Block, tree: EditableFiles) -> str:
-    """Return the path of a block that has one: that of an existing file, or of a new one.
-
-    Raises ReplyError if the path is outside the repository.
-    """
-    outside = _is_outside(block.path)
-    if not (block.creates and not outside) and (path := _existing(block.path, tree)):
-        return path
-    if outside:
-        raise ReplyError(f"Block {block.number}: {block.path} is outside the repository. Use the paths you were shown.")
-    return block.path
-
-
-def _is_outside(path: str) -> bool:
-    parts = PurePosixPath(path)
-    return parts.is_absolute() or ".." in parts.parts or bool(re.match(r"[A-Za-z]:", path))
 
 
 def _created(path: str, blocks: Sequence[Block], tree: EditableFiles) -> bytes:

@@ -45,15 +45,23 @@ def candidates(text: str) -> tuple[str, ...]:
     """Return the parts of a reply with one repair each, in order; the whole text if no repairs are marked."""
     lines = _lines(text)
     starts = {0: ""}
-    done = 0
-    for index, line in enumerate(lines):
-        if index >= done and SEARCH.match(line):
-            done = (_end(lines, index) or index) + 1
-        elif index >= done and (found := CANDIDATE.match(line)) and found[1] not in starts.values():
+    for index in _outside_blocks(lines):
+        found = CANDIDATE.match(lines[index])
+        if found and found[1] not in starts.values():
             starts[index] = found[1]
             lines[index] = ""
     parts = ("\n".join(lines[first:last]) for first, last in pairwise((*starts, len(lines))))
     return tuple(part for part in parts if SEARCHED.search(part)) or (text,)
+
+
+def _outside_blocks(lines: list[str]) -> Iterator[int]:
+    """Yield the indices of the lines that are in no block."""
+    done = 0
+    for index, line in enumerate(lines):
+        if index >= done and SEARCH.match(line):
+            done = (_end(lines, index) or index) + 1
+        if index >= done:
+            yield index
 
 
 def _lines(text: str) -> list[str]:

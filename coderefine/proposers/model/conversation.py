@@ -10,7 +10,8 @@ from coderefine.core import PLAUSIBLE, Attempt, Patch, Situation
 from coderefine.errors import BudgetError, ModelError, ReplyError, TooLongError
 from coderefine.llm.client import Client
 from coderefine.llm.context import Context
-from coderefine.llm.edits import NOTHING_KEPT, EditableFiles, apply
+from coderefine.llm.editable_files import EditableFiles
+from coderefine.llm.edits import NOTHING_KEPT, apply
 from coderefine.llm.folding import MARKED
 from coderefine.llm.model_request import Answer, Message, ModelRequest
 from coderefine.llm.normalize import cut, fenced, mark
@@ -130,10 +131,8 @@ class Conversation:
                 known.append(patch.files)
                 yield patch
         self.refusal = next(iter(refusals), "") if all(refusals) else ""
-        # A reply without edits cannot be corrected.
-        usable = (one for one in faulty if not isinstance(one[2], NothingToApplyError))
-        if not self.hopeless and move.correct and len(known) == before and (one := next(usable, None)):
-            yield from self._corrected(*one, state, situation)
+        if not self.hopeless and move.correct and len(known) == before:
+            yield from self._corrected(faulty, state, situation)
 
     def _recall(self, move: Move, situation: Situation) -> None:
         """Prepare the history for the request: all versions in full, or a critique of the failures."""
@@ -209,9 +208,13 @@ class Conversation:
         return request, answer
 
     def _corrected(
-        self, request: ModelRequest, answer: Answer, fault: ReplyError, state: PromptState, situation: Situation
+        self, faulty: Iterable[tuple[ModelRequest, Answer, ReplyError]], state: PromptState, situation: Situation
     ) -> Iterator[Patch]:
-        """Tell the model once why its reply is unusable, and yield the patch in its next reply."""
+        """Tell the model why the first unusable reply with edits is unusable, and yield the patch in its next reply."""
+        first = next((one for one in faulty if not isinstance(one[2], NothingToApplyError)), None)
+        if first is None:
+            return
+        request, answer, fault = first
         correction = _continued(request, "again", answer.text, render("again", problem=str(fault)))
         with suppress(TooLongError):
             second = self._client.ask(correction)
@@ -262,8 +265,7 @@ class Conversation:
             if unknown := self._lookup(state).unknown(answer.text):
                 raise ReplyError(f"there is no {', '.join(unknown)}")
             raise ReplyError(f"{', '.join(':'.join(filter(None, need)) for need in asked)} is shown above")
-        # The model may leave out a block that it was to correct, and send nothing else.
-        reply = Reply("", ()) if kept.blocks and is_prose(answer.text) else parse_reply(answer.text)
+        reply = _edits(answer.text, kept)
         files = _applied(reply.blocks, kept, self._editable(state, shown))
         summary = self._client.redact(first_sentence(reply.prose)) or f"edit {', '.join(sorted(files))}"
         patch = state.patch.then(files, origin=ORIGIN, summary=summary)
@@ -341,6 +343,11 @@ def _split(answer: Answer, number: int) -> Iterator[Answer]:
     parts = candidates(answer.text) if number > 1 else (answer.text,)
     for place, part in enumerate(parts, 1):
         yield replace(answer, text=part, finish=answer.finish if place == len(parts) else "stop")
+
+
+def _edits(text: str, kept: Kept) -> Reply:
+    """Parse a reply; a correction without edits leaves out the block that was to be corrected."""
+    return Reply("", ()) if kept.blocks and is_prose(text) else parse_reply(text)
 
 
 def _applied(blocks: tuple[Block, ...], kept: Kept, tree: EditableFiles) -> Mapping[str, bytes]:
