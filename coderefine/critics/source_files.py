@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from coderefine.core import Finding, Severity, View
+from coderefine.errors import GitError
 from coderefine.source import text_of
 
 if TYPE_CHECKING:
@@ -59,13 +60,12 @@ def _ignored(place: Place) -> frozenset[str]:
     """Return the files and folders (without trailing slash) that git ignores below the project's root."""
     if place.git_dir is None:
         return frozenset()
-    from coderefine.git.process import run
+    from coderefine.git.ignored import ignored
 
-    argv = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "--full-name", "-z")
-    result = run(argv, cwd=place.root)
-    # If git fails, nothing counts as ignored: an additional finding is better than a missing one.
-    names = result.stdout.decode("utf-8", "surrogateescape").split("\0") if result.returncode == 0 else []
-    return frozenset(name.rstrip("/") for name in names if name)
+    try:
+        return ignored(place.root)
+    except GitError:  # nothing counts as ignored: an additional finding is better than a missing one
+        return frozenset()
 
 
 def _walk(view: View, prefix: str, unwanted: frozenset[str]) -> Iterator[str]:

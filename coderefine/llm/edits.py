@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import itemgetter
-from pathlib import PurePosixPath
 
 from coderefine.errors import ReplyError
+from coderefine.llm.editable_files import EditableFiles, located
 from coderefine.llm.folding import MARKED
 from coderefine.llm.near_match import find_closest, match_ignoring_whitespace
-from coderefine.llm.reply import Block, NothingToApplyError, PartlyUsableError
+from coderefine.llm.reply import FENCE, Block, Kept, NothingToApplyError, PartlyUsableError
 from coderefine.source import decode
+
+MARKUP = (".md", ".mdx", ".markdown", ".rst", ".txt")
+"""Ends of the names of files in which a line may be a code fence."""
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 Lines = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EditableFiles:
-    """The files to which edits apply.
-
-    `read` returns the bytes of a file; None if it does not exist. `creatable` returns why no new file may be created
-    at a path; None if it may be created. `shown`: the paths that the model was shown.
-    """
-
-    read: Callable[[str], bytes | None]
-    creatable: Callable[[str], str | None] = lambda _: None
-    shown: tuple[str, ...] = ()
+class AlreadyAppliedError(ReplyError):
+    """REPLACE is in the file once, at the lines that are most similar to SEARCH."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,72 +37,71 @@ class MatchedBlock:
     lines: Lines
 
 
-def apply(blocks: Sequence[Block], tree: EditableFiles) -> Mapping[str, bytes]:
+NOTHING_KEPT = Kept()
+
+
+def apply(blocks: Sequence[Block], tree: EditableFiles, kept: Kept = NOTHING_KEPT) -> Mapping[str, bytes]:
     """Apply `blocks` to the files of `tree`; return the new bytes by path.
 
-    Raises ReplyError, whose message can be sent to the model, if a block does not match exactly one position. If other
-    blocks match, the error is a PartlyUsableError that contains them. Raises NothingToApplyError if no file would
-    change.
+    `kept`: what is left of the reply that `blocks` correct; its blocks are applied too, except those that `blocks`
+    replace. A block that is already applied is left out if another one changes something. Raises ReplyError, whose
+    message can be sent to the model, if a block does not match exactly one position. If other blocks match, the error
+    is a PartlyUsableError that contains them. Raises NothingToApplyError if no file would change.
     """
+    faults: dict[int, ReplyError] = {}
+    placed = _with_kept(list(located(blocks, tree, kept.path, faults)), kept, len(blocks))
     grouped: dict[str, list[Block]] = {}
-    for block in blocks:
-        grouped.setdefault(_resolve(block, tree), []).append(block)
-    faults: dict[int, str] = {}
+    for block in placed:
+        grouped.setdefault(block.path, []).append(block)
     files = {path: _file(path, group, tree, faults) for path, group in grouped.items()}
-    if faults:
-        raise _refusal(faults, blocks)
     changed = {path: data for path, data in files.items() if data != tree.read(path)}
+    _check(faults, placed, useful=bool(changed))
     if not changed:
         raise NothingToApplyError("The edits change nothing: the file already reads like that. Find another cause.")
     return changed
 
 
-def _file(path: str, blocks: Sequence[Block], tree: EditableFiles, faults: dict[int, str]) -> bytes:
+def _with_kept(placed: Sequence[Block], kept: Kept, number: int) -> Sequence[Block]:
+    """Return `placed` and the kept blocks that `placed` does not replace, with numbers after `number`."""
+    replaced = {(block.path, block.splits[0][0]) for block in placed}
+    others = (block for block in kept.blocks if (block.path, block.splits[0][0]) not in replaced)
+    return (*placed, *(replace(block, number=at) for at, block in enumerate(others, number + 1)))
+
+
+def _check(faults: Mapping[int, ReplyError], placed: Sequence[Block], *, useful: bool) -> None:
+    """Raise the error with all faults. If the edits are `useful`, a block that is already applied is no fault."""
+    done = {number for number, fault in faults.items() if useful and isinstance(fault, AlreadyAppliedError)}
+    serious = {number: str(fault) for number, fault in faults.items() if number not in done}
+    if serious:
+        raise _refusal(serious, [block for block in placed if block.number not in done])
+
+
+def _file(path: str, blocks: Sequence[Block], tree: EditableFiles, faults: dict[int, ReplyError]) -> bytes:
     """Return the file with its blocks applied; store errors in `faults` by the number of the block."""
     data = tree.read(path)
+    found: dict[int, ReplyError] = {}
     try:
-        return _created(path, blocks, tree) if data is None else _edited(path, data, blocks, faults)
+        edited = _created(path, blocks, tree) if data is None else _edited(path, data, blocks, found)
     except ReplyError as fault:
-        faults |= {block.number: str(fault) for block in blocks}
-        return b""
+        found, edited = dict.fromkeys((block.number for block in blocks), fault), b""
+    if found and data is not None and (reason := tree.closed(path)):  # a fault may quote lines of the file
+        found = {one: ReplyError(f"Block {one}: {reason}; leave this file as it is.") for one in found}
+    faults |= found
+    return edited
 
 
-def _refusal(faults: Mapping[int, str], blocks: Sequence[Block]) -> ReplyError:
+def _refusal(faults: Mapping[int, str], placed: Sequence[Block]) -> ReplyError:
     """Return the error with all different faults; it contains the blocks without faults."""
     text = "\n".join(dict.fromkeys(faults.values()))
-    fine = tuple(block for block in blocks if block.number not in faults)
+    fine = tuple(block for block in placed if block.number not in faults)
     if not fine:
         return ReplyError(f"{text}\nNothing was applied. Send all blocks again, corrected.")
-    kept = "The other block was" if len(fine) == 1 else f"The other {len(fine)} blocks were"
-    return PartlyUsableError(f"{text}\n{kept} fine and will be applied with it: send only what is corrected.", fine)
-
-
-def _resolve(block: Block, tree: EditableFiles) -> str:
-    """Return the path of a block: its own path if that file exists, else the only shown path that resembles it.
-
-    Two paths resemble each other if one is the end of the other. A block without a path belongs to the only shown file.
-    If not exactly one shown path resembles the block's path, the block is for a new file. Raises ReplyError if the path
-    is outside the repository, or is missing while not exactly one file was shown.
-    """
-    path = block.path
-    if not path:
-        if len(tree.shown) == 1:
-            return tree.shown[0]
-        raise ReplyError(f"Block {block.number} names no file. Write its path on the line above SEARCH.")
-    outside = _is_outside(path)
-    if not outside and tree.read(path) is not None:
-        return path
-    alike = [known for known in tree.shown if known.endswith(f"/{path}") or path.endswith(f"/{known}")]
-    if len(alike) == 1:
-        return alike[0]
-    if outside:
-        raise ReplyError(f"Block {block.number}: {path} is outside the repository. Use the paths you were shown.")
-    return path
-
-
-def _is_outside(path: str) -> bool:
-    parts = PurePosixPath(path)
-    return parts.is_absolute() or ".." in parts.parts or bool(re.match(r"[A-Za-z]:", path))
+    rest = "The other block was" if len(fine) == 1 else f"The other {len(fine)} blocks were"
+    faulty = [block.path for block in placed if block.number in faults]
+    path = faulty[0] if len(faulty) == len(faults) and len(set(faulty)) == 1 else ""
+    return PartlyUsableError(
+        f"{text}\n{rest} fine and will be applied with it: send only what is corrected.", Kept(fine, path)
+    )
 
 
 def _created(path: str, blocks: Sequence[Block], tree: EditableFiles) -> bytes:
@@ -121,10 +114,25 @@ def _created(path: str, blocks: Sequence[Block], tree: EditableFiles) -> bytes:
     reason = tree.creatable(path)
     if reason:
         raise ReplyError(f"Block {block.number}: {path} may not be created: {reason}.")
-    return block.splits[0][1].encode()
+    return _encoded(_new_text(block, path), path, str.encode, "UTF-8")
 
 
-def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, str]) -> bytes:
+def _new_text(block: Block, path: str) -> str:
+    """Return the text of a new file, without fences around all of it, except in a file that may have fences."""
+    text = block.splits[0][1]
+    return text if path.lower().endswith(MARKUP) else _unfenced(text)
+
+
+def _encoded(text: str, path: str, encode: Callable[[str], bytes], encoding: str) -> bytes:
+    """Return the bytes of `text`. Raises ReplyError for characters that the encoding does not have."""
+    try:
+        return encode(text)
+    except UnicodeEncodeError as error:
+        odd = text[error.start : error.end]
+        raise ReplyError(f"{path} is {encoding}, which cannot hold {odd!r}; use other characters.") from None
+
+
+def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, ReplyError]) -> bytes:
     """Return the file with the blocks applied; store errors in `faults` by the number of the block.
 
     Raises ReplyError for errors that concern all blocks.
@@ -142,20 +150,21 @@ def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, s
             )
     for place in reversed(places):
         lines = lines[: place.first] + place.lines + lines[place.last :]
-    text = "".join(lines)
-    try:
-        return source.encode(text)
-    except UnicodeEncodeError as error:
-        odd = text[error.start : error.end]
-        raise ReplyError(f"{path} is {source.encoding}, which cannot hold {odd!r}; use other characters.") from None
+    return _encoded("".join(lines), path, source.encode, source.encoding)
 
 
-def _placed(block: Block, path: str, lines: Lines, faults: dict[int, str]) -> MatchedBlock | None:
-    """Return the only position of `block`; if there is none, store the reason in `faults` and return None."""
+def _placed(block: Block, path: str, lines: Lines, faults: dict[int, ReplyError]) -> MatchedBlock | None:
+    """Return the only position of `block`; if there is none, store the reason in `faults` and return None.
+
+    If SEARCH is not found with fences around it, it is searched without them.
+    """
     try:
         return _place(block, path, lines)
     except ReplyError as fault:
-        faults[block.number] = str(fault)
+        splits = tuple((bare, _unfenced(new)) for old, new in block.splits if (bare := _unfenced(old)) != old)
+        if splits:
+            return _placed(replace(block, splits=splits), path, lines, faults)
+        faults[block.number] = fault
         return None
 
 
@@ -180,7 +189,7 @@ def _place(block: Block, path: str, lines: Lines) -> MatchedBlock:
         return _whole(block, path, lines)
     loose = next(filter(None, (match_ignoring_whitespace(old, want, bare) for old, want in readings)), None)
     if loose is None:
-        raise ReplyError(_not_found(block, path, bare))
+        raise _not_found(block, path, bare)
     return MatchedBlock(block, loose.first, loose.last, _with_line_ends(loose.lines, lines[loose.first : loose.last]))
 
 
@@ -191,7 +200,15 @@ def _whole(block: Block, path: str, lines: Lines) -> MatchedBlock:
             f"Block {block.number}: {path} exists, so SEARCH must hold the lines to change; "
             "an empty SEARCH is for new files."
         )
-    return MatchedBlock(block, 0, len(lines), tuple(LINE.findall(block.splits[0][1])))
+    return MatchedBlock(block, 0, len(lines), tuple(LINE.findall(_new_text(block, path))))
+
+
+def _unfenced(text: str) -> str:
+    """Return `text` without the code fences that enclose all of it."""
+    lines = text.splitlines(keepends=True)
+    fences = [FENCE.match(line.rstrip("\r\n")) for line in (lines[0], lines[-1])] if len(lines) > 1 else [None]
+    first, last = fences[0], fences[-1]
+    return "".join(lines[1:-1]) if first and last and first[1] == last[1] and not last[2].strip() else text
 
 
 def _readings(block: Block, lines: Lines) -> list[tuple[Lines, Lines]]:
@@ -225,15 +242,18 @@ def _with_line_ends(new: Lines, old: Lines) -> Lines:
     return tuple(line + (usual if index < len(new) - 1 else last) for index, line in enumerate(new))
 
 
-def _not_found(block: Block, path: str, bare: Lines) -> str:
-    """Describe why SEARCH was not found: already applied, or the most similar lines of the file."""
+def _not_found(block: Block, path: str, bare: Lines) -> ReplyError:
+    """Return the error that says why SEARCH was not found: already applied, or the most similar lines of the file."""
     head = f"Block {block.number} ({path}): "
     search, new = block.splits[0]
     wanted = _bare(new)
-    if any(line.strip() for line in wanted) and _matches(wanted, bare):
-        return f"{head}already applied: REPLACE is in the file, SEARCH is not. Leave this block out."
     found = find_closest(_bare(MARKED.sub("", search)), bare)
+    if any(line.strip() for line in wanted) and (at := _matches(wanted, bare)):
+        kind = AlreadyAppliedError if len(at) == 1 and found and found.contains(at[0] + 1) else ReplyError
+        return kind(f"{head}already applied: REPLACE is in the file, SEARCH is not. Leave this block out.")
     if found is None:
-        return f"{head}SEARCH was not found, nor anything like it. Copy it from the file as shown."
+        return ReplyError(f"{head}SEARCH was not found, nor anything like it. Copy it from the file as shown.")
     space = " It differs only in whitespace." if found.whitespace else ""
-    return f"{head}SEARCH was not found.{space} These lines are really there (from line {found.line}):\n{found.text}"
+    return ReplyError(
+        f"{head}SEARCH was not found.{space} These lines are really there (from line {found.line}):\n{found.text}"
+    )

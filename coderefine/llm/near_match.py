@@ -103,6 +103,10 @@ class ClosestLines:
     text: str
     whitespace: bool
 
+    def contains(self, line: int) -> bool:
+        """Return whether `line` is one of these lines."""
+        return self.line <= line <= self.line + self.text.count("\n")
+
 
 def find_closest(search: Sequence[str], lines: Sequence[str]) -> ClosestLines | None:
     """Return the part of `lines` most similar to `search`, with some context; None if no part is similar enough."""

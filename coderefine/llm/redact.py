@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from coderefine.sensitive import TOKENS
+from coderefine.sensitive import TOKENS, is_secret
 
 PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.+?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 FORMS = tuple(re.compile(pattern) for pattern in TOKENS)
+SETTING = re.compile(r"[\s>+-]*(?:export |set )?([A-Za-z][\w.-]*)(\s*[:=]\s*)([^\s'\"]+)(?:\s+#.*)?\s*")
+"""Matches a line of a settings file with a value without quotes: name, sign and value."""
+CODE = re.compile(r"[A-Za-z_][\w.]*|.*[(){}\[\],].*")
 PLACEHOLDER = re.compile(r"REDACTED_SECRET_(\d+)_")
 NOISY = {"IPPublicDetector", "KeywordDetector", "PrivateKeyDetector", "HexHighEntropyString", "Base64HighEntropyString"}
 """Plug-ins of detect_secrets that are not used: they search without a regex, or report hashes, addresses and words."""
@@ -55,6 +58,7 @@ class Redactor:
     def _in_line(self, line: str) -> Iterator[str]:
         for pattern in (*FORMS, *(self._patterns or ())):
             yield from (_essence(match) for match in pattern.finditer(line))
+        yield from _assigned(line)
         yield from (value for value in self._keyword.analyze_string(line) if _plausible(value))
 
     def _load(self) -> None:
@@ -66,6 +70,21 @@ class Redactor:
             plugins = [kind() for kind in known.values() if kind.__name__ not in NOISY]
             self._patterns = tuple(pattern for plugin in plugins for pattern in getattr(plugin, "denylist", ()))
             self._keyword = KeywordDetector()
+
+
+def _assigned(line: str) -> Iterator[str]:
+    """Yield the value without quotes that the line gives to the name of a secret, as in `DB_PASS=x` or `secret: x-1`.
+
+    Code has lines such as `token: Token2`. So the value must not be a name or a number, except after NAME=.
+    """
+    found = SETTING.fullmatch(line)
+    if not found or not is_secret(re.sub("[.-]", "_", found[1]), ""):
+        return
+    name, sign, value = found.groups()
+    variable = name.isupper() and sign == "=" and not value.isdigit()
+    mixed = re.search("[0-9]", value) and re.search("[A-Za-z]", value) and not CODE.fullmatch(value)
+    if (variable or mixed) and _plausible(value):
+        yield value
 
 
 def _essence(match: re.Match[str]) -> str:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, pairwise
 
 from coderefine.errors import ReplyError
+from coderefine.llm.named_paths import named_paths, whole_path
+from coderefine.llm.reasoning import spoken
 
-SEARCH = re.compile(r"^( *)<{5,9} ?SEARCH\b.*$")
+SEARCH = re.compile(r"^( *)<{5,9} ?SEARCH\b(.*)$")
 SEARCHED = re.compile(SEARCH.pattern, re.MULTILINE)
 DIVIDER = re.compile(r"^ *={5,9} *$")
 REPLACE = re.compile(r"^ *>{5,9} ?REPLACE\b.*$")
+BARE_END = re.compile(r"^ *>{5,9} *$")
 FENCE = re.compile(r"^ *(`{3,}|~{3,})(.*)$")
 THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
-PREFIX = re.compile(r"^(?:#+ |// |[-*] |\d+[.)] )?(?:(?:file|path)(?:name)?: ?)?", re.IGNORECASE)
 
 NO_REPAIR = re.compile(r"^\W*NO REPAIR\b[\s*:.–—-]*(.*(?:\n(?!\s*\n).*)*)", re.MULTILINE)
 NEED = re.compile(r"^[-*>\s`]*NEED:?\s+(\S.*)$", re.MULTILINE)
@@ -34,14 +37,36 @@ CODE = re.compile(r"(`+)(.+?)\1")
 EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])(.+?)(?<=[^\s*])\1(?![\w*])")
 BULLET = re.compile(r"^\s*(?:#+|[-*>]|\d+\.)\s+")
 
-CANDIDATE = re.compile(r"^[#*=\s]*CANDIDATE \d+\b.*$", re.MULTILINE)
+CANDIDATE = re.compile(r"[#*=\s]*CANDIDATE (\d+)\b", re.IGNORECASE)
 """The line above each of several repairs in one reply."""
 
 
 def candidates(text: str) -> tuple[str, ...]:
     """Return the parts of a reply with one repair each, in order; the whole text if no repairs are marked."""
-    parts = [part for part in CANDIDATE.split(THOUGHT.sub("", text)) if SEARCHED.search(part)]
-    return tuple(parts) or (text,)
+    lines = _lines(text)
+    starts = {0: ""}
+    for index in _outside_blocks(lines):
+        found = CANDIDATE.match(lines[index])
+        if found and found[1] not in starts.values():
+            starts[index] = found[1]
+            lines[index] = ""
+    parts = ("\n".join(lines[first:last]) for first, last in pairwise((*starts, len(lines))))
+    return tuple(part for part in parts if SEARCHED.search(part)) or (text,)
+
+
+def _outside_blocks(lines: list[str]) -> Iterator[int]:
+    """Yield the indices of the lines that are in no block."""
+    done = 0
+    for index, line in enumerate(lines):
+        if index >= done and SEARCH.match(line):
+            done = (_end(lines, index) or index) + 1
+        if index >= done:
+            yield index
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a reply without the reasoning."""
+    return spoken(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 class NothingToApplyError(ReplyError):
@@ -49,23 +74,26 @@ class NothingToApplyError(ReplyError):
 
 
 class PartlyUsableError(ReplyError):
-    """Some blocks of the reply cannot be applied, for example because they do not match exactly one position.
+    """Some blocks of the reply cannot be applied, for example because they do not match exactly one position."""
 
-    `fine`: the other blocks, in order.
-    """
-
-    def __init__(self, reason: str, fine: tuple[Block, ...]) -> None:
+    def __init__(self, reason: str, kept: Kept) -> None:
         super().__init__(reason)
-        self.fine = fine
+        self.kept = kept
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One edit. `splits`: all possible (search, replace) pairs, since code may contain a divider line too."""
+    """One edit. `splits`: all possible (search, replace) pairs, since code may contain a divider line too.
+
+    `path`: the line above, if it looks like a path; else "". `above`: words in that line that may be paths. `between`:
+    such words in all the text after the previous block.
+    """
 
     number: int
     path: str
     splits: tuple[tuple[str, str], ...]
+    above: tuple[str, ...] = ()
+    between: tuple[str, ...] = ()
 
     @property
     def creates(self) -> bool:
@@ -73,16 +101,27 @@ class Block:
         return not self.splits[0][0].strip()
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is left of a reply of which some blocks are to be corrected.
+
+    `blocks`: the other blocks, with the paths of their files. `path`: the only file of the faulty blocks, or "".
+    """
+
+    blocks: tuple[Block, ...] = ()
+    path: str = ""
+
+
 def refused(text: str) -> str | None:
     """Return the reason in a reply with NO REPAIR and without edits; None for any other reply."""
-    answer = THOUGHT.sub("", text)
+    answer = spoken(text)
     found = None if SEARCHED.search(answer) else NO_REPAIR.search(answer)
     return " ".join(found[1].split()) or "no reason given" if found else None
 
 
 def needs(text: str) -> tuple[tuple[str, str], ...]:
     """Return (path, symbol) of each `NEED path:symbol` line in a reply without edits; one of the two may be empty."""
-    answer = THOUGHT.sub("", text)
+    answer = spoken(text)
     if SEARCHED.search(answer):
         return ()
     return tuple(dict.fromkeys(_need(line) for line in NEED.findall(answer)))
@@ -100,7 +139,7 @@ def _need(line: str) -> tuple[str, str]:
 
 def mentioned(text: str) -> tuple[str, ...]:
     """Return the files and names mentioned as code in a reply without edits, in order."""
-    answer = THOUGHT.sub("", text)
+    answer = spoken(text)
     if SEARCHED.search(answer):
         return ()
     found = (next(filter(None, match)) for match in MENTIONED.findall(answer))
@@ -120,7 +159,7 @@ def parse_reply(text: str) -> Reply:
 
     Raises NothingToApplyError if there is no block, ReplyError if a block is incomplete.
     """
-    lines = THOUGHT.sub("", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = _lines(text)
     starts = [index for index, line in enumerate(lines) if SEARCH.match(line)]
     if not starts:
         raise NothingToApplyError(_why_none(lines))
@@ -128,10 +167,17 @@ def parse_reply(text: str) -> Reply:
     done = 0
     for start in starts:
         if start >= done:
-            path = _path_above(lines, done, start) or (blocks[-1].path if blocks else "")
+            path, above, between = _named(lines, done, start)
             done, splits = _body(lines, start, len(blocks) + 1)
-            blocks.append(Block(len(blocks) + 1, path, splits))
+            blocks.append(Block(len(blocks) + 1, path, splits, above, between))
     return Reply(_prose(lines[: starts[0]]), tuple(blocks))
+
+
+def is_prose(text: str) -> bool:
+    """Return whether a reply contains neither edits, complete or not, nor code, and is no refusal."""
+    lines = spoken(text).splitlines()
+    code = any(mark.match(line) for line in lines for mark in (SEARCH, DIVIDER, FENCE))
+    return not code and refused(text) is None
 
 
 def _why_none(lines: list[str]) -> str:
@@ -147,7 +193,7 @@ def _body(lines: list[str], start: int, number: int) -> tuple[int, tuple[tuple[s
 
     Raises ReplyError if the block is incomplete.
     """
-    end = next((index for index in range(start + 1, len(lines)) if REPLACE.match(lines[index])), None)
+    end = _end(lines, start)
     if end is None:
         raise ReplyError(
             f"Block {number} has no >>>>>>> REPLACE line: the reply was cut or is malformed. Send it whole."
@@ -158,6 +204,18 @@ def _body(lines: list[str], start: int, number: int) -> tuple[int, tuple[tuple[s
     if not dividers:
         raise ReplyError(f"Block {number} has no ======= line between SEARCH and REPLACE. Send all blocks again.")
     return end + 1, tuple((_join(body[:index]), _join(body[index + 1 :])) for index in dividers)
+
+
+def _end(lines: list[str], start: int) -> int | None:
+    """Return the index of the REPLACE line of the block that starts at `start`; None if the next block starts first.
+
+    If there is none, it is the only line of the block with the arrows of a REPLACE line.
+    """
+    after = range(start + 1, len(lines))
+    inside = range(start + 1, next((index for index in after if SEARCH.match(lines[index])), len(lines)))
+    whole = next((index for index in inside if REPLACE.match(lines[index])), None)
+    bare = [index for index in inside if BARE_END.match(lines[index])]
+    return bare[0] if whole is None and len(bare) == 1 else whole
 
 
 def _dedent(lines: list[str], indent: int) -> list[str]:
@@ -171,33 +229,32 @@ def _join(lines: list[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _path_above(lines: list[str], first: int, start: int) -> str:
-    """Return the path directly above a block, before or after the opening fence; "" if there is none."""
-    for line in reversed(lines[max(first, start - 4) : start]):
+def _named(lines: list[str], done: int, start: int) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Return `Block.path`, `above` and `between` of the block that starts at `start`; the one before ends at `done`."""
+    between = named_paths("\n".join(lines[done:start]))
+    for line in _lines_above(lines, done, start):
+        path, above = whole_path(line), named_paths(line)
+        if path or above:
+            return path, above, between
+    return "", (), between
+
+
+def _lines_above(lines: list[str], done: int, start: int) -> Iterator[str]:
+    """Yield what may name the file of a block: the rest of its SEARCH line, opening fences, the line above it."""
+    yield SEARCH.sub(r"\2", lines[start])
+    for line in reversed(lines[max(done, start - 4) : start]):
         fence = FENCE.match(line)
-        words = fence[2].split() if fence else [line]
-        path = _path(words[-1]) if words else ""
-        if path:
-            return path
-        if line.strip() and not fence:
-            return ""
-    return ""
-
-
-def _path(line: str) -> str:
-    """Return `line` as a repo-relative POSIX path, "" if it does not look like one."""
-    word = PREFIX.sub("", line.strip().strip("*")).strip().strip("`'\"*<>").rstrip(":").strip("`'\"*")
-    word = word.replace("\\", "/")
-    while word.startswith("./"):
-        word = word[2:]
-    looks = bool(word) and ("." in word or "/" in word) and not word.endswith((".", "/")) and len(word) < 300
-    return word if looks and (" " not in word or re.search(r"\.\w{1,8}$", word)) else ""
+        if fence and fence[2].strip():
+            yield from (fence[2].split()[-1], fence[2])
+        if not fence and line.strip():
+            yield line
+            return
 
 
 def _prose(lines: list[str]) -> str:
     """Return the text before the first block, without fences and the path line."""
     kept = [line for line in lines if not FENCE.match(line)]
-    while kept and (not kept[-1].strip() or _path(kept[-1])):
+    while kept and (not kept[-1].strip() or whole_path(kept[-1])):
         kept.pop()
     return "\n".join(kept).strip()
 

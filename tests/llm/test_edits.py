@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coderefine.errors import ReplyError
-from coderefine.llm.edits import EditableFiles, apply
-from coderefine.llm.reply import NothingToApplyError, parse_reply
+from coderefine.llm.editable_files import EditableFiles
+from coderefine.llm.edits import NOTHING_KEPT, apply
+from coderefine.llm.reply import Kept, NothingToApplyError, PartlyUsableError, parse_reply
 from coderefine.source import BOM
 
 CART = b"""def total(items):
@@ -31,7 +32,7 @@ def block(search: str, new: str, path: str = "cart.py") -> str:
 
 
 def edit(reply: str, files: Mapping[str, bytes], *, refuse: str | None = None) -> Mapping[str, bytes]:
-    tree = EditableFiles(files.get, lambda _: refuse, tuple(files))
+    tree = EditableFiles(files.get, lambda _: refuse, shown=tuple(files))
     return apply(parse_reply(reply).blocks, tree)
 
 
@@ -158,6 +159,28 @@ def test_an_edit_already_applied_is_reported() -> None:
     assert "already applied" in result
 
 
+def test_a_block_that_is_already_applied_is_left_out_if_another_one_changes_something() -> None:
+    """The reply cost a correction, "Leave this block out", and was lost when the model obeyed."""
+    done = block("        amount += 7\n", "        amount += 1\n")
+    assert edit(done + block("def count(items):\n", "def size(items):\n"), {"cart.py": CART}) == {
+        "cart.py": CART.replace(b"count", b"size")
+    }
+    assert "already applied" in refusal(done + block("def count(items):\n", "def count(items):\n"))
+
+
+@pytest.mark.parametrize(
+    ("search", "new"),
+    [
+        ("    for itm in items:\n", "    return amount\n"),
+        ("    for one in items:\n        amount += item\n", "        amount += 1\n"),
+    ],
+    ids=["twice in the file", "elsewhere"],
+)
+def test_a_block_whose_new_lines_are_elsewhere_in_the_file_is_not_left_out(search: str, new: str) -> None:
+    with pytest.raises(PartlyUsableError, match="Block 1"):
+        edit(block(search, new) + block("def count(items):\n", "def size(items):\n"), {"cart.py": CART})
+
+
 def test_nothing_alike() -> None:
     assert "nor anything like it" in refusal(block("@@@@ §§§§\n", "x\n"))
 
@@ -201,8 +224,149 @@ def test_no_way_out_of_the_repository(path: str) -> None:
     assert "outside the repository" in refusal(block("", "x = 1\n", path))
 
 
+A, B = b"import os\n\n\ndef f(x):\n    return x + 1\n", b"import os\n\n\ndef g(x):\n    return x - 1\n"
+TWO = {"pkg/a.py": A, "pkg/b.py": B}
+"""Two files with an equal line."""
+OTHERS = {"rates.py": B, "tests/test_a.py": A, "app/config.py": b"A = 1\n"}
+"""Files that the model was not shown; tests are closed."""
+BARE = "<<<<<<< SEARCH\nimport os\n=======\nimport sys\n>>>>>>> REPLACE\n"
+
+
+def edit_two(reply: str, kept: Kept = NOTHING_KEPT) -> Mapping[str, bytes]:
+    files = {**TWO, **OTHERS}
+    closed = lambda path: f"{path} is a test or test data" if "test" in path else None  # noqa: E731
+    return apply(
+        parse_reply(reply).blocks, EditableFiles(files.get, closed=closed, shown=(*TWO, "app/config.py")), kept
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "```python:pkg/a.py",
+        '```python title="pkg/a.py"',
+        "```python filename=pkg/a.py",
+        '```python title="pkg/a.py" linenums="1"',
+        "### 1. `pkg/a.py`\n```python",
+        "In `pkg/a.py`:",
+        "In pkg/a.py:\n```python",
+        "Edit pkg/a.py",
+        "a/pkg/a.py",
+        "--- a/pkg/a.py",
+        "pkg/a.py (line 5)",
+        "`pkg/a.py` (lines 4-5), as its test tests/test_a.py says:",
+        "[pkg/a.py](pkg/a.py)",
+        "<file>pkg/a.py</file>",
+        "=== file pkg/a.py",
+        "=== file pkg/a.py [abc123]",
+        "**File:** `pkg/a.py`",
+        "**File**: pkg/a.py",
+        "> pkg/a.py",
+        "pkg/a.py:5",
+        "pkg/a.py:4-5",
+        "pkg/a.py::f",
+        "## pkg/a.py — off by one",
+        "C:\\work\\pkg\\a.py",
+        "The function `a.f` of a.py calls `os.path`:",
+    ],
+)
+def test_other_ways_to_write_the_path_cost_no_correction(line: str) -> None:
+    """Each of these lines was no path, so the reply cost one more request."""
+    assert edit_two(f"Because.\n\n{line}\n{BARE}") == {"pkg/a.py": A.replace(b"os", b"sys")}
+
+
+def test_the_path_may_be_on_the_line_with_search() -> None:
+    reply = BARE.replace("SEARCH", "SEARCH pkg/a.py")
+    assert edit_two(f"Unlike in pkg/b.py.\n\n{reply}") == {"pkg/a.py": A.replace(b"os", b"sys")}
+
+
+def test_a_second_block_may_leave_the_path_out() -> None:
+    second = "\nIn the same file `f.x` is wrong:\n" + BARE.replace("import os", "    return x + 1")
+    assert edit_two(f"pkg/a.py\n{BARE}{second}") == {"pkg/a.py": b"import sys\n\n\ndef f(x):\nimport sys\n"}
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["And in `pkg/b.py`, the import is unused:", "`pkg/b.py` (same import):", "Also b.py:", "In `rates.py` it is too:"],
+)
+def test_a_block_belongs_to_the_file_that_the_sentence_above_names(sentence: str) -> None:
+    """The second block was applied to the file of the first one, although the sentence above names another file."""
+    first = BARE.replace("import os", "    return x + 1").replace("import sys", "    return x + 2")
+    path = "rates.py" if "rates" in sentence else "pkg/b.py"
+    wanted = {"pkg/a.py": A.replace(b"+ 1", b"+ 2"), path: B.replace(b"os", b"sys")}
+    assert edit_two(f"pkg/a.py\n{first}\n{sentence}\n\n```python\n{BARE}```\n") == wanted
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "Now `pkg/b.py`.\n\nThere it is unused, too:",
+        "The same in pkg/a.py and pkg/b.py:",
+        "In `tests/test_a.py` the import is unused:",
+        "Unlike `pkg/a.py`, `rates.py` needs it:",
+    ],
+)
+def test_a_block_whose_file_is_unclear_is_asked_for_alone(between: str) -> None:
+    """Such a block was applied to the file of the block before it."""
+    first = BARE.replace("import os", "    return x + 1").replace("import sys", "    return x + 2")
+    with pytest.raises(PartlyUsableError, match="Block 2 names no file") as caught:
+        edit_two(f"pkg/a.py\n{first}\n{between}\n\n{BARE}")
+    kept = caught.value.kept
+    wanted = {"pkg/a.py": A.replace(b"+ 1", b"+ 2"), "pkg/b.py": B.replace(b"os", b"sys")}
+    assert edit_two(f"pkg/b.py\n{BARE}", kept) == wanted
+    with pytest.raises(PartlyUsableError, match="names no file"):
+        edit_two(BARE, kept)
+
+
+def test_a_corrected_block_without_a_path_belongs_to_the_file_of_the_faulty_one() -> None:
+    """It was applied to the file of the last block that was fine."""
+    with pytest.raises(PartlyUsableError) as caught:
+        edit_two(block("import oss\n", "import sys\n", "a.py") + block("    return x - 1\n", "    pass\n", "b.py"))
+    wanted = {"pkg/a.py": A.replace(b"os", b"sys"), "pkg/b.py": B.replace(b"return x - 1", b"pass")}
+    assert edit_two(BARE, caught.value.kept) == wanted
+
+
+@pytest.mark.parametrize("line", ["config.py", "new/pkg/a.py", "Create `config.py`:", "Create this new file config.py"])
+def test_a_new_file_is_not_taken_for_a_shown_one_with_a_similar_path(line: str) -> None:
+    """Such a file could not be created: "app/config.py exists, so SEARCH must hold the lines"."""
+    path = "new/pkg/a.py" if "new/" in line else "config.py"
+    assert edit_two(f"{line}\n<<<<<<< SEARCH\n=======\nA = 2\n>>>>>>> REPLACE\n") == {path: b"A = 2\n"}
+
+
+def test_a_new_file_whose_path_is_unclear_is_not_created() -> None:
+    with pytest.raises(ReplyError, match="names no file"):
+        edit_two("my dir/new b.py\n<<<<<<< SEARCH\n=======\nA = 2\n>>>>>>> REPLACE\n")
+
+
 def test_a_new_file() -> None:
     assert edit(block("", "x = 1\n", "src/new.py"), {"cart.py": CART}) == {"src/new.py": b"x = 1\n"}
+
+
+FENCED = "```python\n{}```\n"
+
+
+def test_fences_around_search_and_replace_are_no_part_of_them() -> None:
+    """SEARCH was not found with the fences, and in a new file they were written."""
+    reply = block(FENCED.format("        amount += 1\n"), FENCED.format("        amount += 2\n"))
+    assert edit(reply, {"cart.py": CART}) == {"cart.py": CART.replace(b"+= 1", b"+= 2")}
+    gone = block(FENCED.format("        amount += 1\n"), "")
+    assert edit(gone, {"cart.py": CART}) == {"cart.py": CART.replace(b"        amount += 1\n", b"")}
+    assert edit(block("", FENCED.format("x = 1\n"), "new.py"), {}) == {"new.py": b"x = 1\n"}
+    assert edit(block("", FENCED.format("x = 1\n"), "empty.py"), {"empty.py": b""}) == {"empty.py": b"x = 1\n"}
+
+
+def test_fences_of_the_file_are_kept() -> None:
+    data = f"Use it so:\n\n{FENCED.format('x = 1')}".replace("x = 1", "x = 1\n").encode()
+    reply = block(FENCED.format("x = 1\n"), FENCED.format("x = 2\n"), "read.md")
+    assert edit(reply, {"read.md": data}) == {"read.md": data.replace(b"x = 1", b"x = 2")}
+    assert edit(block("", FENCED.format("x = 1\n"), "new.md"), {}) == {"new.md": b"```python\nx = 1\n```\n"}
+    two = block("", "```\na\n```\nand\n~~~\nb\n~~~\n", "new.py")
+    assert edit(two, {})["new.py"].startswith(b"```")
+
+
+def test_a_new_file_with_half_a_character_is_refused() -> None:
+    """A new file with one half of a surrogate pair ended the run: "this is a bug in coderefine"."""
+    assert "new.py is UTF-8, which cannot hold" in refusal(block("", "x = '\ud83d'\n", "new.py"), {})
 
 
 def test_a_new_file_outside_the_scope() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coderefine.errors import ReplyError
-from coderefine.llm.reply import NothingToApplyError, parse_reply
+from coderefine.llm.reply import NothingToApplyError, candidates, needs, parse_reply, refused
 
 PLAIN = """The bound is wrong.
 
@@ -67,10 +67,6 @@ def test_a_sentence_is_no_path(prose: str) -> None:
     assert parse_reply(f"{prose}\n{BODY}").blocks[0].path == ""
 
 
-def test_a_second_block_may_leave_the_path_out() -> None:
-    assert [block.path for block in parse_reply(PLAIN + "\n" + BODY).blocks] == ["src/a.py", "src/a.py"]
-
-
 def test_windows_line_ends_and_marker_variants() -> None:
     text = PLAIN.replace("<<<<<<< SEARCH", "<<<<<< SEARCH >").replace(">>>>>>> REPLACE", ">>>>>>>> REPLACE ")
     assert parse_reply(text.replace("\n", "\r\n")).blocks[0].splits == (("x = 1\n", "x = 2\n"),)
@@ -85,9 +81,64 @@ def test_reasoning_is_not_part_of_the_reply() -> None:
     assert len(parse_reply(f"<think>maybe\n{BODY}no</think>\n{PLAIN}").blocks) == 1
 
 
+DRAFT = f"Maybe this?\nb.py\n{BODY}No, wait: NO REPAIR: x\nNEED a.py:f\n"
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [
+        f"{DRAFT}</think>",
+        f"{DRAFT}</think>\n<think>{DRAFT}</think>",
+        f"{DRAFT}<<<<<<< SEARCH\nunfinished\n</thinking>",
+        f"{DRAFT}<think>{DRAFT}</think>{DRAFT}</think>",
+        f"[THINK]{DRAFT}[/THINK]",
+        f"<thought>{DRAFT}</thought>",
+        f"<reasoning>{DRAFT}</reasoning>",
+    ],
+)
+def test_a_draft_in_the_reasoning_is_not_applied(thought: str) -> None:
+    """Reasoning without its opening tag, which is in the prompt, was read as part of the answer."""
+    assert [block.path for block in parse_reply(f"{thought}\n{PLAIN}").blocks] == ["src/a.py"]
+    assert parse_reply(f"{thought}\n{PLAIN}").prose == "The bound is wrong."
+    assert refused(f"{thought}\nI see.") is None
+    assert needs(f"{thought}\nI see.") == ()
+
+
+@pytest.mark.parametrize("tag", ["<think>", "</think>", "[THINK]", "[/THINK]"])
+def test_a_tag_in_code_is_no_reasoning(tag: str) -> None:
+    """The text after `<think>` was removed even in an edit."""
+    text = f"The parser skips `{tag}`.\n\n{PLAIN}".replace("x = 2", f"x = {tag} + 2")
+    reply = parse_reply(text + PLAIN)
+    assert len(reply.blocks) == 2
+    assert reply.prose.startswith("The parser skips")
+    assert reply.blocks[0].splits == (("x = 1\n", f"x = {tag} + 2\n"),)
+
+
+@pytest.mark.parametrize("word", ["CANDIDATE {}", "### Candidate {}", "**Candidate {}:** divide", "Candidate {}"])
+def test_candidates_are_separated_however_their_line_is_written(word: str) -> None:
+    """ "### Candidate 1" did not separate the repairs, so all of them were thrown away."""
+    text = "".join(f"{word.format(number)}\n{PLAIN}\n" for number in (1, 2, 3))
+    replies = [parse_reply(part) for part in candidates(text)]
+    assert [(reply.prose, len(reply.blocks)) for reply in replies] == [("The bound is wrong.", 1)] * 3
+
+
+def test_the_word_candidate_in_code_or_repeated_separates_nothing() -> None:
+    code = PLAIN.replace("x = 2", "# candidate 1\nx = 2")
+    assert len(candidates(code + PLAIN)) == 1
+    assert len(candidates(f"CANDIDATE 1\n{code}Candidate 1 changes two files.\n{PLAIN}CANDIDATE 2\n{code}")) == 2
+
+
 def test_a_divider_inside_the_code_leaves_both_readings() -> None:
     text = 'a.py\n<<<<<<< SEARCH\nt = """\nTitle\n=======\n"""\n=======\nt = ""\n>>>>>>> REPLACE\n'
     assert len(parse_reply(text).blocks[0].splits) == 2
+
+
+def test_a_block_may_end_with_arrows_alone() -> None:
+    """Such a reply was called malformed, although it is clear where each block ends."""
+    bare = PLAIN.replace(">>>>>>> REPLACE", ">>>>>>>")
+    assert [block.splits for block in parse_reply(bare + bare).blocks] == [(("x = 1\n", "x = 2\n"),)] * 2
+    conflict = PLAIN.replace("x = 2", "x = 2\n>>>>>>>")
+    assert parse_reply(conflict + PLAIN).blocks[0].splits == (("x = 1\n", "x = 2\n>>>>>>>\n"),)
 
 
 def test_an_empty_search_creates() -> None:
@@ -122,9 +173,12 @@ def test_nothing_to_apply(text: str, words: str) -> None:
         ("a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx =", "no >>>>>>> REPLACE"),
         ("a.py\n<<<<<<< SEARCH\nx = 1\n>>>>>>> REPLACE\n", "no ======= line"),
         (PLAIN + "b.py\n<<<<<<< SEARCH\ny = 1\n", "Block 2 has no >>>>>>> REPLACE"),
+        ("b.py\n<<<<<<< SEARCH\ny = 1\n=======\ny = 2\n\n" + PLAIN, "Block 1 has no >>>>>>> REPLACE"),
+        ("a.py\n<<<<<<< SEARCH\n=======\n>>>>>>>\n=======\n>>>>>>>\n" + PLAIN, "Block 1 has no >>>>>>> REPLACE"),
     ],
 )
 def test_broken_blocks(text: str, words: str) -> None:
+    """A block without its REPLACE line contained the next block, with its markers, which went into the file."""
     with pytest.raises(ReplyError, match=words) as caught:
         parse_reply(text)
     assert not isinstance(caught.value, NothingToApplyError)

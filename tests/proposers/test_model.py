@@ -29,13 +29,13 @@ from coderefine.core import (
     Views,
 )
 from coderefine.errors import BudgetError, ModelError
-from coderefine.project import Place, Protection
+from coderefine.project import Place, Protection, locate
 from coderefine.proposers.model import Model
 from coderefine.proposers.model.prompt_state import Overlay
 from coderefine.proposers.model.request_builder import ledger
 from tests.support.clients import Line, Notebook, line
 from tests.support.llm_server import Reply, Script, Seen, error
-from tests.support.repo import write
+from tests.support.repo import make_repo, write
 
 CART = '''"""A shopping cart."""
 
@@ -176,6 +176,8 @@ def opened(tmp_path: Path) -> Open:
     ) -> Iterator[tuple[Bench, Model, Line]]:
         write(tmp_path, files)
         place = Place(tmp_path, tmp_path)
+        if ".gitignore" in files:
+            place = locate((), make_repo(tmp_path, {}))
         config = config or Config()
         protection = Protection.of(place, config)
         with line(script, config, **more) as it:
@@ -261,6 +263,26 @@ def test_a_corrected_single_block_is_enough_when_the_others_were_fine(opened: Op
         assert "send only what is corrected" in it.server.requests[1].prompt
 
 
+@pytest.mark.parametrize("obeys", ["The other block was fine; that block is left out.", "", "<think>Fine.</think>"])
+def test_the_other_blocks_are_applied_if_the_model_leaves_out_the_faulty_one(opened: Open, obeys: str) -> None:
+    """The correction without a block was called "no edit", so the right repair in the first reply was lost."""
+    miss = edit("    return 1\n", "    return price * percentage\n")
+    with opened([RIGHT + miss, obeys]) as (bench, model, it):
+        assert bench.drive(model).patch.summary == "edit cart.py"
+        assert len(it.server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "answer", ["NO REPAIR: they disagree.", "```python\nx = 1\n```", "<<<<<<< ORIGINAL\n=======\n"]
+)
+def test_a_correction_in_another_form_does_not_apply_the_other_blocks(opened: Open, answer: str) -> None:
+    miss = edit("    return 1\n", "    return price * percentage\n")
+    with opened([RIGHT + miss, answer, WRONG], limits=Limits(requests=2)) as (bench, model, _):
+        with contextlib.suppress(BudgetError):
+            bench.drive(model)
+        assert len(bench.attempts) == 1
+
+
 def test_a_correction_that_repeats_the_fine_blocks_is_applied_once(opened: Open) -> None:
     other = edit("    return total(items) / (len(items) or 1)\n", "    return total(items) / len(items)\n")
     miss = edit("    return amount - amount * percent / 100\n", "    return amount - price * percentage\n")
@@ -305,12 +327,109 @@ def test_code_that_is_not_there_is_reported_as_missing(opened: Open) -> None:
         assert "there is no prices.py:table" in it.server.requests[1].prompt
 
 
+PRIVATE = {
+    **PROJECT,
+    ".env": "DEBUG=True\nADDRESS=the house\nHOST=x\n",
+    "credentials.txt": "login bob\nthe house\n",
+    "local.py": "ADDRESS = 'the house'\n",
+    "server.key": "the house\n",
+    "notes.txt": "the house\n",
+    ".gitignore": ".env\ncredentials.txt\nlocal.py\n",
+}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *(f"NEED {path}" for path in ("credentials.txt", ".env", "server.key", "link.txt")),
+        "NEED local.py:ADDRESS",
+        "I would have to look at credentials.txt first.",
+        "I would have to look at `notes.txt` first.",
+    ],
+)
+def test_a_private_file_is_not_sent_because_the_model_names_it(opened: Open, asked: str) -> None:
+    """`NEED credentials.txt`, or naming it in a sentence, put a file that git ignores into all later requests."""
+    with opened([asked, RIGHT], files=PRIVATE) as (bench, model, it):
+        (bench.top / "link.txt").symlink_to("credentials.txt")
+        bench.drive(model)
+        assert not [seen for seen in it.server.requests if "the house" in seen.prompt]
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "why"),
+    [
+        (".env", "DEBUG=True\nHOST=localhost\n", ".env holds settings of this machine"),
+        ("credentials.txt", "login bob\npassword x\n", "credentials.txt is ignored by git"),
+    ],
+)
+def test_the_correction_of_an_edit_quotes_no_private_file(opened: Open, path: str, old: str, why: str) -> None:
+    """An edit of .env that was nearly right was answered with the lines that are really there."""
+    with opened([edit("\n", old, path), RIGHT], files=PRIVATE) as (bench, model, it):
+        assert bench.drive(model).number == 1
+        assert f"{why}; leave this file as it is" in it.server.requests[1].prompt
+        assert not [seen for seen in it.server.requests if "the house" in seen.prompt]
+
+
+def test_requested_files_under_version_control_are_sent(opened: Open) -> None:
+    with opened(["NEED notes.txt", RIGHT], files=PRIVATE) as (bench, model, it):
+        assert bench.drive(model).number == 1
+        assert "the house" in it.server.requests[1].prompt
+
+
 def test_an_honest_refusal_ends_it_with_its_reason(opened: Open) -> None:
     reply = "The tests contradict each other.\n\nNO REPAIR: test_total and test_average\ndisagree on an empty cart."
     with opened([reply]) as (bench, model, it):
         assert bench.drive(model).number == 0
         assert len(it.server.requests) == 1
         assert model.reason == "the model sees no repair: test_total and test_average disagree on an empty cart."
+
+
+def test_a_refusal_in_the_reasoning_does_not_end_the_run(opened: Open) -> None:
+    """The run ended with "the model sees no repair: x", because the reasoning had no opening tag."""
+    reply = "If nothing works, I say\nNO REPAIR: x\nBut first: I have to see it.\n</think>\n\nNEED rates.py:percent_of"
+    with opened([reply, RIGHT], files=HIDDEN) as (bench, model, _):
+        assert bench.drive(model).number == 1
+        assert model.reason == ""
+
+
+REFUSAL = "The tests contradict each other.\n\nNO REPAIR: they disagree."
+
+
+@pytest.mark.parametrize("samples", [(REFUSAL, WRONG, RIGHT), (WRONG, REFUSAL, RIGHT)])
+def test_one_refusal_among_several_answers_does_not_end_the_run(opened: Open, samples: tuple[str, ...]) -> None:
+    """Answers that were paid, among them the right one, were discarded because another one was a refusal."""
+    with opened([Reply(samples[0], more=samples[1:])], Config(samples=3)) as (bench, model, it):
+        assert bench.drive(model).number == 2
+        assert len(it.server.requests) == 1
+        assert model.reason == ""
+
+
+def test_refusals_alone_end_the_run(opened: Open) -> None:
+    with opened([Reply(REFUSAL, more=(REFUSAL.replace("disagree", "differ"),))], Config(samples=2)) as (
+        bench,
+        model,
+        it,
+    ):
+        assert bench.drive(model).number == 0
+        assert len(it.server.requests) == 1
+        assert model.reason == "the model sees no repair: they disagree."
+
+
+@pytest.mark.parametrize("other", [USELESS["near miss"], REFUSAL, ""])
+def test_equal_answers_to_one_request_get_their_correction(opened: Open, other: str) -> None:
+    """Three copies of a near miss counted as three equal replies in a row, which ended the run."""
+    miss = USELESS["near miss"]
+    with opened([Reply(other, more=(miss, miss)), RIGHT], Config(samples=3)) as (bench, model, it):
+        assert bench.drive(model).number == 1
+        assert len(it.server.requests) == 2
+        assert "return amount - amount * percent" in it.server.requests[1].messages[3][1]
+
+
+def test_a_server_that_copies_one_unusable_answer_is_not_asked_for_ever(opened: Open) -> None:
+    miss = USELESS["near miss"]
+    with opened([Reply(miss, more=(miss, miss))], Config(samples=3)) as (bench, model, it):
+        assert bench.drive(model).number == 0
+        assert len(it.server.requests) <= 4
 
 
 def test_a_stronger_model_is_used_when_a_weak_one_finds_no_repair(opened: Open) -> None:

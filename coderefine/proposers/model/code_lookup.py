@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from pathlib import PurePosixPath
+from collections.abc import Callable, Iterable
 
 from coderefine.import_graph import walk
 from coderefine.llm.folding import shown
@@ -22,22 +21,31 @@ TOGETHER = 4
 FILES = 2_000
 """Maximum number of Python files that are searched for a name without a path."""
 
+PYTHON = (".py", ".pyi")
+
 Need = tuple[str, str]
 """(path, qualified name); the name "" means the whole file."""
 
 
 class CodeLookup:
-    """Finds the code that a reply requests. Hidden files, and files outside the tree, are excluded."""
+    """Finds the code that a reply requests. Private files, and files outside the tree, are excluded.
 
-    def __init__(self, tree: Overlay, prefix: str) -> None:
+    `private` returns why a file is private; None if it is not.
+    """
+
+    def __init__(self, tree: Overlay, prefix: str, private: Callable[[str], str | None]) -> None:
         self._tree = tree
+        self._private = private
         self._project = ModuleIndex(self._read, prefix, tree.listing)
 
     def wanted(self, text: str) -> tuple[Need, ...]:
-        """Return the files and definitions that `text` requests, without those that do not exist."""
-        asked = needs(text) or [("", name) for name in mentioned(text)]
-        found = (self._found(path, symbol) for path, symbol in asked)
-        return tuple(dict.fromkeys(need for need in found if need))[:TOGETHER]
+        """Return the files and definitions that `text` requests, without those that do not exist.
+
+        A text without NEED requests the code that it mentions, but no other files.
+        """
+        asked = needs(text)
+        found = [self._found(path, symbol) for path, symbol in asked or (("", name) for name in mentioned(text))]
+        return tuple(dict.fromkeys(need for need in found if need and (asked or need[0].endswith(PYTHON))))[:TOGETHER]
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """Return the requests by NEED in `text` for files and definitions that do not exist."""
@@ -95,8 +103,7 @@ class CodeLookup:
         return sorted(walk(str(self._tree.top)))[:FILES]
 
     def _read(self, path: str) -> str | None:
-        hidden = any(part.startswith(".") for part in PurePosixPath(path).parts)
-        return None if hidden or not path else self._tree.text(path)
+        return self._tree.text(path) if path and self._private(path) is None else None
 
 
 def _called(definitions: Iterable[Definition], symbol: str, last: str) -> list[Definition]:

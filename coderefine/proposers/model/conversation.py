@@ -10,17 +10,21 @@ from coderefine.core import PLAUSIBLE, Attempt, Patch, Situation
 from coderefine.errors import BudgetError, ModelError, ReplyError, TooLongError
 from coderefine.llm.client import Client
 from coderefine.llm.context import Context
-from coderefine.llm.edits import EditableFiles, apply
+from coderefine.llm.editable_files import EditableFiles
+from coderefine.llm.edits import NOTHING_KEPT, apply
 from coderefine.llm.folding import MARKED
 from coderefine.llm.model_request import Answer, Message, ModelRequest
 from coderefine.llm.normalize import cut, fenced, mark
 from coderefine.llm.prompts import render, system_message
 from coderefine.llm.reply import (
     Block,
+    Kept,
     NothingToApplyError,
     PartlyUsableError,
+    Reply,
     candidates,
     first_sentence,
+    is_prose,
     needs,
     parse_reply,
     refused,
@@ -28,6 +32,7 @@ from coderefine.llm.reply import (
 from coderefine.llm.structured import ask_json, record
 from coderefine.proposers.model.code_lookup import CodeLookup
 from coderefine.proposers.model.policies import History, Move
+from coderefine.proposers.model.private_files import PrivateFiles
 from coderefine.proposers.model.prompt_state import (
     ORIGIN,
     PromptState,
@@ -44,7 +49,10 @@ FAILURES = 2
 """Number of failed attempts after which the critic model is asked."""
 
 EQUAL = 3
-"""Number of equal consecutive replies after which no more requests are sent: the model ignores its feedback."""
+"""Number of equal consecutive replies after which no more requests are sent: the model ignores its feedback.
+
+Equal replies to one request count as one.
+"""
 
 UNUSABLE = 12
 """Number of consecutive unusable replies after which no more requests are sent."""
@@ -71,6 +79,7 @@ class Conversation:
         self._builder = builder
         self._place = builder.place
         self._config = builder.config
+        self._private = PrivateFiles(builder.place)
         self._client = client
         self._history = PromptHistory(history)
         self._retold = 0
@@ -110,19 +119,20 @@ class Conversation:
         known = [attempt.patch.files for attempt in _used_up(situation.attempts)]
         before = len(known)
         faulty: list[tuple[ModelRequest, Answer, ReplyError]] = []
+        refusals: list[str] = []
         answers = self._answers(move, state, situation)
-        for first, reply, shown in self._collected(answers, state, situation) if together else answers:
+        for first, reply, shown in _different(self._collected(answers, state, situation) if together else answers):
             request, answer = self._with_needed_code(first, reply, state)
+            refusals.append(self._refusal(answer))
             patch = self._read(answer, state, shown, situation)
             if isinstance(patch, ReplyError):
                 faulty.append((request, answer, patch))
             elif patch.files not in known:
                 known.append(patch.files)
                 yield patch
-            if self.hopeless:
-                return
-        if faulty and move.correct and len(known) == before:
-            yield from self._corrected(*faulty[0], state, situation)
+        self.refusal = next(iter(refusals), "") if all(refusals) else ""
+        if not self.hopeless and move.correct and len(known) == before:
+            yield from self._corrected(faulty, state, situation)
 
     def _recall(self, move: Move, situation: Situation) -> None:
         """Prepare the history for the request: all versions in full, or a critique of the failures."""
@@ -163,7 +173,7 @@ class Conversation:
             error = raised
         for _, answer, shown in found:
             with suppress(ReplyError):
-                patches.append(self._parsed(answer, state, shown, situation.attempts, ()))
+                patches.append(self._parsed(answer, state, shown, situation.attempts, NOTHING_KEPT))
         self.coming = tuple(patches)
         yield from found
         if error:
@@ -181,7 +191,7 @@ class Conversation:
         self, request: ModelRequest, answer: Answer, state: PromptState
     ) -> tuple[ModelRequest, Answer]:
         """Send the code that the model requests; return the last request and its answer."""
-        lookup = CodeLookup(self._builder.tree(state.patch), self._place.prefix)
+        lookup = self._lookup(state)
         for _ in range(0 if refused(answer.text) else NEEDS):
             codes = {need: lookup.code(need) for need in lookup.wanted(answer.text)}
             codes = {need: code for need, code in codes.items() if not _is_shown(code, request)}
@@ -198,33 +208,31 @@ class Conversation:
         return request, answer
 
     def _corrected(
-        self, request: ModelRequest, answer: Answer, fault: ReplyError, state: PromptState, situation: Situation
+        self, faulty: Iterable[tuple[ModelRequest, Answer, ReplyError]], state: PromptState, situation: Situation
     ) -> Iterator[Patch]:
-        """Tell the model once why its reply is unusable, and yield the patch in its next reply.
-
-        Nothing is sent if the reply contained no edits.
-        """
-        if isinstance(fault, NothingToApplyError):
+        """Tell the model why the first unusable reply with edits is unusable, and yield the patch in its next reply."""
+        first = next((one for one in faulty if not isinstance(one[2], NothingToApplyError)), None)
+        if first is None:
             return
+        request, answer, fault = first
         correction = _continued(request, "again", answer.text, render("again", problem=str(fault)))
         with suppress(TooLongError):
             second = self._client.ask(correction)
-            kept = fault.fine if isinstance(fault, PartlyUsableError) else ()
+            self.refusal = self._refusal(second)
+            kept = fault.kept if isinstance(fault, PartlyUsableError) else NOTHING_KEPT
             patch = self._read(second, state, self._builder.context(state), situation, kept)
             if isinstance(patch, Patch):
                 yield patch
 
     def _read(
-        self, answer: Answer, state: PromptState, shown: Context, situation: Situation, kept: tuple[Block, ...] = ()
+        self, answer: Answer, state: PromptState, shown: Context, situation: Situation, kept: Kept = NOTHING_KEPT
     ) -> Patch | ReplyError:
-        """Return the patch in `answer`, or the error in it; count unusable answers, and store a refusal in `refusal`.
+        """Return the patch in `answer`, or the error in it; count unusable answers.
 
-        `kept`: the valid blocks of the previous answer, if `answer` is a correction of it.
+        `kept`: what is left of the previous answer, if `answer` is a correction of it.
         """
         self._equal = self._equal + 1 if answer.text == self._last_reply else 1
         self._last_reply = answer.text
-        if answer.finish != CUT:
-            self.refusal = self._client.redact(refused(answer.text) or "")
         try:
             patch = self._parsed(answer, state, shown, situation.attempts, kept)
         except ReplyError as fault:
@@ -238,30 +246,45 @@ class Conversation:
         self._history = replace(self._history, fault="")
         return patch
 
+    def _refusal(self, answer: Answer) -> str:
+        """Return the reason in an answer that says that there is no repair; "" for any other answer."""
+        return self._client.redact(refused(answer.text) or "") if answer.finish != CUT else ""
+
     def _parsed(
         self,
         answer: Answer,
         state: PromptState,
         shown: Context,
         attempts: tuple[Attempt, ...],
-        kept: tuple[Block, ...],
+        kept: Kept,
     ) -> Patch:
         """Return the patch in `answer`. Raises ReplyError, with a text for the model."""
         if answer.finish == CUT:
             raise ReplyError(render("cut"))
-        overlay = self._builder.tree(state.patch)
         if asked := needs(answer.text):
-            if unknown := CodeLookup(overlay, self._place.prefix).unknown(answer.text):
+            if unknown := self._lookup(state).unknown(answer.text):
                 raise ReplyError(f"there is no {', '.join(unknown)}")
             raise ReplyError(f"{', '.join(':'.join(filter(None, need)) for need in asked)} is shown above")
-        reply = parse_reply(answer.text)
-        files = _applied(reply.blocks, kept, EditableFiles(overlay.read, self._outside, shown.shown))
+        reply = _edits(answer.text, kept)
+        files = _applied(reply.blocks, kept, self._editable(state, shown))
         summary = self._client.redact(first_sentence(reply.prose)) or f"edit {', '.join(sorted(files))}"
         patch = state.patch.then(files, origin=ORIGIN, summary=summary)
         for same in (attempt for attempt in _used_up(attempts) if attempt.patch.files == patch.files):
             reason = outcome(same, self._builder.start)
             raise NothingToApplyError(render("same", number=str(same.number), reason=reason))
         return patch
+
+    def _lookup(self, state: PromptState) -> CodeLookup:
+        return CodeLookup(self._builder.tree(state.patch), self._place.prefix, self._private.reason)
+
+    def _editable(self, state: PromptState, shown: Context) -> EditableFiles:
+        """Return the files to which edits apply. Files that the model may not write, or may not see, are closed."""
+
+        def closed(path: str) -> str | None:
+            private = self._private.reason(path) if path not in shown.shown else None
+            return self._builder.protection.reason(path) or private
+
+        return EditableFiles(self._builder.tree(state.patch).read, self._outside, closed, shown.shown)
 
     def _outside(self, path: str) -> str | None:
         """Return why no file may be created at `path` (outside the requested scope), or None."""
@@ -304,6 +327,17 @@ class Conversation:
         self._history = replace(self._history, versions=(*self._history.versions, text))
 
 
+def _different(
+    answers: Iterable[tuple[ModelRequest, Answer, Context]],
+) -> Iterator[tuple[ModelRequest, Answer, Context]]:
+    """Yield the answers of a round without those that equal an earlier one, because some servers copy one answer."""
+    texts: set[str] = set()
+    for request, answer, shown in answers:
+        if answer.text not in texts:
+            texts.add(answer.text)
+            yield request, answer, shown
+
+
 def _split(answer: Answer, number: int) -> Iterator[Answer]:
     """Yield each of the repairs in `answer` as a separate answer; only the last of them can be truncated."""
     parts = candidates(answer.text) if number > 1 else (answer.text,)
@@ -311,19 +345,20 @@ def _split(answer: Answer, number: int) -> Iterator[Answer]:
         yield replace(answer, text=part, finish=answer.finish if place == len(parts) else "stop")
 
 
-def _applied(blocks: tuple[Block, ...], kept: tuple[Block, ...], tree: EditableFiles) -> Mapping[str, bytes]:
-    """Apply `blocks` with the blocks in `kept` that they do not replace; if this fails, apply `blocks` alone.
+def _edits(text: str, kept: Kept) -> Reply:
+    """Parse a reply; a correction without edits leaves out the block that was to be corrected."""
+    return Reply("", ()) if kept.blocks and is_prose(text) else parse_reply(text)
+
+
+def _applied(blocks: tuple[Block, ...], kept: Kept, tree: EditableFiles) -> Mapping[str, bytes]:
+    """Apply `blocks` together with `kept`; if this fails, apply `blocks` alone.
 
     Raises the errors of `apply` if this fails, too.
     """
-    searched = {(block.path, block.splits[0][0]) for block in blocks}
-    others = [block for block in kept if (block.path, block.splits[0][0]) not in searched]
-    if others:
-        together = (*others, *(replace(block, path=block.path or others[-1].path) for block in blocks))
-        numbered = tuple(replace(block, number=number) for number, block in enumerate(together, 1))
+    if kept.blocks:
         with suppress(ReplyError):
-            return apply(numbered, tree)
-    return apply(blocks, tree)
+            return apply(blocks, tree, kept)
+    return apply(blocks, tree, replace(kept, blocks=()))
 
 
 def _used_up(attempts: Iterable[Attempt]) -> list[Attempt]:
