@@ -97,16 +97,20 @@ def check_state(
 ) -> StateCheck:
     """Run the gates on `state`; if they find something, and `repair` is given, also run the loop.
 
-    If the state is equal to the working tree, the coverage map is updated.
+    If the state is equal to the working tree, the coverage map is used and updated. With `settings` other than a
+    timeout, nothing that is stored for later runs is used or changed.
     """
     project = _find_project(top, python, settings, listen)
-    keep_project(project)
-    tests = _affected_tests(project, python, state)
+    usual = settings.keys() <= {"timeout"}
+    if usual:
+        keep_project(project)
+    mapped = usual and not state.hidden
+    tests = _affected_tests(project, python, state, mapped=mapped)
     if not python and not tests:
         return StateCheck()
     project = _with_needed_gates(project, tests, linted=bool(python))
     with open_views(project) as opened:
-        checks, broken = _judge(project, opened, state, tests)
+        checks, broken = _judge(project, opened, state, tests, mapped=mapped)
         finished = all(check.complete for check in checks if check.cases)
         if not (repair and python and finished) or all(check.clean for check in checks):
             return StateCheck(checks, broken)
@@ -127,12 +131,15 @@ def _find_project(top: Path, python: Sequence[str], settings: Mapping[str, objec
 
 
 def _judge(
-    project: Project, opened: Views, state: Staged, tests: Sequence[str]
+    project: Project, opened: Views, state: Staged, tests: Sequence[str], *, mapped: bool
 ) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-    """Return the checks of the gates on the state and, if they are clean, the tests that the state breaks elsewhere."""
+    """Return the checks of the gates on the state and, if they are clean, the tests that the state breaks elsewhere.
+
+    `mapped`: record coverage, if it is cheap.
+    """
     scope, timeout = project.place.scope, project.config.timeout
-    mapped = bool(tests) and not state.hidden and _is_coverage_cheap(project, tests)
-    ask = Ask(scope, changed=frozenset(scope), seed=0, timeout=timeout, coverage=mapped)
+    coverage = mapped and bool(tests) and _is_coverage_cheap(project, tests)
+    ask = Ask(scope, changed=frozenset(scope), seed=0, timeout=timeout, coverage=coverage)
     look = partial(keep_coverage, project, tests=tests)
     checks = critique(SnapshotViews(opened, state.hidden), gates(project), Patch(), ask, look=look)
     for check in checks:
@@ -150,17 +157,16 @@ def _is_coverage_cheap(project: Project, tests: Sequence[str]) -> bool:
     return tuple(map(int, project.interpreter.version.split(".")[:2])) >= (3, 12) or len(tests) <= FEW
 
 
-def _affected_tests(project: Project, python: Sequence[str], state: Staged) -> list[str]:
-    """Return the test files to run: those that import what changed, except those that the coverage map excludes."""
+def _affected_tests(project: Project, python: Sequence[str], state: Staged, *, mapped: bool) -> list[str]:
+    """Return the test files to run: those that import what changed, without those that the map excludes."""
     if "pytest" not in project.config.gates:
         return []
     if not project.interpreter.pytest:
         project.listen(Event("note", "tests skipped: the project's interpreter has no pytest (set `python`)"))
         return []
     tests = _importing(project, python, state)
-    # The map is about the working tree and about Python files only.
-    mapped = not state.hidden and not state.gone and set(state.paths) <= set(python)
-    excluded = unaffected(project, tests, python) if mapped else set()
+    python_only = not state.gone and set(state.paths) <= set(python)  # the map is about Python files only
+    excluded = unaffected(project, tests, python) if mapped and python_only else set()
     left = [path for path in tests if path not in excluded]
     if not left:
         project.listen(Event("note", f"tests skipped: {skipped(len(excluded))}"))
