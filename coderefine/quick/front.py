@@ -210,8 +210,8 @@ def _pytest(known: ticket.Ticket, tests: list[str]) -> Child:
 
 
 def _untested(known: ticket.Ticket, same: int) -> int:
-    if known.why or known.python:
-        print(f"note: tests skipped: {known.why or skipped(same)}", file=sys.stderr)
+    if known.python:
+        print(f"note: tests skipped: {skipped(same)}", file=sys.stderr)
     return 0
 
 

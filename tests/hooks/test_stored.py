@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 
 from coderefine.quick import ticket
-from tests.hooks.test_commits import EDITED, FILES, commit, hook
+from tests.hooks.test_commits import EDITED, FILES, WRONG, commit, hook
 from tests.support.repo import git, make_repo, write
 
 UNTIDY = "import os\n" + FILES["pkg/a.py"]
@@ -61,3 +64,23 @@ def test_a_nested_project_is_judged_by_its_own_configuration(repo: Path) -> None
     assert commit(repo).returncode == 0
     stage(repo, {"sub/deep/m.py": BRANCHED})
     assert commit(repo).returncode == 1
+
+
+def test_pytest_that_is_installed_later_is_used_from_then_on(tmp_path: Path) -> None:
+    """The ticket said "no pytest", and no folder that an installation changes made it void."""
+    bare = tmp_path / "bare"
+    subprocess.run((sys.executable, "-m", "venv", "--without-pip", str(bare)), check=True)
+    settings = f'{FILES["pyproject.toml"]}[tool.coderefine]\npython = "{bare}"\n'
+    top = make_repo(tmp_path / "my project", {**FILES, "pyproject.toml": settings})
+    for text in (EDITED, WRONG):
+        stage(top, {"pkg/a.py": text})
+        done = hook(top, "run")
+        assert (done.code, "has no pytest" in done.err) == (0, True)
+    [packages] = bare.glob("lib/*/site-packages")
+    (packages / "pytest.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    assert hook(top, "run").code == 1
+    stage(top, {"pkg/a.py": EDITED})
+    assert hook(top, "run").code == 0
+    assert ticket.read(f"{top}/.git", str(top))
+    (bare / "bin/ruff").symlink_to(Path(sysconfig.get_path("scripts")) / "ruff")
+    assert not ticket.read(f"{top}/.git", str(top))
