@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from coderefine.app.engine import gates, open_views
 from coderefine.app.hook_cache import keep_coverage, keep_project, unaffected
-from coderefine.app.project import Project, find_project
+from coderefine.app.project import Project, project_at
 from coderefine.core import Ask, Check, Event, Listen, Patch, Views
 from coderefine.errors import UsageError
 from coderefine.git.changes import Staged, committed, contents, hidden, known, pushed, staged
 from coderefine.loop.critique import critique
-from coderefine.project import Protection
+from coderefine.markers import project_of
+from coderefine.project import Protection, locate
 from coderefine.project.affected_tests import affected, python_files
 from coderefine.quick.front import skipped
 from coderefine.workspace.private_views import SnapshotViews
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from coderefine.app.run import Proved, Published, RunResult
     from coderefine.git import Repository
 
+CONFIGURATION = "pyproject.toml"
 SHOWN = 3
 FEW = 10
 """Maximum number of test files for which coverage is recorded by Python up to 3.11: there, this slows all code down."""
@@ -59,7 +61,7 @@ class RepairRequest:
 
 
 def states(top: Path, names: Sequence[str], push: str | None) -> list[tuple[Staged, list[str]]]:
-    """Return the states to check, each with its Python files to check.
+    """Return the states to check, each with its Python files to check, once for each project of the repository.
 
     The only state is the staged tree or, with `push` (git's input to its pre-push hook), the states are the pushed
     commits. The files to check are `names` or, if there are no `names`, all files that the state adds or changes.
@@ -70,16 +72,43 @@ def states(top: Path, names: Sequence[str], push: str | None) -> list[tuple[Stag
         found = [committed(top, since, commit) for since, commit in pushed(top, os.environ, push)]
     asked = tuple(Path(os.path.relpath(Path(name).resolve(), top)).as_posix() for name in names)
     judged = [(state, _python_files(top, asked or state.paths, state)) for state in found]
-    return [(state, python) for state, python in judged if python or _deleted(state)]
+    return [part for state, python in judged if python or _deleted(state) for part in _by_project(top, state, python)]
 
 
 def _python_files(top: Path, paths: Sequence[str], state: Staged) -> list[str]:
     """Return those of `paths` that are Python files of the state."""
+    return [path for path in paths if path.endswith((".py", ".pyi")) and _exists(top, state, path)]
 
-    def exists(path: str) -> bool:
-        return state.hidden[path] is not None if path in state.hidden else (top / path).is_file()
 
-    return [path for path in paths if path.endswith((".py", ".pyi")) and exists(path)]
+def _exists(top: Path, state: Staged, path: str) -> bool:
+    return state.hidden[path] is not None if path in state.hidden else (top / path).is_file()
+
+
+def _by_project(top: Path, state: Staged, python: list[str]) -> list[tuple[Staged, list[str]]]:
+    """Divide the deleted files of `state` and the files `python` by their projects.
+
+    They stay together if a project above them has the tests and the configuration.
+    """
+    if _root(top, state, python) is not None:
+        return [(state, python)]
+    has = partial(_exists, top, state)
+    roots = {path: project_of(path.rpartition("/")[0], has) for path in (*python, *_deleted(state))}
+    return [
+        (
+            replace(state, gone=tuple(path for path in _deleted(state) if roots[path] == root)),
+            [path for path in python if roots[path] == root],
+        )
+        for root in dict.fromkeys(roots.values())
+    ]
+
+
+def _root(top: Path, state: Staged, python: Sequence[str]) -> str | None:
+    """Return the folder (repo-relative) of the project with all of `python` and all files that `state` deletes.
+
+    None: no folder above them is a project.
+    """
+    folder = os.path.commonpath([os.path.dirname(path) for path in (*python, *_deleted(state))])  # noqa: PTH120
+    return project_of(folder, partial(_exists, top, state))
 
 
 def _deleted(state: Staged) -> list[str]:
@@ -100,9 +129,9 @@ def check_state(
     If the state is equal to the working tree, the coverage map is used and updated. With `settings` other than a
     timeout, nothing that is stored for later runs is used or changed.
     """
-    project = _find_project(top, python, settings, listen)
+    project = _find_project(top, state, python, settings, listen)
     usual = settings.keys() <= {"timeout"}
-    if usual:
+    if usual and CONFIGURATION not in state.hidden:
         keep_project(project)
     mapped = usual and not state.hidden
     tests = _affected_tests(project, python, state, mapped=mapped)
@@ -112,7 +141,8 @@ def check_state(
     with open_views(project) as opened:
         checks, broken = _judge(project, opened, state, tests, mapped=mapped)
         finished = all(check.complete for check in checks if check.cases)
-        if not (repair and python and finished) or all(check.clean for check in checks):
+        possible = python and finished and project.place.root.is_dir()  # the loop needs the folder
+        if not (repair and possible) or all(check.clean for check in checks):
             return StateCheck(checks, broken)
         # Imported here, because the check of a clean commit needs none of these modules.
         from coderefine.app.request import Request
@@ -123,9 +153,16 @@ def check_state(
         return StateCheck(checks, repaired=True)
 
 
-def _find_project(top: Path, python: Sequence[str], settings: Mapping[str, object], listen: Listen) -> Project:
-    existing = [str(top / path) for path in python if (top / path).exists()] or [str(top)]
-    project = find_project(existing, {**settings, "accept": "proved", "fast_proof": False, "proof": "local"}, listen)
+def _find_project(
+    top: Path, state: Staged, python: Sequence[str], settings: Mapping[str, object], listen: Listen
+) -> Project:
+    """Return the project of the files `python` as the state has it: its folder and its configuration."""
+    folder = _root(top, state, python) or ""
+    place = replace(locate([], top), root=top / folder)
+    name = f"{folder}/{CONFIGURATION}" if folder else CONFIGURATION
+    data = (state.hidden[name] or b"") if name in state.hidden else None
+    given = {**settings, "accept": "proved", "fast_proof": False, "proof": "local"}
+    project = project_at(place, given, listen, data=data)
     place = replace(project.place, scope=tuple(python))
     return replace(project, place=place, protection=Protection.of(place, project.config))
 
