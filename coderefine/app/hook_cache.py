@@ -16,8 +16,11 @@ from coderefine.quick.front import CONFTEST
 
 INSTALLED = ("site-packages", "dist-packages")
 """Names of folders to which packages are installed."""
-QUIET = ("-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider")
-"""Options of the quick pytest run: it stops at the first failure, because then the full checks run."""
+QUIET = ("--verbosity=-1", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider")
+"""Options of the quick pytest run: it stops at the first failure, because then the full checks run.
+
+The verbosity is absolute: with a second `-q` (in the project's `addopts`), pytest would print no summary.
+"""
 
 
 def keep_project(project: Project) -> None:
@@ -43,7 +46,7 @@ def _ticket(project: Project) -> ticket.Ticket:
     linter = [*Linter.of(project.place, python, config).argv, "--no-fix", "--no-fix-only", "--quiet", "--"]
     return ticket.Ticket(
         linter if "ruff" in config.gates else [],
-        [str(python.path), "-m", "pytest", *QUIET, *config.pytest_args] if "pytest" in config.gates else [],
+        [str(python.path), "-m", "pytest", *config.pytest_args, *QUIET] if "pytest" in config.gates else [],
         config.api_key_env,
         "radon" in config.gates,
         config.max_complexity,

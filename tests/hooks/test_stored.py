@@ -84,3 +84,18 @@ def test_pytest_that_is_installed_later_is_used_from_then_on(tmp_path: Path) -> 
     assert ticket.read(f"{top}/.git", str(top))
     (bare / "bin/ruff").symlink_to(Path(sysconfig.get_path("scripts")) / "ruff")
     assert not ticket.read(f"{top}/.git", str(top))
+
+
+@pytest.mark.parametrize(
+    "added",
+    ["-ra -q", pytest.param("-qq", marks=pytest.mark.thorough), pytest.param("-vv", marks=pytest.mark.thorough)],
+)
+def test_the_next_commit_is_quick_whatever_pytest_prints(tmp_path: Path, added: str) -> None:
+    """With a second `-q`, pytest printed no summary, so the tests ran again in a full check of each commit."""
+    settings = f'{FILES["pyproject.toml"]}addopts = "{added}"\n'
+    top = make_repo(tmp_path / "my project", {**FILES, "pyproject.toml": settings})
+    assert hook(top, "install").code == 0
+    for text, stages in ((EDITED, True), (EDITED + "\n\nX = 1\n", False)):
+        stage(top, {"pkg/a.py": text, "README.md": text})  # other files: without the coverage map
+        done = commit(top)
+        assert (done.returncode, "stage:" in done.stderr) == (0, stages), done.stderr
