@@ -257,7 +257,8 @@ def _publish(state: Staged, proved: Proved) -> Published:
     """Write the patch into the working tree.
 
     Store the patch in a file instead if it overlaps unstaged edits, is for a commit that is not checked out, or undoes
-    a change of the user that is saved nowhere else.
+    a change of the user that is saved nowhere else. Also store it for pre-commit, which puts unstaged edits aside
+    before the hook: if they overlap what the hook wrote, it restores the files.
     """
     from coderefine.app.run import Published
     from coderefine.publishers import Files
@@ -272,11 +273,16 @@ def _publish(state: Staged, proved: Proved) -> Published:
         how = "apply --cached"
     elif undone := _only_in_the_tree(repository, proved):
         why = f"it undoes your change of {', '.join(undone)}, which is not staged; the patch is kept"
+    file = journal.folder / "hook.patch"
+    name = _relative(file, repository.top)
     if why:
-        file = journal.folder / "hook.patch"
         file.write_bytes(proved.diff)
-        return Published(f"nothing: {why}: {_git(repository)} {how} {_relative(file, repository.top)}")
-    return Published(f"{Files(proved.snapshot).publish(proved.outcome)}; look at it, then `git add` it")
+        return Published(f"nothing: {why}: {_git(repository)} {how} {name}")
+    line = f"{Files(proved.snapshot).publish(proved.outcome)}; look at it, then `git add` it"
+    if "PRE_COMMIT" in os.environ:
+        file.write_bytes(proved.diff)
+        line += f"; if pre-commit rolls it back: {_git(repository)} apply --cached {name}"
+    return Published(line)
 
 
 def _git(repository: Repository) -> str:

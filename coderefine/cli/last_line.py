@@ -43,7 +43,7 @@ def repaired(result: RunResult) -> str:
         return f"{counted(found, 'plausible repair')} offered, see above" if found else ""
     what = "a repair" if outcome.clean else "a repair of a part of it"
     where = (
-        f"lies unstaged in {', '.join(sorted(outcome.best.patch.files))}" if result.written else "is kept as a patch"
+        f"was written to {', '.join(sorted(outcome.best.patch.files))}, not staged" if result.written else "is kept as a patch"
     )
     return f"{what} {where}"
 

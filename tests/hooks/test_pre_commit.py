@@ -135,6 +135,21 @@ def test_unstaged_edits_are_put_aside_and_come_back(repo: Path) -> None:
     assert (repo / "pkg/a.py").read_text() == WRONG
 
 
+def test_a_repair_that_pre_commit_rolls_back_is_kept_as_a_patch(repo: Path) -> None:
+    """The report said that the repair lies in the file, and it was nowhere."""
+    untidy = f"import os\n{FILES['pkg/a.py']}"
+    staged(repo, {"pkg/a.py": untidy})
+    write(repo, {"pkg/a.py": f"import os, sys\n{FILES['pkg/a.py']}"})
+    done = run(repo, "git", "commit", "-m", "untidy")
+    assert done.returncode == 1
+    assert "Rolling back fixes" in done.stdout
+    assert git(repo, "show", ":pkg/a.py") == untidy.strip()
+    advice = next(line for line in done.stdout.splitlines() if "if pre-commit rolls it back: " in line)
+    subprocess.run(advice.partition("rolls it back: ")[2], cwd=repo, shell=True, check=True)
+    assert git(repo, "show", ":pkg/a.py") == FILES["pkg/a.py"].strip()
+    assert "import os, sys" in (repo / "pkg/a.py").read_text()
+
+
 @pytest.mark.thorough
 @pytest.mark.usefixtures("searching")
 @pytest.mark.parametrize("how", every(3, ["-a", "-- pkg/a.py", "--amend -a"]))
