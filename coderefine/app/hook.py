@@ -319,6 +319,8 @@ def _only_in_the_tree(repository: Repository, proved: Proved) -> list[str]:
 
 MARK = "coderefine hook run"
 """The text by which a hook script of coderefine is recognised."""
+COMMIT, PUSH = ("pre-commit", "pre-merge-commit"), "pre-push"
+"""Names of git hooks. For a merge without conflicts, git does not start pre-commit."""
 
 
 def install(name: str) -> Path:
@@ -334,7 +336,7 @@ def install(name: str) -> Path:
 
 def uninstall() -> list[Path]:
     """Remove the hooks that `install` wrote and return their paths."""
-    found = [path for name in ("pre-commit", "pre-push") if _is_ours(path := _hooks_folder() / name)]
+    found = [path for name in (*COMMIT, PUSH) if _is_ours(path := _hooks_folder() / name)]
     for path in found:
         path.unlink()
     return found
@@ -345,7 +347,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _line(name: str) -> str:
-    return f"exec {shlex.quote(sys.executable)} -m {MARK}{' --push --model' if name == 'pre-push' else ''}"
+    return f"exec {shlex.quote(sys.executable)} -m {MARK}{' --push --model' if name == PUSH else ''}"
 
 
 def _hooks_folder() -> Path:
@@ -361,6 +363,6 @@ def _hooks_folder() -> Path:
         raise UsageError(
             f"core.hooksPath is {folder.strip()} for every repository ({scope} configuration), and coderefine "
             "writes hooks for this one only: run `git config core.hooksPath .git/hooks` here first, or add the line "
-            f"`{_line('pre-commit')}` there yourself"
+            f"`{_line(COMMIT[0])}` there yourself"
         )
     return Path(os.fsdecode(repository.git("rev-parse", "--path-format=absolute", "--git-path", "hooks").strip()))
