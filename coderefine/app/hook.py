@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from coderefine.app.engine import gates, open_views
 from coderefine.app.hook_cache import keep_coverage, keep_project, unaffected
-from coderefine.app.project import Project, find_project
+from coderefine.app.project import Project, project_at
 from coderefine.core import Ask, Check, Event, Listen, Patch, Views
 from coderefine.errors import UsageError
 from coderefine.git.changes import Staged, committed, contents, hidden, known, pushed, staged
 from coderefine.loop.critique import critique
-from coderefine.project import Protection
+from coderefine.markers import project_of
+from coderefine.project import Protection, locate
 from coderefine.project.affected_tests import affected, python_files
 from coderefine.quick.front import skipped
 from coderefine.workspace.private_views import SnapshotViews
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from coderefine.app.run import Proved, Published, RunResult
     from coderefine.git import Repository
 
+CONFIGURATION = "pyproject.toml"
 SHOWN = 3
 FEW = 10
 """Maximum number of test files for which coverage is recorded by Python up to 3.11: there, this slows all code down."""
@@ -59,7 +61,7 @@ class RepairRequest:
 
 
 def states(top: Path, names: Sequence[str], push: str | None) -> list[tuple[Staged, list[str]]]:
-    """Return the states to check, each with its Python files to check.
+    """Return the states to check, each with its Python files to check, once for each project of the repository.
 
     The only state is the staged tree or, with `push` (git's input to its pre-push hook), the states are the pushed
     commits. The files to check are `names` or, if there are no `names`, all files that the state adds or changes.
@@ -70,16 +72,43 @@ def states(top: Path, names: Sequence[str], push: str | None) -> list[tuple[Stag
         found = [committed(top, since, commit) for since, commit in pushed(top, os.environ, push)]
     asked = tuple(Path(os.path.relpath(Path(name).resolve(), top)).as_posix() for name in names)
     judged = [(state, _python_files(top, asked or state.paths, state)) for state in found]
-    return [(state, python) for state, python in judged if python or _deleted(state)]
+    return [part for state, python in judged if python or _deleted(state) for part in _by_project(top, state, python)]
 
 
 def _python_files(top: Path, paths: Sequence[str], state: Staged) -> list[str]:
     """Return those of `paths` that are Python files of the state."""
+    return [path for path in paths if path.endswith((".py", ".pyi")) and _exists(top, state, path)]
 
-    def exists(path: str) -> bool:
-        return state.hidden[path] is not None if path in state.hidden else (top / path).is_file()
 
-    return [path for path in paths if path.endswith((".py", ".pyi")) and exists(path)]
+def _exists(top: Path, state: Staged, path: str) -> bool:
+    return state.hidden[path] is not None if path in state.hidden else (top / path).is_file()
+
+
+def _by_project(top: Path, state: Staged, python: list[str]) -> list[tuple[Staged, list[str]]]:
+    """Divide the deleted files of `state` and the files `python` by their projects.
+
+    They stay together if a project above them has the tests and the configuration.
+    """
+    if _root(top, state, python) is not None:
+        return [(state, python)]
+    has = partial(_exists, top, state)
+    roots = {path: project_of(path.rpartition("/")[0], has) for path in (*python, *_deleted(state))}
+    return [
+        (
+            replace(state, gone=tuple(path for path in _deleted(state) if roots[path] == root)),
+            [path for path in python if roots[path] == root],
+        )
+        for root in dict.fromkeys(roots.values())
+    ]
+
+
+def _root(top: Path, state: Staged, python: Sequence[str]) -> str | None:
+    """Return the folder (repo-relative) of the project with all of `python` and all files that `state` deletes.
+
+    None: no folder above them is a project.
+    """
+    folder = os.path.commonpath([os.path.dirname(path) for path in (*python, *_deleted(state))])  # noqa: PTH120
+    return project_of(folder, partial(_exists, top, state))
 
 
 def _deleted(state: Staged) -> list[str]:
@@ -97,18 +126,23 @@ def check_state(
 ) -> StateCheck:
     """Run the gates on `state`; if they find something, and `repair` is given, also run the loop.
 
-    If the state is equal to the working tree, the coverage map is updated.
+    If the state is equal to the working tree, the coverage map is used and updated. With `settings` other than a
+    timeout, nothing that is stored for later runs is used or changed.
     """
-    project = _find_project(top, python, settings, listen)
-    keep_project(project)
-    tests = _affected_tests(project, python, state)
+    project = _find_project(top, state, python, settings, listen)
+    usual = settings.keys() <= {"timeout"}
+    if usual and CONFIGURATION not in state.hidden:
+        keep_project(project)
+    mapped = usual and not state.hidden
+    tests = _affected_tests(project, python, state, mapped=mapped)
     if not python and not tests:
         return StateCheck()
     project = _with_needed_gates(project, tests, linted=bool(python))
     with open_views(project) as opened:
-        checks, broken = _judge(project, opened, state, tests)
+        checks, broken = _judge(project, opened, state, tests, mapped=mapped)
         finished = all(check.complete for check in checks if check.cases)
-        if not (repair and python and finished) or all(check.clean for check in checks):
+        possible = python and finished and project.place.root.is_dir()  # the loop needs the folder
+        if not (repair and possible) or all(check.clean for check in checks):
             return StateCheck(checks, broken)
         # Imported here, because the check of a clean commit needs none of these modules.
         from coderefine.app.request import Request
@@ -119,20 +153,30 @@ def check_state(
         return StateCheck(checks, repaired=True)
 
 
-def _find_project(top: Path, python: Sequence[str], settings: Mapping[str, object], listen: Listen) -> Project:
-    existing = [str(top / path) for path in python if (top / path).exists()] or [str(top)]
-    project = find_project(existing, {**settings, "accept": "proved", "fast_proof": False, "proof": "local"}, listen)
+def _find_project(
+    top: Path, state: Staged, python: Sequence[str], settings: Mapping[str, object], listen: Listen
+) -> Project:
+    """Return the project of the files `python` as the state has it: its folder and its configuration."""
+    folder = _root(top, state, python) or ""
+    place = replace(locate([], top), root=top / folder)
+    name = f"{folder}/{CONFIGURATION}" if folder else CONFIGURATION
+    data = (state.hidden[name] or b"") if name in state.hidden else None
+    given = {**settings, "accept": "proved", "fast_proof": False, "proof": "local"}
+    project = project_at(place, given, listen, data=data)
     place = replace(project.place, scope=tuple(python))
     return replace(project, place=place, protection=Protection.of(place, project.config))
 
 
 def _judge(
-    project: Project, opened: Views, state: Staged, tests: Sequence[str]
+    project: Project, opened: Views, state: Staged, tests: Sequence[str], *, mapped: bool
 ) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-    """Return the checks of the gates on the state and, if they are clean, the tests that the state breaks elsewhere."""
+    """Return the checks of the gates on the state and, if they are clean, the tests that the state breaks elsewhere.
+
+    `mapped`: record coverage, if it is cheap.
+    """
     scope, timeout = project.place.scope, project.config.timeout
-    mapped = bool(tests) and not state.hidden and _is_coverage_cheap(project, tests)
-    ask = Ask(scope, changed=frozenset(scope), seed=0, timeout=timeout, coverage=mapped)
+    coverage = mapped and bool(tests) and _is_coverage_cheap(project, tests)
+    ask = Ask(scope, changed=frozenset(scope), seed=0, timeout=timeout, coverage=coverage)
     look = partial(keep_coverage, project, tests=tests)
     checks = critique(SnapshotViews(opened, state.hidden), gates(project), Patch(), ask, look=look)
     for check in checks:
@@ -150,17 +194,16 @@ def _is_coverage_cheap(project: Project, tests: Sequence[str]) -> bool:
     return tuple(map(int, project.interpreter.version.split(".")[:2])) >= (3, 12) or len(tests) <= FEW
 
 
-def _affected_tests(project: Project, python: Sequence[str], state: Staged) -> list[str]:
-    """Return the test files to run: those that import what changed, except those that the coverage map excludes."""
+def _affected_tests(project: Project, python: Sequence[str], state: Staged, *, mapped: bool) -> list[str]:
+    """Return the test files to run: those that import what changed, without those that the map excludes."""
     if "pytest" not in project.config.gates:
         return []
     if not project.interpreter.pytest:
         project.listen(Event("note", "tests skipped: the project's interpreter has no pytest (set `python`)"))
         return []
     tests = _importing(project, python, state)
-    # The map is about the working tree and about Python files only.
-    mapped = not state.hidden and not state.gone and set(state.paths) <= set(python)
-    excluded = unaffected(project, tests, python) if mapped else set()
+    python_only = not state.gone and set(state.paths) <= set(python)  # the map is about Python files only
+    excluded = unaffected(project, tests, python) if mapped and python_only else set()
     left = [path for path in tests if path not in excluded]
     if not left:
         project.listen(Event("note", f"tests skipped: {skipped(len(excluded))}"))
@@ -214,7 +257,8 @@ def _publish(state: Staged, proved: Proved) -> Published:
     """Write the patch into the working tree.
 
     Store the patch in a file instead if it overlaps unstaged edits, is for a commit that is not checked out, or undoes
-    a change of the user that is saved nowhere else.
+    a change of the user that is saved nowhere else. Also store it for pre-commit, which puts unstaged edits aside
+    before the hook: if they overlap what the hook wrote, it restores the files.
     """
     from coderefine.app.run import Published
     from coderefine.publishers import Files
@@ -229,11 +273,16 @@ def _publish(state: Staged, proved: Proved) -> Published:
         how = "apply --cached"
     elif undone := _only_in_the_tree(repository, proved):
         why = f"it undoes your change of {', '.join(undone)}, which is not staged; the patch is kept"
+    file = journal.folder / "hook.patch"
+    name = _relative(file, repository.top)
     if why:
-        file = journal.folder / "hook.patch"
         file.write_bytes(proved.diff)
-        return Published(f"nothing: {why}: {_git(repository)} {how} {_relative(file, repository.top)}")
-    return Published(f"{Files(proved.snapshot).publish(proved.outcome)}; look at it, then `git add` it")
+        return Published(f"nothing: {why}: {_git(repository)} {how} {name}")
+    line = f"{Files(proved.snapshot).publish(proved.outcome)}; look at it, then `git add` it"
+    if "PRE_COMMIT" in os.environ:
+        file.write_bytes(proved.diff)
+        line += f"; if pre-commit rolls it back: {_git(repository)} apply --cached {name}"
+    return Published(line)
 
 
 def _git(repository: Repository) -> str:
@@ -270,6 +319,8 @@ def _only_in_the_tree(repository: Repository, proved: Proved) -> list[str]:
 
 MARK = "coderefine hook run"
 """The text by which a hook script of coderefine is recognised."""
+COMMIT, PUSH = ("pre-commit", "pre-merge-commit"), "pre-push"
+"""Names of git hooks. For a merge without conflicts, git does not start pre-commit."""
 
 
 def install(name: str) -> Path:
@@ -285,7 +336,7 @@ def install(name: str) -> Path:
 
 def uninstall() -> list[Path]:
     """Remove the hooks that `install` wrote and return their paths."""
-    found = [path for name in ("pre-commit", "pre-push") if _is_ours(path := _hooks_folder() / name)]
+    found = [path for name in (*COMMIT, PUSH) if _is_ours(path := _hooks_folder() / name)]
     for path in found:
         path.unlink()
     return found
@@ -296,7 +347,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _line(name: str) -> str:
-    return f"exec {shlex.quote(sys.executable)} -m {MARK}{' --push --model' if name == 'pre-push' else ''}"
+    return f"exec {shlex.quote(sys.executable)} -m {MARK}{' --push --model' if name == PUSH else ''}"
 
 
 def _hooks_folder() -> Path:
@@ -312,6 +363,6 @@ def _hooks_folder() -> Path:
         raise UsageError(
             f"core.hooksPath is {folder.strip()} for every repository ({scope} configuration), and coderefine "
             "writes hooks for this one only: run `git config core.hooksPath .git/hooks` here first, or add the line "
-            f"`{_line('pre-commit')}` there yourself"
+            f"`{_line(COMMIT[0])}` there yourself"
         )
     return Path(os.fsdecode(repository.git("rev-parse", "--path-format=absolute", "--git-path", "hooks").strip()))

@@ -9,24 +9,30 @@ from coderefine.app.project import Project
 from coderefine.core import Check, View
 from coderefine.git.process import run
 from coderefine.lint import Linter
+from coderefine.project import Interpreter
 from coderefine.project.affected_tests import is_test_file
 from coderefine.quick import reach, ticket
 from coderefine.quick.front import CONFTEST
 
-NO_PYTEST = "the project's interpreter has no pytest (set `python`)"
-QUIET = ("-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider")
-"""Options of the quick pytest run: it stops at the first failure, because then the full checks run."""
+INSTALLED = ("site-packages", "dist-packages")
+"""Names of folders to which packages are installed."""
+QUIET = ("--verbosity=-1", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider")
+"""Options of the quick pytest run: it stops at the first failure, because then the full checks run.
+
+The verbosity is absolute: with a second `-q` (in the project's `addopts`), pytest would print no summary.
+"""
 
 
 def keep_project(project: Project) -> None:
     """Store the data for the fast path of the hook.
 
-    Nothing is stored if the fast path could decide differently from the full check.
+    Nothing is stored if the fast path could decide differently from the full check, or if the tests cannot run: then
+    every commit asks again whether pytest is installed.
     """
     folder, top = _folder(project), str(project.place.top)
-    if not folder:
+    if not folder or ("pytest" in project.config.gates and not project.interpreter.pytest):
         return
-    ticket.write(folder, top, _ticket(project))
+    ticket.write(folder, top, _ticket(project), _installed(project.interpreter))
     old, marks = ticket.kept_in(folder, ticket.IMPORTS), graph.walk(top)
     files = graph.refreshed(top, old if isinstance(old, dict) else {}, marks)
     tests = [path for path in sorted(files) if is_test_file(path, project.protection.is_test)]
@@ -37,19 +43,22 @@ def keep_project(project: Project) -> None:
 
 def _ticket(project: Project) -> ticket.Ticket:
     config, python = project.config, project.interpreter
-    tested = "pytest" in config.gates
-    runs = tested and bool(python.pytest)
     linter = [*Linter.of(project.place, python, config).argv, "--no-fix", "--no-fix-only", "--quiet", "--"]
     return ticket.Ticket(
         linter if "ruff" in config.gates else [],
-        [str(python.path), "-m", "pytest", *QUIET, *config.pytest_args] if runs else [],
-        NO_PYTEST if tested and not runs else "",
+        [str(python.path), "-m", "pytest", *config.pytest_args, *QUIET] if "pytest" in config.gates else [],
         config.api_key_env,
         "radon" in config.gates,
         config.max_complexity,
         config.min_maintainability,
         run(("check-ignore", "-q", "__pycache__/x.pyc"), cwd=project.place.top).returncode == 0,
     )
+
+
+def _installed(python: Interpreter) -> list[str]:
+    """Return the folders to which programs and packages of the interpreter are installed."""
+    programs = {str(python.path.parent), str(python.prefix / "bin")}
+    return sorted({*programs, *(folder for folder in python.importable if folder.endswith(INSTALLED))})
 
 
 def unaffected(project: Project, tests: Sequence[str], python: Sequence[str]) -> set[str]:

@@ -39,11 +39,17 @@ def find_project(
 
     `settings` override the configuration file and the environment. Raises UsageError, ConfigError, SurroundingsError.
     """
-    place = locate([Path(path) for path in paths], cwd or Path.cwd())
+    return project_at(locate([Path(path) for path in paths], cwd or Path.cwd()), settings, listen, task)
+
+
+def project_at(
+    place: Place, settings: Mapping[str, object], listen: Listen, task: Task | None = None, data: bytes | None = None
+) -> Project:
+    """Do the same for a known place. `data`: the content of pyproject.toml, if it is not that in the working tree."""
     if task is None:
-        name = task_name(place.root, os.environ, settings)
+        name = task_name(place.root, os.environ, settings, data)
         task = FIX if name == FIX.name else find(name, place)
-    config = load(place.root, os.environ, settings, task)
+    config = load(place.root, os.environ, settings, task, data)
     place = replace(place, scope=task.wanted or place.scope)
     hide(config.api_key_env)
     threading.Thread(target=_preload, args=(config,), daemon=True).start()

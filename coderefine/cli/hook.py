@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from coderefine.app.hook import RepairRequest, check_state, states
+from coderefine.app.hook import COMMIT, PUSH, RepairRequest, check_state, states
 from coderefine.app.hook import install as install_hook
 from coderefine.app.hook import uninstall as uninstall_hooks
 from coderefine.cli.last_line import failures, refusal, repaired
@@ -79,9 +79,9 @@ def _print_repair(display: Screen, commit: str, result: RunResult) -> None:
 @hook.command()
 @click.option("--push", is_flag=True, help="Install a pre-push hook too.")
 def install(*, push: bool) -> int:
-    """Write a pre-commit hook that runs coderefine. An existing hook is left alone (exit 2)."""
-    for name in ("pre-commit", *(("pre-push",) if push else ())):
-        click.echo(f"wrote {install_hook(name)}; `git commit --no-verify` skips it")
+    """Write git hooks for commits and merges that run coderefine. An existing hook is left alone (exit 2)."""
+    for name in (*COMMIT, *((PUSH,) if push else ())):
+        click.echo(f"wrote {install_hook(name)}; `git {name.split('-')[1]} --no-verify` skips it")
     return 0
 
 

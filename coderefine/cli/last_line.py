@@ -42,10 +42,9 @@ def repaired(result: RunResult) -> str:
         found = sum(len(offer.alternatives) for offer in outcome.offers)
         return f"{counted(found, 'plausible repair')} offered, see above" if found else ""
     what = "a repair" if outcome.clean else "a repair of a part of it"
-    where = (
-        f"lies unstaged in {', '.join(sorted(outcome.best.patch.files))}" if result.written else "is kept as a patch"
-    )
-    return f"{what} {where}"
+    if not result.written:
+        return f"{what} is kept as a patch"
+    return f"{what} was written to {', '.join(sorted(outcome.best.patch.files))}, not staged"
 
 
 def with_patch(result: RunResult, *, elsewhere: bool) -> str:

@@ -145,14 +145,15 @@ def load(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
     task: Task = FIX,
+    data: bytes | None = None,
 ) -> Config:
     """Load the configuration of the project at `root`: task settings, file, `CODEREFINE_*`, flags.
 
-    Later sources have priority; a flag that is None counts as not given. Raises ConfigError with the file, the key and
-    the most similar known key.
+    Later sources have priority; a flag that is None counts as not given. `data`: the content of the file, if it is not
+    that in the working tree. Raises ConfigError with the file, the key and the most similar known key.
     """
     environ = os.environ if environ is None else environ
-    written = _from_file(root / "pyproject.toml")
+    written = _from_file(root / "pyproject.toml", data)
     base = typed(task.settings, f"task {task.name}")
     base["protect"] = (*base.get("protect", ()), *task.given)
     from_flags = _one_model({name: value for name, value in (flags or {}).items() if value is not None})
@@ -186,10 +187,10 @@ def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_given:
     return merged
 
 
-def task_name(root: Path, environ: Mapping[str, str], flags: Mapping[str, object]) -> str:
-    """Return the name of the task, which `load` needs first because the task has settings."""
-    name = flags.get("task") or environ.get("CODEREFINE_TASK") or _from_file(root / "pyproject.toml").get("task")
-    return str(name or FIX.name)
+def task_name(root: Path, environ: Mapping[str, str], flags: Mapping[str, object], data: bytes | None = None) -> str:
+    """Return the name of the task, which `load` needs first because the task has settings. `data`: see `load`."""
+    name = flags.get("task") or environ.get("CODEREFINE_TASK")
+    return str(name or _from_file(root / "pyproject.toml", data).get("task") or FIX.name)
 
 
 def typed(table: Mapping[str, object], where: str, besides: Iterable[str] = ()) -> dict[str, Any]:
@@ -250,21 +251,22 @@ def _checked(config: Config) -> Config:
     return config
 
 
-def toml(path: Path) -> dict[str, Any]:
-    """Parse the file at `path`; return an empty table if it is missing.
+def toml(path: Path, data: bytes | None = None) -> dict[str, Any]:
+    """Parse the file at `path`, or its content `data`; return an empty table if it is missing.
 
     Raises ConfigError for invalid TOML.
     """
     try:
-        text = path.read_text("utf-8") if path.exists() else ""
-        table: dict[str, Any] = tomllib.loads(text)
+        if data is None:
+            data = path.read_bytes() if path.exists() else b""
+        table: dict[str, Any] = tomllib.loads(data.decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, no TOML, a number without end
         raise ConfigError(f"{path.name} cannot be read: {error}") from error
     return table
 
 
-def _from_file(path: Path) -> dict[str, Any]:
-    tools = toml(path).get("tool", {})
+def _from_file(path: Path, data: bytes | None) -> dict[str, Any]:
+    tools = toml(path, data).get("tool", {})
     table = tools.get("coderefine", {}) if isinstance(tools, dict) else {}
     if not isinstance(table, dict):
         raise ConfigError(f"{path.name}: [tool.coderefine] must be a table")

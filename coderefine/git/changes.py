@@ -171,11 +171,14 @@ def pushed(top: Path, environ: Mapping[str, str], lines: str) -> tuple[tuple[str
 
     The refs are those given by pre-commit, else those in git's `lines`, else the newest commit. A line is `LOCAL-REF
     LOCAL-ID REMOTE-REF REMOTE-ID` (githooks(5)); a deleted ref pushes nothing. Commits that a remote already has are
-    not part of a push, so `since` is the last commit that a remote has.
+    not part of a push, so `since` is the last commit that a remote has. For the first push of a repository, pre-commit
+    gives only the name of the local ref.
     """
     since, commit = environ.get("PRE_COMMIT_FROM_REF", ""), environ.get("PRE_COMMIT_TO_REF", "")
     if since or commit:
         return _ranges(top, [(commit or "HEAD", since)])
+    if first := environ.get("PRE_COMMIT_LOCAL_BRANCH"):
+        return _ranges(top, [(first, "0")])
     refs = [fields for line in lines.splitlines() if len(fields := line.split()) == 4]
     if not refs:
         return (("HEAD~1", "HEAD"),)

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coderefine.errors import SurroundingsError, UsageError
-
-MARKERS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
-"""Files whose folder is a separate project, also inside a larger repository."""
+from coderefine.markers import MARKERS
 
 
 @dataclass(frozen=True, slots=True)

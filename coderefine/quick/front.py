@@ -13,6 +13,7 @@ import time
 
 from coderefine import import_graph as graph
 from coderefine.bounds import surely_fine
+from coderefine.markers import project_of
 from coderefine.quick import ticket
 from coderefine.quick.children import Child, clean_env, reading_env
 from coderefine.quick.ending import interrupt_on_signals
@@ -73,10 +74,14 @@ def _judged(project: QuickProject, names: list[str], running: list[Child]) -> in
     """Return the exit code. `running` contains the git process; further processes are added to it."""
     looked = [] if names else [_read_status(running[0], project.deadline)]
     python = _python(names or looked[0][0])
+    if any(project_of(folder, os.path.isfile) for folder in {path.rpartition("/")[0] for path in python}):
+        raise NotQuickError  # the ticket is that of the project at the top
     tests = _begun(project, python, running) if python else []
     staged, untracked = looked[0] if looked else _read_status(running[0], project.deadline)
+    if any(path.endswith(".py") and not os.path.lexists(path) for path in staged):
+        raise NotQuickError  # the tests that import a deleted file are not in the graph of the remaining files
     if not python:
-        return _unless_gone(staged)
+        return 0
     same = _same(project, tests, python, staged)
     left = [path for path in tests if path not in same]
     if not left:
@@ -87,13 +92,6 @@ def _judged(project: QuickProject, names: list[str], running: list[Child]) -> in
     running.append(_pytest(project.known, left))
     _linted(project, python, running)
     return _tested(running[-1], project.deadline)
-
-
-def _unless_gone(staged: list[str]) -> int:
-    """Return 0 if no Python file is staged; raise NotQuickError for deleted Python files: their tests must be found."""
-    if any(path.endswith(".py") for path in staged):
-        raise NotQuickError
-    return 0
 
 
 def _begun(project: QuickProject, python: list[str], running: list[Child]) -> list[str]:
@@ -212,8 +210,8 @@ def _pytest(known: ticket.Ticket, tests: list[str]) -> Child:
 
 
 def _untested(known: ticket.Ticket, same: int) -> int:
-    if known.why or known.python:
-        print(f"note: tests skipped: {known.why or skipped(same)}", file=sys.stderr)
+    if known.python:
+        print(f"note: tests skipped: {skipped(same)}", file=sys.stderr)
     return 0
 
 

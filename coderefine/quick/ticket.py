@@ -7,11 +7,12 @@ import os
 import sys
 
 from coderefine import __version__
+from coderefine.markers import MARKERS
 
 NAMES = (
-    "pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini",
-    "ruff.toml", ".ruff.toml", ".venv", "venv", ".tox", ".nox", ".conda", "env", ".env", "uv.lock", "poetry.lock",
-    "pdm.lock", "hatch.toml", "Pipfile", ".pdm-python", "environment.yml", "environment.yaml", ".gitignore",
+    *MARKERS, ".pytest.ini", "pytest.toml", ".pytest.toml", "ruff.toml", ".ruff.toml", ".venv", ".venv/bin", "venv",
+    "venv/bin", ".tox", ".nox", ".conda", "env", "env/bin", ".env", ".env/bin", "uv.lock", "poetry.lock", "pdm.lock",
+    "hatch.toml", "Pipfile", ".pdm-python", "environment.yml", "environment.yaml", ".gitignore",
 )  # fmt: skip
 """Files and folders whose addition, removal or change may change which files are judged, or how."""
 VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX", "HOME", "OPENAI_BASE_URL", "UV_PROJECT_ENVIRONMENT", "POETRY_CACHE_DIR")
@@ -25,39 +26,37 @@ TICKET, GRAPH, IMPORTS = "ticket", "graph", "imports"
 class Ticket:
     """The results of the last full run that the fast path uses.
 
-    `ruff`: ruff's command without paths, empty without this gate. `python`: the command that runs tests, empty if no
-    test is to run; `why`: the reason for this. `keys`: the name of the variable with the model's key. `bytecode`:
-    whether git ignores __pycache__.
+    `ruff`: ruff's command without paths, empty without this gate. `python`: the command that runs tests, empty without
+    this gate. `keys`: the name of the variable with the model's key. `bytecode`: whether git ignores __pycache__.
     """
 
-    __slots__ = ("bytecode", "complexity", "floor", "keys", "python", "radon", "ruff", "why")
+    __slots__ = ("bytecode", "complexity", "floor", "keys", "python", "radon", "ruff")
 
     def __init__(  # noqa: PLR0917
         self,
         ruff: list[str],
         python: list[str],
-        why: str,
         keys: str,
         radon: bool,  # noqa: FBT001 - it is read back by position
         complexity: int,
         floor: float,
         bytecode: bool,  # noqa: FBT001
     ) -> None:
-        self.ruff, self.python, self.why, self.keys = ruff, python, why, keys
+        self.ruff, self.python, self.keys = ruff, python, keys
         self.radon, self.complexity, self.floor, self.bytecode = radon, complexity, floor, bytecode
 
     @property
     def fields(self) -> list[object]:
-        return [self.ruff, self.python, self.why, self.keys, self.radon, self.complexity, self.floor, self.bytecode]
+        return [self.ruff, self.python, self.keys, self.radon, self.complexity, self.floor, self.bytecode]
 
 
-def write(folder: str, top: str, ticket: Ticket) -> None:
+def write(folder: str, top: str, ticket: Ticket, installed: list[str]) -> None:
     """Store `ticket` in the git directory `folder` for the next hook in `top`.
 
-    Never raises, because it is only a cache.
+    `installed`: folders that change if programs or packages are installed. Never raises, because it is only a cache.
     """
-    programs = [argv[0] for argv in (ticket.ruff, ticket.python) if argv]
-    keep(folder, TICKET, [_identity(), marks(top, programs), programs, ticket.fields])
+    watched = [*(argv[0] for argv in (ticket.ruff, ticket.python) if argv), *installed]
+    keep(folder, TICKET, [_identity(), marks(top, watched), watched, ticket.fields])
 
 
 def read(folder: str, top: str) -> Ticket | None:
@@ -73,8 +72,8 @@ def _identity() -> list[object]:
     return [__version__, sys.version, sys.executable, [list(item) for item in environ]]
 
 
-def marks(top: str, programs: list[str]) -> list[object]:
-    return [_mark(path) for path in (*(f"{top}/{name}" for name in NAMES), *programs)]
+def marks(top: str, watched: list[str]) -> list[object]:
+    return [_mark(path) for path in (*(f"{top}/{name}" for name in NAMES), *watched)]
 
 
 def _mark(path: str) -> object:

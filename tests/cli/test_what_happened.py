@@ -72,7 +72,7 @@ class TestLastLine:
         git(top, "add", "-A")
         result = coderefine("hook", "run", cwd=top)
         assert result.code == 1, result
-        assert last(result.out) == "commit refused: 1 ruff finding; a repair lies unstaged in order.py"
+        assert last(result.out) == "commit refused: 1 ruff finding; a repair was written to order.py, not staged"
 
     def test_a_refused_commit_without_a_repair_reports_the_number_of_failing_tests(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": GREEN, "test_order.py": TESTS})

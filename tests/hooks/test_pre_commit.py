@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.conftest import seal
 from tests.support.cases import every
@@ -19,28 +21,21 @@ from tests.support.repo import git, make_repo, write
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
+MANIFEST = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+
+
+def local(hook: dict[str, object]) -> dict[str, object]:
+    """The hook of the manifest, run by this interpreter."""
+    return {**hook, "language": "system", "entry": f"{sys.executable} -m {hook['entry']}"}
+
+
 FILES = {
     "pkg/__init__.py": "",
     "pkg/a.py": '"""A."""\n\n\ndef add(a, b):\n    return a + b\n',
     "tests/test_a.py": "from pkg.a import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n",
     "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\n',
     ".gitignore": "__pycache__/\n.pytest_cache/\n.ruff_cache/\n",
-    ".pre-commit-config.yaml": f"""repos:
-- repo: local
-  hooks:
-  - id: coderefine
-    name: coderefine
-    entry: {sys.executable} -m coderefine hook run
-    language: system
-    types_or: [python, pyi]
-    require_serial: true
-  - id: coderefine-push
-    name: coderefine-push
-    entry: {sys.executable} -m coderefine hook run --push
-    language: system
-    pass_filenames: false
-    stages: [pre-push]
-""",
+    ".pre-commit-config.yaml": json.dumps({"repos": [{"repo": "local", "hooks": [*map(local, MANIFEST)]}]}),
 }
 WRONG = FILES["pkg/a.py"].replace("a + b", "a - b")
 EDITED = FILES["pkg/a.py"].replace("A.", "Adding.")
@@ -71,7 +66,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         seal(tmp_path_factory.mktemp("home"), patch)
         top = make_repo(tmp_path_factory.mktemp("installed") / "my project", FILES)
-        done = pre_commit(top, "install", "-t", "pre-commit", "-t", "pre-push")
+        done = pre_commit(top, "install", "-t", "pre-commit", "-t", "pre-push", "-t", "pre-merge-commit")
     assert done.returncode == 0, done.stdout
     return top
 
@@ -133,6 +128,21 @@ def test_unstaged_edits_are_put_aside_and_come_back(repo: Path) -> None:
     done = run(repo, "git", "commit", "-m", "fine as staged")
     assert done.returncode == 0, done.stdout
     assert (repo / "pkg/a.py").read_text() == WRONG
+
+
+def test_a_repair_that_pre_commit_rolls_back_is_kept_as_a_patch(repo: Path) -> None:
+    """The report said that the repair lies in the file, and it was nowhere."""
+    untidy = f"import os\n{FILES['pkg/a.py']}"
+    staged(repo, {"pkg/a.py": untidy})
+    write(repo, {"pkg/a.py": f"import os, sys\n{FILES['pkg/a.py']}"})
+    done = run(repo, "git", "commit", "-m", "untidy")
+    assert done.returncode == 1
+    assert "Rolling back fixes" in done.stdout
+    assert git(repo, "show", ":pkg/a.py") == untidy.strip()
+    advice = next(line for line in done.stdout.splitlines() if "if pre-commit rolls it back: " in line)
+    subprocess.run(advice.partition("rolls it back: ")[2], cwd=repo, shell=True, check=True)
+    assert git(repo, "show", ":pkg/a.py") == FILES["pkg/a.py"].strip()
+    assert "import os, sys" in (repo / "pkg/a.py").read_text()
 
 
 @pytest.mark.thorough
@@ -254,6 +264,32 @@ def test_pushed_commits(repo: Path, tmp_path: Path) -> None:
     done = run(repo, "git", "push", "-q", "origin", "main")
     assert done.returncode == 0, done.stdout
     assert git(bare, "rev-parse", "main") == git(repo, "rev-parse", "HEAD")
+
+
+def test_a_commit_that_only_deletes_is_judged(repo: Path) -> None:
+    """pre-commit passes no deleted files, and skipped the hook."""
+    git(repo, "rm", "-q", "pkg/a.py")
+    done = run(repo, "git", "commit", "-m", "gone")
+    assert done.returncode == 1, done.stdout
+    git(repo, "rm", "-q", "tests/test_a.py")
+    done = run(repo, "git", "commit", "-m", "gone with its test")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_first_push_is_judged_as_a_whole(repo: Path, tmp_path: Path) -> None:
+    """pre-commit names no commits for it, and only the last one was judged."""
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "init", "-q", "--bare", str(bare))
+    git(repo, "remote", "add", "origin", str(bare))
+    staged(repo, {"pkg/a.py": WRONG})
+    git(repo, "commit", "-qm", "wrong", "--no-verify")
+    staged(repo, {"pkg/c.py": '"""C."""\n'})
+    git(repo, "commit", "-qm", "harmless", "--no-verify")
+    assert run(repo, "git", "push", "-q", "origin", "main").returncode != 0
+    staged(repo, {"pkg/a.py": EDITED})
+    git(repo, "commit", "-qm", "right", "--no-verify")
+    done = run(repo, "git", "push", "-q", "origin", "main")
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.thorough

@@ -75,14 +75,19 @@ def test_every_decision_counts(text: str) -> None:
 
 
 def test_a_ticket_is_void_once_anything_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = ticket.Ticket(["ruff"], ["python"], "", "KEY", True, 10, 10.0, True)
-    ticket.write(str(tmp_path), str(tmp_path), made)
+    made = ticket.Ticket(["ruff"], ["python"], "KEY", True, 10, 10.0, True)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    ticket.write(str(tmp_path), str(tmp_path), made, [str(programs)])
     read = ticket.read(str(tmp_path), str(tmp_path))
     assert read is not None
     assert read.fields == made.fields
     (tmp_path / "ruff.toml").write_text("")
     assert ticket.read(str(tmp_path), str(tmp_path)) is None
-    ticket.write(str(tmp_path), str(tmp_path), made)
+    ticket.write(str(tmp_path), str(tmp_path), made, [str(programs)])
+    (programs / "ruff").write_text("")
+    assert ticket.read(str(tmp_path), str(tmp_path)) is None
+    ticket.write(str(tmp_path), str(tmp_path), made, [])
     monkeypatch.setenv("CODEREFINE_GATES", "ruff")
     assert ticket.read(str(tmp_path), str(tmp_path)) is None
 
