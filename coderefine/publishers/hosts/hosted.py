@@ -31,14 +31,20 @@ def token(host: str) -> str:
     return next((value for name in TOKENS[host] if (value := os.environ.get(name))), "")
 
 
+def server(host: str) -> str:
+    """Return the address of the server to which the token for `host` belongs."""
+    named = os.environ.get("CI_SERVER_URL" if host == GITLAB else "GITHUB_SERVER_URL", "")
+    return (named or PUBLIC[host]).rstrip("/")
+
+
 def github(secret: str) -> Api:
     """Open a connection to GitHub at the address that GITHUB_API_URL or GITHUB_SERVER_URL gives. Raises UsageError."""
     from coderefine.publishers.hosts.github_api import Api
 
-    pace, server = os.environ.get("GITHUB_WRITE_PACE", "1"), _server(GITHUB)
+    pace, address = os.environ.get("GITHUB_WRITE_PACE", "1"), server(GITHUB)
     if not pace.replace(".", "", 1).isdecimal():
         raise UsageError(f"GITHUB_WRITE_PACE is {pace!r}: give seconds between two writes, like 1")
-    usual = "https://api.github.com" if server == PUBLIC[GITHUB] else f"{server}/api/v3"
+    usual = "https://api.github.com" if address == PUBLIC[GITHUB] else f"{address}/api/v3"
     return Api.connect(secret, os.environ.get("GITHUB_API_URL", usual), pace=float(pace))
 
 
@@ -46,7 +52,7 @@ def gitlab(secret: str) -> Any:
     """Return a client of python-gitlab for the server in CI_SERVER_URL."""
     from coderefine.publishers.hosts import gitlab_host
 
-    return gitlab_host.client(secret, _server(GITLAB))
+    return gitlab_host.client(secret, server(GITLAB))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ class HostedRepository:
         else:
             name, _, path = url.rpartition("@")[2].partition(":")
         for host in (GITHUB, GITLAB):
-            if name == urlsplit(_server(host)).hostname:
+            if name == urlsplit(server(host)).hostname:
                 return cls(host, path.strip("/").removesuffix(".git"))
         raise UsageError(
             f"origin ({name or 'no host'}) is not a known host of pull requests: if GITHUB_TOKEN belongs to it, set "
@@ -155,8 +161,3 @@ def _in_gitlab(secret: str, words: str) -> Iterator[str]:
         projects = gitlab(secret).groups.get(group, lazy=True).projects.list(**usual, query_parameters=given)
         for one in projects:
             yield one.http_url_to_repo
-
-
-def _server(host: str) -> str:
-    named = os.environ.get("CI_SERVER_URL" if host == GITLAB else "GITHUB_SERVER_URL", "")
-    return (named or PUBLIC[host]).rstrip("/")
