@@ -97,6 +97,33 @@ def test_after_a_push_moved_comments_stay_and_stale_ones_are_removed(fake: Fake)
     assert fake.head[:10] in fake.notes[0]["body"]
 
 
+def test_a_suggestion_with_another_indentation_replaces_the_earlier_one(fake: Fake) -> None:
+    """The comment of the earlier head stayed; the suggestion that was proved on this head was not posted."""
+    publish(fake, bundle(fake, FIVE))
+    git(fake.top, "commit", "-q", "--allow-empty", "-m", "push")
+    publish(fake, bundle(fake, replace(FIVE, new=("    five!",))))
+    (comment,) = fake.comments
+    assert "\n    five!\n" in comment["body"]
+
+
+def test_equal_repairs_at_two_places_of_a_file_are_both_suggested(fake: Fake) -> None:
+    """Only the last of the two places got a suggestion; if one is accepted, the other one stays."""
+    write(fake.top, {"a.py": BODY.replace("line 5\n", "same\n").replace("line 40\n", "same\n")})
+    git(fake.top, "commit", "-qam", "same")
+    five, forty = suggestion(5, "same"), suggestion(40, "same")
+    assert "2 suggested" in publish(fake, bundle(fake, five, forty))
+    assert [one["line"] for one in fake.comments] == [5, 40]
+    assert "2 of its pieces" in fake.notes[0]["body"]
+    before = len(fake.writes)
+    assert publish(fake, bundle(fake, five, forty)).endswith("nothing to change")
+    assert len(fake.writes) == before
+    kept = fake.comments[1]["id"]
+    fake.accept(fake.comments[0])
+    git(fake.top, "commit", "-qam", "accepted")
+    publish(fake, bundle(fake, forty))
+    assert [one["id"] for one in fake.comments] == [kept]
+
+
 def test_an_answered_remark_is_resolved_not_removed(fake: Fake) -> None:
     publish(fake, bundle(fake, FIVE))
     fake.comment("why?", login="ann", reply=fake.comments[0]["id"])

@@ -106,8 +106,7 @@ class GitHub(Host):
         answered = {one.get("in_reply_to_id") for one in comments}
         for one in self._own(marked):
             for mark in MARK.findall(one["body"])[:1]:
-                outdated = one.get("line") is None
-                yield Posted(str(one["id"]), mark, replied=one["id"] in answered, outdated=outdated)
+                yield Posted(str(one["id"]), mark, one.get("line") or 0, replied=one["id"] in answered)
 
     def _own(self, comments: list[Any]) -> list[Any]:
         """Return the comments written by the user (or app) of this token.
