@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
 from coderefine.publishers.hosts.comments import mark, summary
 from coderefine.publishers.hosts.github_api import Api
 from coderefine.publishers.hosts.github_host import GitHub, find_pull
+from coderefine.publishers.hosts.host import ROUNDS
 from tests.support.github_fake import BOT, Fake, Fault, served
 from tests.support.repo import git, make_repo, write
 
@@ -395,6 +397,19 @@ def test_a_patch_too_long_to_show_has_a_command_that_fetches_it(fake: Fake) -> N
     bot.publish(long)
     assert "gh run download 5" in fake.notes[0]["body"]
     assert len(fake.notes[0]["body"]) < 2_000
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("times", [1, ROUNDS])
+def test_annotations_after_a_fault_are_complete(times: int, after: bool, fake: Fake) -> None:
+    """The check run was taken for complete, so the annotations from the 51st on were never written."""
+    fake.faults = [Fault("PATCH", r"/check-runs/", 502, after=after and not at) for at in range(times)]
+    with nullcontext() if times < ROUNDS else pytest.raises(PublishError):
+        publish(fake, bundle(fake, notes=120))
+    publish(fake, bundle(fake, notes=120))
+    (run,) = fake.runs
+    assert [one["message"] for one in run["annotations"]] == [f"note {n}" for n in range(120)]
+    assert publish(fake, bundle(fake, notes=120)).endswith("nothing to change")
 
 
 def test_annotations_are_sent_fifty_at_a_time(fake: Fake) -> None:
