@@ -8,7 +8,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-STATEMENT = rb"(?m)^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^#\n;]+)|import[ \t]+([^#\n;]+))"
+STATEMENT = (
+    rb"(?m)(?:^|[;:])[ \t\f]*(?:from\b[ \t]*([.\w \t]*?)[ \t]*\bimport\b[ \t]*"
+    rb"(\([^)#]*(?:#[^\n]*\n[^)#]*)*\)|[^#\n;]+)|import[ \t]+([^#\n;]+))"
+)
+COMMENT, CONTINUED = rb"#[^\n]*", rb"\\\r?\n"
 WORD = r"[\w.]+"
 DYNAMIC = rb"(?:import_module|__import__)\(\s*['\"]([.\w]+)"
 """Patterns that are compiled at first use, because importing `re` takes 7 ms, and the hook rarely needs it."""
@@ -16,10 +20,12 @@ DULL = frozenset({"__pycache__", "node_modules", "site-packages"})
 BORDERS = frozenset({"pyvenv.cfg", ".git"})
 """Files in the top folder of a virtual environment, or of another repository."""
 
+RULES = 2
+"""The version of the rules above; imports that were found by other rules are read again."""
 Mark = tuple[int, int]
 """Time of a file's last change (ns), and its size."""
-Files = dict[str, tuple[Mark, tuple[str, ...]]]
-"""Repo-relative path -> its mark and the modules it imports."""
+Files = dict[str, tuple[tuple[int, ...], tuple[str, ...]]]
+"""Repo-relative path -> its mark with RULES, and the modules it imports."""
 if TYPE_CHECKING:
     Users = Mapping[str, Iterable[str]]
     """File -> files that import it."""
@@ -65,9 +71,10 @@ def _mark(entry: os.DirEntry[str]) -> Mark | None:
 
 def refreshed(top: str, old: Files, marks: Mapping[str, Mark]) -> Files:
     """Return the current imports of every file; read only files whose mark has changed."""
+    stamps = {path: (*mark, RULES) for path, mark in marks.items()}
     return {
-        path: known if (known := old.get(path)) and known[0] == mark else (mark, imported(f"{top}/{path}", path))
-        for path, mark in marks.items()
+        path: known if (known := old.get(path)) and known[0] == stamp else (stamp, imported(f"{top}/{path}", path))
+        for path, stamp in stamps.items()
     }
 
 
@@ -122,13 +129,18 @@ def imports_of(data: bytes, path: str) -> tuple[str, ...]:
     import re
 
     found: set[str] = {match.decode() for match in re.findall(DYNAMIC, data)}
-    for source, names, plain in re.findall(STATEMENT, data):
+    joined = re.sub(CONTINUED, b" ", data)
+    statements = re.findall(STATEMENT, data)
+    if joined != data:  # not in place of `data`: a comment that ends with a backslash does not continue
+        statements += re.findall(STATEMENT, joined)
+    for source, names, plain in statements:
         if plain:
             found.update(_dotted(plain.decode("utf-8", "replace")))
         else:
-            base = _absolute(source.decode("utf-8", "replace"), path)
+            base = _absolute("".join(source.decode("utf-8", "replace").split()), path)
             found.add(base)
-            found.update(f"{base}.{name}".lstrip(".") for name in _dotted(names.decode("utf-8", "replace")))
+            listed = re.sub(COMMENT, b"", names).decode("utf-8", "replace")
+            found.update(f"{base}.{name}".lstrip(".") for name in _dotted(listed))
     return tuple(sorted(found | {name.rpartition(".")[0] for name in found if "." in name}))
 
 

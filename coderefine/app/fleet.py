@@ -26,10 +26,11 @@ from coderefine.app.history import recorded_report
 from coderefine.config import masked
 from coderefine.core.plurals import counted
 from coderefine.errors import CoderefineError, GitError, ProcessError, SurroundingsError, UsageError
-from coderefine.git import Repository, process
+from coderefine.git import Head, Repository, process
 from coderefine.journal import Journal, storage
 from coderefine.journal.journal import run_names
 from coderefine.publishers.hosts import hosted
+from coderefine.publishers.message import RUN
 from coderefine.reports import fleet as reports
 from coderefine.reports import html
 from coderefine.reports.fleet import FAILED, INTERRUPTED, FleetResult
@@ -42,6 +43,8 @@ QUERY = re.compile(rf"({hosted.GITHUB}|{hosted.GITLAB}):(?!//)")
 BACK_OFF = (1.0, 4.0, 16.0)
 """Seconds to wait after each failure to reach a host."""
 CLONE_MAY_TAKE = 1800.0
+REMOTE_HEAD = "refs/remotes/origin/HEAD"
+"""The name under which git keeps the remote's default branch."""
 END = 20.0
 """Maximum number of seconds that an interrupted run may take to end."""
 
@@ -231,9 +234,9 @@ class Fleet:
                     reason = next((line for line in lines if line.startswith("fatal: ")), "git died")
                     raise GitError(f"cannot be cloned or fetched: {reason}")
                 time.sleep(pause)
-        repository = Repository.open(top)
-        repository.git("reset", "-q", "--hard", "@{upstream}")
-        repository.git("clean", "-q", "-f", "-d")  # ignored files, such as a .venv, stay
+            repository = Repository.open(top)
+            repository.run("remote", "set-head", "origin", "--auto")  # the default branch may have been renamed
+        _reset(repository)
         return top
 
     def _reserve(self, top: Path) -> float:
@@ -315,6 +318,30 @@ class Fleet:
             proc.kill(child)
             with self._lock:
                 self._children.discard(child)
+
+
+def _reset(repository: Repository) -> None:
+    """Check out the remote's default branch, and delete the branches with only our repair of an earlier commit of it.
+
+    Raises GitError if the remote has no default branch.
+    """
+    remote = repository.git("symbolic-ref", "-q", REMOTE_HEAD, fine=(0, 1)).decode().strip()
+    if not remote:
+        raise GitError("the remote has no default branch: its HEAD must name a branch")
+    repository.git("checkout", "-q", "-f", "--track", "-B", remote.removeprefix("refs/remotes/origin/"), remote)
+    repository.git("clean", "-q", "-f", "-d")  # ignored files, such as a .venv, stay
+    head = repository.head()
+    others = {ref: commit for ref, commit in repository.refs("refs/heads/").items() if ref != head.ref}
+    repository.delete_refs(ref for ref, commit in others.items() if _is_old_repair(repository, commit, head))
+
+
+def _is_old_repair(repository: Repository, commit: str, head: Head) -> bool:
+    """Return whether `commit` was made by coderefine on top of an earlier commit of the branch that is checked out."""
+    text = repository.git("log", "-1", "--format=%P%n%B", commit).decode("utf-8", "replace")
+    parent, _, message = text.partition("\n")
+    if f"\n{RUN}: " not in message or parent == head.sha:
+        return False
+    return not repository.run("merge-base", "--is-ancestor", parent, "HEAD").returncode
 
 
 def _complaint(stderr: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from coderefine.app.run import RunResult
 from coderefine.core import Outcome
@@ -152,12 +153,16 @@ def _posted(target: PostingTarget, bundle: Bundle) -> str:
 
 
 def _fetch(target: PostingTarget, bundle: Bundle) -> str:
-    """Return a shell command that downloads exactly the checked patch and applies it; "" if there is no artifact."""
+    """Return a shell command that downloads the artifact and applies exactly the checked patch; "" without an artifact.
+
+    It is unpacked into a new folder, because the run that wrote it may have put other files into it.
+    """
     sha256 = checked_file(Path(target.out), bundle.patch) if target.out and target.pull.run else ""
     if not sha256:
         return ""
-    get = f"gh run download {target.pull.run} -R {target.pull.repo} -n coderefine"
-    return f"{get} && echo '{sha256}  {PATCH}' | sha256sum --check --quiet && git apply {PATCH}"
+    repo = f"{urlsplit(hosted.server(hosted.GITHUB)).netloc}/{target.pull.repo}"
+    get = f'd=$(mktemp -d) && gh run download {target.pull.run} -R {repo} -n coderefine -D "$d"'
+    return f'{get} && echo "{sha256}  $d/{PATCH}" | sha256sum --check --quiet && git apply "$d/{PATCH}"'
 
 
 def _pushed(target: PostingTarget, bundle: Bundle, outcome: Outcome, snapshot: Snapshot) -> tuple[str, Bundle]:

@@ -1,10 +1,13 @@
-"""The coverage map: the functions that each test file executed in its last complete run, with their digests.
+"""The coverage map: the functions that each test file's last complete run executed, with their digests.
 
-A test file is certainly unaffected if nothing of the following changed: the file itself, every conftest.py above it,
-and, in each file that it imported or executed, the module level and the executed functions. This is checked only for
-test files that can be affected according to the import graph; test files that are not in the map run. Test files that
-read files or start programs are not in the map. If a file may carry state from one test to the next (caches, global
-variables), every change of the file counts.
+A test file is unaffected if nothing of the following changed: the file itself, every conftest.py above it, and, in each
+file that its run imported or executed, the module level and the executed functions. What any test of the run executed
+outside its own file counts for all of them, because what one test has made (an instance in a class attribute, an entry
+of a dictionary) may be used by the next ones, which then do not execute the function that makes it. If a file may carry
+state beyond a run (caches, global variables), every change of the file counts.
+
+This is checked only for test files that can be affected according to the import graph; test files that are not in the
+map run. Not in the map are test files that read files or start programs, themselves or through code that they execute.
 """
 
 from __future__ import annotations
@@ -18,14 +21,17 @@ if TYPE_CHECKING:
 
     from coderefine.import_graph import Mark
 
-MAP, VERSION = "map", 1
+MAP, VERSION = "map", 2
 CONFTEST = "conftest.py"
 MOST = 20_000
 """Maximum number of entries (pairs of a test file and a file that it executed): about 3 MB."""
-OPEN = ("subprocess", "inspect", "__file__", "runpy", "open(", "read_text", "read_bytes", "multiprocessing", "exec(")
-"""Substrings that show that a test file may read files, or run code that it does not import."""
+OPEN = (
+    "subprocess", "popen", "spawn", "fork", "system(", "multiprocessing", "runpy", "exec(",
+    "inspect", "__file__", "open(", "read_text", "read_bytes",
+)  # fmt: skip
+"""Substrings that show that a file may start programs, run code that it does not import, or read files."""
 CARRIED = ("cache", "global ", "scope=")
-"""Substrings that show that a file may carry state from one test to the next."""
+"""Substrings that show that a file may carry state from one run to the next, or between tests in any order."""
 Entry = tuple[object, ...]
 """(mark of the file, indices of the executed functions, digest of these functions and of the module level).
 
@@ -95,16 +101,19 @@ def entries(
     `texts`: the sources of the run, by path; other files were deleted or do not belong to the project.
     """
     parts = {path: FunctionDigests(text) for path, text in texts.items() if path in marks}
-    imported = coverage.get("", {})
+    opening = {path for path, text in texts.items() if any(word in text for word in OPEN)}
+    imported, ran, by = coverage.get("", {}), _elsewhere(coverage), _executed(coverage)
+    if any("scope=" in texts[path] for path in opening & ran.keys()):
+        return {}  # a program that a fixture started may still run when later tests begin
+    run: dict[str, Entry] = {
+        path: (marks[path], *_run(parts[path], texts[path], imported.get(path, ()), ran.get(path, ())))
+        for path in parts.keys() & {*imported, *ran}
+    }
     kept: Entries = {}
     for test in parts.keys() & tests:
-        if any(word in texts[test] for word in OPEN):
-            continue
-        ran = _together(lines for name, lines in coverage.items() if name.partition("::")[0] == test)
-        kept[test] = {path: (marks[path], [], "") for path in (test, *_above(test, marks))}
-        for path in (parts.keys() & {*imported, *ran}) - kept[test].keys():
-            run = _run(parts[path], texts[path], imported.get(path, ()), ran.get(path, ()))
-            kept[test][path] = (marks[path], *run)
+        own = (test, *_above(test, marks))
+        if not opening & {*own, *by.get(test, ())}:
+            kept[test] = {**run, **{path: (marks[path], [], "") for path in own}}
     return kept
 
 
@@ -114,11 +123,21 @@ def _above(test: str, marks: Mapping[str, Mark]) -> list[str]:
     return [end + CONFTEST for end in ends if test.startswith(end)]
 
 
-def _together(found: Iterable[Mapping[str, Iterable[int]]]) -> dict[str, set[int]]:
+def _executed(coverage: Mapping[str, Mapping[str, Iterable[int]]]) -> dict[str, set[str]]:
+    """Return the files that each test file executed."""
+    files: dict[str, set[str]] = {}
+    for name, lines in coverage.items():
+        files.setdefault(name.partition("::")[0], set()).update(lines)
+    return files
+
+
+def _elsewhere(coverage: Mapping[str, Mapping[str, Iterable[int]]]) -> dict[str, set[int]]:
+    """Return the lines that any test executed outside its own file."""
     lines: dict[str, set[int]] = {}
-    for by_path in found:
+    for name, by_path in coverage.items():
         for path, more in by_path.items():
-            lines.setdefault(path, set()).update(more)
+            if name and path != name.partition("::")[0]:
+                lines.setdefault(path, set()).update(more)
     return lines
 
 

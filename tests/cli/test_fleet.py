@@ -73,6 +73,29 @@ def test_each_repository_has_the_result_of_a_single_run_and_a_broken_one_ends_no
     assert {line.split()[1].rpartition("/")[2] for line in lines} == {"broken", "missing", "no"}
 
 
+def test_a_clone_follows_the_default_branch_and_gives_up_a_repair_of_an_earlier_commit(tmp_path: Path) -> None:
+    """After main was renamed, each run failed; after a push, `--branch tidy` was refused for tidy of the last run."""
+    far = make_repo(tmp_path / "far", {"order.py": LINT})
+    (tmp_path / "repos.txt").write_text(f"file://{far}\n")
+    argv = ("fleet", "repos.txt", "--", "fix", *RUFF, "--branch", "tidy")
+    assert "branch tidy is" in coderefine(*argv, cwd=tmp_path).out
+    (clone,) = (tmp_path / "repos.txt.fleet" / "repositories").iterdir()
+    first = git(clone, "rev-parse", "tidy")
+    assert "already has this repair" in coderefine(*argv, cwd=tmp_path).out
+    git(far, "branch", "-qm", "main", "trunk")
+    write(far, {"notes.txt": "new\n"})
+    git(far, "add", ".")
+    git(far, "commit", "-qm", "new\n\nCoderefine-Run: 1")
+
+    assert "branch tidy is" in coderefine(*argv, cwd=tmp_path).out
+    assert git(clone, "rev-parse", "tidy^", "HEAD").split() == [git(far, "rev-parse", "trunk")] * 2
+    assert git(clone, "symbolic-ref", "--short", "HEAD") == "trunk"
+
+    git(clone, "branch", "-qf", "tidy", git(clone, "commit-tree", "tidy^{tree}", "-p", first, "-m", "by hand"))
+    said = coderefine(*argv, cwd=tmp_path)
+    assert "the branch tidy exists with other content" in said.out, "what somebody added there is not deleted"
+
+
 @pytest.mark.thorough
 def test_an_interrupted_fleet_is_continued(tmp_path: Path) -> None:
     slow = "import time\n\n\ndef test_slow():\n    time.sleep(2)\n"

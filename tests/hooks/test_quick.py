@@ -129,6 +129,36 @@ def test_a_child_that_does_not_end_is_killed_with_its_children() -> None:
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from pkg import (\n    a,  # (one)\n    b,\n)\n",
+        "from pkg import (  # a), c\n    a, b)\n",
+        "from pkg import a, \\\n    b\n",
+        "from pkg \\\r\n    import b\r\n",
+        "import pkg.a, \\\n    pkg.b\n",
+        "import sys; from pkg import b\n",
+        "try: import pkg.b\nexcept ImportError: pass\n",
+        "if sys: from . import b\n",
+        "from .import b\n",
+        "from .b import(c)\n",
+        "# C:\\\nfrom pkg import b\n",
+        '"""from x import (\n' + "# y\n" * 200 + '"""\nfrom pkg import b\n',
+    ],
+)
+def test_an_import_is_found_however_it_is_written(text: str) -> None:
+    """A test whose import ends with a backslash, or has a bracket in a comment, was not run."""
+    assert "pkg.b" in graph.imports_of(text.encode(), "pkg/test_b.py")
+
+
+def test_imports_that_an_earlier_version_found_are_read_again(tmp_path: Path) -> None:
+    """The stored graph would lack what the earlier rules did not find, until the file changes."""
+    (tmp_path / "test_b.py").write_text("from pkg import a, \\\n    b\n")
+    marks = graph.walk(str(tmp_path))
+    earlier: graph.Files = {path: (mark, ("pkg", "pkg.a")) for path, mark in marks.items()}
+    assert "pkg.b" in graph.refreshed(str(tmp_path), earlier, marks)["test_b.py"][1]
+
+
 def test_the_graph_follows_moved_modules(tmp_path: Path) -> None:
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg/__init__.py").write_text("")

@@ -143,6 +143,68 @@ def test_where_it_cannot_be_known_tests_run(repo: Path, files: Mapping[str, str 
     assert staged(repo, files) == (0, CLEAN)
 
 
+REGISTRY = """class Registry:
+    one = None
+
+    @classmethod
+    def get(cls):
+        if cls.one is None:
+            cls.one = build()
+        return cls.one
+
+
+def build():
+    return {"a": 1, "b": 2}
+"""
+USES = "from pkg.registry import Registry\n\n\ndef test():\n    assert Registry.get()[{!r}] == {}\n"
+
+
+def test_a_test_that_uses_what_another_test_has_made_is_run(repo: Path) -> None:
+    """Only the first test recorded the function that makes the instance; the second, which failed, was left out."""
+    uses = {"tests/test_first.py": USES.format("a", 1), "tests/test_second.py": USES.format("b", 2)}
+    recorded(repo, {"pkg/registry.py": REGISTRY, **uses})
+    assert staged(repo, {"pkg/registry.py": REGISTRY.replace('"b": 2', '"b": 3')}) == (1, CLEAN)
+
+
+PROGRAM = "def main():\n    print(value())\n\n\ndef value():\n    return 2\n\n\ndef other():\n    return 5\n"
+START = PROGRAM + '\n\nif __name__ == "__main__":\n    main()\n'
+RUN = 'subprocess.run([sys.executable, "-m", "pkg.start"], capture_output=True, text=True, check=True).stdout'
+HEAD = "import subprocess\nimport sys\n\n"
+CONFTEST = HEAD + FILES["tests/conftest.py"] + "\n\n@pytest.fixture\ndef cli():\n    return lambda: {}\n"
+HELPER = HEAD + "\ndef run():\n    return {}\n"
+OUTPUT = "\n\n\ndef test({}):\n    assert other() == 5\n    assert {}().strip() == '2'\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    every(
+        1,
+        [
+            {
+                "tests/conftest.py": CONFTEST.format(RUN),
+                "tests/test_cli.py": "from pkg.start import other" + OUTPUT.format("cli", "cli"),
+            },
+            {
+                "tests/support.py": HELPER.format(RUN),
+                "tests/test_cli.py": "from pkg.start import other\nfrom tests.support import run"
+                + OUTPUT.format("", "run"),
+            },
+        ],
+    ),
+    ids=["fixture", "helper"],
+)
+def test_a_test_that_starts_a_program_through_other_code_is_run(repo: Path, files: Mapping[str, str]) -> None:
+    """What the program executes is not recorded, and the test file itself has no word of starting one."""
+    recorded(repo, {"pkg/start.py": START, "tests/__init__.py": "", **files})
+    assert staged(repo, {"pkg/start.py": START.replace("return 2", "return 3")}) == (1, CLEAN)
+
+
+def recorded(top: Path, files: Mapping[str, str]) -> None:
+    """Commit `files` once the hook has seen them pass."""
+    assert staged(top, files) == (0, CLEAN)
+    git(top, "commit", "-qm", "recorded", "--no-verify")
+
+
 @pytest.mark.thorough
 def test_a_map_that_is_stale(repo: Path) -> None:
     """A commit went round the hook; what the test ran is no longer what it was."""

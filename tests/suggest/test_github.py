@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from coderefine.publishers.hosts.bundle import Bundle, Note, Suggestion
 from coderefine.publishers.hosts.comments import mark, summary
 from coderefine.publishers.hosts.github_api import Api
 from coderefine.publishers.hosts.github_host import GitHub, find_pull
+from coderefine.publishers.hosts.host import ROUNDS
 from tests.support.github_fake import BOT, Fake, Fault, served
 from tests.support.repo import git, make_repo, write
 
@@ -95,6 +97,33 @@ def test_after_a_push_moved_comments_stay_and_stale_ones_are_removed(fake: Fake)
     assert [one["id"] for one in fake.comments] == [kept]
     assert len(fake.notes) == 1
     assert fake.head[:10] in fake.notes[0]["body"]
+
+
+def test_a_suggestion_with_another_indentation_replaces_the_earlier_one(fake: Fake) -> None:
+    """The comment of the earlier head stayed; the suggestion that was proved on this head was not posted."""
+    publish(fake, bundle(fake, FIVE))
+    git(fake.top, "commit", "-q", "--allow-empty", "-m", "push")
+    publish(fake, bundle(fake, replace(FIVE, new=("    five!",))))
+    (comment,) = fake.comments
+    assert "\n    five!\n" in comment["body"]
+
+
+def test_equal_repairs_at_two_places_of_a_file_are_both_suggested(fake: Fake) -> None:
+    """Only the last of the two places got a suggestion; if one is accepted, the other one stays."""
+    write(fake.top, {"a.py": BODY.replace("line 5\n", "same\n").replace("line 40\n", "same\n")})
+    git(fake.top, "commit", "-qam", "same")
+    five, forty = suggestion(5, "same"), suggestion(40, "same")
+    assert "2 suggested" in publish(fake, bundle(fake, five, forty))
+    assert [one["line"] for one in fake.comments] == [5, 40]
+    assert "2 of its pieces" in fake.notes[0]["body"]
+    before = len(fake.writes)
+    assert publish(fake, bundle(fake, five, forty)).endswith("nothing to change")
+    assert len(fake.writes) == before
+    kept = fake.comments[1]["id"]
+    fake.accept(fake.comments[0])
+    git(fake.top, "commit", "-qam", "accepted")
+    publish(fake, bundle(fake, forty))
+    assert [one["id"] for one in fake.comments] == [kept]
 
 
 def test_an_answered_remark_is_resolved_not_removed(fake: Fake) -> None:
@@ -368,6 +397,19 @@ def test_a_patch_too_long_to_show_has_a_command_that_fetches_it(fake: Fake) -> N
     bot.publish(long)
     assert "gh run download 5" in fake.notes[0]["body"]
     assert len(fake.notes[0]["body"]) < 2_000
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("times", [1, ROUNDS])
+def test_annotations_after_a_fault_are_complete(times: int, after: bool, fake: Fake) -> None:
+    """The check run was taken for complete, so the annotations from the 51st on were never written."""
+    fake.faults = [Fault("PATCH", r"/check-runs/", 502, after=after and not at) for at in range(times)]
+    with nullcontext() if times < ROUNDS else pytest.raises(PublishError):
+        publish(fake, bundle(fake, notes=120))
+    publish(fake, bundle(fake, notes=120))
+    (run,) = fake.runs
+    assert [one["message"] for one in run["annotations"]] == [f"note {n}" for n in range(120)]
+    assert publish(fake, bundle(fake, notes=120)).endswith("nothing to change")
 
 
 def test_annotations_are_sent_fifty_at_a_time(fake: Fake) -> None:

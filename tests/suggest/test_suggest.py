@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from coderefine.git.patch_format import mail
+from coderefine.publishers.hosts import bundle
 from tests.conftest import seal
 from tests.support.cases import every
 from tests.support.command import GREEN, LINT, ORDER, TESTS, Ended, coderefine
@@ -138,6 +141,47 @@ def test_existing_comments_are_not_posted_again(proved: Path, pull: Fake, tmp_pa
     assert before
     assert coderefine(*post, cwd=tmp_path, env=env).code == 0
     assert len(pull.writes) == before, pull.writes[before:]
+
+
+GH = """#!/bin/sh
+into=$PWD
+for word; do [ "$last" = -D ] && into=$word; last=$word; done
+cd {archive} && find . -type f | while read -r file; do
+    [ -e "$into/$file" ] && echo "error extracting: file exists" >&2 && exit 1
+    mkdir -p "$into/${{file%/*}}" && cp "$file" "$into/$file" || exit 1
+done
+"""
+"""`gh run download` as its source code has it: each entry is created below the working folder, or that of -D."""
+
+
+def test_the_posted_command_leaves_only_the_patch_of_an_artifact_in_the_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All files of the artifact, also a hook of git, were unpacked into the user's checkout."""
+    top = make_repo(tmp_path / "r", {"a.py": "x = 1\n"})
+    write(top, {"a.py": "".join(f"a_number_with_a_name_{n} = {n}\n" for n in range(2000))})
+    diff = git(top, "diff") + "\n"
+    git(top, "checkout", "-q", "a.py")
+    head, out = git(top, "rev-parse", "HEAD"), tmp_path / "artifact"
+    hostile = {"conftest.py": "raise SystemExit\n", ".git/hooks/post-checkout": "#!/bin/sh\ntouch owned\n"}
+    write(out, {**hostile, bundle.NAME: bundle.dump(bundle.Bundle(head, head, "sum", "proof", diff, True))})
+    text = mail(author="A <a@b>", subject="s", body="b", stat=" a.py | 2 +-", diff=diff.encode(), when=0.0)
+    (out / bundle.PATCH).write_bytes(text)
+    write(tmp_path, {"bin/gh": GH.format(archive=out)})
+    (tmp_path / "bin/gh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    with served(Fake(top, head)) as fake:
+        env = {"GITHUB_TOKEN": "t", "GITHUB_API_URL": fake.url, "GITHUB_WRITE_PACE": "0", "GITHUB_RUN_ID": "5"}
+        env["GITHUB_SERVER_URL"] = "https://github.acme.example"
+        post = ("suggest", "--from", str(out), "--repo", "o/r", "--pull", "1")
+        assert coderefine(*post, cwd=tmp_path, env=env).code == 0
+        command = fake.notes[0]["body"].split("```sh\n", 1)[1].split("\n```", 1)[0]
+    for _ in range(2):
+        subprocess.run(["sh", "-c", command], cwd=top, check=True)
+        assert git(top, "status", "--porcelain") == "M a.py"
+        assert not (top / ".git/hooks/post-checkout").exists()
+        git(top, "checkout", "-q", "a.py")
+    assert "gh run download 5 -R github.acme.example/o/r -n coderefine" in command
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -120,38 +121,39 @@ def test_the_job_that_may_write_runs_nothing_of_the_pull_request() -> None:
 
 
 HEAD = "a" * 40
-ANSWERS = {
-    "/merge_requests?state=opened&order_by=updated_at&per_page=50": [
-        {"iid": 3, "sha": HEAD},
-        {"iid": 4, "sha": "b" * 40},
-        {"iid": 5, "sha": "c" * 40},
-    ],
+ANSWERS: dict[str, Any] = {
+    "/merge_requests": [{"iid": 3, "sha": HEAD}, {"iid": 4, "sha": "b" * 40}, {"iid": 5, "sha": "c" * 40}],
     "/merge_requests/3/pipelines": [
         {"id": 30, "sha": "f" * 40, "project_id": 7},
         {"id": 31, "sha": HEAD, "project_id": 7},
     ],
     "/merge_requests/4/pipelines": [{"id": 40, "sha": "b" * 40, "project_id": 8}],
     "/merge_requests/5/pipelines": [{"id": 50, "sha": "c" * 40, "project_id": 7}],
-    "/pipelines/31/jobs?scope[]=success": [{"id": 1, "name": "build"}, {"id": 311, "name": "coderefine-check"}],
-    "/pipelines/50/jobs?scope[]=success": [{"id": 2, "name": "build"}],
+    "/pipelines/31/jobs": [{"id": 1, "name": "build"}, {"id": 311, "name": "coderefine-check"}],
+    "/pipelines/50/jobs": [{"id": 2, "name": "build"}],
     "/jobs/311/artifacts/out/suggest.json": {"version": 1},
 }
 
 
-def test_the_posting_job_of_gitlab_takes_only_what_was_proved_here_of_this_very_head(tmp_path: Path) -> None:
-    """Not an older head's job, not a fork's (!4), not another job (!5)."""
+def posting_job(tmp_path: Path, answers: dict[str, Any]) -> tuple[subprocess.CompletedProcess[str], set[str | None]]:
+    """The end of the posting job where GitLab gives `answers` (a number is a status), and the tokens it was sent."""
     script = parsed("gitlab/coderefine.gitlab-ci.yml")["coderefine-post"]["script"][1]
     bot = tmp_path / "bin" / "coderefine"
     bot.parent.mkdir()
     bot.write_text('#!/bin/sh\necho "$@"\n')
     bot.chmod(0o755)
-    tokens: list[str | None] = []
+    tokens: set[str | None] = set()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            tokens.append(self.headers["PRIVATE-TOKEN"])
-            body = ANSWERS.get(self.path.removeprefix("/api/v4/projects/7"))
-            self.send_response(404 if body is None else 200)
+            tokens.add(self.headers["PRIVATE-TOKEN"])
+            parts = urlsplit(self.path)
+            body = answers.get(parts.path.removeprefix("/api/v4/projects/7"), 404)
+            if isinstance(body, list):
+                query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+                size, page = min(int(query.get("per_page", 20)), 100), int(query.get("page", 1))
+                body = body[size * (page - 1) : size * page]
+            self.send_response(body if isinstance(body, int) else 200)
             self.end_headers()
             self.wfile.write(json.dumps(body).encode())
 
@@ -169,11 +171,41 @@ def test_the_posting_job_of_gitlab_takes_only_what_was_proved_here_of_this_very_
         argv = ("bash", "-e", "-c", script)
         result = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
         server.shutdown()
+    return result, tokens
+
+
+POSTED = f"suggest --host gitlab --from artifacts/3 --pull 3 --head {HEAD} --repo 7"
+
+
+def test_the_posting_job_of_gitlab_takes_only_what_was_proved_here_of_this_very_head(tmp_path: Path) -> None:
+    """Not an older head's job, not a fork's (!4), not another job (!5)."""
+    result, tokens = posting_job(tmp_path, ANSWERS)
     assert result.returncode == 0, result.stderr
-    words = f"suggest --host gitlab --from artifacts/3 --pull 3 --head {HEAD} --repo 7"
-    assert result.stdout.splitlines() == [words]
-    assert set(tokens) == {"glpat-x"}
+    assert result.stdout.splitlines() == [POSTED]
+    assert tokens == {"glpat-x"}
     assert (tmp_path / "artifacts/3/suggest.json").read_text() == '{"version": 1}'
+
+
+def test_the_posting_job_of_gitlab_finds_the_job_among_many(tmp_path: Path) -> None:
+    """GitLab lists 20 jobs unless it is asked for more, the newest first; nothing was posted."""
+    many = [{"id": number, "name": "build"} for number in range(1000, 1120)]
+    result, _ = posting_job(tmp_path, {**ANSWERS, "/pipelines/31/jobs": [*many, *ANSWERS["/pipelines/31/jobs"]]})
+    assert (result.returncode, result.stdout.splitlines()) == (0, [POSTED]), result.stderr
+
+
+@pytest.mark.parametrize("broken", ["/merge_requests/2/pipelines", "/pipelines/20/jobs"])
+@pytest.mark.parametrize(("status", "code"), [(404, 0), (502, 1)])
+def test_a_failing_request_of_the_posting_job_ends_no_later_merge_request(
+    status: int, code: int, broken: str, tmp_path: Path
+) -> None:
+    """All merge requests after the one that GitLab could not answer about were left out."""
+    requests = [{"iid": 2, "sha": "d" * 40}, *ANSWERS["/merge_requests"]]
+    pipelines = [{"id": 20, "sha": "d" * 40, "project_id": 7}]
+    more = {"/merge_requests": requests, "/merge_requests/2/pipelines": pipelines, broken: status}
+    result, _ = posting_job(tmp_path, {**ANSWERS, **more})
+    assert result.returncode == code, result.stderr
+    assert result.stdout.splitlines()[1:] == [POSTED]
+    assert result.stdout.startswith(f"!2: HTTP Error {status}")
 
 
 BOT = """#!/bin/sh

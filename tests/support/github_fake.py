@@ -251,6 +251,7 @@ class Fake:
             return 422, {"message": "annotations: at most 50"}
         run = next(one for one in self.runs if one["id"] == id)
         run["annotations"] += body["output"]["annotations"]
+        run["external_id"] = body.get("external_id", run["external_id"])
         return 200, run
 
     def _open(self, body: Json) -> tuple[int, Any]:

@@ -90,8 +90,8 @@ class Suggestion:
 
     @property
     def fingerprint(self) -> str:
-        """Return a digest without line numbers and the amount of white space, so that it stays equal if lines move."""
-        parts = (self.path, " ".join(sorted(set(self.rules))), _squeezed(self.old), _squeezed(self.new))
+        """Return a digest without line numbers, so that it stays equal if lines move."""
+        parts = (self.path, " ".join(sorted(set(self.rules))), "\n".join(self.old), "\n".join(self.new))
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -145,10 +145,6 @@ class Bundle:
     @property
     def digest(self) -> str:
         return hashlib.sha256(repr(self).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def _squeezed(lines: tuple[str, ...]) -> str:
-    return "\n".join(" ".join(line.split()) for line in lines)
 
 
 def dump(bundle: Bundle) -> str:

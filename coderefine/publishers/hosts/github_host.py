@@ -70,7 +70,7 @@ class GitHub(Host):
     def judge(self, judgement: Judgement) -> None:
         """Write the check run `coderefine verdict` unless an equal one exists; it fails only for a WORSE verdict."""
         id_ = hashlib.sha256(repr((judgement, self.distrust)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        if self._is_written(VERDICT, id_):
+        if id_ in self._written(VERDICT):
             return
         kinds = {WORSE: "failure", PROVED: "neutral" if self.distrust else "success"}
         rows = "\n".join(f"- {span(row)}" for row in judgement.rows)
@@ -106,8 +106,7 @@ class GitHub(Host):
         answered = {one.get("in_reply_to_id") for one in comments}
         for one in self._own(marked):
             for mark in MARK.findall(one["body"])[:1]:
-                outdated = one.get("line") is None
-                yield Posted(str(one["id"]), mark, replied=one["id"] in answered, outdated=outdated)
+                yield Posted(str(one["id"]), mark, one.get("line") or 0, replied=one["id"] in answered)
 
     def _own(self, comments: list[Any]) -> list[Any]:
         """Return the comments written by the user (or app) of this token.
@@ -197,28 +196,40 @@ class GitHub(Host):
         """
         self.attempt(lambda: self._check_run(bundle), "check run")
 
-    def _is_written(self, name: str, id_: str) -> bool:
-        runs = self.api.pages(
-            f"/repos/{self.repo}/commits/{self.head}/check-runs?check_name={quote(name)}", "check_runs"
-        )
-        return any(one.get("external_id") == id_ for one in runs)
+    def _written(self, name: str) -> dict[str, int]:
+        """Return the ids of the head's check runs called `name`, by their external ids."""
+        path = f"/repos/{self.repo}/commits/{self.head}/check-runs?check_name={quote(name)}"
+        return {str(one.get("external_id")): one["id"] for one in self.api.pages(path, "check_runs")}
 
     def _check_run(self, bundle: Bundle) -> None:
-        if self._is_written("coderefine", bundle.digest):
+        """Write the check run, or the rest of it.
+
+        Its external id tells how many annotations it has, until it has all: a request may fail after others succeeded.
+        """
+        notes, written, path = bundle.notes, self._written("coderefine"), f"/repos/{self.repo}/check-runs"
+        if bundle.digest in written:
             return
-        notes = bundle.notes
-        body = {
-            "name": "coderefine",
-            "head_sha": self.head,
-            "status": "completed",
-            "conclusion": "neutral" if notes or bundle.patch or self.distrust else "success",
-            "external_id": bundle.digest,
-            "output": self._output(bundle, notes[:ANNOTATIONS]),
-        }
-        made = self.api.ask("POST", f"/repos/{self.repo}/check-runs", body)
-        for start in range(ANNOTATIONS, len(notes), ANNOTATIONS):
-            more = {"output": self._output(bundle, notes[start : start + ANNOTATIONS])}
-            self.api.ask("PATCH", f"/repos/{self.repo}/check-runs/{made['id']}", more)
+
+        def part(start: int) -> dict[str, object]:
+            end = start + ANNOTATIONS
+            id_ = bundle.digest if end >= len(notes) else f"{bundle.digest}:{end}"
+            return {"external_id": id_, "output": self._output(bundle, notes[start:end])}
+
+        begun = range(ANNOTATIONS, len(notes), ANNOTATIONS)
+        start = next((start for start in begun if f"{bundle.digest}:{start}" in written), 0)
+        if start:
+            run = written[f"{bundle.digest}:{start}"]
+        else:
+            body = {
+                "name": "coderefine",
+                "head_sha": self.head,
+                "status": "completed",
+                "conclusion": "neutral" if notes or bundle.patch or self.distrust else "success",
+                **part(0),
+            }
+            run, start = self.api.ask("POST", path, body)["id"], ANNOTATIONS
+        for more in range(start, len(notes), ANNOTATIONS):
+            self.api.ask("PATCH", f"{path}/{run}", part(more))
         self.done.append("check run written")
 
     def _output(self, bundle: Bundle, notes: Sequence[Note]) -> dict[str, object]:

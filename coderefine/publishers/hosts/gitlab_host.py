@@ -127,14 +127,14 @@ class GitLab(Host):
             notes = thread.attributes["notes"]
             found = MARK.search(notes[0]["body"]) if notes else None
             if found and notes[0]["author"]["username"] == self.me:
-                there = (notes[0].get("position") or {}).get("head_sha", self.head)
+                place = notes[0].get("position") or {}
                 yield Posted(
                     str(notes[0]["id"]),
                     found[1],
+                    place.get("new_line") or 0 if place.get("head_sha") == self.head else 0,
                     thread.id,
                     replied=len(notes) > 1,
                     resolved=bool(notes[0].get("resolved")),
-                    outdated=there != self.head,
                 )
 
     def fitting(self, offered: Sequence[Suggestion]) -> Sequence[Suggestion]:

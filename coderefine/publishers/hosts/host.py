@@ -58,16 +58,16 @@ class BusyError(PublishError):
 class Posted:
     """A comment of ours that was posted before.
 
-    `replied`: there is an answer to it, so it must not be deleted. `outdated`: its lines changed, so the host no longer
-    lets users apply the suggestion.
+    `line`: its last line at the head; 0 if its lines changed, so that the host no longer lets users apply the
+    suggestion. `replied`: there is an answer to it, so it must not be deleted.
     """
 
     id: str
     fingerprint: str
+    line: int
     thread: str = ""
     replied: bool = False
     resolved: bool = False
-    outdated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +90,27 @@ class CommentPlan:
 
 
 def plan(wanted: Iterable[Suggestion], posted: Iterable[Posted]) -> CommentPlan:
-    """Compare suggestions and posted comments by fingerprint; return what to post and to remove.
+    """Compare suggestions and posted comments by fingerprint and line; return what to post and to remove.
 
-    Of two equal comments, the older one stays. A suggestion whose comment was resolved is not posted again.
+    Of two equal comments, the older one stays. A suggestion whose comment was resolved is not posted again, wherever
+    the comment is.
     """
-    wishes = {suggestion.fingerprint: suggestion for suggestion in wanted}
-    standing: set[str] = set()
-    stale = []
-    for comment in posted:
-        valid = comment.resolved or not comment.outdated
-        if valid and comment.fingerprint in wishes.keys() - standing:
-            standing.add(comment.fingerprint)
+    left = _places(wanted)
+    standing, stale = 0, []
+    for comment in sorted(posted, key=lambda one: one.resolved):
+        equal = (place for place in left if place[0] == comment.fingerprint)
+        place = next((place for place in equal if comment.resolved or place[1] == comment.line), None)
+        if place:
+            left.pop(place)
+            standing += 1
         else:
             stale.append(comment)
-    fresh = [wish for mark, wish in wishes.items() if mark not in standing]
-    return CommentPlan(tuple(fresh[: max(0, MOST - len(standing))]), tuple(stale))
+    return CommentPlan(tuple(left.values())[: max(0, MOST - standing)], tuple(stale))
+
+
+def _places(wanted: Iterable[Suggestion]) -> dict[tuple[str, int], Suggestion]:
+    """Return the suggestions by fingerprint and last line: two places of a file may need the same repair."""
+    return {(one.fingerprint, one.last): one for one in wanted}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -150,7 +156,7 @@ class Host(ABC):
         offered = bundle.offered(style=self.style)
         wanted = self.fitting(offered) if offered else ()
         todo = plan(wanted, posted)
-        inline = min(MOST, len({one.fingerprint for one in wanted}))
+        inline = min(MOST, len(_places(wanted)))
         if todo or self._summary(bundle, inline) != old:
             self.check_head()
         self._tidy(todo)

@@ -31,50 +31,54 @@ def token(host: str) -> str:
     return next((value for name in TOKENS[host] if (value := os.environ.get(name))), "")
 
 
+def server(host: str) -> str:
+    """Return the address of the server to which the token for `host` belongs."""
+    named = os.environ.get("CI_SERVER_URL" if host == GITLAB else "GITHUB_SERVER_URL", "")
+    return (named or PUBLIC[host]).rstrip("/")
+
+
 def github(secret: str) -> Api:
     """Open a connection to GitHub at the address that GITHUB_API_URL or GITHUB_SERVER_URL gives. Raises UsageError."""
     from coderefine.publishers.hosts.github_api import Api
 
-    pace, server = os.environ.get("GITHUB_WRITE_PACE", "1"), _server(GITHUB)
+    pace, address = os.environ.get("GITHUB_WRITE_PACE", "1"), server(GITHUB)
     if not pace.replace(".", "", 1).isdecimal():
         raise UsageError(f"GITHUB_WRITE_PACE is {pace!r}: give seconds between two writes, like 1")
-    usual = "https://api.github.com" if server == PUBLIC[GITHUB] else f"{server}/api/v3"
+    usual = "https://api.github.com" if address == PUBLIC[GITHUB] else f"{address}/api/v3"
     return Api.connect(secret, os.environ.get("GITHUB_API_URL", usual), pace=float(pace))
 
 
-def gitlab(secret: str, server: str = "") -> Any:
-    """Return a client of python-gitlab for `server`, by default the one in CI_SERVER_URL."""
+def gitlab(secret: str) -> Any:
+    """Return a client of python-gitlab for the server in CI_SERVER_URL."""
     from coderefine.publishers.hosts import gitlab_host
 
-    return gitlab_host.client(secret, server or _server(GITLAB))
+    return gitlab_host.client(secret, server(GITLAB))
 
 
 @dataclass(frozen=True, slots=True)
 class HostedRepository:
-    """The repository `path` (OWNER/NAME; at GitLab also its number) on a `host`. `server`: the address of a GitLab."""
+    """The repository `path` (OWNER/NAME; at GitLab also its number) on the server of a `host`."""
 
     host: str
     path: str
-    server: str = ""
 
     @classmethod
     def of(cls, repository: Repository) -> HostedRepository:
-        """Return the hosted repository to which `origin` refers. Raises UsageError if its host is not known."""
+        """Return the hosted repository to which `origin` refers.
+
+        Raises UsageError if `origin` is not on the server to which the host's token belongs.
+        """
         url = repository.setting("remote.origin.url") or ""
         if "://" in url:
             name, path = urlsplit(url).hostname or "", urlsplit(url).path
         else:
             name, _, path = url.rpartition("@")[2].partition(":")
-        path = path.strip("/").removesuffix(".git")
-        if name in {urlsplit(PUBLIC[GITHUB]).hostname, urlsplit(_server(GITHUB)).hostname}:
-            return cls(GITHUB, path)
-        if name == urlsplit(_server(GITLAB)).hostname:
-            return cls(GITLAB, path, _server(GITLAB))
-        if "gitlab" in name:
-            return cls(GITLAB, path, f"https://{name}")
+        for host in (GITHUB, GITLAB):
+            if name == urlsplit(server(host)).hostname:
+                return cls(host, path.strip("/").removesuffix(".git"))
         raise UsageError(
-            f"origin ({name or 'no host'}) is not a known host of pull requests: "
-            "GITHUB_SERVER_URL names a GitHub server, CI_SERVER_URL a GitLab server"
+            f"origin ({name or 'no host'}) is not a known host of pull requests: if GITHUB_TOKEN belongs to it, set "
+            "GITHUB_SERVER_URL to its address; if GITLAB_TOKEN belongs to it, set CI_SERVER_URL"
         )
 
     def token(self) -> str:
@@ -108,7 +112,7 @@ class HostedRepository:
 
         wanted = {"source_branch": branch, "target_branch": base}
         with gitlab_host.translated():
-            requests = gitlab(self.token(), self.server).projects.get(self.path, lazy=True).mergerequests
+            requests = gitlab(self.token()).projects.get(self.path, lazy=True).mergerequests
             if requests.list(state="opened", per_page=1, get_all=False, **wanted):
                 return "its merge request is open already"
             made = requests.create({**wanted, "title": title, "description": body, "remove_source_branch": True})
@@ -157,8 +161,3 @@ def _in_gitlab(secret: str, words: str) -> Iterator[str]:
         projects = gitlab(secret).groups.get(group, lazy=True).projects.list(**usual, query_parameters=given)
         for one in projects:
             yield one.http_url_to_repo
-
-
-def _server(host: str) -> str:
-    named = os.environ.get("CI_SERVER_URL" if host == GITLAB else "GITHUB_SERVER_URL", "")
-    return (named or PUBLIC[host]).rstrip("/")
