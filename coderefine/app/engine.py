@@ -139,15 +139,11 @@ def open_loop(
     used. `views`: views of the tree to check, if they are already open. `proposers`: used in place of the usual ones.
     Without a `journal`, nothing is recorded.
     """
-    from coderefine.llm.availability import check_price, configured
+    from coderefine.llm.availability import check_price
     from coderefine.workspace.private_views import SnapshotViews
 
     config = project.config
-    wanted = model and config.max_iterations > 0
-    ready = configured(config, os.environ)
-    if wanted and (config.base_url or config.key_refusal) and not ready:
-        project.listen(Event("note", f"no model is used: {ready.reason}"))
-    wanted = wanted and bool(ready)
+    wanted = model and _has_model(project)
     with ExitStack() as stack:
         client = None
         if wanted or show is not None:
@@ -174,6 +170,17 @@ def open_loop(
             proposers=proposers,
             cluster=cluster,
         )
+
+
+def _has_model(project: Project) -> bool:
+    """Return whether a model can be used; if the configuration only seems to name one, say why it cannot."""
+    from coderefine.llm.availability import configured
+
+    config = project.config
+    ready = configured(config, os.environ)
+    if config.max_iterations > 0 and not ready and (config.base_url or config.key_refusal):
+        project.listen(Event("note", f"no model is used: {ready.reason}"))
+    return config.max_iterations > 0 and bool(ready)
 
 
 def loop_parts(

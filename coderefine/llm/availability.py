@@ -56,8 +56,7 @@ def known_secrets(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]
     """Return the secrets in known places: the model's key, credentials in headers and in the environment."""
     headers = (value for name, value in config.extra_headers.items() if _is_credential(name))
     named = [value for name, value in environ.items() if is_secret(name, value) and len(value) >= LONG]
-    custom = re.findall(r":(.*)", environ.get("OPENAI_CUSTOM_HEADERS", ""))
-    named += [value for line in custom if len(value := line.strip()) >= LONG]
+    named += re.findall(rf":[ \t]*(\S.{{{LONG - 2},}}\S)", environ.get("OPENAI_CUSTOM_HEADERS", ""))
     logins = (match[1] for value in named for match in re.finditer(LOGIN, value) if len(match[1]) >= LONG)
     return tuple(filter(None, map(str.strip, (environ.get(config.api_key_env, ""), *headers, *named, *logins))))
 

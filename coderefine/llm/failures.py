@@ -152,13 +152,18 @@ def _final(error: _Refusal, target: Target) -> str | None:
 def _unsupported(error: _Refusal, sent: Mapping[str, Any]) -> UnsupportedError | None:
     if error.status not in (400, 422):
         return None
-    cap = next((name for name in CAPS if name in sent), "")
-    named = error.param in CAPS or any(name in error.reason for name in CAPS)
-    most = MOST.search(error.reason) if cap and named else None
-    if most and 0 < int(most[1]) < sent[cap]:
-        return UnsupportedError(cap, int(most[1]))
+    for cap in sent.keys() & set(CAPS):
+        if 0 < (most := _maximum(error)) < sent[cap]:
+            return UnsupportedError(cap, most)
     part = _unsupported_part(error, sent)
     return UnsupportedError(part) if part else None
+
+
+def _maximum(error: _Refusal) -> int:
+    """Return the number of tokens to which the server limits answers; 0 if it names none."""
+    named = error.param in CAPS or any(name in error.reason for name in CAPS)
+    most = MOST.search(error.reason) if named else None
+    return int(most[1]) if most else 0
 
 
 def _unsupported_part(error: _Refusal, sent: Mapping[str, Any]) -> str | None:
@@ -177,13 +182,15 @@ def _server_message(body: object) -> str:
     if isinstance(message, dict):
         message = message.get("detail")
     if isinstance(message, list):
-        message = "; ".join(_fault(item) for item in message if isinstance(item, dict) and "msg" in item)
+        message = "; ".join(filter(None, map(_fault, message)))
     if isinstance(message, str) and message and not message.lstrip().startswith("<"):
         return short_line(message)
     return "no reason given"
 
 
-def _fault(item: Mapping[str, Any]) -> str:
+def _fault(item: object) -> str:
+    if not isinstance(item, dict) or "msg" not in item:
+        return ""
     place = item.get("loc")
     names = place[1:] if isinstance(place, list) else ()
     return f"{'.'.join(map(str, names))}: {item['msg']}"

@@ -9,7 +9,7 @@ import re
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -280,11 +280,15 @@ def _gather(stream: _TimedStream, request: ModelRequest) -> Answer:
                 texts[number] = texts.get(number, "") + _text(choice.delta)
                 finished |= {number: choice.finish_reason} if choice.finish_reason else {}
             usage = getattr(chunk, "usage", None) or usage
-            if sum(map(len, texts.values())) > LONGEST:
-                raise TransientError("the answer does not end", billed=True)
+            _check_length(texts.values())
     if not finished or len(finished) < len(texts):
         raise TransientError("the stream was cut", billed=True)
     return _counted([(texts[number], finished[number]) for number in sorted(finished)], usage, request)
+
+
+def _check_length(texts: Iterable[str]) -> None:
+    if sum(map(len, texts)) > LONGEST:
+        raise TransientError("the answer does not end", billed=True)
 
 
 @contextlib.contextmanager
