@@ -334,14 +334,15 @@ PRIVATE = {
     "local.py": "ADDRESS = 'the house'\n",
     "server.key": "the house\n",
     "notes.txt": "the house\n",
-    ".gitignore": ".env\ncredentials.txt\nlocal.py\n",
+    "secrets/a.txt": "the house\n",
+    ".gitignore": ".env\ncredentials.txt\nlocal.py\nsecrets/\n",
 }
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        *(f"NEED {path}" for path in ("credentials.txt", ".env", "server.key", "link.txt")),
+        *(f"NEED {path}" for path in ("credentials.txt", ".env", "server.key", "link.txt", "secrets/a.txt")),
         "NEED local.py:ADDRESS",
         "I would have to look at credentials.txt first.",
         "I would have to look at `notes.txt` first.",
@@ -367,6 +368,13 @@ def test_the_correction_of_an_edit_quotes_no_private_file(opened: Open, path: st
     with opened([edit("\n", old, path), RIGHT], files=PRIVATE) as (bench, model, it):
         assert bench.drive(model).number == 1
         assert f"{why}; leave this file as it is" in it.server.requests[1].prompt
+        assert not [seen for seen in it.server.requests if "the house" in seen.prompt]
+
+
+def test_no_requested_file_is_sent_if_git_cannot_tell_what_it_ignores(opened: Open) -> None:
+    with opened(["NEED notes.txt", RIGHT], files=PRIVATE) as (bench, model, it):
+        (bench.top / ".git/HEAD").unlink()
+        assert bench.drive(model).number == 1
         assert not [seen for seen in it.server.requests if "the house" in seen.prompt]
 
 
