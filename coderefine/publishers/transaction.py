@@ -87,9 +87,7 @@ def publish(
             raise
         try:
             _write(top, plan)
-            if act:
-                _forget_old(top, plan)  # a hook may stage all files (`git add -A`); the journal has the old content
-            done = act(plan, lock, hold) if act else plan
+            done = _acted(act, top, plan, lock, hold) if act else plan
             hold()
             if act is None:
                 settle(journal, done, undoing)
@@ -103,6 +101,12 @@ def publish(
         finally:
             clean(top, plan)
     return done
+
+
+def _acted(act: Act, top: Path, plan: Publication, lock: int, hold: Hold) -> Publication:
+    """Call `act` without old files in the tree, which a hook may stage (`git add -A`); the journal has their content."""
+    _forget_old(top, plan)
+    return act(plan, lock, hold)
 
 
 def _settle_acted(journal: Journal, done: Publication, undoing: Publication | None) -> None:

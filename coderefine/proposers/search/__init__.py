@@ -61,6 +61,7 @@ OBSERVING, MOST_OBSERVING = 0.15, 3.0
 """Share of the remaining time, and maximum seconds, for tracing the failing tests and the tests near them."""
 MOST_SEARCHES = 3
 """Maximum number of searches on one tree: if all repairs of a search are refused, the tree is searched again."""
+UNKNOWN = "no line of the program is known to run in a failing test"
 UNPARSED = ("SyntaxError", "IndentationError", "TabError")
 SCREENING = 10.0
 """Maximum seconds for judging the remaining repairs by the tests that a refused repair broke."""
@@ -296,7 +297,7 @@ class Search(Searcher):
             if not asked and isinstance(pool, Pool):
                 raise RunnerError('no failing test ends here as it does in a cold run (`sandbox = "off"` may help)')
             if not sites:
-                raise RunnerError(_unparsed(failing) or "no line of the program is known to run in a failing test")
+                raise RunnerError(_unparsed(failing) or self._shut(run_through(seen.coverage, failing)) or UNKNOWN)
             self._listen(Event("stage", f"search in {counted(len(sites), 'statement')}"))
             self._connect(situation, sites, spectrum)
             enumeration, first = Enumeration(sites), first_on(failing, asked, spectrum.failing)
@@ -496,12 +497,16 @@ class Search(Searcher):
         Raises RunnerError if the failing tests run protected files, but none that may be changed.
         """
         others = {path: data for path, data in files.items() if self._free(path)}
+        if others.keys().isdisjoint(paths) and (shut := self._shut(paths)):
+            raise RunnerError(shut)
+        return others
+
+    def _shut(self, paths: Iterable[str]) -> str:
+        """Describe the protected files among `paths` that are no tests; "" if there are none."""
         rules = self._protection
         code = (path for path in sorted(paths) if path in rules.plugins or not rules.is_test(path))
-        shut = tuple(filter(None, map(rules.reason, code)))
-        if shut and others.keys().isdisjoint(paths):
-            raise RunnerError(f"the failing tests run no code that may be changed: {listed(shut)}")
-        return others
+        reasons = tuple(filter(None, map(rules.reason, code)))
+        return f"the failing tests run no code that may be changed: {listed(reasons)}" if reasons else ""
 
     def _neighbours(self, paths: set[str]) -> set[str]:
         """Return the Python files in the folders of `paths`, from which edits may copy code."""

@@ -294,19 +294,18 @@ def attribute_options(site: Site, node: ast.Attribute, *, called: bool) -> dict[
     for group in CONFUSED:
         if node.attr in group:
             options |= dict.fromkeys(group, 4.0)
-    for name in sorted(_used_on(site, dotted(node.value), called=called)):
-        options.setdefault(name, 1.0 + 2.0 * likeness(node.attr, name))
-    for name in _of_like_objects(site, node, called=called):
-        options.setdefault(name, 0.7 + 1.4 * likeness(node.attr, name))
-    if called and node.attr in site.world.classes.methods:
-        for name in site.world.classes.methods:
-            options.setdefault(name, 0.6 + likeness(node.attr, name))
-    for name in _of_library(site, node, called=called):
-        options.setdefault(name, 0.5 + likeness(node.attr, name))
-    for name in _of_builtin(site, node) if called else ():
-        options.setdefault(name, 0.4 + likeness(node.attr, name))
-    for name in _like(site, node.attr):
-        options.setdefault(name, 0.5)
+    methods = site.world.classes.methods if called else ()
+    rows = (
+        (sorted(_used_on(site, dotted(node.value), called=called)), 1.0, 2.0),
+        (_of_like_objects(site, node, called=called), 0.7, 1.4),
+        (methods if node.attr in methods else (), 0.6, 1.0),
+        (_of_library(site, node, called=called), 0.5, 1.0),
+        (_of_builtin(site, node) if called else (), 0.4, 1.0),
+        (_like(site, node.attr), 0.5, 0.0),
+    )
+    for names, least, factor in rows:
+        for name in names:
+            options.setdefault(name, least + factor * likeness(node.attr, name))
     options = dict(_of_object(site, node, called=called)) | options
     options.pop(node.attr, None)
     return options
