@@ -140,9 +140,7 @@ def check_state(
     project = _with_needed_gates(project, tests, linted=bool(python))
     with open_views(project) as opened:
         checks, broken = _judge(project, opened, state, tests, mapped=mapped)
-        finished = all(check.complete for check in checks if check.cases)
-        possible = python and finished and project.place.root.is_dir()  # the loop needs the folder
-        if not (repair and possible) or all(check.clean for check in checks):
+        if not repair or not _is_repairable(project, checks):
             return StateCheck(checks, broken)
         # Imported here, because the check of a clean commit needs none of these modules.
         from coderefine.app.request import Request
@@ -188,6 +186,13 @@ def _judge(
         commit = state.commit[:10] or "this commit"
         project.listen(Event("note", f"{commit} breaks {', '.join(broken[:SHOWN])}: {len(broken)} in all"))
     return checks, broken
+
+
+def _is_repairable(project: Project, checks: Sequence[Check]) -> bool:
+    """Return whether the gates found something that the loop can repair; it needs the project's folder."""
+    finished = all(check.complete for check in checks if check.cases)
+    there = bool(project.place.scope) and project.place.root.is_dir()
+    return there and finished and not all(check.clean for check in checks)
 
 
 def _is_coverage_cheap(project: Project, tests: Sequence[str]) -> bool:

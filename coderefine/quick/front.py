@@ -74,12 +74,8 @@ def _judged(project: QuickProject, names: list[str], running: list[Child]) -> in
     """Return the exit code. `running` contains the git process; further processes are added to it."""
     looked = [] if names else [_read_status(running[0], project.deadline)]
     python = _python(names or looked[0][0])
-    if any(project_of(folder, os.path.isfile) for folder in {path.rpartition("/")[0] for path in python}):
-        raise NotQuickError  # the ticket is that of the project at the top
     tests = _begun(project, python, running) if python else []
     staged, untracked = looked[0] if looked else _read_status(running[0], project.deadline)
-    if any(path.endswith(".py") and not os.path.lexists(path) for path in staged):
-        raise NotQuickError  # the tests that import a deleted file are not in the graph of the remaining files
     if not python:
         return 0
     same = _same(project, tests, python, staged)
@@ -122,10 +118,13 @@ def _linted(project: QuickProject, python: list[str], running: list[Child]) -> N
 
 
 def _read_status(looking: Child, deadline: float) -> tuple[list[str], bool]:
-    """Return the staged files, and whether there are untracked files."""
+    """Return the staged files, and whether there are untracked files.
+
+    Raises NotQuickError for deleted Python files: the graph of the remaining files lacks the tests that import them.
+    """
     output = looking.all(deadline) or b""
     found = staged_files(output or b"?")
-    if found is None:
+    if found is None or any(path.endswith(".py") and not os.path.lexists(path) for path in found):
         raise NotQuickError
     # Tests would find untracked files in the tree although the commit lacks them.
     return found, any(line.startswith(b"? ") for line in output.split(b"\0"))
@@ -134,7 +133,8 @@ def _read_status(looking: Child, deadline: float) -> tuple[list[str], bool]:
 def _python(names: list[str]) -> list[str]:
     """Return the Python files among `names`, as normalised paths.
 
-    Raises NotQuickError for a path outside the folder, for a link, and for more than LONG files.
+    Raises NotQuickError for a path outside the folder, for a link, for a file of a nested project, because the ticket
+    is that of the project at the top, and for more than LONG files.
     """
     found = []
     for name in names:
@@ -143,7 +143,8 @@ def _python(names: list[str]) -> list[str]:
             raise NotQuickError
         if path.endswith((".py", ".pyi")) and os.path.isfile(path):  # noqa: PTH113
             found.append(path)
-    if len(found) > LONG:
+    folders = {path.rpartition("/")[0] for path in found}
+    if len(found) > LONG or any(project_of(folder, os.path.isfile) for folder in folders):
         raise NotQuickError
     return found
 
