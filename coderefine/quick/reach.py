@@ -101,20 +101,29 @@ def entries(
     `texts`: the sources of the run, by path; other files were deleted or do not belong to the project.
     """
     parts = {path: FunctionDigests(text) for path, text in texts.items() if path in marks}
-    opening = {path for path, text in texts.items() if any(word in text for word in OPEN)}
-    imported, ran, by = coverage.get("", {}), _elsewhere(coverage), _executed(coverage)
-    if any("scope=" in texts[path] for path in opening & ran.keys()):
-        return {}  # a program that a fixture started may still run when later tests begin
+    imported, ran = coverage.get("", {}), _elsewhere(coverage)
     run: dict[str, Entry] = {
         path: (marks[path], *_run(parts[path], texts[path], imported.get(path, ()), ran.get(path, ())))
         for path in parts.keys() & {*imported, *ran}
     }
-    kept: Entries = {}
-    for test in parts.keys() & tests:
-        own = (test, *_above(test, marks))
-        if not opening & {*own, *by.get(test, ())}:
-            kept[test] = {**run, **{path: (marks[path], [], "") for path in own}}
-    return kept
+    return {
+        test: {**run, **{path: (marks[path], [], "") for path in (test, *_above(test, marks))}}
+        for test in _recordable(parts.keys() & tests, coverage, texts, marks)
+    }
+
+
+def _recordable(
+    tests: Iterable[str],
+    coverage: Mapping[str, Mapping[str, Iterable[int]]],
+    texts: Mapping[str, str],
+    marks: Mapping[str, Mark],
+) -> list[str]:
+    """Return the test files that read no files and start no programs, also not through code that they execute."""
+    opening = {path for path, text in texts.items() if any(word in text for word in OPEN)}
+    if any("scope=" in texts[path] for path in opening & _elsewhere(coverage).keys()):
+        return []  # a program that a fixture started may still run when later tests begin
+    executed = _executed(coverage)
+    return [test for test in tests if not opening & {test, *_above(test, marks), *executed.get(test, ())}]
 
 
 def _above(test: str, marks: Mapping[str, Mark]) -> list[str]:

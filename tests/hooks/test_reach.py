@@ -199,6 +199,16 @@ def test_a_test_that_starts_a_program_through_other_code_is_run(repo: Path, file
     assert staged(repo, {"pkg/start.py": START.replace("return 2", "return 3")}) == (1, CLEAN)
 
 
+def test_a_run_with_a_program_that_a_fixture_started_for_several_tests_is_not_recorded() -> None:
+    """Only the first test executed the fixture, but all of them use the program."""
+    fixture = '@pytest.fixture(scope="session")\ndef server():\n    return subprocess.Popen(["serve"])\n'
+    tests = {"tests/test_a.py": "def test_a(server):\n    pass\n", "tests/test_b.py": "def test_b(server):\n    pass\n"}
+    coverage = {"tests/test_a.py::test_a": {"tests/server.py": [3]}, "tests/test_b.py::test_b": {"pkg/a.py": [11]}}
+    for text, left in ((fixture, set()), (fixture.replace('(scope="session")', ""), {"tests/test_b.py"})):
+        texts = {**tests, "tests/server.py": text, "pkg/a.py": SOURCE}
+        assert reach.entries(tests, coverage, texts, dict.fromkeys(texts, (1, 1))).keys() == left
+
+
 def recorded(top: Path, files: Mapping[str, str]) -> None:
     """Commit `files` once the hook has seen them pass."""
     assert staged(top, files) == (0, CLEAN)
