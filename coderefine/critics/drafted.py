@@ -42,7 +42,7 @@ from coderefine.llm.failing_tests import excerpt
 from coderefine.llm.model_request import Message, ModelRequest
 from coderefine.llm.normalize import fenced, mark
 from coderefine.llm.prompts import render
-from coderefine.llm.reasoning import spoken
+from coderefine.llm.reasoning import without_reasoning
 from coderefine.project import Interpreter, Place
 from coderefine.runner.cold import run_tests
 from coderefine.sandbox.permissions import TIGHT
@@ -198,7 +198,7 @@ def draft(client: Client, task: Task, prefix: str, read: Read) -> str:
     user = render("drafts", code=code, path=path, goal=task.goal)
     messages = (Message("system", system), Message("user", user))
     reply = client.ask(ModelRequest("draft", messages, 0.2, reply_tokens=2048)).text
-    return next((block for block in BLOCK.findall(spoken(reply)) if tests_in(block)), "")
+    return next((block for block in BLOCK.findall(without_reasoning(reply)) if tests_in(block)), "")
 
 
 def module_of(path: str, prefix: str) -> str:

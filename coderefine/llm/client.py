@@ -30,8 +30,8 @@ from coderefine.llm.failures import (
     check_filter,
 )
 from coderefine.llm.model_request import CUT, MORE, Answer, Memory, ModelRequest, encodable
+from coderefine.llm.reasoning import without_reasoning
 from coderefine.llm.redact import Redactor
-from coderefine.llm.reply import THOUGHT
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -380,7 +380,7 @@ class Client:
 
 
 def _only_reasons(answer: Answer) -> bool:
-    return answer.finish == CUT and not THOUGHT.sub("", answer.text).strip()
+    return answer.finish == CUT and not without_reasoning(answer.text).strip()
 
 
 def run_in_thread(call: Callable[[Given], Result], given: Given) -> Future[Result]:

@@ -13,7 +13,7 @@ PIECE = re.compile(
 """Matches a whole SEARCH/REPLACE block, in which a tag is code, or a tag outside of blocks that is not quoted."""
 
 
-def spoken(text: str) -> str:
+def without_reasoning(text: str) -> str:
     """Return `text` without reasoning: what is between tags, and all before a closing tag that was not opened.
 
     Some servers put the opening tag into the prompt, so the reply has only the closing one. Reasoning without a closing

@@ -9,7 +9,7 @@ from itertools import count, pairwise
 
 from coderefine.errors import ReplyError
 from coderefine.llm.named_paths import named_paths, whole_path
-from coderefine.llm.reasoning import spoken
+from coderefine.llm.reasoning import without_reasoning
 
 SEARCH = re.compile(r"^( *)<{5,9} ?SEARCH\b(.*)$")
 SEARCHED = re.compile(SEARCH.pattern, re.MULTILINE)
@@ -17,7 +17,6 @@ DIVIDER = re.compile(r"^ *={5,9} *$")
 REPLACE = re.compile(r"^ *>{5,9} ?REPLACE\b.*$")
 BARE_END = re.compile(r"^ *>{5,9} *$")
 FENCE = re.compile(r"^ *(`{3,}|~{3,})(.*)$")
-THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 
 NO_REPAIR = re.compile(r"^\W*NO REPAIR\b[\s*:.–—-]*(.*(?:\n(?!\s*\n).*)*)", re.MULTILINE)
 NEED = re.compile(r"^[-*>\s`]*NEED:?\s+(\S.*)$", re.MULTILINE)
@@ -66,7 +65,7 @@ def _outside_blocks(lines: list[str]) -> Iterator[int]:
 
 def _lines(text: str) -> list[str]:
     """Return the lines of a reply without the reasoning."""
-    return spoken(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return without_reasoning(text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 class NothingToApplyError(ReplyError):
@@ -114,14 +113,14 @@ class Kept:
 
 def refused(text: str) -> str | None:
     """Return the reason in a reply with NO REPAIR and without edits; None for any other reply."""
-    answer = spoken(text)
+    answer = without_reasoning(text)
     found = None if SEARCHED.search(answer) else NO_REPAIR.search(answer)
     return " ".join(found[1].split()) or "no reason given" if found else None
 
 
 def needs(text: str) -> tuple[tuple[str, str], ...]:
     """Return (path, symbol) of each `NEED path:symbol` line in a reply without edits; one of the two may be empty."""
-    answer = spoken(text)
+    answer = without_reasoning(text)
     if SEARCHED.search(answer):
         return ()
     return tuple(dict.fromkeys(_need(line) for line in NEED.findall(answer)))
@@ -139,7 +138,7 @@ def _need(line: str) -> tuple[str, str]:
 
 def mentioned(text: str) -> tuple[str, ...]:
     """Return the files and names mentioned as code in a reply without edits, in order."""
-    answer = spoken(text)
+    answer = without_reasoning(text)
     if SEARCHED.search(answer):
         return ()
     found = (next(filter(None, match)) for match in MENTIONED.findall(answer))
@@ -175,7 +174,7 @@ def parse_reply(text: str) -> Reply:
 
 def is_prose(text: str) -> bool:
     """Return whether a reply contains neither edits, complete or not, nor code, and is no refusal."""
-    lines = spoken(text).splitlines()
+    lines = without_reasoning(text).splitlines()
     code = any(mark.match(line) for line in lines for mark in (SEARCH, DIVIDER, FENCE))
     return not code and refused(text) is None
 

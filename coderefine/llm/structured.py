@@ -12,7 +12,7 @@ from typing import Any
 from coderefine.errors import ReplyError
 from coderefine.llm.client import Client
 from coderefine.llm.model_request import CUT, MORE, Message, ModelRequest, Schema
-from coderefine.llm.reply import THOUGHT
+from coderefine.llm.reasoning import without_reasoning
 
 KINDS: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -49,7 +49,7 @@ def ask_json(client: Client, request: ModelRequest) -> Mapping[str, Any]:
 
 def read(text: str, schema: Schema | None) -> Mapping[str, Any]:
     """Parse the JSON object in `text`, ignoring surrounding prose and fences. Raises ReplyError with the faults."""
-    value = _object(THOUGHT.sub("", text))
+    value = _object(without_reasoning(text))
     faults = list(_faults(value, schema.body, "the object")) if schema else []
     if faults:
         raise ReplyError(f"The JSON does not fit: {'; '.join(faults[:5])}.")

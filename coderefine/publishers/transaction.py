@@ -104,7 +104,7 @@ def publish(
 
 
 def _acted(act: Act, top: Path, plan: Publication, lock: int, hold: Hold) -> Publication:
-    """Call `act` without old files in the tree, which a hook may stage (`git add -A`); the journal has their content."""
+    """Call `act` without old files in the tree, because a hook may stage them (`git add -A`); the journal has them."""
     _forget_old(top, plan)
     return act(plan, lock, hold)
 

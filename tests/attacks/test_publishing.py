@@ -114,7 +114,7 @@ def a_commit_that_its_own_hooks_hide(scene: Scene) -> bool:
 
 
 def a_formatter_that_is_killed_with_us(scene: Scene) -> bool:
-    """Its work stayed in the file, on top of a patch that was not committed."""
+    """The patch, which was not committed, stayed in the file below its work."""
     top = make_repo(scene.home / "order", {"order.py": LINT, "test_order.py": TESTS, ".gitignore": "__pycache__/\n"})
     reached = scene.home / "reached"
     hook = top / ".git/hooks/pre-commit"
@@ -132,7 +132,7 @@ def a_formatter_that_is_killed_with_us(scene: Scene) -> bool:
     child.wait()
     kill_all(mark)
     scene.ours(top, "log")
-    return (top / "order.py").read_text() != LINT or (top / ".git/index.lock").exists()
+    return (top / "order.py").read_text() != LINT + "# formatted\n" or (top / ".git/index.lock").exists()
 
 
 # -- pushes -----------------------------------------------------------------------------------------------
@@ -303,14 +303,18 @@ ATTACKS = (
         a_commit_that_its_own_hooks_hide,
         (
             "publishers/commit.py",
-            "known = made or repository.tree(first[0]) in",
-            "known = repository.tree(first[0]) in",
+            "made or first[0] == plan.commit or repository.tree(first[0]) in",
+            "repository.tree(first[0]) in",
         ),
         ("publishers/commit.py", "(plan.tree, UserIndex(repository).own_tree())", "(plan.tree,)"),
     ),
     attack(
         a_formatter_that_is_killed_with_us,
-        ("publishers/recover.py", 'keep if plan.how == "commit" else None', "None"),
+        (
+            "publishers/restoration.py",
+            "None if in_use else _without_patch(journal.repository, change, found)",
+            "None",
+        ),
     ),
     attack(
         a_branch_that_is_not_checked_out,

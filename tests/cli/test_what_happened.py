@@ -167,14 +167,13 @@ class TestPlaces:
     def test_a_plug_in_that_pytest_loads_is_named_as_the_reason(self, tmp_path: Path) -> None:
         """pytest-asyncio: "no line of the program is known to run in a failing test"."""
         files = {
-            "pytest.ini": "[pytest]\naddopts = -p plug.core\n",
-            "plug/__init__.py": "from plug.core import doubled as doubled\n",
-            "plug/core.py": "def doubled(n):\n    return 3 * n\n",
+            "pytest.ini": "[pytest]\naddopts = -p plug\n",
+            "plug.py": "def doubled(n):\n    return 3 * n\n",
             "test_plug.py": "from plug import doubled\n\n\ndef test_doubled():\n    assert doubled(2) == 4\n",
         }
         result = coderefine("fix", "--no-model", cwd=make_repo(tmp_path / "p", files))
         assert result.code == 1, result
-        assert "may be changed: plug/core.py is a plug-in that pytest loads for the tests" in last(result.out)
+        assert "may be changed: plug.py is a plug-in that pytest loads for the tests" in last(result.out)
 
     def test_failing_tests_of_protected_code_are_no_want_of_ideas(self, tmp_path: Path) -> None:
         settings = '[tool.coderefine]\nprotect = ["order.py"]\n'

@@ -13,7 +13,7 @@ from coderefine.llm.context import Context
 from coderefine.llm.editable_files import EditableFiles
 from coderefine.llm.edits import NOTHING_KEPT, apply
 from coderefine.llm.folding import MARKED
-from coderefine.llm.model_request import Answer, Message, ModelRequest
+from coderefine.llm.model_request import CUT, Answer, Message, ModelRequest
 from coderefine.llm.normalize import cut, fenced, mark
 from coderefine.llm.prompts import render, system_message
 from coderefine.llm.reply import (
@@ -66,8 +66,6 @@ NEEDS = 3
 NARROWEST = 0.15
 """Minimum share of the usual prompt length; shorter prompts are not tried."""
 
-CUT = "length"
-"""`Answer.finish` of an answer that was cut off because it was too long."""
 
 DIAGNOSIS = record("diagnosis", cause={"type": "string"}, mistake={"type": "string"}, plan={"type": "string"})
 

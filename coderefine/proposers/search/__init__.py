@@ -297,7 +297,7 @@ class Search(Searcher):
             if not asked and isinstance(pool, Pool):
                 raise RunnerError('no failing test ends here as it does in a cold run (`sandbox = "off"` may help)')
             if not sites:
-                raise RunnerError(_unparsed(failing) or self._shut(run_through(seen.coverage, failing)) or UNKNOWN)
+                raise RunnerError(self._why_no_site(failing, seen.coverage))
             self._listen(Event("stage", f"search in {counted(len(sites), 'statement')}"))
             self._connect(situation, sites, spectrum)
             enumeration, first = Enumeration(sites), first_on(failing, asked, spectrum.failing)
@@ -500,6 +500,10 @@ class Search(Searcher):
         if others.keys().isdisjoint(paths) and (shut := self._shut(paths)):
             raise RunnerError(shut)
         return others
+
+    def _why_no_site(self, failing: list[Case], coverage: Coverage) -> str:
+        """Return why there is no statement that may be changed."""
+        return _unparsed(failing) or self._shut(run_through(coverage, failing)) or UNKNOWN
 
     def _shut(self, paths: Iterable[str]) -> str:
         """Describe the protected files among `paths` that are no tests; "" if there are none."""
