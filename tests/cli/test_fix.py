@@ -287,6 +287,7 @@ def test_the_environment_is_configuration(repo: Path, name: str, value: str, cod
 UNTIDY = {f"part{number}.py": "import os\nimport sys\n" for number in range(12)}
 
 
+@pytest.mark.thorough
 def test_many_findings_of_lint_stay_out_of_the_repair_of_a_test(tmp_path: Path) -> None:
     """Tests fail, and ruff has many findings: only the fault is repaired."""
     top = make_repo(tmp_path / "repo", {"order.py": ORDER, "test_order.py": TESTS, **UNTIDY})

@@ -73,6 +73,7 @@ def test_each_repository_has_the_result_of_a_single_run_and_a_broken_one_ends_no
     assert {line.split()[1].rpartition("/")[2] for line in lines} == {"broken", "missing", "no"}
 
 
+@pytest.mark.thorough
 def test_a_clone_follows_the_default_branch_and_gives_up_a_repair_of_an_earlier_commit(tmp_path: Path) -> None:
     """After main was renamed, each run failed; after a push, `--branch tidy` was refused for tidy of the last run."""
     far = make_repo(tmp_path / "far", {"order.py": LINT})

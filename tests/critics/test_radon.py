@@ -98,6 +98,7 @@ def sources() -> list[Path]:
     return sorted(path for folder in folders for path in folder.glob("*.py"))[::2]
 
 
+@pytest.mark.thorough
 def test_on_real_code_the_results_equal_radons() -> None:
     from radon.complexity import add_inner_blocks, cc_visit
     from radon.metrics import mi_visit

@@ -276,6 +276,7 @@ def test_a_commit_that_only_deletes_is_judged(repo: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.thorough
 def test_the_first_push_is_judged_as_a_whole(repo: Path, tmp_path: Path) -> None:
     """pre-commit names no commits for it, and only the last one was judged."""
     bare = tmp_path / "bare.git"

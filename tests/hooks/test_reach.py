@@ -193,6 +193,7 @@ OUTPUT = "\n\n\ndef test({}):\n    assert other() == 5\n    assert {}().strip() 
     ),
     ids=["fixture", "helper"],
 )
+@pytest.mark.thorough
 def test_a_test_that_starts_a_program_through_other_code_is_run(repo: Path, files: Mapping[str, str]) -> None:
     """What the program executes is not recorded, and the test file itself has no word of starting one."""
     recorded(repo, {"pkg/start.py": START, "tests/__init__.py": "", **files})

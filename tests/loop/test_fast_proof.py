@@ -58,6 +58,7 @@ def test_without_the_setting_all_tests_run(tmp_path: Path) -> None:
     assert (evidence.kept, evidence.ran, evidence.proved_by, evidence.notes) == (3, None, "", ())
 
 
+@pytest.mark.thorough
 def test_a_patch_is_refused_that_breaks_a_test_which_imports_it_indirectly(tmp_path: Path) -> None:
     outcome = prove(tmp_path, BREAKS).outcome
     assert outcome.best.number == 0

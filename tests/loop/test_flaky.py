@@ -186,6 +186,7 @@ def test_depth():
 """
 
 
+@pytest.mark.thorough
 def test_a_right_patch_is_not_refused_for_a_test_that_fails_only_while_it_is_traced(tmp_path: Path) -> None:
     """structlog has such a test: the trace function is a frame of its own at the limit of the recursion."""
     top = make_repo(tmp_path / "deep", {"shop.py": SUM, "test_shop.py": TESTS, "test_deep.py": COUNTS_FRAMES})

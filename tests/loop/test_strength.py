@@ -177,6 +177,7 @@ def test_mutants_that_the_search_has_weighed_with_other_evidence_do_not_refuse_i
     assert ran.outcome.best.patch.files == {"bar.py": FOUND.encode()}
 
 
+@pytest.mark.thorough
 def test_a_repair_that_the_tests_hardly_notice_is_offered_once_without_the_lint_fixes_made_after_it(
     tmp_path: Path,
 ) -> None:

@@ -657,6 +657,7 @@ def test_recording_ends_with_the_last_test_of_which_a_call_would_be_recorded(tmp
         assert bool(pool.probe([candidate], pool.tests, 5.0).codes) is not enters
 
 
+@pytest.mark.thorough
 def test_calls_of_a_function_that_waits_are_left_out(tmp_path: Path) -> None:
     """tabulate: a helper that starts the program took eight seconds of a comparison."""
     tests = RECORDED["test_m.py"].partition("def test_many")[0] + WAITS

@@ -352,6 +352,7 @@ def compute(seconds):
 
 
 @pytest.mark.parametrize("others", every(2, [[], [1.2]]), ids=["alone", "another stands where it stands"])
+@pytest.mark.thorough
 def test_a_test_that_only_computes_for_long_has_its_own_result_and_each_test_runs_to_its_end_once(
     cold: Cold, tmp_path: Path, others: list[float]
 ) -> None:
@@ -387,6 +388,7 @@ def test_the_whole_check_has_a_limit(cold: Cold) -> None:
     assert check.notes == ("stopped after 2 s: 1 tests not run",)
 
 
+@pytest.mark.thorough
 def test_too_many_crashes_end_the_check(cold: Cold) -> None:
     source = "import os, pytest\n@pytest.mark.parametrize('n', range(20))\ndef test_a(n): os._exit(1)\n"
     check = cold({"test_x.py": source})

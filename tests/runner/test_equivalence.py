@@ -100,6 +100,7 @@ def test_a_suite_of_minutes_is_compared_on_the_tests_that_enter_the_edited_lines
     assert found.unknown == {("m.py", "triple"): "triple: no test executes line 9"}
 
 
+@pytest.mark.thorough
 def test_a_comparison_ends_in_time_although_the_tests_do_not(compare: Compare) -> None:
     began = time.monotonic()
     found = compare(BEFORE.replace("x - x", "0 * x"), {**SLOW, "test_m.py::test_endless": 0.01}, 6.0)

@@ -107,6 +107,7 @@ def test_attack_is_refused_and_leaves_nothing(opened: Pool, case: str) -> None:
     assert set(after.statuses.values()) == {Status.PASSED}
 
 
+@pytest.mark.thorough
 def test_slow_but_right_is_found_by_the_longer_try(opened: Pool) -> None:
     source = MODULE.replace(
         "return 1", "end = time.process_time() + 0.6\n    while time.process_time() < end: pass\n    return 1"
@@ -119,6 +120,7 @@ def test_slow_but_right_is_found_by_the_longer_try(opened: Pool) -> None:
     assert judged.plausible, judged.reason
 
 
+@pytest.mark.thorough
 def test_longer_tries_are_counted_over_all_plans(opened: Pool) -> None:
     """A search of many short plans gave each one a longer try of its own: it waited for hanging candidates most of
     the time."""

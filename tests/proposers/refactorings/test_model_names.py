@@ -50,6 +50,7 @@ def named(*changes: Callable[[dict[str, str]], object]) -> Callable[[Seen], str]
     return answer
 
 
+@pytest.mark.thorough
 def test_new_functions_have_the_names_of_the_model(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"orders.py": CODE, "test_orders.py": TESTS, "pyproject.toml": LIMIT})
     with LlmServer(named()) as server:

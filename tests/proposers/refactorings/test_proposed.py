@@ -169,6 +169,7 @@ def as_setter(code: str) -> str:
     return "\n".join([*head, *(line and f"    {line}" for line in lines), ""])
 
 
+@pytest.mark.thorough
 def test_a_setter_is_brought_under_the_limit_though_its_property_has_the_same_name(tmp_path: Path) -> None:
     """prettytable's `field_names` was refused as "defined more than once"."""
     tests = TESTS.replace("import summary", "import Orders")

@@ -235,6 +235,7 @@ def test_a_repair_whose_results_contradict_an_annotation_is_no_rival() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "unmeasured"), [(0.0, True), (30.0, False)], ids=["busy", "idle"])
+@pytest.mark.thorough
 def test_strength_that_was_not_measured_is_not_called_strong(tmp_path: Path, seconds: float, unmeasured: bool) -> None:
     """Slow tests stand for a busy machine: within the usual time they judge two small wrong versions at most."""
     tests = "import time\n\nfrom f import f\n\n\ndef test_f():\n    time.sleep(0.8)\n    assert f(1) == -4\n"

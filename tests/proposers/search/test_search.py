@@ -123,6 +123,7 @@ def test_both_exchanged_parts_are_named(repair: Repair) -> None:
     assert patches[0].summary == "names.py:2 `'name'` ↔ `value`"
 
 
+@pytest.mark.thorough
 def test_tests_without_their_fixture_do_not_hide_the_one_that_can_be_repaired(repair: Repair) -> None:
     """Three tests that fail in their set-up were run first on each of 1,000 candidates; the others never were."""
     tests = (
@@ -178,6 +179,7 @@ def test_a_fault_that_only_runs_while_the_test_module_is_imported(repair: Repair
     assert patches
 
 
+@pytest.mark.thorough
 def test_a_fault_in_a_function_that_had_returned_before_the_test_module_failed_to_import(repair: Repair) -> None:
     """Only functions in the traceback were searched: `words` is not among them."""
     files = {
@@ -266,6 +268,7 @@ def test_where_not_even_conftest_can_be_imported_cold_processes_judge(tmp_path: 
     assert any("every candidate is a cold run" in event.text for event in it.events)
 
 
+@pytest.mark.thorough
 def test_a_cold_run_that_contradicts_the_fork_is_recorded(tmp_path: Path) -> None:
     """As if the attempt's cold run had failed: its record is that of the unrepaired tree."""
     faulty = "def price(n):\n    if n > 10:\n        return n * 8 // 10\n    return n\n"
@@ -328,6 +331,7 @@ def test_a_repair_beside_one_that_was_only_offered_is_not_sure(tmp_path: Path) -
         assert "another failing test runs the same code" in it.search.offer.why
 
 
+@pytest.mark.thorough
 def test_a_repair_in_a_busy_function_beside_one_that_was_only_offered_knows_of_it(tmp_path: Path) -> None:
     """sqlparse: a wrong repair of one test was written while the other one of the same fault had only an offer."""
     faulty = "def price(n):\n    total = n * 2\n    if n == 300:\n        total = 'y'\n    elif n > 50:\n"
@@ -453,6 +457,7 @@ def test_the_search_continues_with_other_edits_after_all_repairs_were_refused(tm
     assert second
 
 
+@pytest.mark.thorough
 def test_repairs_of_two_faults_in_the_statements_of_both_tests_are_found_in_any_order(tmp_path: Path) -> None:
     """The repair of the boundary came first and was held back; the other one was never tried together with it."""
     faulty = 'def shorten(text, width=20):\n    """Cut a text."""\n    if len(text) < width:\n        return text\n'
@@ -467,6 +472,7 @@ def test_repairs_of_two_faults_in_the_statements_of_both_tests_are_found_in_any_
     assert any("text[:width - 3]" in text for text in texts)
 
 
+@pytest.mark.thorough
 def test_a_test_that_fails_only_after_others_is_not_repaired_by_every_candidate(tmp_path: Path) -> None:
     """Alone in its process it passed, with whatever candidate, and each was refused by a cold run of its own."""
     program = "class Account:\n    def __init__(self, log=[]):\n        self.log = log\n"
@@ -485,6 +491,7 @@ def test_a_test_that_fails_only_after_others_is_not_repaired_by_every_candidate(
         assert counts == [1, 1, 1], repair.files
 
 
+@pytest.mark.thorough
 def test_a_test_that_fails_for_another_reason_does_not_hide_the_repair_of_many(tmp_path: Path) -> None:
     """A test that fails for the version of a dependency runs the faulty line, too: nothing was found for the others."""
     faulty = "def price(n):\n    return n * 9\n"
@@ -512,6 +519,7 @@ def test_a_repair_is_offered_although_a_test_with_another_fault_needs_it_too(tmp
     assert "another failing test runs the same code" in it.search.offer.why
 
 
+@pytest.mark.thorough
 def test_a_test_that_comes_past_the_statement_where_another_crashes_does_not_hide_its_repair(tmp_path: Path) -> None:
     program = "def label(name, width):\n    text = name - '_repr'\n    return text.ljust(width)\n"
     program += "\n\ndef count(number):\n    return number - 1\n"
