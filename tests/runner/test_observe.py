@@ -66,7 +66,7 @@ def test_the_code_of_a_project_that_is_a_plug_in_of_pytest_is_traced_and_judged_
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONPATH", str(installed))
     files = {
-        "pytest.ini": "[pytest]\naddopts = -p plug\n",
+        "pytest.ini": "[pytest]\naddopts = -p plug -p no:legacypath\n",
         "plug/__init__.py": "import pytest\n\n\n@pytest.fixture\ndef three():\n    return 3\n",
         "plug/m.py": FILES["m.py"],
         "test_a.py": "from plug.m import f\n\n\ndef test_fails(three):\n    assert f(1) == three\n",

@@ -564,7 +564,7 @@ def rewritten(run: ServerPlugin) -> Set[str]:
     """
     installed = run.config.pluginmanager.list_plugin_distinfo()
     packages = {getattr(plugin, "__name__", "").partition(".")[0] for plugin, _ in installed}
-    collected = {os.path.realpath(str(item.fspath)) for item in run.items}
+    collected = {os.path.realpath(str(getattr(item, "path", None) or item.fspath)) for item in run.items}
     found = set()
     for name, module in loaded():
         if _rewrites(getattr(module, "__spec__", None)):
