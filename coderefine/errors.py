@@ -72,6 +72,10 @@ class PublishError(CoderefineError):
     exit_code = 1
 
 
+class UnrecordedError(PublishError):
+    """The patch was written, but this could not be recorded."""
+
+
 class ModelError(CoderefineError):
     """The model's server refused permanently (401, 404, context length, content filter …)."""
 

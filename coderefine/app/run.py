@@ -20,7 +20,7 @@ from coderefine.config import masked
 from coderefine.core import EMPTY, Event, Outcome, Proposer, Stop, Views
 from coderefine.core.plurals import listed
 from coderefine.critics.drafted import Drafted
-from coderefine.errors import CoderefineError, GitError, PublishError, SurroundingsError
+from coderefine.errors import CoderefineError, GitError, PublishError, SurroundingsError, UnrecordedError
 from coderefine.git import Repository
 from coderefine.journal import Journal, Meta, lock, prune, running
 from coderefine.loop.refine import refine
@@ -237,7 +237,7 @@ def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publ
         published = Published(f"nothing; the best patch so far is kept: {next_step}")
     else:
         published = _publish(publish, Proved(whole, diff, parts, snapshot))
-    written = journal.publication() is not None
+    written = journal.publication() is not None or isinstance(published.refused, UnrecordedError)
     return RunResult(outcome, journal.run, published, diff, before, written, snapshot)
 
 
@@ -246,6 +246,8 @@ def _publish(publish: Publish, proved: Proved) -> Published:
     journal = proved.snapshot.journal
     try:
         return publish(proved)
+    except UnrecordedError as error:
+        return Published("the patch, but not the record of it", refused=error)
     except (PublishError, GitError) as error:
         if journal.publication() is not None:
             raise  # the patch was written, so this is no refusal

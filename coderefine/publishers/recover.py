@@ -68,7 +68,7 @@ def _repair(journal: Journal) -> str | None:
         return start + "it is complete now"
     in_use = journal.repository.resolve("HEAD") != plan.head or bool(plan.lock and not index.holds(plan.lock))
     try:
-        lines = take_back(journal, plan, in_use=in_use)
+        lines = take_back(journal, plan, in_use=in_use).lines
     finally:
         index.release(plan.lock)
     transaction.clean(journal.repository.top, plan)

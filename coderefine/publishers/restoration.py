@@ -7,6 +7,7 @@ nor the new one is a hook's only if the hook staged it for our commit; any other
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from coderefine.errors import CoderefineError
 from coderefine.git import Repository, merge_bytes, scratch
@@ -16,19 +17,28 @@ from coderefine.publishers.exchange import put
 from coderefine.publishers.user_index import UserIndex
 
 
-def take_back(journal: Journal, plan: Publication, *, in_use: bool = False) -> tuple[str, ...]:
-    """Restore the old content of every file that contains what we or hooks wrote; return a line about each other file.
+class Restored(NamedTuple):
+    """Lines about the files that are not as before, and whether all others could be restored."""
 
-    In the other files, a change made meanwhile stays, without the patch if they can be separated. `in_use`: the user
+    lines: tuple[str, ...]
+    complete: bool
+
+
+def take_back(journal: Journal, plan: Publication, *, in_use: bool = False) -> Restored:
+    """Restore the old content of every file that contains what we or hooks wrote.
+
+    In other files, a change made meanwhile stays, without the patch if they can be separated. `in_use`: the user
     has worked with the written files, after a kill; then such files stay as they are, and also those that HEAD has.
     """
-    found = []
+    found, complete = [], True
     for temp, change in zip(plan.temps, plan.changes, strict=True):
         try:
             found.append(_take_back(journal, temp, change, in_use=in_use))
-        except CoderefineError as error:  # noqa: PERF203
-            found.append(f"{change.path} stays as it is: {error}")
-    return tuple(filter(None, found))
+        except (CoderefineError, OSError) as error:  # noqa: PERF203
+            why = (error.strerror or "").lower() if isinstance(error, OSError) else error
+            found.append(f"{change.path} stays as it is: {why}")
+            complete = False
+    return Restored(tuple(filter(None, found)), complete)
 
 
 def as_committed(repository: Repository, done: Publication) -> tuple[FileChange, ...]:

@@ -25,7 +25,7 @@ from itertools import chain
 from pathlib import Path
 from types import FrameType
 
-from coderefine.errors import CoderefineError, JournalError, PublishError
+from coderefine.errors import CoderefineError, JournalError, PublishError, UnrecordedError
 from coderefine.git import Repository
 from coderefine.journal import FileChange, Journal, Publication, flock, storage
 from coderefine.publishers import file_io
@@ -110,19 +110,23 @@ def _acted(act: Act, top: Path, plan: Publication, lock: int, hold: Hold) -> Pub
 
 
 def _settle_acted(journal: Journal, done: Publication, undoing: Publication | None) -> None:
-    """Record a publication whose last step cannot be taken back. Raises PublishError; then `recover` completes it."""
+    """Record a publication whose last step cannot be taken back. Raises UnrecordedError; `recover` completes it."""
     try:
         settle(journal, done, undoing)
     except JournalError as error:
-        raise PublishError(f"it is done, but {error}: free some space, then run `coderefine log`") from error
+        raise UnrecordedError(f"it is done, but {error}: free some space, then run `coderefine log`") from error
 
 
 def _withdraw(journal: Journal, plan: Publication, undoing: Publication | None, error: BaseException) -> None:
-    """Restore everything after `error`. Raises PublishError if there is something to say about a file."""
-    lines = take_back(journal, plan)
+    """Restore everything after `error`. Raises PublishError if there is something to say about a file.
+
+    If a file cannot be restored, the publication stays announced, so that `recover` tries again.
+    """
+    lines, complete = take_back(journal, plan)
     clean(journal.repository.top, plan)
-    # If this cannot be recorded, `recover` later detects that the files are restored.
-    give_up(journal, plan, undoing)
+    if complete:
+        with contextlib.suppress(JournalError):  # then `recover` detects that the files are restored
+            give_up(journal, plan, undoing)
     if lines and isinstance(error, CoderefineError | KeyboardInterrupt):
         raise PublishError("\n  ".join((str(error) or "interrupted", *lines))) from error
 

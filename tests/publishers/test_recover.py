@@ -375,3 +375,35 @@ def test_a_full_disk_at_the_last_record_is_told_truly(tmp_path: Path, how: str) 
     assert ("it is complete now" in result) == kept
     assert (Journal.load(Repository.open(top)).publication() is not None) == new
     assert git(top, "status", "--porcelain") == ("" if kept or not new else "M m0.py\n D m1.py")
+
+
+UNRESTORED = """
+import errno, sys
+from pathlib import Path
+from coderefine.publishers import Commit
+from tests.support.publishing import stage
+top = Path(sys.argv[1])
+def full(event, args):
+    if event == "open" and str(args[0]).endswith("-0.new") and (top / ".git/refused").exists():
+        raise OSError(errno.ENOSPC, "No space left on device")
+prepared = stage(top, {"m0.py": "new = 0\\n", "m1.py": "new = 1\\n"}, head=True)
+sys.addaudithook(full)
+try:
+    Commit(prepared.snapshot).publish(prepared.outcome)
+except Exception as error:
+    print(error)
+"""
+
+
+def test_a_file_that_cannot_be_restored_does_not_keep_the_others_patched(tmp_path: Path) -> None:
+    """A hook refused on a full disk: all files stayed patched, and what the hook said was lost."""
+    top = make_repo(tmp_path / "repo", {"m0.py": "old = 0\n", "m1.py": "old = 1\n"})
+    hook(top, "pre-commit", "touch .git/refused; echo 'not on my watch'; exit 1")
+    argv = (sys.executable, "-c", UNRESTORED, str(top))
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    said = subprocess.run(argv, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert "not on my watch" in said
+    assert "m0.py stays as it is: no space left on device" in said
+    assert git(top, "status", "--porcelain") == "M m0.py"
+    assert recover(Repository.open(top))
+    assert git(top, "status", "--porcelain") == ""
