@@ -24,6 +24,12 @@ QUOTA = re.compile(r"insufficient.?(quota|credit|balance)|billing|out of credits
 FILTER = re.compile(r"content.?(filter|policy|management)", re.IGNORECASE)
 MOST = re.compile(r"(?:at most|or equal to|no more than|up to|<=?|\d >=?|\[\d+,)\W{0,3}(\d{1,9})")
 """The maximum that a server names when it refuses the value of one of CAPS."""
+SHARED = re.compile(
+    r"maximum context length is (\d+) tokens.*?(?<!at least )\b(\d+) (?:input tokens|of text input|in the messages)"
+)
+"""The tokens that prompt and answer share, and those of the prompt, by which a server refuses the value of CAPS."""
+LEAST = 512
+"""Minimum number of tokens for an answer; a request whose prompt leaves fewer is too long."""
 UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"})
 """Exceptions of httpx before the server gets the request; after other exceptions, the request may be billed."""
 TRANSIENT = frozenset({408, 409, 425, 429})
@@ -47,12 +53,16 @@ class OutOfTimeError(BudgetError):
 
 
 class UnsupportedError(Exception):
-    """The server does not support this optional part of the request, or only values up to `most`."""
+    """The server does not support this optional part of the request, or only values up to `most`.
 
-    def __init__(self, part: str, most: int | None = None) -> None:
+    `once`: whether `most` is what the prompt of this request leaves, so that it says nothing about other requests.
+    """
+
+    def __init__(self, part: str, most: int | None = None, *, once: bool = False) -> None:
         super().__init__(part)
         self.part = part
         self.most = most
+        self.once = once
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +126,17 @@ def _by_status(error: _Refusal, target: Target, sent: Mapping[str, Any]) -> Exce
     status, reason = error.status, error.reason
     if final := _final(error, target):
         return ModelError(final)
+    if lower := _lower_cap(error, sent):
+        return lower
     if status == 413 or (status in (400, 422) and CONTEXT.search(f"{error.code} {reason}")):
         return TooLongError(
             f"the request is longer than {target.model!r} can read; choose a model with a larger context: {reason}"
         )
     if status in TRANSIENT or status >= 500:
         return TransientError(f"the server answered {status}: {reason}", error.after)
-    return _unsupported(error, sent) or ModelError(f"the model's server refused the request ({status}): {reason}")
+    if part := _unsupported_part(error, sent):
+        return UnsupportedError(part)
+    return ModelError(f"the model's server refused the request ({status}): {reason}")
 
 
 def _final(error: _Refusal, target: Target) -> str | None:
@@ -149,14 +163,14 @@ def _final(error: _Refusal, target: Target) -> str | None:
     return next((line for holds, line in lines if holds), None)
 
 
-def _unsupported(error: _Refusal, sent: Mapping[str, Any]) -> UnsupportedError | None:
+def _lower_cap(error: _Refusal, sent: Mapping[str, Any]) -> UnsupportedError | None:
+    """Return the refusal of the length of the answer, if the server names a smaller one that is of use."""
     if error.status not in (400, 422):
         return None
-    for cap in sent.keys() & set(CAPS):
-        if 0 < (most := _maximum(error)) < sent[cap]:
-            return UnsupportedError(cap, most)
-    part = _unsupported_part(error, sent)
-    return UnsupportedError(part) if part else None
+    shared = SHARED.search(error.reason)
+    most = int(shared[1]) - int(shared[2]) if shared else _maximum(error)
+    cap = next((cap for cap in CAPS if LEAST <= most < sent.get(cap, 0)), None)
+    return UnsupportedError(cap, most, once=bool(shared)) if cap else None
 
 
 def _maximum(error: _Refusal) -> int:
@@ -168,6 +182,8 @@ def _maximum(error: _Refusal) -> int:
 
 def _unsupported_part(error: _Refusal, sent: Mapping[str, Any]) -> str | None:
     reason = error.reason
+    if error.status not in (400, 422):
+        return None
     named = [part for part in OPTIONAL if part in sent and (part == error.param or re.search(rf"\b{part}\b", reason))]
     if named:
         return error.param if error.param in named else named[0]

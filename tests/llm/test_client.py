@@ -10,7 +10,7 @@ import pytest
 
 from coderefine.config import Config
 from coderefine.core import Event, Limits
-from coderefine.errors import BudgetError, CoderefineError, ModelError, ReplayMissError
+from coderefine.errors import BudgetError, CoderefineError, ModelError, ReplayMissError, TooLongError
 from coderefine.llm.availability import configured
 from coderefine.llm.client import Backoff, Client
 from coderefine.llm.model_request import Message, ModelRequest
@@ -619,6 +619,55 @@ def test_a_model_that_always_only_reasons_is_asked_twice_and_named() -> None:
         assert it.client.ask(SMALL).text == ""
         assert len(it.server.requests) == 3
         assert "use a model that reasons less" in it.notes
+
+
+CONTEXT = "This model's maximum context length is 32768 tokens"
+NO_ROOM = {
+    "vLLM": (f"'max_tokens' is too large: {{cap}}. {CONTEXT} and your request has 3000 input tokens.", 29768),
+    "OpenRouter": (f"{CONTEXT}. However, you requested (3000 of text input, {{cap}} in the output).", 29768),
+    "new vLLM": (f"{CONTEXT}. However, your prompt contains at least 1 input tokens.", 8192),
+    "no number": ("max_tokens is too large: {cap}", 8192),
+    "Groq": (
+        "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the "
+        "`context_window` for this model",
+        8192,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_ROOM)
+def test_a_raised_cap_that_is_too_large_for_the_model_does_not_make_each_later_request_too_long(name: str) -> None:
+    """After one answer that was only reasoning, each request asked for 32,768 tokens, and failed as too long."""
+    words, accepted = NO_ROOM[name]
+
+    def answer(seen: Seen) -> Reply:
+        if seen.body["max_tokens"] > accepted:
+            return error(400, words.format(cap=seen.body["max_tokens"]))
+        return Reply("", finish="length") if len(it.server.requests) == 1 else Reply("fine")
+
+    with line(answer) as it:
+        assert [it.client.ask(ASKED).text for _ in range(3)] == ["fine"] * 3
+        caps = [seen.body["max_tokens"] for seen in it.server.requests]
+        assert caps[:3] == [8192, 32768, accepted]
+        assert set(caps[3:]) <= {32768, accepted}
+        assert spent(it)[0] == 4
+
+
+def test_a_cap_for_which_one_long_prompt_leaves_no_room_is_lowered_for_this_request_alone() -> None:
+    """The request failed as too long, although its prompt left thousands of tokens for the answer."""
+    long = replace(ASKED, messages=(Message("user", "long"),))
+
+    def answer(seen: Seen) -> Reply:
+        cap, used = seen.body["max_tokens"], 30_000 if seen.prompt == "long" else 100
+        says = f"'max_tokens' is too large: {cap}. {CONTEXT} and your request has {used} input tokens"
+        return error(400, says) if cap + used > 32768 else Reply("fine")
+
+    with line(answer) as it:
+        assert [it.client.ask(asked).text for asked in (long, ASKED)] == ["fine", "fine"]
+        assert [seen.body["max_tokens"] for seen in it.server.requests] == [8192, 2768, 8192]
+    full = error(400, f"'max_tokens' is too large: 8192. {CONTEXT} and your request has 32700 input tokens")
+    with line([full]) as it, pytest.raises(TooLongError):
+        it.client.ask(ASKED)
 
 
 def test_an_answer_that_is_cut_in_its_text_is_not_asked_for_again() -> None:
