@@ -22,7 +22,10 @@ OPTIONAL = ("temperature", *CAPS[::-1], "stream_options", "response_format", "n"
 CONTEXT = re.compile(r"context.?(length|window|size)|maximum context|too many tokens|prompt is too long", re.IGNORECASE)
 QUOTA = re.compile(r"insufficient.?(quota|credit|balance)|billing|out of credits", re.IGNORECASE)
 FILTER = re.compile(r"content.?(filter|policy|management)", re.IGNORECASE)
-MOST = re.compile(r"(?:at most|or equal to|no more than|up to|<=?|\d >=?|\[\d+,)\W{0,3}(\d{1,9})")
+MOST = re.compile(
+    r"(?:at most|(?<!greater than )or equal to|no more than|up to|<=?|\d >=?|\[\d+,)\W{0,3}"
+    r"(\d{1,3}(?:[,._]\d{3})+|\d{1,9})"
+)
 """The maximum that a server names when it refuses the value of one of CAPS."""
 SHARED = re.compile(
     r"maximum context length is (\d+) tokens.*?(?<!at least )\b(\d+) (?:input tokens|of text input|in the messages)"
@@ -175,9 +178,9 @@ def _lower_cap(error: _Refusal, sent: Mapping[str, Any]) -> UnsupportedError | N
 
 def _maximum(error: _Refusal) -> int:
     """Return the number of tokens to which the server limits answers; 0 if it names none."""
-    named = error.param in CAPS or any(name in error.reason for name in CAPS)
-    most = MOST.search(error.reason) if named else None
-    return int(most[1]) if most else 0
+    named = re.search("|".join(CAPS), error.reason)
+    most = MOST.search(error.reason, named.end() if named else 0) if named or error.param in CAPS else None
+    return int(re.sub(r"\D", "", most[1])) if most else 0
 
 
 def _unsupported_part(error: _Refusal, sent: Mapping[str, Any]) -> str | None:

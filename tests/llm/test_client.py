@@ -431,6 +431,30 @@ def test_a_cap_that_is_too_large_for_the_model_becomes_its_limit(name: str) -> N
         assert "at most 4096 tokens" in it.notes
 
 
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        ("max_tokens must be at least 1 and at most 4,096", 4096),
+        ("max_tokens must be >= 1 and <= 4_096", 4096),
+        ("max_tokens must be greater than or equal to 1000 and less than or equal to 4096.", 4096),
+        ("Input should be greater than or equal to 1: max_tokens", None),
+        ("n must be less than or equal to 1 if max_tokens is given", None),
+        ("n must be less than or equal to 2048, unlike max_tokens", None),
+        ("max_tokens is given, so n must be at most 1", None),
+    ],
+)
+def test_only_a_maximum_of_the_cap_itself_becomes_its_limit(words: str, most: int | None) -> None:
+    """From "at most 4,096" on, answers had 4 tokens; a message about `n` limited them to 1."""
+
+    def answer(seen: Seen) -> Reply:
+        return error(400, words) if len(it.server.requests) == 1 else Reply("fine")
+
+    with line(answer) as it:
+        assert it.client.ask(ASKED).text == "fine"
+        body = it.server.requests[1].body
+        assert [body[cap] for cap in ("max_tokens", "max_completion_tokens") if cap in body] == [most or 8192]
+
+
 def test_a_model_that_refuses_every_cap_it_is_given_is_not_asked_for_ever() -> None:
     with line([error(400, LARGE["Groq"], param="max_tokens")]) as it:
         with pytest.raises(ModelError):
