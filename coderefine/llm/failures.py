@@ -99,13 +99,18 @@ def classify(error: Exception, target: Target, sent: Mapping[str, Any]) -> Excep
         return _by_status(_Refusal.of(error.status_code, error.body, error.response.headers), target, sent)
     if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, openai.APIResponseValidationError)):
         return TransientError("the server sent malformed JSON", billed=True)
+    if isinstance(error, openai.APIError) and error.body is not None:
+        inside = error_in_answer(error.body, target, sent)
+        if isinstance(inside, TransientError):
+            inside.billed = True  # a part of the answer may have been made before
+        return inside
     return TransientError(f"the server broke the stream: {short_line(str(error))}", billed=True)
 
 
 def error_in_answer(body: object, target: Target, sent: Mapping[str, Any]) -> Exception:
     """Convert the error that a server sent with status 200, as `classify` does; its status is its code, or 500."""
-    code = body.get("code") if isinstance(body, dict) else None
-    status = code if isinstance(code, int) and 400 <= code < 600 else 500
+    code = str(body.get("code")) if isinstance(body, dict) else ""
+    status = int(code) if re.fullmatch("[45][0-9]{2}", code) else 500
     return _by_status(_Refusal.of(status, body, {}), target, sent)
 
 
@@ -153,7 +158,7 @@ def _final(error: _Refusal, target: Target) -> str | None:
             f"the model's server refused the key (401); set {target.key_name} to one valid at {target.url}",
         ),
         (
-            status == 402 or (status in (403, 429) and bool(QUOTA.search(whole))),
+            status == 402 or bool(QUOTA.search(whole)),
             f"the account behind {target.key_name} has no credit left ({status}): {reason}",
         ),
         (

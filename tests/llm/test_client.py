@@ -151,6 +151,36 @@ def test_an_error_inside_a_stream_is_tried_again() -> None:
         assert "overloaded" in it.notes
 
 
+@pytest.mark.parametrize("code", [402, "402", "insufficient_quota", None])
+def test_an_error_inside_a_stream_that_is_final_is_not_repeated_and_costs_nothing(code: object) -> None:
+    """It was tried four times, and each try counted with its maximum cost."""
+    event = json.dumps({"error": {"message": "Insufficient credits", "code": code}})
+    refused = Reply(raw=f"data: {event}\n\ndata: [DONE]\n\n", headers={"Content-Type": "text/event-stream"})
+    with line([refused], Config(stream=True)) as it:
+        with pytest.raises(ModelError, match=r"no credit left .*Insufficient credits"):
+            it.client.ask(ASKED)
+        assert len(it.server.requests) == 1
+        assert spent(it) == (0, 0, 0)
+
+
+def test_a_part_that_is_refused_inside_a_stream_is_left_out() -> None:
+    """The stream counted as broken, and each further request had the part again."""
+    event = json.dumps({"error": {"message": "temperature is not supported", "code": "400"}})
+    refused = Reply(raw=f"data: {event}\n\n", headers={"Content-Type": "text/event-stream"})
+    with line(lambda seen: refused if "temperature" in seen.body else Reply("fine"), Config(stream=True)) as it:
+        assert it.client.ask(ASKED).text == "fine"
+        assert spent(it)[0] == 1
+
+
+def test_an_error_inside_a_stream_that_is_temporary_counts_with_its_maximum_cost() -> None:
+    event = json.dumps({"error": {"message": "overloaded", "code": 502}})
+    broken = Reply(raw=f"data: {event}\n\n", headers={"Content-Type": "text/event-stream"})
+    with line([broken, Reply("fine", usage=(7, 3))], Config(stream=True)) as it:
+        assert it.client.ask(SMALL).text == "fine"
+        assert spent(it) == (2, SMALL.tokens + 7, CAP + 3)
+        assert "answered 502: overloaded" in it.notes
+
+
 def test_content_in_parts_is_joined() -> None:
     content = [{"type": "text", "text": "fi"}, {"type": "text", "text": "ne"}]
     raw = json.dumps({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]})
@@ -242,6 +272,9 @@ def test_final_refusals_are_distinguished_and_never_repeated(name: str, stream: 
         ({"message": "Provider returned error: busy", "code": 502}, "answered 502: Provider returned error: busy", 3),
         ({"message": "Provider returned error: busy"}, "answered 500: Provider returned error: busy", 3),
         ({"message": "Insufficient credits", "code": 402}, "no credit left .402.: Insufficient credits", 1),
+        ({"message": "pay", "code": "402"}, "no credit left .402.: pay", 1),
+        ({"message": "Insufficient credits"}, "no credit left .500.: Insufficient credits", 1),
+        ({"message": "Insufficient balance", "code": 400}, "no credit left .400.: Insufficient balance", 1),
         ("overloaded", "answered 500: overloaded", 3),
         (["odd"], "answered 500: no reason given", 3),
     ],
