@@ -132,7 +132,13 @@ OWN, OTHER, OPENROUTER = "http://127.0.0.1:9/v1", "https://other.example/v1", "h
         ({"base-url": OTHER, "api-key-env": "KEY"}, {"CODEREFINE_API_KEY_ENV": "KEY"}, {"base_url": OTHER}, True),
         ({}, {"CODEREFINE_API_KEY_ENV": "GITHUB_TOKEN"}, {}, True),
         ({"base-url": OTHER}, {}, {}, False),
-        ({"base-url": OWN}, {}, {}, False),
+        ({"base-url": OWN, "api-key-env": "GITHUB_TOKEN"}, {}, {}, False),
+        ({"base-url": OWN}, {"CODEREFINE_API_KEY_ENV": "KEY"}, {}, False),
+        ({"base-url": "http://localhost.other.example/v1"}, {}, {}, False),
+        ({"base-url": "http://localhost@other.example/v1"}, {}, {}, False),
+        ({"base-url": "http://127.0.0.1.other.example/v1"}, {}, {}, False),
+        ({"base-url": "http://192.168.1.7:8000/v1"}, {}, {}, False),
+        ({"base-url": "https://cognitiveservices.azure.com.other.example/v1"}, {}, {}, False),
         ({"api-key-env": "GITHUB_TOKEN"}, {}, {}, False),
         ({"api-key-env": "GITHUB_TOKEN"}, {}, {"base_url": OTHER}, False),
         ({"base-url": OPENROUTER, "api-key-env": "GITHUB_TOKEN"}, {}, {}, False),
@@ -156,3 +162,32 @@ def test_files_of_the_project_do_not_choose_where_a_key_goes(
     for config in (load(tmp_path, environ, flags), load(empty, environ, flags, in_task)):
         assert model_key(config, environ) == ("k" if sent else "")
         assert sent is not ("CODEREFINE_" in config.key_refusal)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "variable"),
+    [
+        (OWN, "OPENAI_API_KEY"),
+        ("http://localhost:4000/v1", "OPENAI_API_KEY"),
+        ("https://LOCALHOST/v1", "OPENAI_API_KEY"),
+        ("http://127.9.9.9:8000/v1", "OPENAI_API_KEY"),
+        ("http://[::1]:8000/v1", "OPENAI_API_KEY"),
+        ("https://mine.cognitiveservices.azure.com/openai/v1", "AZURE_OPENAI_API_KEY"),
+        ("https://generativelanguage.googleapis.com/v1beta/openai/", "GEMINI_API_KEY"),
+        ("https://generativelanguage.googleapis.com/v1beta/openai/", "GOOGLE_API_KEY"),
+        ("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+        ("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+        ("https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY"),
+        ("https://router.huggingface.co/v1", "HF_TOKEN"),
+        ("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+        ("https://dashscope.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
+        ("https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
+    ],
+)
+def test_the_key_of_a_known_provider_or_of_a_server_on_this_machine_is_sent(
+    tmp_path: Path, base_url: str, variable: str
+) -> None:
+    """A server of LiteLLM or vLLM on the same machine answered 401, because the key was held back."""
+    written = {"base-url": base_url, "api-key-env": variable}
+    config = load(tmp_path, {variable: "k"}, {}, Task("odd", settings=written))
+    assert (model_key(config, {variable: "k"}), config.key_refusal) == ("k", "")

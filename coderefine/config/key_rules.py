@@ -3,38 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 USUAL = "OPENAI_API_KEY"
 """The variable with the key of any provider."""
-PROVIDERS: Mapping[str, str] = {
-    "api.openai.com": USUAL,
-    "openai.azure.com": "AZURE_OPENAI_API_KEY",
-    "services.ai.azure.com": "AZURE_OPENAI_API_KEY",
-    "openrouter.ai": "OPENROUTER_API_KEY",
-    "api.anthropic.com": "ANTHROPIC_API_KEY",
-    "generativelanguage.googleapis.com": "GEMINI_API_KEY",
-    "api.mistral.ai": "MISTRAL_API_KEY",
-    "api.deepseek.com": "DEEPSEEK_API_KEY",
-    "api.groq.com": "GROQ_API_KEY",
-    "api.x.ai": "XAI_API_KEY",
-    "api.together.xyz": "TOGETHER_API_KEY",
-    "models.github.ai": "GITHUB_TOKEN",
+AZURE = ("AZURE_OPENAI_API_KEY",)
+DASHSCOPE = ("DASHSCOPE_API_KEY",)
+PROVIDERS: Mapping[str, tuple[str, ...]] = {
+    "api.openai.com": (USUAL,),
+    "openai.azure.com": AZURE,
+    "services.ai.azure.com": AZURE,
+    "cognitiveservices.azure.com": AZURE,
+    "openrouter.ai": ("OPENROUTER_API_KEY",),
+    "api.anthropic.com": ("ANTHROPIC_API_KEY",),
+    "generativelanguage.googleapis.com": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "api.mistral.ai": ("MISTRAL_API_KEY",),
+    "api.deepseek.com": ("DEEPSEEK_API_KEY",),
+    "api.groq.com": ("GROQ_API_KEY",),
+    "api.x.ai": ("XAI_API_KEY",),
+    "api.together.xyz": ("TOGETHER_API_KEY",),
+    "api.fireworks.ai": ("FIREWORKS_API_KEY",),
+    "api.cerebras.ai": ("CEREBRAS_API_KEY",),
+    "integrate.api.nvidia.com": ("NVIDIA_API_KEY",),
+    "router.huggingface.co": ("HF_TOKEN",),
+    "api.moonshot.ai": ("MOONSHOT_API_KEY",),
+    "dashscope.aliyuncs.com": DASHSCOPE,
+    "dashscope-intl.aliyuncs.com": DASHSCOPE,
+    "models.github.ai": ("GITHUB_TOKEN",),
 }
-"""Hosts of providers, and the variable with the key of each: a project may name both of them."""
+"""Hosts of providers, and the variables with the key of each: a project may name the host and one of them."""
 
 
 def key_refusal(base_url: str | None, variable: str, chosen: Collection[str]) -> str:
     """Return why the key in `variable` may not be sent to the server `base_url` (None: OpenAI); "" if it may.
 
     `chosen`: the settings that the user has given, in the environment or as flags; the others may be those of a
-    repository that the user has only cloned.
+    repository that the user has only cloned. A server on this machine may get the key in USUAL.
     """
     provider = "api.openai.com" if base_url is None else _provider(base_url)
+    known = provider is not None or (variable == USUAL and _is_here(base_url or ""))
     needed = {}
-    if "base_url" not in chosen and provider is None:
+    if "base_url" not in chosen and not known:
         needed["CODEREFINE_BASE_URL"] = base_url
-    if "api_key_env" not in chosen and variable not in (USUAL, PROVIDERS.get(provider or "")):
+    if "api_key_env" not in chosen and variable not in (USUAL, *PROVIDERS.get(provider or "", ())):
         needed["CODEREFINE_API_KEY_ENV"] = variable
     if not needed:
         return ""
@@ -50,3 +62,12 @@ def _provider(base_url: str) -> str | None:
     except ValueError:
         return None
     return next((known for known in PROVIDERS if host.endswith(f".{known}")), None)
+
+
+def _is_here(base_url: str) -> bool:
+    """Return whether `base_url` names a server on this machine, such as one of LiteLLM or vLLM."""
+    try:
+        host = urlsplit(base_url).hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:  # no address, or another name
+        return False

@@ -22,6 +22,7 @@ from coderefine.errors import BudgetError, ModelError, ReplayMissError, TooLongE
 from coderefine.llm.availability import configured, known_secrets, model_key
 from coderefine.llm.budget import OPENAI, Budget, Grant, price
 from coderefine.llm.failures import (
+    CAPS,
     LateAnswerError,
     OutOfTimeError,
     Target,
@@ -117,6 +118,7 @@ class Client:
         self._priceless: set[str] = set()
         self._single: set[str] = set()
         self._reasoning: set[str] = set()
+        self._raised: set[str] = set()
         self._closed = False
         self.budget = Budget(limits or config.limits)
         self.sent = 0
@@ -160,6 +162,7 @@ class Client:
             self._note(f"{model} used all tokens of its answer to reason again: use a model that reasons less")
             return answer
         self._reasoning.add(model)
+        self._raised.add(model)
         self._note(f"{model} used all tokens of its answer to reason: from now on it gets {MORE} times as many")
         return self.ask(request)
 
@@ -273,14 +276,34 @@ class Client:
         return answer
 
     def _persist(self, request: ModelRequest, model: str) -> tuple[Answer, Grant]:
-        """Send `request` until it is answered. Raises ModelError if the failure is permanent, or no try is left."""
+        """Send `request` until it is answered. Raises ModelError if the failure is permanent, or no try is left.
+
+        If the server refuses the larger answer that a model gets which only reasoned, the model gets it no longer.
+        """
+        if model not in self._raised:
+            return self._repeat(request, model)
+        try:
+            return self._repeat(replace(request, reply_tokens=MORE * request.reply_tokens), model, raised=True)
+        except TooLongError:
+            answered = self._repeat(request, model)
+        self._raised.discard(model)
+        self._note(f"the server refuses {MORE} times as many tokens for an answer: {model} gets as many as before")
+        return answered
+
+    def _repeat(self, request: ModelRequest, model: str, *, raised: bool = False) -> tuple[Answer, Grant]:
+        """Send `request` until it is answered, as `_persist` does. Raises TooLongError if a `raised` cap is refused."""
         failed = 0
         while True:
             outcome = self._outcome(request, model)
             if isinstance(outcome, tuple):
                 return outcome
             if isinstance(outcome, UnsupportedError):
-                self._adapt(outcome, model)
+                if raised and outcome.part in CAPS and outcome.most is None:
+                    raise TooLongError(f"the server refuses this {outcome.part}")
+                if outcome.once and outcome.most:
+                    request = replace(request, reply_tokens=outcome.most)
+                else:
+                    self._adapt(outcome, model)
                 continue
             failed += 1
             self._wait(outcome, failed)
@@ -312,7 +335,7 @@ class Client:
             )
         grant = self.budget.reserve(
             request.tokens,
-            request.reply_tokens * (MORE if model in self._reasoning else 1),
+            request.reply_tokens,
             lambda p, c: self._cost(model, p, c),
             samples=request.samples,
         )

@@ -22,8 +22,17 @@ OPTIONAL = ("temperature", *CAPS[::-1], "stream_options", "response_format", "n"
 CONTEXT = re.compile(r"context.?(length|window|size)|maximum context|too many tokens|prompt is too long", re.IGNORECASE)
 QUOTA = re.compile(r"insufficient.?(quota|credit|balance)|billing|out of credits", re.IGNORECASE)
 FILTER = re.compile(r"content.?(filter|policy|management)", re.IGNORECASE)
-MOST = re.compile(r"(?:at most|or equal to|no more than|up to|<=?|\d >=?|\[\d+,)\W{0,3}(\d{1,9})")
+MOST = re.compile(
+    r"(?:at most|(?<!greater than )or equal to|no more than|up to|<=?|\d >=?|\[\d+,)\W{0,3}"
+    r"(\d{1,3}(?:[,._]\d{3})+|\d{1,9})"
+)
 """The maximum that a server names when it refuses the value of one of CAPS."""
+SHARED = re.compile(
+    r"maximum context length is (\d+) tokens.*?(?<!at least )\b(\d+) (?:input tokens|of text input|in the messages)"
+)
+"""The tokens that prompt and answer share, and those of the prompt, by which a server refuses the value of CAPS."""
+LEAST = 512
+"""Minimum number of tokens for an answer; a request whose prompt leaves fewer is too long."""
 UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"})
 """Exceptions of httpx before the server gets the request; after other exceptions, the request may be billed."""
 TRANSIENT = frozenset({408, 409, 425, 429})
@@ -47,12 +56,16 @@ class OutOfTimeError(BudgetError):
 
 
 class UnsupportedError(Exception):
-    """The server does not support this optional part of the request, or only values up to `most`."""
+    """The server does not support this optional part of the request, or only values up to `most`.
 
-    def __init__(self, part: str, most: int | None = None) -> None:
+    `once`: whether `most` is what the prompt of this request leaves, so that it says nothing about other requests.
+    """
+
+    def __init__(self, part: str, most: int | None = None, *, once: bool = False) -> None:
         super().__init__(part)
         self.part = part
         self.most = most
+        self.once = once
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +99,18 @@ def classify(error: Exception, target: Target, sent: Mapping[str, Any]) -> Excep
         return _by_status(_Refusal.of(error.status_code, error.body, error.response.headers), target, sent)
     if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, openai.APIResponseValidationError)):
         return TransientError("the server sent malformed JSON", billed=True)
+    if isinstance(error, openai.APIError) and error.body is not None:
+        inside = error_in_answer(error.body, target, sent)
+        if isinstance(inside, TransientError):
+            inside.billed = True  # a part of the answer may have been made before
+        return inside
     return TransientError(f"the server broke the stream: {short_line(str(error))}", billed=True)
 
 
 def error_in_answer(body: object, target: Target, sent: Mapping[str, Any]) -> Exception:
     """Convert the error that a server sent with status 200, as `classify` does; its status is its code, or 500."""
-    code = body.get("code") if isinstance(body, dict) else None
-    status = code if isinstance(code, int) and 400 <= code < 600 else 500
+    code = str(body.get("code")) if isinstance(body, dict) else ""
+    status = int(code) if re.fullmatch("[45][0-9]{2}", code) else 500
     return _by_status(_Refusal.of(status, body, {}), target, sent)
 
 
@@ -116,13 +134,17 @@ def _by_status(error: _Refusal, target: Target, sent: Mapping[str, Any]) -> Exce
     status, reason = error.status, error.reason
     if final := _final(error, target):
         return ModelError(final)
+    if lower := _lower_cap(error, sent):
+        return lower
     if status == 413 or (status in (400, 422) and CONTEXT.search(f"{error.code} {reason}")):
         return TooLongError(
             f"the request is longer than {target.model!r} can read; choose a model with a larger context: {reason}"
         )
     if status in TRANSIENT or status >= 500:
         return TransientError(f"the server answered {status}: {reason}", error.after)
-    return _unsupported(error, sent) or ModelError(f"the model's server refused the request ({status}): {reason}")
+    if part := _unsupported_part(error, sent):
+        return UnsupportedError(part)
+    return ModelError(f"the model's server refused the request ({status}): {reason}")
 
 
 def _final(error: _Refusal, target: Target) -> str | None:
@@ -136,7 +158,7 @@ def _final(error: _Refusal, target: Target) -> str | None:
             f"the model's server refused the key (401); set {target.key_name} to one valid at {target.url}",
         ),
         (
-            status == 402 or (status in (403, 429) and bool(QUOTA.search(whole))),
+            status == 402 or bool(QUOTA.search(whole)),
             f"the account behind {target.key_name} has no credit left ({status}): {reason}",
         ),
         (
@@ -149,25 +171,27 @@ def _final(error: _Refusal, target: Target) -> str | None:
     return next((line for holds, line in lines if holds), None)
 
 
-def _unsupported(error: _Refusal, sent: Mapping[str, Any]) -> UnsupportedError | None:
+def _lower_cap(error: _Refusal, sent: Mapping[str, Any]) -> UnsupportedError | None:
+    """Return the refusal of the length of the answer, if the server names a smaller one that is of use."""
     if error.status not in (400, 422):
         return None
-    for cap in sent.keys() & set(CAPS):
-        if 0 < (most := _maximum(error)) < sent[cap]:
-            return UnsupportedError(cap, most)
-    part = _unsupported_part(error, sent)
-    return UnsupportedError(part) if part else None
+    shared = SHARED.search(error.reason)
+    most = int(shared[1]) - int(shared[2]) if shared else _maximum(error)
+    cap = next((cap for cap in CAPS if LEAST <= most < sent.get(cap, 0)), None)
+    return UnsupportedError(cap, most, once=bool(shared)) if cap else None
 
 
 def _maximum(error: _Refusal) -> int:
     """Return the number of tokens to which the server limits answers; 0 if it names none."""
-    named = error.param in CAPS or any(name in error.reason for name in CAPS)
-    most = MOST.search(error.reason) if named else None
-    return int(most[1]) if most else 0
+    named = re.search("|".join(CAPS), error.reason)
+    most = MOST.search(error.reason, named.end() if named else 0) if named or error.param in CAPS else None
+    return int(re.sub(r"\D", "", most[1])) if most else 0
 
 
 def _unsupported_part(error: _Refusal, sent: Mapping[str, Any]) -> str | None:
     reason = error.reason
+    if error.status not in (400, 422):
+        return None
     named = [part for part in OPTIONAL if part in sent and (part == error.param or re.search(rf"\b{part}\b", reason))]
     if named:
         return error.param if error.param in named else named[0]

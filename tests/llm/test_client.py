@@ -10,7 +10,7 @@ import pytest
 
 from coderefine.config import Config
 from coderefine.core import Event, Limits
-from coderefine.errors import BudgetError, CoderefineError, ModelError, ReplayMissError
+from coderefine.errors import BudgetError, CoderefineError, ModelError, ReplayMissError, TooLongError
 from coderefine.llm.availability import configured
 from coderefine.llm.client import Backoff, Client
 from coderefine.llm.model_request import Message, ModelRequest
@@ -151,6 +151,36 @@ def test_an_error_inside_a_stream_is_tried_again() -> None:
         assert "overloaded" in it.notes
 
 
+@pytest.mark.parametrize("code", [402, "402", "insufficient_quota", None])
+def test_an_error_inside_a_stream_that_is_final_is_not_repeated_and_costs_nothing(code: object) -> None:
+    """It was tried four times, and each try counted with its maximum cost."""
+    event = json.dumps({"error": {"message": "Insufficient credits", "code": code}})
+    refused = Reply(raw=f"data: {event}\n\ndata: [DONE]\n\n", headers={"Content-Type": "text/event-stream"})
+    with line([refused], Config(stream=True)) as it:
+        with pytest.raises(ModelError, match=r"no credit left .*Insufficient credits"):
+            it.client.ask(ASKED)
+        assert len(it.server.requests) == 1
+        assert spent(it) == (0, 0, 0)
+
+
+def test_a_part_that_is_refused_inside_a_stream_is_left_out() -> None:
+    """The stream counted as broken, and each further request had the part again."""
+    event = json.dumps({"error": {"message": "temperature is not supported", "code": "400"}})
+    refused = Reply(raw=f"data: {event}\n\n", headers={"Content-Type": "text/event-stream"})
+    with line(lambda seen: refused if "temperature" in seen.body else Reply("fine"), Config(stream=True)) as it:
+        assert it.client.ask(ASKED).text == "fine"
+        assert spent(it)[0] == 1
+
+
+def test_an_error_inside_a_stream_that_is_temporary_counts_with_its_maximum_cost() -> None:
+    event = json.dumps({"error": {"message": "overloaded", "code": 502}})
+    broken = Reply(raw=f"data: {event}\n\n", headers={"Content-Type": "text/event-stream"})
+    with line([broken, Reply("fine", usage=(7, 3))], Config(stream=True)) as it:
+        assert it.client.ask(SMALL).text == "fine"
+        assert spent(it) == (2, SMALL.tokens + 7, CAP + 3)
+        assert "answered 502: overloaded" in it.notes
+
+
 def test_content_in_parts_is_joined() -> None:
     content = [{"type": "text", "text": "fi"}, {"type": "text", "text": "ne"}]
     raw = json.dumps({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]})
@@ -242,6 +272,9 @@ def test_final_refusals_are_distinguished_and_never_repeated(name: str, stream: 
         ({"message": "Provider returned error: busy", "code": 502}, "answered 502: Provider returned error: busy", 3),
         ({"message": "Provider returned error: busy"}, "answered 500: Provider returned error: busy", 3),
         ({"message": "Insufficient credits", "code": 402}, "no credit left .402.: Insufficient credits", 1),
+        ({"message": "pay", "code": "402"}, "no credit left .402.: pay", 1),
+        ({"message": "Insufficient credits"}, "no credit left .500.: Insufficient credits", 1),
+        ({"message": "Insufficient balance", "code": 400}, "no credit left .400.: Insufficient balance", 1),
         ("overloaded", "answered 500: overloaded", 3),
         (["odd"], "answered 500: no reason given", 3),
     ],
@@ -429,6 +462,30 @@ def test_a_cap_that_is_too_large_for_the_model_becomes_its_limit(name: str) -> N
         assert [it.client.ask(ASKED).text, it.client.ask(ASKED).text] == ["fine", "fine"]
         assert [seen.body.get("max_tokens") for seen in it.server.requests] == [8192, 4096, 4096]
         assert "at most 4096 tokens" in it.notes
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        ("max_tokens must be at least 1 and at most 4,096", 4096),
+        ("max_tokens must be >= 1 and <= 4_096", 4096),
+        ("max_tokens must be greater than or equal to 1000 and less than or equal to 4096.", 4096),
+        ("Input should be greater than or equal to 1: max_tokens", None),
+        ("n must be less than or equal to 1 if max_tokens is given", None),
+        ("n must be less than or equal to 2048, unlike max_tokens", None),
+        ("max_tokens is given, so n must be at most 1", None),
+    ],
+)
+def test_only_a_maximum_of_the_cap_itself_becomes_its_limit(words: str, most: int | None) -> None:
+    """From "at most 4,096" on, answers had 4 tokens; a message about `n` limited them to 1."""
+
+    def answer(seen: Seen) -> Reply:
+        return error(400, words) if len(it.server.requests) == 1 else Reply("fine")
+
+    with line(answer) as it:
+        assert it.client.ask(ASKED).text == "fine"
+        body = it.server.requests[1].body
+        assert [body[cap] for cap in ("max_tokens", "max_completion_tokens") if cap in body] == [most or 8192]
 
 
 def test_a_model_that_refuses_every_cap_it_is_given_is_not_asked_for_ever() -> None:
@@ -619,6 +676,55 @@ def test_a_model_that_always_only_reasons_is_asked_twice_and_named() -> None:
         assert it.client.ask(SMALL).text == ""
         assert len(it.server.requests) == 3
         assert "use a model that reasons less" in it.notes
+
+
+CONTEXT = "This model's maximum context length is 32768 tokens"
+NO_ROOM = {
+    "vLLM": (f"'max_tokens' is too large: {{cap}}. {CONTEXT} and your request has 3000 input tokens.", 29768),
+    "OpenRouter": (f"{CONTEXT}. However, you requested (3000 of text input, {{cap}} in the output).", 29768),
+    "new vLLM": (f"{CONTEXT}. However, your prompt contains at least 1 input tokens.", 8192),
+    "no number": ("max_tokens is too large: {cap}", 8192),
+    "Groq": (
+        "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the "
+        "`context_window` for this model",
+        8192,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_ROOM)
+def test_a_raised_cap_that_is_too_large_for_the_model_does_not_make_each_later_request_too_long(name: str) -> None:
+    """After one answer that was only reasoning, each request asked for 32,768 tokens, and failed as too long."""
+    words, accepted = NO_ROOM[name]
+
+    def answer(seen: Seen) -> Reply:
+        if seen.body["max_tokens"] > accepted:
+            return error(400, words.format(cap=seen.body["max_tokens"]))
+        return Reply("", finish="length") if len(it.server.requests) == 1 else Reply("fine")
+
+    with line(answer) as it:
+        assert [it.client.ask(ASKED).text for _ in range(3)] == ["fine"] * 3
+        caps = [seen.body["max_tokens"] for seen in it.server.requests]
+        assert caps[:3] == [8192, 32768, accepted]
+        assert set(caps[3:]) <= {32768, accepted}
+        assert spent(it)[0] == 4
+
+
+def test_a_cap_for_which_one_long_prompt_leaves_no_room_is_lowered_for_this_request_alone() -> None:
+    """The request failed as too long, although its prompt left thousands of tokens for the answer."""
+    long = replace(ASKED, messages=(Message("user", "long"),))
+
+    def answer(seen: Seen) -> Reply:
+        cap, used = seen.body["max_tokens"], 30_000 if seen.prompt == "long" else 100
+        says = f"'max_tokens' is too large: {cap}. {CONTEXT} and your request has {used} input tokens"
+        return error(400, says) if cap + used > 32768 else Reply("fine")
+
+    with line(answer) as it:
+        assert [it.client.ask(asked).text for asked in (long, ASKED)] == ["fine", "fine"]
+        assert [seen.body["max_tokens"] for seen in it.server.requests] == [8192, 2768, 8192]
+    full = error(400, f"'max_tokens' is too large: 8192. {CONTEXT} and your request has 32700 input tokens")
+    with line([full]) as it, pytest.raises(TooLongError):
+        it.client.ask(ASKED)
 
 
 def test_an_answer_that_is_cut_in_its_text_is_not_asked_for_again() -> None:
