@@ -36,10 +36,9 @@ class EditableFiles:
         alike = [known for known in self.shown if known.endswith(f"/{path}") or path.endswith(f"/{known}")]
         return alike[0] if len(alike) == 1 else ""
 
-    def named(self, words: Sequence[str], *, new: bool) -> list[str]:
-        """Return the files that `words` name, each once. `new`: a path is meant literally, as that of a new file."""
-        certain = {word: word if is_certain(word) else "" for word in words}
-        found = ((new and certain[word]) or self.existing(word) or certain[word] for word in words)
+    def named(self, words: Sequence[str], *, new: bool = False) -> list[str]:
+        """Return the existing files that `words` name, each once. `new`: a path is that of a new file, literally."""
+        found = (word if new and is_certain(word) else self.existing(word) for word in words)
         return list(dict.fromkeys(filter(None, found)))
 
     def is_open(self, path: str) -> bool:
@@ -47,44 +46,68 @@ class EditableFiles:
         return self.read(path) is None or self.closed(path) is None
 
 
-def located(blocks: Sequence[Block], tree: EditableFiles, first: str, faults: dict[int, ReplyError]) -> Iterator[Block]:
+def located(
+    blocks: Sequence[Block],
+    tree: EditableFiles,
+    first: str,
+    faults: dict[int, ReplyError],
+    occurs: Callable[[Block, str], bool],
+) -> Iterator[Block]:
     """Yield the blocks with the paths of their files; store errors in `faults` by the number of the block.
 
     A block that names no file belongs to that of the previous block, the first one to `first` or the only shown file.
+    `occurs` returns whether the SEARCH text of a block occurs in a file.
     """
     usual = first or (tree.shown[0] if len(tree.shown) == 1 else "")
     for block in blocks:
-        usual = _clear_path(block, usual, tree, faults)
+        try:
+            usual = _path_of(block, usual, tree, occurs)
+        except ReplyError as fault:
+            faults[block.number], usual = fault, ""
         if usual:
             yield replace(block, path=usual)
 
 
-def _clear_path(block: Block, usual: str, tree: EditableFiles, faults: dict[int, ReplyError]) -> str:
-    """Return the path of the block's file; if it is not clear, store the reason in `faults` and return ""."""
-    try:
-        return _path_of(block, usual, tree)
-    except ReplyError as fault:
-        faults[block.number] = fault
-        return ""
-
-
-def _path_of(block: Block, usual: str, tree: EditableFiles) -> str:
-    """Return the path of the block's file: the line above it, else the only file that this line names, else `usual`.
+def _path_of(block: Block, usual: str, tree: EditableFiles, occurs: Callable[[Block, str], bool]) -> str:
+    """Return the path of the block's file: the line above it, else the file that is named before it, else `usual`.
 
     Raises ReplyError if the file is outside the repository, or if it is not clear which file the block is for.
     """
     if block.path and (" " not in block.path or tree.existing(block.path)):
         return _resolve(block, tree)
-    above = tree.named(block.above, new=block.creates)
+    named = tree.named((*block.above, *block.between), new=block.creates)
+    path = _new_path(block, usual, tree) if block.creates else _changed_path(block, usual, named, tree, occurs)
+    if path:
+        return path
+    which = f" ({', '.join(named)} are named)" if len(named) > 1 else ""
+    raise ReplyError(
+        f"Block {block.number} names no file{which}. Write its path, and nothing else, on the line above SEARCH."
+    )
+
+
+def _changed_path(
+    block: Block, usual: str, named: Sequence[str], tree: EditableFiles, occurs: Callable[[Block, str], bool]
+) -> str:
+    """Return the file, of those `named` and `usual`, in which SEARCH occurs; "" if that is not clear.
+
+    A file that the line above names comes first, since the same lines may be in others. If SEARCH occurs nowhere, the
+    only possible file is returned, because its error shows the most similar lines.
+    """
+    above = [path for path in tree.named(block.above) if tree.is_open(path)]
+    every = list(dict.fromkeys(filter(None, (*named, usual))))
+    possible = [path for path in every if path == usual or tree.is_open(path)]
+    fitting = [path for path in above if occurs(block, path)] or [path for path in every if occurs(block, path)]
+    only = next((paths[0] for paths in (fitting, above, possible) if len(paths) == 1), "")
+    return only if only in possible and len(fitting) < 2 else ""
+
+
+def _new_path(block: Block, usual: str, tree: EditableFiles) -> str:
+    """Return the file that the line above a block without a SEARCH text names, else `usual`; "" if it is not clear."""
+    above = tree.named(block.above, new=True)
     if path := _only_open(above, block, tree):
         return _resolve(replace(block, path=path), tree)
-    named = above or _others_between(block, usual, tree)
-    if named or not usual:
-        which = f" ({', '.join(named)} are named)" if len(named) > 1 else ""
-        raise ReplyError(
-            f"Block {block.number} names no file{which}. Write its path, and nothing else, on the line above SEARCH."
-        )
-    return usual
+    others = (path for path in tree.named(block.between) if path != usual and tree.is_open(path))
+    return "" if above or any(others) else usual
 
 
 def _only_open(paths: Sequence[str], block: Block, tree: EditableFiles) -> str:
@@ -95,12 +118,6 @@ def _only_open(paths: Sequence[str], block: Block, tree: EditableFiles) -> str:
     possible = [path for path in paths if tree.is_open(path)]
     only = possible[0] if len(possible) == 1 else ""
     return "" if block.creates and "/" in block.path.replace(only, "") else only
-
-
-def _others_between(block: Block, usual: str, tree: EditableFiles) -> list[str]:
-    """Return the other files that may be changed and are named between the previous block and this one."""
-    known = (path for path in tree.named(block.between, new=False) if tree.existing(path))
-    return [path for path in known if path != usual and tree.is_open(path)]
 
 
 def _resolve(block: Block, tree: EditableFiles) -> str:

@@ -49,7 +49,8 @@ def apply(blocks: Sequence[Block], tree: EditableFiles, kept: Kept = NOTHING_KEP
     is a PartlyUsableError that contains them. Raises NothingToApplyError if no file would change.
     """
     faults: dict[int, ReplyError] = {}
-    placed = _with_kept(list(located(blocks, tree, kept.path, faults)), kept, len(blocks))
+    found = located(blocks, tree, kept.path, faults, lambda block, path: _occurs(block, tree.read(path)))
+    placed = _with_kept(list(found), kept, len(blocks))
     grouped: dict[str, list[Block]] = {}
     for block in placed:
         grouped.setdefault(block.path, []).append(block)
@@ -151,6 +152,15 @@ def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, R
     for place in reversed(places):
         lines = lines[: place.first] + place.lines + lines[place.last :]
     return _encoded("".join(lines), path, source.encode, source.encoding)
+
+
+def _occurs(block: Block, data: bytes | None) -> bool:
+    """Return whether the SEARCH text of `block` is in a file, perhaps with other white space."""
+    source = decode(data or b"")
+    lines = tuple(LINE.findall(source.text)) if source else ()
+    bare = tuple(line.rstrip("\r\n") for line in lines)
+    readings = _readings(block, lines)
+    return any(_matches(old, bare) or match_ignoring_whitespace(old, new, bare) for old, new in readings)
 
 
 def _placed(block: Block, path: str, lines: Lines, faults: dict[int, ReplyError]) -> MatchedBlock | None:

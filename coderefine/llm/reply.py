@@ -36,19 +36,19 @@ CODE = re.compile(r"(`+)(.+?)\1")
 EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])(.+?)(?<=[^\s*])\1(?![\w*])")
 BULLET = re.compile(r"^\s*(?:#+|[-*>]|\d+\.)\s+")
 
-CANDIDATE = re.compile(r"[#*=\s]*CANDIDATE (\d+)\b", re.IGNORECASE)
-"""The line above each of several repairs in one reply."""
+CANDIDATE = re.compile(r"[#*=\s]*CANDIDATE (\d+)[\s*_`]*(?:\W*$|:|[–—]|-+\s|\(.*\)\W*$)", re.IGNORECASE)
+"""Matches the line above each of several repairs in one reply: a heading, perhaps with a title, not a sentence."""
 
 
 def candidates(text: str) -> tuple[str, ...]:
     """Return the parts of a reply with one repair each, in order; the whole text if no repairs are marked."""
     lines = _lines(text)
-    starts = {0: ""}
+    starts, number = [0], ""
     for index in _outside_blocks(lines):
         found = CANDIDATE.match(lines[index])
-        if found and found[1] not in starts.values():
-            starts[index] = found[1]
-            lines[index] = ""
+        if found and found[1] != number:
+            starts.append(index)
+            lines[index], number = "", found[1]
     parts = ("\n".join(lines[first:last]) for first, last in pairwise((*starts, len(lines))))
     return tuple(part for part in parts if SEARCHED.search(part)) or (text,)
 

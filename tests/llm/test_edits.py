@@ -227,7 +227,7 @@ def test_no_way_out_of_the_repository(path: str) -> None:
 A, B = b"import os\n\n\ndef f(x):\n    return x + 1\n", b"import os\n\n\ndef g(x):\n    return x - 1\n"
 TWO = {"pkg/a.py": A, "pkg/b.py": B}
 """Two files with an equal line."""
-OTHERS = {"rates.py": B, "tests/test_a.py": A, "app/config.py": b"A = 1\n"}
+OTHERS = {"rates.py": B, "tests/test_a.py": A, "tests/test_f.py": b"", "app/config.py": b"A = 1\n", "README.md": b""}
 """Files that the model was not shown; tests are closed."""
 BARE = "<<<<<<< SEARCH\nimport os\n=======\nimport sys\n>>>>>>> REPLACE\n"
 
@@ -316,6 +316,35 @@ def test_a_block_whose_file_is_unclear_is_asked_for_alone(between: str) -> None:
     assert edit_two(f"pkg/b.py\n{BARE}", kept) == wanted
     with pytest.raises(PartlyUsableError, match="names no file"):
         edit_two(BARE, kept)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "This makes `tests/test_f.py` pass:",
+        "As README.md says:",
+        "As in Lib/json.py this is needed:",
+        "For v1/x.y values:",
+        "Now use `g` from `pkg/b.py` in f:",
+        "In `pkg/a.py`, use `g` of `pkg/b.py`:",
+        "Since pkg/b.py has g already, we can use it.\n\nThen:",
+    ],
+)
+@pytest.mark.parametrize("search", ["    return x + 1", "    return x+1"])
+def test_a_file_that_is_only_mentioned_above_a_block_does_not_make_it_unusable(sentence: str, search: str) -> None:
+    """Block 2 was refused: "names no file", "there is no file Lib/json.py", or not found in the mentioned file."""
+    second = BARE.replace("import os", search).replace("import sys", "    return g(x)")
+    wanted = {"pkg/a.py": b"import sys\n\n\ndef f(x):\n    return g(x)\n"}
+    assert edit_two(f"pkg/a.py\n{BARE}\n{sentence}\n{second}") == wanted
+    assert edit_two(f"pkg/a.py\n{BARE}\n{sentence}\n```python\n{second}```\n") == wanted
+
+
+def test_a_test_that_is_mentioned_above_the_block_for_the_only_shown_file_does_no_harm() -> None:
+    """The block was refused: "Block 1 names no file"."""
+    files = {"cart.py": CART, "tests/test_cart.py": b"import cart\n"}
+    tree = EditableFiles(files.get, closed=lambda path: "a test" if "test" in path else None, shown=("cart.py",))
+    reply = "The test in tests/test_cart.py fails.\n" + BARE.replace("import os", "        amount += 1")
+    assert apply(parse_reply(reply).blocks, tree) == {"cart.py": CART.replace(b"        amount += 1", b"import sys")}
 
 
 def test_a_corrected_block_without_a_path_belongs_to_the_file_of_the_faulty_one() -> None:

@@ -114,7 +114,19 @@ def test_a_tag_in_code_is_no_reasoning(tag: str) -> None:
     assert reply.blocks[0].splits == (("x = 1\n", f"x = {tag} + 2\n"),)
 
 
-@pytest.mark.parametrize("word", ["CANDIDATE {}", "### Candidate {}", "**Candidate {}:** divide", "Candidate {}"])
+WAYS = [
+    "CANDIDATE {}",
+    "### Candidate {}",
+    "**Candidate {}:** divide",
+    "**Candidate {}**: divide",
+    "Candidate {} - divide",
+    "## Candidate {} — divide",
+    "=== CANDIDATE {} ===",
+    "Candidate {} (divide)",
+]
+
+
+@pytest.mark.parametrize("word", WAYS)
 def test_candidates_are_separated_however_their_line_is_written(word: str) -> None:
     """ "### Candidate 1" did not separate the repairs, so all of them were thrown away."""
     text = "".join(f"{word.format(number)}\n{PLAIN}\n" for number in (1, 2, 3))
@@ -126,6 +138,14 @@ def test_the_word_candidate_in_code_or_repeated_separates_nothing() -> None:
     code = PLAIN.replace("x = 2", "# candidate 1\nx = 2")
     assert len(candidates(code + PLAIN)) == 1
     assert len(candidates(f"CANDIDATE 1\n{code}Candidate 1 changes two files.\n{PLAIN}CANDIDATE 2\n{code}")) == 2
+
+
+@pytest.mark.parametrize("mark", ["", ":"])
+def test_sentences_about_candidates_do_not_join_the_candidates_below(mark: str) -> None:
+    """The headings were skipped, since sentences above had their numbers: one candidate with the edits of both."""
+    plan = f"Candidate 1{mark} fixes the sign.\nCandidate 2{mark} fixes the caller.\n\n"
+    parts = candidates(f"{plan}CANDIDATE 1\n{PLAIN}CANDIDATE 2\n{PLAIN}")
+    assert [len(parse_reply(part).blocks) for part in parts] == [1, 1]
 
 
 def test_a_divider_inside_the_code_leaves_both_readings() -> None:
