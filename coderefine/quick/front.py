@@ -21,6 +21,7 @@ from coderefine.quick.ending import interrupt_on_signals
 SECONDS = 20.0
 PASSED = (b" passed", b" skipped", b" xfailed")
 CONFTEST = "conftest.py"
+GIVEN = "--given"
 STATUS = ["git", "status", "--porcelain=v2", "-z", "-unormal", "--ignore-submodules=all", "--no-renames"]
 FILE = (b"100644", b"100755")
 SETTINGS = frozenset(os.fsencode(name) for name in ticket.NAMES)
@@ -32,20 +33,25 @@ class NotQuickError(Exception):
     """The fast path cannot decide; the full engine must run."""
 
 
-def hook(names: list[str]) -> int | None:
-    """Return the exit code of the hook for `names` (empty: the staged files); None: the full engine must run."""
+def hook(args: list[str]) -> int | None:
+    """Return the exit code of `hook run` with `args`; None: the full engine must run.
+
+    `args` are the files to check (none: the staged files), after GIVEN if no names mean no files.
+    """
+    given = args[:1] == [GIVEN]
+    names = args[1:] if given else args
     if any(name.startswith("-") for name in names) or os.name != "posix":
         return None
     gc.disable()  # this process ends before a collection is useful
     try:
-        return _hook(names, time.monotonic() + SECONDS)
+        return _hook(names if names or given else None, time.monotonic() + SECONDS)
     except (NotQuickError, OSError, UnicodeDecodeError, SyntaxError):
         return None
     finally:
         gc.enable()
 
 
-def _hook(names: list[str], deadline: float) -> int:
+def _hook(names: list[str] | None, deadline: float) -> int:
     where = _place(os.getcwd())  # noqa: PTH109
     if where is None:
         raise NotQuickError
@@ -70,10 +76,10 @@ class QuickProject:
         self.top, self.folder, self.known, self.deadline = top, folder, known, deadline
 
 
-def _judged(project: QuickProject, names: list[str], running: list[Child]) -> int:
+def _judged(project: QuickProject, names: list[str] | None, running: list[Child]) -> int:
     """Return the exit code. `running` contains the git process; further processes are added to it."""
-    looked = [] if names else [_read_status(running[0], project.deadline)]
-    python = _python(names or looked[0][0])
+    looked = [_read_status(running[0], project.deadline)] if names is None else []
+    python = _python(looked[0][0] if names is None else names)
     tests = _begun(project, python, running) if python else []
     staged, untracked = looked[0] if looked else _read_status(running[0], project.deadline)
     if not python:
