@@ -60,18 +60,19 @@ class RepairRequest:
     report: Callable[[RunResult], None]
 
 
-def states(top: Path, names: Sequence[str], push: str | None) -> list[tuple[Staged, list[str]]]:
+def states(top: Path, names: Sequence[str], push: str | None, *, given: bool = False) -> list[tuple[Staged, list[str]]]:
     """Return the states to check, each with its Python files to check, once for each project of the repository.
 
     The only state is the staged tree or, with `push` (git's input to its pre-push hook), the states are the pushed
-    commits. The files to check are `names` or, if there are no `names`, all files that the state adds or changes.
+    commits. The files to check are `names`; if there are none, all files that the state adds or changes or, if `given`,
+    no files.
     """
     if push is None:
         found = [staged(top)]
     else:
         found = [committed(top, since, commit) for since, commit in pushed(top, os.environ, push)]
     asked = tuple(Path(os.path.relpath(Path(name).resolve(), top)).as_posix() for name in names)
-    judged = [(state, _python_files(top, asked or state.paths, state)) for state in found]
+    judged = [(state, _python_files(top, asked if given or asked else state.paths, state)) for state in found]
     return [part for state, python in judged if python or _deleted(state) for part in _by_project(top, state, python)]
 
 

@@ -33,6 +33,7 @@ def hook() -> None:
     "--hook-timeout", "SECONDS", "Stop tests and repairs after SECONDS (default 20).", click.FloatRange(1), default=20.0
 )
 @click.option("--push", is_flag=True, help="Check what is pushed instead of what is staged.")
+@click.option("--given", is_flag=True, help="Without NAMES, check no file, only what deletions break (pre-commit).")
 @click.option("--fix/--no-fix", default=True, help="Repair the files if a repair can be proved.")
 @click.option("--model/--no-model", "ask", default=False, help="Let a model help (default: no).")
 @options(GATES, OUTPUT)
@@ -42,10 +43,11 @@ def run(  # one parameter per flag that is no configuration key
     format_: str,
     *,
     push: bool,
+    given: bool,
     fix: bool,
     ask: bool,
     quiet: bool,
-    **given: object,
+    **values: object,
 ) -> int:
     """Check the staged files as they are staged. Exit 1 if something is found, or a file was repaired.
 
@@ -53,14 +55,14 @@ def run(  # one parameter per flag that is no configuration key
     """
     top = locate([], Path.cwd()).top
     pushed = ("" if sys.stdin.isatty() else sys.stdin.read()) if push else None
-    judged = states(top, names, pushed)
+    judged = states(top, names, pushed, given=given)
     if not judged:
         return 0
     with screen(quiet=quiet, format_=format_) as display:
         for state, python in judged:
             report = partial(_print_repair, display, state.commit)
             repair = RepairRequest(tuple(sys.argv[1:]), ask, report) if fix else None
-            limited = {**settings(given), "timeout": hook_timeout}
+            limited = {**settings(values), "timeout": hook_timeout}
             found = check_state(top, state, python, limited, display.listen, repair=repair)
             if found.clean:
                 continue

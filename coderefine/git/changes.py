@@ -69,11 +69,12 @@ def hidden(top: Path, tree: str = "") -> dict[str, bytes | None]:
     """
     what = ("--raw", "-z", "--no-renames", "--abbrev=64", "--ignore-submodules", *filter(None, (tree,)), "--")
     with _without_flags(top, hooked=not tree) as env:
-        raw = _git(top, "diff", *what, env=env, hooked=not tree)
-    fields = iter(_names(raw))
-    modes = {next(fields): head[1:].split(" ")[0] for head in fields}
+        fields = iter(_names(_git(top, "diff", *what, env=env, hooked=not tree)))
+        modes = {next(fields): head[1:].split(" ")[0] for head in fields}
+        regular = [path for path, mode in modes.items() if mode not in (ABSENT, LINK, MODULE)]
+        data = contents(top, tree, regular, env)
     found: dict[str, bytes | None] = {path: None for path, mode in modes.items() if mode == ABSENT}
-    found.update(contents(top, tree, [path for path, mode in modes.items() if mode not in (ABSENT, LINK, MODULE)]))
+    found.update(data)
     if not tree:
         found.update(dict.fromkeys(_gone(top)))
     there = (path for path in untracked(top, hooked=not tree) if path not in modes and not (top / path).is_symlink())
@@ -113,16 +114,17 @@ def untracked(top: Path, *, hooked: bool = False) -> Iterator[str]:
             yield name
 
 
-def contents(top: Path, tree: str, paths: Iterable[str]) -> dict[str, bytes]:
+def contents(top: Path, tree: str, paths: Iterable[str], env: Mapping[str, str] | None = None) -> dict[str, bytes]:
     """Return `paths` of `tree` ("": the index) as a checkout would write them, line ends and filters included.
 
-    Raises GitError when an object is missing or damaged.
+    `env`: variables for another index than the commit's (see `_without_flags`). Raises GitError when an object is
+    missing or damaged.
     """
     names = list(paths)
     if not names:
         return {}
     with temporary.folder("git") as folder:
-        own = {"GIT_INDEX_FILE": str(folder / "index")} if tree else {}
+        own = {"GIT_INDEX_FILE": str(folder / "index")} if tree else env
         if tree:
             _git(top, "read-tree", tree, env=own, hooked=False)
         listing = b"".join(os.fsencode(name) + b"\0" for name in names)

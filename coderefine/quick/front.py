@@ -21,7 +21,9 @@ from coderefine.quick.ending import interrupt_on_signals
 SECONDS = 20.0
 PASSED = (b" passed", b" skipped", b" xfailed")
 CONFTEST = "conftest.py"
+GIVEN = "--given"
 STATUS = ["git", "status", "--porcelain=v2", "-z", "-unormal", "--ignore-submodules=all", "--no-renames"]
+FLAGS = ["git", "ls-files", "-v", "-z"]
 FILE = (b"100644", b"100755")
 SETTINGS = frozenset(os.fsencode(name) for name in ticket.NAMES)
 LONG = 200
@@ -32,26 +34,32 @@ class NotQuickError(Exception):
     """The fast path cannot decide; the full engine must run."""
 
 
-def hook(names: list[str]) -> int | None:
-    """Return the exit code of the hook for `names` (empty: the staged files); None: the full engine must run."""
+def hook(args: list[str]) -> int | None:
+    """Return the exit code of `hook run` with `args`; None: the full engine must run.
+
+    `args` are the files to check (none: the staged files), after GIVEN if no names mean no files.
+    """
+    given = args[:1] == [GIVEN]
+    names = args[1:] if given else args
     if any(name.startswith("-") for name in names) or os.name != "posix":
         return None
     gc.disable()  # this process ends before a collection is useful
     try:
-        return _hook(names, time.monotonic() + SECONDS)
+        return _hook(names if names or given else None, time.monotonic() + SECONDS)
     except (NotQuickError, OSError, UnicodeDecodeError, SyntaxError):
         return None
     finally:
         gc.enable()
 
 
-def _hook(names: list[str], deadline: float) -> int:
+def _hook(names: list[str] | None, deadline: float) -> int:
     where = _place(os.getcwd())  # noqa: PTH109
     if where is None:
         raise NotQuickError
     top, folder = where
-    running = [Child(STATUS, reading_env())]  # everything slow runs in parallel
+    running: list[Child] = []
     try:
+        running += (Child(argv, reading_env()) for argv in (STATUS, FLAGS))  # everything slow runs in parallel
         known = ticket.read(folder, top)
         if known is None:
             raise NotQuickError
@@ -70,14 +78,15 @@ class QuickProject:
         self.top, self.folder, self.known, self.deadline = top, folder, known, deadline
 
 
-def _judged(project: QuickProject, names: list[str], running: list[Child]) -> int:
-    """Return the exit code. `running` contains the git process; further processes are added to it."""
-    looked = [] if names else [_read_status(running[0], project.deadline)]
-    python = _python(names or looked[0][0])
+def _judged(project: QuickProject, names: list[str] | None, running: list[Child]) -> int:
+    """Return the exit code. `running` contains the git processes; further processes are added to it."""
+    looked = [_read_status(running[0], project.deadline)] if names is None else []
+    python = _python(looked[0][0] if names is None else names)
     tests = _begun(project, python, running) if python else []
     staged, untracked = looked[0] if looked else _read_status(running[0], project.deadline)
     if not python:
         return 0
+    _refuse_flags(running[1], project.deadline)
     same = _same(project, tests, python, staged)
     left = [path for path in tests if path not in same]
     if not left:
@@ -113,7 +122,7 @@ def _linted(project: QuickProject, python: list[str], running: list[Child]) -> N
     known = project.known
     if known.radon and not all(_plain(path, known) for path in python):
         raise NotQuickError
-    if known.ruff and running[1].all(project.deadline) is None:
+    if known.ruff and running[2].all(project.deadline) is None:
         raise NotQuickError
 
 
@@ -128,6 +137,16 @@ def _read_status(looking: Child, deadline: float) -> tuple[list[str], bool]:
         raise NotQuickError
     # Tests would find untracked files in the tree although the commit lacks them.
     return found, any(line.startswith(b"? ") for line in output.split(b"\0"))
+
+
+def _refuse_flags(looking: Child, deadline: float) -> None:
+    """Raise NotQuickError if a file is marked as assume-unchanged or skip-worktree: its edits are in no status."""
+    output = looking.all(deadline)
+    if output is None:
+        raise NotQuickError
+    marked = (line[2:] for line in output.split(b"\0") if line[:1].islower() or line[:1] == b"S")
+    if any(map(os.path.lexists, marked)):
+        raise NotQuickError
 
 
 def _python(names: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from coderefine.quick import ticket
+from coderefine.quick import front, ticket
 from tests.conftest import seal
 from tests.support.cases import few
 from tests.support.command import coderefine
@@ -194,6 +194,20 @@ def test_both_ways_agree(passed: Passed, case: str, monkeypatch: pytest.MonkeyPa
     stage(passed.again())
     passed.ticket.unlink()
     assert (quick, judged(top)) == (code, code)
+
+
+@pytest.mark.parametrize(
+    ("names", "code"), [((), 0), (("notes.txt",), 0), (("pkg/a.py",), 0), (("pkg/a.py", "lonely.py"), None)]
+)
+def test_the_files_that_pre_commit_gives_are_checked_the_quick_way(
+    passed: Passed, names: tuple[str, ...], code: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a name, the untidy file that is staged too is none of them."""
+    monkeypatch.setenv("HOME", passed.home)
+    top = passed.again()
+    put(pkg__a=EDITED, lonely="import os\n")(top)
+    monkeypatch.chdir(top)
+    assert front.hook(["--given", *names]) == code
 
 
 def test_a_test_that_was_red_before_and_fails_elsewhere_is_not_held_against_the_commit(tmp_path: Path) -> None:

@@ -194,3 +194,17 @@ def test_files_named_by_pre_commit_are_judged(pushed: Path) -> None:
     argv = (sys.executable, "-m", "coderefine", "hook", "run", "--push", "--no-fix")
     done = subprocess.run(argv, cwd=pushed, env={**os.environ, **refs}, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
+
+
+FLAGS = ("assume-unchanged", "skip-worktree")
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_an_edited_file_that_git_takes_for_unchanged_does_not_block_commits(repo: Path, flag: str) -> None:
+    """With skip-worktree, git refused to write the file's staged content, and the hook ended with exit code 2."""
+    git(repo, "update-index", f"--{flag}", "pkg/b.py")
+    write(repo, {"pkg/b.py": FILES["pkg/b.py"] + "\n\nLOCAL = 1\n"})
+    staged(repo, {"pkg/a.py": EDITED})
+    done = commit(repo)
+    assert done.returncode == 0, done.stderr
+    assert "LOCAL" in (repo / "pkg/b.py").read_text()

@@ -276,6 +276,21 @@ def test_a_commit_that_only_deletes_is_judged(repo: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_files_that_the_user_excludes_are_neither_judged_nor_rewritten(repo: Path) -> None:
+    """Without a name from pre-commit, the hook took all that was staged, and repaired the excluded file."""
+    untidy, hook = "import os\n", {**local(MANIFEST[0]), "exclude": "^legacy/"}
+    staged(repo, {".pre-commit-config.yaml": json.dumps({"repos": [{"repo": "local", "hooks": [hook]}]})})
+    git(repo, "commit", "-qm", "excluded", "--no-verify")
+    staged(repo, {"legacy/x.py": untidy})
+    done = run(repo, "git", "commit", "-m", "legacy")
+    assert done.returncode == 0, done.stdout
+    assert (repo / "legacy/x.py").read_text() == untidy
+    staged(repo, {"legacy/x.py": untidy * 2})
+    git(repo, "rm", "-q", "pkg/a.py")
+    assert run(repo, "git", "commit", "-m", "what is deleted counts").returncode == 1
+    assert (repo / "legacy/x.py").read_text() == untidy * 2
+
+
 @pytest.mark.thorough
 def test_the_first_push_is_judged_as_a_whole(repo: Path, tmp_path: Path) -> None:
     """pre-commit names no commits for it, and only the last one was judged."""

@@ -55,6 +55,20 @@ def test_a_deletion_that_was_refused_is_refused_again(repo: Path, how: str) -> N
         assert commit(repo).returncode == 1
 
 
+@pytest.mark.parametrize("flag", ["assume-unchanged", "skip-worktree"])
+def test_a_commit_that_needs_an_edit_that_git_does_not_report_is_refused(repo: Path, flag: str) -> None:
+    """git's status lacks the edits of such a file, so the quick hook took the tests' word, and they had the edit."""
+    git(repo, "update-index", f"--{flag}", "pkg/b.py")
+    write(repo, {"pkg/b.py": FILES["pkg/b.py"] + "\n\nMORE = 0\n"})
+    needs = "from pkg.b import MORE\n\n\ndef add(a, b):\n    return a + b + MORE\n"
+    stage(repo, {"pkg/a.py": needs})
+    assert commit(repo).returncode == 1
+    git(repo, "update-index", f"--no-{flag}", "pkg/b.py")
+    stage(repo, {"pkg/b.py": FILES["pkg/b.py"] + "\n\nMORE = 0\n"})
+    done = commit(repo)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_nested_project_is_judged_by_its_own_configuration(repo: Path) -> None:
     """The quick hook used the ticket of the top for all files."""
     settings = "[tool.coderefine]\nmax-complexity = 1\n"
