@@ -17,14 +17,14 @@ from coderefine.publishers.exchange import put
 from coderefine.publishers.user_index import UserIndex
 
 
-class Restored(NamedTuple):
+class Restoration(NamedTuple):
     """Lines about the files that are not as before, and whether all others could be restored."""
 
     lines: tuple[str, ...]
     complete: bool
 
 
-def take_back(journal: Journal, plan: Publication, *, in_use: bool = False) -> Restored:
+def take_back(journal: Journal, plan: Publication, *, in_use: bool = False) -> Restoration:
     """Restore the old content of every file that contains what we or hooks wrote.
 
     In other files, a change made meanwhile stays, without the patch if they can be separated. `in_use`: the user
@@ -38,7 +38,7 @@ def take_back(journal: Journal, plan: Publication, *, in_use: bool = False) -> R
             why = (error.strerror or "").lower() if isinstance(error, OSError) else error
             found.append(f"{change.path} stays as it is: {why}")
             complete = False
-    return Restored(tuple(filter(None, found)), complete)
+    return Restoration(tuple(filter(None, found)), complete)
 
 
 def as_committed(repository: Repository, done: Publication) -> tuple[FileChange, ...]:
