@@ -41,10 +41,10 @@ def key_refusal(base_url: str | None, variable: str, chosen: Collection[str]) ->
     `chosen`: the settings that the user has given, in the environment or as flags; the others may be those of a
     repository that the user has only cloned. A server on this machine may get the key in USUAL.
     """
-    provider = "api.openai.com" if base_url is None else _provider(base_url)
-    known = provider is not None or (variable == USUAL and _is_here(base_url or ""))
+    url = "https://api.openai.com" if base_url is None else base_url
+    provider = _provider(url)
     needed = {}
-    if "base_url" not in chosen and not known:
+    if "base_url" not in chosen and not (provider or _may_get(url, variable)):
         needed["CODEREFINE_BASE_URL"] = base_url
     if "api_key_env" not in chosen and variable not in (USUAL, *PROVIDERS.get(provider or "", ())):
         needed["CODEREFINE_API_KEY_ENV"] = variable
@@ -64,10 +64,10 @@ def _provider(base_url: str) -> str | None:
     return next((known for known in PROVIDERS if host.endswith(f".{known}")), None)
 
 
-def _is_here(base_url: str) -> bool:
-    """Return whether `base_url` names a server on this machine, such as one of LiteLLM or vLLM."""
+def _may_get(base_url: str, variable: str) -> bool:
+    """Return whether `variable` is USUAL and `base_url` a server on this machine, such as one of LiteLLM or vLLM."""
     try:
         host = urlsplit(base_url).hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
+        return variable == USUAL and (host == "localhost" or ip_address(host).is_loopback)
     except ValueError:  # no address, or another name
         return False

@@ -280,7 +280,7 @@ class Client:
 
         If the server refuses the larger answer that a model gets which only reasoned, the model gets it no longer.
         """
-        if model not in self._raised:
+        if not request.longer and model not in self._raised:
             return self._repeat(request, model)
         try:
             return self._repeat(replace(request, reply_tokens=MORE * request.reply_tokens), model, raised=True)

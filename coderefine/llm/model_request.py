@@ -46,7 +46,8 @@ class Schema:
 class ModelRequest:
     """One request. `purpose` (edit, again, critique) and `parts` (name, characters) are for display only.
 
-    `reply_tokens`: maximum length of each answer; `samples`: number of different answers (the prompt is paid once).
+    `reply_tokens`: maximum length of each answer; `samples`: number of different answers (the prompt is paid once);
+    `longer`: whether an answer gets MORE times `reply_tokens`, if the server allows it.
     """
 
     purpose: str
@@ -57,6 +58,7 @@ class ModelRequest:
     reply_tokens: int = 8192
     parts: tuple[tuple[str, int], ...] = ()
     samples: int = 1
+    longer: bool = False
 
     @property
     def chars(self) -> int:

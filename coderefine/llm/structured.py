@@ -11,7 +11,7 @@ from typing import Any
 
 from coderefine.errors import ReplyError
 from coderefine.llm.client import Client
-from coderefine.llm.model_request import CUT, MORE, Message, ModelRequest, Schema
+from coderefine.llm.model_request import CUT, Message, ModelRequest, Schema
 from coderefine.llm.reasoning import without_reasoning
 
 KINDS: Mapping[str, tuple[type, ...]] = {
@@ -39,12 +39,10 @@ def ask_json(client: Client, request: ModelRequest) -> Mapping[str, Any]:
     try:
         return read(answer.text, request.schema)
     except ReplyError as fault:
-        room = request.reply_tokens * (MORE if answer.finish == CUT else 1)
         reply = Message("assistant", answer.text[:2000] or "(nothing)")
         again = (*request.messages, reply, Message("user", f"{fault} Answer with the JSON object alone."))
-        return read(
-            client.ask(replace(request, purpose="again", messages=again, reply_tokens=room)).text, request.schema
-        )
+        second = replace(request, purpose="again", messages=again, longer=answer.finish == CUT)
+        return read(client.ask(second).text, request.schema)
 
 
 def read(text: str, schema: Schema | None) -> Mapping[str, Any]:

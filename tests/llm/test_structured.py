@@ -6,7 +6,7 @@ from coderefine.errors import ReplyError
 from coderefine.llm.model_request import Message, ModelRequest
 from coderefine.llm.structured import ask_json, read, record
 from tests.support.clients import line
-from tests.support.llm_server import Reply
+from tests.support.llm_server import Reply, Seen, error
 
 SCHEMA = record(
     "review",
@@ -49,6 +49,28 @@ def test_an_object_that_was_cut_off_gets_more_tokens() -> None:
     with line([Reply(GOOD[:20], finish="length"), GOOD]) as it:
         assert ask_json(it.client, request)["score"] == 3
         assert [seen.body["max_tokens"] for seen in it.server.requests] == [100, 400]
+
+
+def test_an_object_that_is_cut_off_after_reasoning_does_not_get_more_tokens_twice() -> None:
+    """The third request had 16 times the limit: the client and then this module had multiplied it."""
+    request = ModelRequest("critique", (Message("user", "review"),), schema=SCHEMA, reply_tokens=100)
+    with line([Reply("", finish="length"), Reply(GOOD[:20], finish="length"), GOOD]) as it:
+        assert ask_json(it.client, request)["score"] == 3
+        assert [seen.body["max_tokens"] for seen in it.server.requests] == [100, 400, 400]
+
+
+def test_an_object_that_was_cut_off_is_asked_for_again_if_the_server_gives_no_more_tokens() -> None:
+    """The second request, with four times the limit, failed as too long."""
+    request = ModelRequest("critique", (Message("user", "review"),), schema=SCHEMA, reply_tokens=100)
+
+    def answer(seen: Seen) -> Reply:
+        if seen.body["max_tokens"] > 100:
+            return error(400, "max_tokens exceeds the context window")
+        return Reply(GOOD[:20], finish="length") if len(it.server.requests) == 1 else Reply(GOOD)
+
+    with line(answer) as it:
+        assert ask_json(it.client, request)["score"] == 3
+        assert [seen.body["max_tokens"] for seen in it.server.requests] == [100, 400, 100]
 
 
 def test_an_invalid_answer_is_requested_exactly_once_more() -> None:
