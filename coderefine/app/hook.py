@@ -67,13 +67,14 @@ def states(top: Path, names: Sequence[str], push: str | None, *, given: bool = F
     commits. The files to check are `names`; if there are none, all files that the state adds or changes or, if `given`,
     no files.
     """
-    if push is None:
-        found = [staged(top)]
-    else:
-        found = [committed(top, since, commit) for since, commit in pushed(top, os.environ, push)]
+    found = [staged(top)] if push is None else _pushed(top, push)
     asked = tuple(Path(os.path.relpath(Path(name).resolve(), top)).as_posix() for name in names)
     judged = [(state, _python_files(top, asked if given or asked else state.paths, state)) for state in found]
     return [part for state, python in judged if python or _deleted(state) for part in _by_project(top, state, python)]
+
+
+def _pushed(top: Path, push: str) -> list[Staged]:
+    return [committed(top, since, commit) for since, commit in pushed(top, os.environ, push)]
 
 
 def _python_files(top: Path, paths: Sequence[str], state: Staged) -> list[str]:

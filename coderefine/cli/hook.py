@@ -16,6 +16,7 @@ from coderefine.cli.last_line import failures, refusal, repaired
 from coderefine.cli.options import GATES, OUTPUT, option, options, settings
 from coderefine.cli.screen import Screen, screen
 from coderefine.core.plurals import counted
+from coderefine.errors import UsageError
 from coderefine.project import locate
 
 if TYPE_CHECKING:
@@ -82,9 +83,19 @@ def _print_repair(display: Screen, commit: str, result: RunResult) -> None:
 @click.option("--push", is_flag=True, help="Install a pre-push hook too.")
 def install(*, push: bool) -> int:
     """Write git hooks for commits and merges that run coderefine. An existing hook is left alone (exit 2)."""
-    for name in (*COMMIT, *((PUSH,) if push else ())):
+    refusals = [_try_install(name) for name in (*COMMIT, *((PUSH,) if push else ()))]
+    for refused in dict.fromkeys(filter(None, refusals)):  # a folder that repositories share is refused once
+        click.echo(f"coderefine: {refused}", err=True)
+    return UsageError.exit_code if any(refusals) else 0
+
+
+def _try_install(name: str) -> str:
+    """Install the hook `name`; return the refusal, "" if there is none."""
+    try:
         click.echo(f"wrote {install_hook(name)}; `git {name.split('-')[1]} --no-verify` skips it")
-    return 0
+    except UsageError as error:
+        return str(error)
+    return ""
 
 
 @hook.command()

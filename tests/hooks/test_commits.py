@@ -269,6 +269,20 @@ def test_a_hook_of_another_program_is_left_alone(repo: Path) -> None:
     assert path.read_text() == "#!/bin/sh\nexit 0\n"
 
 
+def test_a_hook_of_another_program_does_not_keep_the_other_hooks_from_being_installed(repo: Path) -> None:
+    """`install --push` stopped at the first such hook, and the push was not checked."""
+    hook(repo, "uninstall")
+    folder = repo / ".git/hooks"
+    foreign = ("pre-commit", "pre-merge-commit")
+    for name in foreign:
+        (folder / name).write_text("#!/bin/sh\nexit 0\n")
+    done = hook(repo, "install", "--push")
+    assert done.code == 2
+    assert all(f"{name} exists already" in line for name, line in zip(foreign, done.lines, strict=True))
+    assert "hook run --push" in (folder / "pre-push").read_text()
+    assert f"wrote {folder / 'pre-push'}" in done.out
+
+
 def test_a_folder_of_hooks_that_all_repositories_share_is_not_written_to(repo: Path, sealed: Path) -> None:
     hook(repo, "uninstall")
     shared = sealed / "hooks"
