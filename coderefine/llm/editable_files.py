@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePosixPath
 
 from coderefine.errors import ReplyError
@@ -76,7 +77,11 @@ def _path_of(block: Block, usual: str, tree: EditableFiles, occurs: Callable[[Bl
     if block.path and (" " not in block.path or tree.existing(block.path)):
         return _resolve(block, tree)
     named = tree.named((*block.above, *block.between), new=block.creates)
-    path = _new_path(block, usual, tree) if block.creates else _changed_path(block, usual, named, tree, occurs)
+    path = (
+        _new_path(block, usual, tree)
+        if block.creates
+        else _changed_path(block, usual, named, tree, partial(occurs, block))
+    )
     if path:
         return path
     which = f" ({', '.join(named)} are named)" if len(named) > 1 else ""
@@ -86,9 +91,9 @@ def _path_of(block: Block, usual: str, tree: EditableFiles, occurs: Callable[[Bl
 
 
 def _changed_path(
-    block: Block, usual: str, named: Sequence[str], tree: EditableFiles, occurs: Callable[[Block, str], bool]
+    block: Block, usual: str, named: Sequence[str], tree: EditableFiles, fits: Callable[[str], bool]
 ) -> str:
-    """Return the file, of those `named` and `usual`, in which SEARCH occurs; "" if that is not clear.
+    """Return the file, of those `named` and `usual`, in which SEARCH occurs (`fits`); "" if that is not clear.
 
     A file that the line above names comes first, since the same lines may be in others. If SEARCH occurs nowhere, the
     only possible file is returned, because its error shows the most similar lines.
@@ -96,9 +101,14 @@ def _changed_path(
     above = [path for path in tree.named(block.above) if tree.is_open(path)]
     every = list(dict.fromkeys(filter(None, (*named, usual))))
     possible = [path for path in every if path == usual or tree.is_open(path)]
-    fitting = [path for path in above if occurs(block, path)] or [path for path in every if occurs(block, path)]
-    only = next((paths[0] for paths in (fitting, above, possible) if len(paths) == 1), "")
-    return only if only in possible and len(fitting) < 2 else ""
+    fitting = list(filter(fits, above)) or list(filter(fits, every))
+    only = _first_single((fitting,) if fitting else (above, possible))
+    return only if only in possible else ""
+
+
+def _first_single(lists: Sequence[Sequence[str]]) -> str:
+    """Return the only path of the first list that has one; "" if none has."""
+    return next((paths[0] for paths in lists if len(paths) == 1), "")
 
 
 def _new_path(block: Block, usual: str, tree: EditableFiles) -> str:

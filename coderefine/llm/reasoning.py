@@ -5,27 +5,56 @@ from __future__ import annotations
 import re
 
 NAME = r"(?:think(?:ing)?|thought|reasoning)"
+START = r"^ *<{5,9} ?SEARCH\b"
+BODY = rf"(?:(?!{START})[\s\S])*?"
+BARE_END = r"^ *>{5,9} *\r?$"
 PIECE = re.compile(
-    r"^ *<{5,9} ?SEARCH\b(?:(?!^ *<{5,9} ?SEARCH\b)[\s\S])*?^ *>{5,9} ?REPLACE\b"
+    rf"(?P<block>{START}(?:{BODY}^ *>{{5,9}} ?REPLACE\b"
+    rf"|(?:(?!{START}|{BARE_END})[\s\S])*?{BARE_END}(?!{BODY}{BARE_END})))"
     rf"|(?<![`'\"])(?:(?P<open><{NAME}>|\[THINK\])|(?P<close></{NAME}>|\[/THINK\]))(?![`'\"])",
     re.MULTILINE,
 )
-"""Matches a whole SEARCH/REPLACE block, in which a tag is code, or a tag outside of blocks that is not quoted."""
+"""Matches a whole SEARCH/REPLACE block, in which a tag is code, or a tag outside of blocks that is not quoted.
+
+A block may end as in `reply.py`: if it has no REPLACE line, at its only line of arrows.
+"""
+ANSWER = re.compile(r"<{5,9} ?SEARCH\b|\bNO REPAIR\b|\bNEED\b|```|~~~|\{")
+"""Matches the beginning of an answer: a block, a refusal, a request for code, code in fences, or JSON."""
 
 
 def without_reasoning(text: str) -> str:
     """Return `text` without reasoning: what is between tags, and all before a closing tag that was not opened.
 
     Some servers put the opening tag into the prompt, so the reply has only the closing one. Reasoning without a closing
-    tag goes to the end.
+    tag goes to the end, if it is at the start. Other tags are words of a sentence.
     """
-    kept: list[str] = []
-    start, thinking = 0, False
+    kept, start, thinking, answered = "", 0, False, False
+    last = max((0, *(answer.start() for answer in ANSWER.finditer(text))))
     for piece in PIECE.finditer(text):
-        if piece["open"] and not thinking:
-            kept.append(text[start : piece.start()])
-            thinking = True
-        elif piece["close"]:
-            kept = kept if thinking else []
+        if piece["block"]:
+            answered |= not thinking
+        elif piece["open"] and not thinking:
+            kept += text[start : piece.start()]
+            start, thinking = piece.start(), True
+        elif piece["close"] and _ends_reasoning(text, piece, (thinking, not answered, last >= piece.end())):
+            kept = kept if thinking else ""
             start, thinking = piece.end(), False
-    return "".join(kept if thinking else (*kept, text[start:]))
+    return _joined(kept, text[start:], thinking=thinking)
+
+
+def _ends_reasoning(text: str, tag: re.Match[str], signs: tuple[bool, bool, bool]) -> bool:
+    """Return whether the closing `tag` ends reasoning, and is not a word of a sentence.
+
+    `signs`: whether reasoning was opened, no complete block precedes the tag, and an answer follows it. If reasoning
+    was not opened, two have to be true: of the other signs, and that the tag begins or ends its line.
+    """
+    opened, unanswered, followed = signs
+    first, last = text.rfind("\n", 0, tag.start()) + 1, text.find("\n", tag.end())
+    before, after = text[first : tag.start()], text[tag.end() : last if last >= 0 else None]
+    edge = not (before.strip() and after.strip())
+    return opened or unanswered + followed + edge >= 2
+
+
+def _joined(kept: str, rest: str, *, thinking: bool) -> str:
+    """Return `kept` and `rest`, but not a rest that begins with an opening tag and is all of the reply."""
+    return kept if thinking and not kept.strip() else kept + rest

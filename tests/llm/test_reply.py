@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coderefine.errors import ReplyError
+from coderefine.llm.reasoning import without_reasoning
 from coderefine.llm.reply import NothingToApplyError, candidates, needs, parse_reply, refused
 
 PLAIN = """The bound is wrong.
@@ -112,6 +113,36 @@ def test_a_tag_in_code_is_no_reasoning(tag: str) -> None:
     assert len(reply.blocks) == 2
     assert reply.prose.startswith("The parser skips")
     assert reply.blocks[0].splits == (("x = 1\n", f"x = {tag} + 2\n"),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{PLAIN}This strips the </think> tag.",
+        f"{PLAIN}This strips the </think> tag.\n{PLAIN}",
+        f"{PLAIN}This strips the tag </think>",
+        f"{PLAIN}It drops the <reasoning> part now.",
+        f"The <reasoning> part is fine.\n{PLAIN}",
+        f"The closing </think> tag is lost.\n{PLAIN}",
+        f"<think>so</think>\n{PLAIN}It drops the <reasoning> part now.",
+        PLAIN.replace(">>>>>>> REPLACE", ">>>>>>>").replace("x = 1", "x = 1 # <think>"),
+        PLAIN.replace(">>>>>>> REPLACE", ">>>>>>>").replace("x = 1", "x = 1 # </think>").replace("\n", "\r\n") + PLAIN,
+    ],
+)
+def test_a_tag_in_a_sentence_does_not_remove_the_answer(text: str) -> None:
+    """The whole answer was removed, or all of it after the tag."""
+    assert len(parse_reply(text).blocks) == text.count("=======")
+
+
+def test_a_tag_in_a_refusal_does_not_remove_it() -> None:
+    """The refusal was removed, and the model asked again."""
+    assert refused("NO REPAIR: the tests want the </think> tag back.") == "the tests want the </think> tag back."
+    assert refused(f"{DRAFT}</think>\nNO REPAIR: it is right.") == "it is right."
+
+
+@pytest.mark.parametrize("start", ["<think>", " \n<thought>", "<think>x</think>\n[THINK]"])
+def test_a_draft_in_reasoning_without_an_end_is_no_answer(start: str) -> None:
+    assert not without_reasoning(f"{start}{DRAFT}").strip()
 
 
 WAYS = [
