@@ -1,10 +1,10 @@
 """The coverage map: the functions that each test file's last complete run executed, with their digests.
 
 A test file is unaffected if nothing of the following changed: the file itself, every conftest.py above it, and, in each
-file that its run imported or executed, the module level and the executed functions. What any test of the run executed
-outside its own file counts for all of them, because what one test has made (an instance in a class attribute, an entry
-of a dictionary) may be used by the next ones, which then do not execute the function that makes it. If a file may carry
-state beyond a run (caches, global variables), every change of the file counts.
+file that its run imported or executed, the module level and the executed functions. What a test that may leave state
+behind (see `shared_state`) executed outside its own file counts for all test files of the run, because what it has made
+(an instance in a class attribute, an entry of a dictionary) may be used by the next ones, which then do not execute the
+functions that make it. If a file may carry state beyond a run (caches, global variables), every change of it counts.
 
 This is checked only for test files that can be affected according to the import graph; test files that are not in the
 map run. Not in the map are test files that read files or start programs, themselves or through code that they execute.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from coderefine.import_graph import Mark
 
-MAP, VERSION = "map", 2
+MAP, VERSION = "map", 3
 CONFTEST = "conftest.py"
 MOST = 20_000
 """Maximum number of entries (pairs of a test file and a file that it executed): about 3 MB."""
@@ -54,7 +54,7 @@ class FunctionDigests:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(text)
-        found = list(_outermost(tree))
+        found = list(outermost(tree))
         self.spans = [(one.body[0].lineno, one.end_lineno or 0) for one in found]
         self.functions = [_digest(*map(ast.dump, one.body)) for one in found]
         for one in found:
@@ -74,14 +74,15 @@ class FunctionDigests:
         return _digest(self.level, *(self.functions[number] for number in functions if number >= 0))
 
 
-def _outermost(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+def outermost(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield the functions that are in no other function, in their order."""
     import ast
 
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             yield child
         elif isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
-            yield from _outermost(child)
+            yield from outermost(child)
 
 
 def _digest(*texts: str) -> str:
@@ -100,16 +101,38 @@ def entries(
 
     `texts`: the sources of the run, by path; other files were deleted or do not belong to the project.
     """
-    parts = {path: FunctionDigests(text) for path, text in texts.items() if path in marks}
-    imported, ran = coverage.get("", {}), _elsewhere(coverage)
-    run: dict[str, Entry] = {
-        path: (marks[path], *_run(parts[path], texts[path], imported.get(path, ()), ran.get(path, ())))
-        for path in parts.keys() & {*imported, *ran}
+    parts = {path: _parsed(text) for path, text in texts.items() if path in marks}
+    imported = coverage.get("", {})
+    shared, every = _elsewhere(_carrying(coverage, parts, texts)), _elsewhere(coverage)
+
+    def run(path: str, *ran: Mapping[str, set[int]]) -> Entry:
+        lines = set().union(*(more.get(path, ()) for more in ran))
+        return marks[path], *_run(parts[path], texts[path], imported.get(path, ()), lines)
+
+    common = {path: run(path, shared) for path in parts.keys() & {*imported, *every}}
+    found: Entries = {}
+    for test in _recordable(parts.keys() & tests, coverage, texts, marks):
+        own = _elsewhere({name: lines for name, lines in coverage.items() if name.partition("::")[0] == test})
+        more = {path: run(path, shared, own) for path in common.keys() & own if own[path] - shared.get(path, set())}
+        found[test] = {**common, **more, **{path: (marks[path], [], "") for path in (test, *_above(test, marks))}}
+    return found
+
+
+def _carrying(
+    coverage: Mapping[str, Mapping[str, Iterable[int]]],
+    parts: Mapping[str, FunctionDigests | None],
+    texts: Mapping[str, str],
+) -> dict[str, Mapping[str, Iterable[int]]]:
+    """Return the coverage of those tests that may leave state behind for later tests of the run."""
+    from coderefine.quick import shared_state
+
+    states = {path: shared_state.parse(texts[path]) for path, one in parts.items() if one}
+    executed = {
+        name: {path: one.run(lines) if (one := parts.get(path)) else [-1] for path, lines in by_path.items()}
+        for name, by_path in coverage.items()
     }
-    return {
-        test: {**run, **{path: (marks[path], [], "") for path in (test, *_above(test, marks))}}
-        for test in _recordable(parts.keys() & tests, coverage, texts, marks)
-    }
+    imported = executed.pop("", {})
+    return {name: coverage[name] for name in shared_state.carrying(states, imported, executed)}
 
 
 def _recordable(
@@ -150,12 +173,14 @@ def _elsewhere(coverage: Mapping[str, Mapping[str, Iterable[int]]]) -> dict[str,
     return lines
 
 
-def _run(parts: FunctionDigests, text: str, imported: Iterable[int], ran: Iterable[int]) -> tuple[list[int], str]:
+def _run(
+    parts: FunctionDigests | None, text: str, imported: Iterable[int], ran: Iterable[int]
+) -> tuple[list[int], str]:
     """Return the executed functions and their digest.
 
     Return an empty result if the whole file must be compared, which is the safe choice.
     """
-    if -1 in parts.run(ran) or any(word in text for word in CARRIED):
+    if parts is None or -1 in parts.run(ran) or any(word in text for word in CARRIED):
         return [], ""
     run = [number for number in parts.run([*imported, *ran]) if number >= 0]
     return run, parts.digest(run)

@@ -166,6 +166,146 @@ def test_a_test_that_uses_what_another_test_has_made_is_run(repo: Path) -> None:
     assert staged(repo, {"pkg/registry.py": REGISTRY.replace('"b": 2', '"b": 3')}) == (1, CLEAN)
 
 
+def test_a_test_file_that_executes_no_changed_code_is_left_out_after_a_run_of_several_files(repo: Path) -> None:
+    """What any test of a run had executed counted for all of its files, so that the map left out almost nothing."""
+    ran = repo / "ran.log"
+    slow = f"import pathlib\n\nfrom pkg.m import g\n\n\ndef test_g():\n    pathlib.Path({str(ran)!r}).touch()\n"
+    tests = {
+        "tests/test_f.py": "from pkg.m import f\n\n\ndef test_f():\n    assert f(1) == 2\n",
+        "tests/test_g.py": slow + "    assert g(1) == 3\n",
+    }
+    text = "def f(x):\n    return x + 1\n\n\ndef g(x):\n    return x + 2\n"
+    recorded(repo, {".gitignore": FILES[".gitignore"] + "*.log\n", "pkg/m.py": text, **tests})
+    ran.unlink(missing_ok=True)
+    assert staged(repo, {"pkg/m.py": text.replace("x + 1", "1 + x")}) == (0, CLEAN)
+    assert not ran.exists()
+    assert staged(repo, {"pkg/m.py": text.replace("x + 2", "2 + x")}) == (0, CLEAN)
+    assert ran.exists()
+
+
+CLASS = "class Registry:\n    one = None\n    all = []\n    table = {{}}\n\n    {}\n"
+STATE = {
+    "attribute of a class": "class A:\n    one = None\n\n\ndef keep():\n    A.one = build()\n",
+    "augmented": "class A:\n    total = 0\n\n\ndef keep():\n    A.total += build()\n",
+    "annotated": "class A:\n    pass\n\n\ndef keep():\n    A.one: int = build()\n",
+    "deleted": "from pkg import other\n\n\ndef keep():\n    del other.hook\n",
+    "module": "from pkg import other\n\n\ndef keep():\n    other.hook = build()\n",
+    "item": "TABLE = {}\n\n\ndef keep():\n    TABLE['a'] = build()\n",
+    "item of an item": "TABLE = {}\n\n\ndef keep():\n    TABLE['a']['b'] = build()\n",
+    "tuple target": "TABLE = {}\n\n\ndef keep():\n    x, TABLE['a'] = 1, build()\n",
+    "loop target": "TABLE = {}\n\n\ndef keep():\n    for TABLE['a'] in build():\n        pass\n",
+    "global": "one = None\n\n\ndef keep():\n    global one\n    one = build()\n",
+    "globals": "def keep():\n    globals()['one'] = build()\n",
+    "setattr": "class A:\n    pass\n\n\ndef keep():\n    setattr(A, 'one', build())\n",
+    "iterator": "import itertools\n\nIDS = itertools.count()\n\n\ndef keep():\n    return next(IDS)\n",
+    "environment": "import os\n\n\ndef keep():\n    os.environ['A'] = build()\n",
+    **{
+        method: f"ITEMS = make()\n\n\ndef keep():\n    ITEMS.{method}(build())\n"
+        for method in (
+            "setdefault", "append", "add", "update", "extend", "insert", "pop", "clear", "remove", "discard",
+            "register", "set_value", "add_item", "visit",
+        )
+    },
+    "result used": "ITEMS = {}\n\n\ndef keep():\n    return ITEMS.setdefault('a', build())\n",
+    "other name": "ITEMS = []\n\n\ndef keep():\n    found = ITEMS\n    found.append(build())\n",
+    "result of a call": "ALL = []\n\n\ndef items():\n    return ALL\n\n\ndef keep():\n    items().append(build())\n",
+    "loop over items": "ITEMS = []\n\n\ndef keep():\n    for item in ITEMS:\n        item.one = build()\n",
+    "cls": CLASS.format("@classmethod\n    def keep(cls):\n        cls.one = build()"),
+    "item of cls": CLASS.format("@classmethod\n    def keep(cls):\n        cls.table['a'] = build()"),
+    "method of cls": CLASS.format("@classmethod\n    def keep(cls):\n        cls.all.append(build())"),
+    "singleton": CLASS.format("def __new__(cls):\n        cls.one = build()\n        return cls.one"),
+    "type of self": CLASS.format("def keep(self):\n        type(self).one = build()"),
+    "class of self": CLASS.format("def keep(self):\n        self.__class__.one = build()"),
+    "list of the class": CLASS.format("def __init__(self):\n        self.all.append(self)"),
+    "instance of the module": CLASS.format("def keep(self):\n        self.one = build()")
+    + "\n\nREGISTRY = Registry()\n",
+    "instance of a derived class": CLASS.format("def keep(self):\n        self.one = build()")
+    + "\n\nclass More(Registry):\n    pass\n\n\nMORE = More()\n",
+    "instance of a class": CLASS.format("def keep(self):\n        self.one = build()")
+    + "\n\nclass App:\n    registry = Registry()\n",
+    "kept instance": CLASS.format("def keep(self):\n        self.one = build()")
+    + "\n\nALL = []\n\n\ndef make():\n    ALL.append(Registry())\n",
+    **{
+        name: f"import functools\n\n\n@{name}\ndef keep():\n    return build()\n"
+        for name in ("functools.cache", "functools.lru_cache(maxsize=None)", "memory.cached", "app.task")
+    },
+    "cached method": CLASS.format("@functools.cache\n    def keep(self):\n        return build()"),
+    "decorated class": "@singleton\nclass A:\n    def __init__(self):\n        self.one = build()\n",
+    "own decorator": "def memo(f):\n    kept = {}\n\n    def get(x):\n        kept[x] = f(x)\n"
+    "        return kept[x]\n\n    return get\n",
+    "counter": "def counting():\n    n = 0\n\n    def more():\n        nonlocal n\n        n += 1\n\n    return more\n",
+    "default": "def keep(kept=[]):\n    kept.append(build())\n",
+    "default with +=": "def keep(kept=[]):\n    kept += build()\n",
+    "named default": "def keep(*, kept=dict()):\n    kept['a'] = build()\n",
+    "argument": "def keep(kept):\n    kept['a'] = build()\n",
+    "fixture": "import pytest\n\n\n@pytest.fixture(scope='session')\ndef keep():\n    return build()\n",
+    "not Python": "def keep():\n    print 'a'\n",
+}  # fmt: skip
+NO_STATE = {
+    "local list": "def f(x):\n    found = []\n    found.append(x)\n    found[0] = 2\n    found += [3]\n",
+    "local object": "def f(x):\n    made = Thing(x)\n    made.one = 2\n    return made\n",
+    "instance": "class A:\n    def __init__(self):\n        self.all = []\n        self.all.append(1)\n\n"
+    "    def more(self, x):\n        self.all.append(x)\n        self.one = 2\n",
+    "fields": "@dataclass\nclass A:\n    all: list = field(default_factory=list)\n\n"
+    "    def more(self, x):\n        self.all.append(x)\n",
+    "read": "TABLE = {}\n\n\ndef f(x):\n    return TABLE.get(x, TABLE['a'])\n",
+    "module function": "import time\n\n\ndef f(x):\n    time.sleep(x)\n    return +x\n",
+    "log": "LOG = get('a')\n\n\ndef f(x):\n    LOG.info(x)\n    return x\n",
+    "decorated": "class A:\n    @property\n    def f(self):\n        return 1\n\n    @f.setter\n    def f(self, x):\n"
+    "        pass\n\n    @staticmethod\n    def g(x):\n        return x\n",
+    "fixture": "import pytest\n\n\n@pytest.fixture\ndef f(monkeypatch):\n    monkeypatch.setattr(A, 'b', 1)\n",
+    "marked": "import pytest\n\n\n@pytest.mark.parametrize('x', [1])\ndef test(x):\n    assert x\n",
+    "local counter": "def f(x):\n    total = 0\n    for one in x:\n        total += one\n    return total\n",
+}
+
+
+def _second(text: str) -> object:
+    """What counts for the second test in pkg/build.py, which only the first executed, after it executed `text`."""
+    tests = {f"tests/test_{name}.py": "def test():\n    pass\n" for name in ("first", "second")}
+    texts = {**tests, "pkg/build.py": "def build():\n    return 1\n", "pkg/it.py": text}
+    part = reach._parsed(text)
+    lines = [line for first, last in part.spans for line in range(first, last + 1)] if part else [2]
+    coverage: dict[str, dict[str, list[int]]] = {
+        "": {path: [1] for path in texts},
+        "tests/test_first.py::test": {"tests/test_first.py": [2], "pkg/it.py": lines, "pkg/build.py": [2]},
+        "tests/test_second.py::test": {"tests/test_second.py": [2]},
+    }
+    return reach.entries(tests, coverage, texts, dict.fromkeys(texts, (1, 1)))["tests/test_second.py"]["pkg/build.py"][
+        1
+    ]
+
+
+@pytest.mark.parametrize("text", STATE.values(), ids=STATE)
+def test_what_a_test_executed_that_may_leave_state_counts_for_the_others(text: str) -> None:
+    assert _second(text) == [0]
+
+
+@pytest.mark.parametrize("text", NO_STATE.values(), ids=NO_STATE)
+def test_what_a_test_executed_that_leaves_no_state_does_not_count_for_the_others(text: str) -> None:
+    assert _second(text) == []
+
+
+def test_a_module_that_a_test_imports_counts_for_the_others() -> None:
+    """Only the first test that imports it executes its module level."""
+    coverage = {
+        "tests/test_a.py::test": {"tests/test_a.py": [2], "pkg/late.py": [1], "pkg/a.py": [11]},
+        "tests/test_b.py::test": {"tests/test_b.py": [2]},
+    }
+    texts = {"tests/test_a.py": "def test():\n    pass\n", "pkg/late.py": "X = 1\n", "pkg/a.py": SOURCE}
+    texts["tests/test_b.py"] = texts["tests/test_a.py"]
+    found = reach.entries(["tests/test_b.py"], coverage, texts, dict.fromkeys(texts, (1, 1)))["tests/test_b.py"]
+    assert found["pkg/late.py"] == ((1, 1), [], "")
+    assert found["pkg/a.py"][1] == [0]
+
+
+def test_what_is_shared_is_stored_once() -> None:
+    tests = {f"tests/test_{number}.py": "def test():\n    pass\n" for number in range(2)}
+    texts = {**tests, "pkg/a.py": SOURCE}
+    coverage = {"": {"pkg/a.py": [1, 5]}, **{f"{test}::test": {test: [2]} for test in tests}}
+    first, second = reach.entries(tests, coverage, texts, dict.fromkeys(texts, (1, 1))).values()
+    assert first["pkg/a.py"] is second["pkg/a.py"]
+
+
 PROGRAM = "def main():\n    print(value())\n\n\ndef value():\n    return 2\n\n\ndef other():\n    return 5\n"
 START = PROGRAM + '\n\nif __name__ == "__main__":\n    main()\n'
 RUN = 'subprocess.run([sys.executable, "-m", "pkg.start"], capture_output=True, text=True, check=True).stdout'
