@@ -18,11 +18,15 @@ class PrivateFiles:
 
     def __init__(self, place: Place) -> None:
         self._place = place
+        self._top = place.top.resolve()
+        self._known: dict[str, str | None] = {}
 
     def reason(self, path: str) -> str | None:
         """Return why the file, or the file to which it is a link, is private, as "PATH is …"; None if it is not."""
-        why = self._why(path) or self._why(self._target(path))
-        return f"{path} {why}" if why else None
+        if path not in self._known:  # to follow links takes long, and a search for a name reads many files
+            why = self._why(path) or self._why(self._target(path))
+            self._known[path] = f"{path} {why}" if why else None
+        return self._known[path]
 
     def _why(self, path: str) -> str | None:
         parts = PurePosixPath(path.casefold())
@@ -36,19 +40,23 @@ class PrivateFiles:
 
     @cached_property
     def _ignored(self) -> frozenset[str] | None:
-        """Return what git ignores, in small letters; None if git cannot tell."""
+        """Return what git ignores, in small letters; None if git cannot tell.
+
+        A folder with the whole project, which an outer repository ignores, is not among it.
+        """
         if self._place.git_dir is None:
             return frozenset()
         try:
-            return frozenset(name.casefold() for name in ignored(self._place.top))
+            names = frozenset(name.casefold() for name in ignored(self._place.top))
         except GitError:
             return None
+        project = PurePosixPath(self._place.prefix.casefold())
+        return names.difference(map(str, (project, *project.parents)))
 
     def _target(self, path: str) -> str:
         """Return the path inside the repository to which links lead from `path`; `path` if it leads elsewhere."""
-        top = self._place.top.resolve()
         try:
-            target = Path(top, path).resolve()
+            target = Path(self._top, path).resolve()
         except (OSError, ValueError):
             return path
-        return target.relative_to(top).as_posix() if target.is_relative_to(top) else path
+        return target.relative_to(self._top).as_posix() if target.is_relative_to(self._top) else path
