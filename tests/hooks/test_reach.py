@@ -169,18 +169,17 @@ def test_a_test_that_uses_what_another_test_has_made_is_run(repo: Path) -> None:
 def test_a_test_file_that_executes_no_changed_code_is_left_out_after_a_run_of_several_files(repo: Path) -> None:
     """What any test of a run had executed counted for all of its files, so that the map left out almost nothing."""
     ran = repo / "ran.log"
-    slow = f"import pathlib\n\nfrom pkg.m import g\n\n\ndef test_g():\n    pathlib.Path({str(ran)!r}).touch()\n"
+    # A test file with the word "popen", which pytest-xdist has in its folders, is kept out of the map.
+    path = repr(str(ran)).replace("popen", "po' 'pen")
+    slow = f"import pathlib\n\nfrom pkg.m import g\n\n\ndef test_g():\n    pathlib.Path({path}).touch()\n"
     tests = {
         "tests/test_f.py": "from pkg.m import f\n\n\ndef test_f():\n    assert f(1) == 2\n",
         "tests/test_g.py": slow + "    assert g(1) == 3\n",
     }
     text = "def f(x):\n    return x + 1\n\n\ndef g(x):\n    return x + 2\n"
     recorded(repo, {".gitignore": FILES[".gitignore"] + "*.log\n", "pkg/m.py": text, **tests})
-    for same in ("1 + x", "x - -1", "x + 2 - 1"):  # on a busy machine, a map may be recorded again first
-        ran.unlink(missing_ok=True)
-        assert staged(repo, {"pkg/m.py": text.replace("x + 1", same)}) == (0, CLEAN)
-        if not ran.exists():
-            break
+    ran.unlink(missing_ok=True)
+    assert staged(repo, {"pkg/m.py": text.replace("x + 1", "1 + x")}) == (0, CLEAN)
     assert not ran.exists()
     assert staged(repo, {"pkg/m.py": text.replace("x + 2", "2 + x")}) == (0, CLEAN)
     assert ran.exists()
