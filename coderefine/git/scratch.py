@@ -61,6 +61,8 @@ class Scratch:
 
     def place(self, entries: Mapping[str, tuple[int, str] | None]) -> None:
         """Add existing blobs to the index: path -> (mode, blob id), None removes. An entry keeps its flags."""
+        if not entries:  # without paths, git would list the whole index
+            return
         marked = flagged(self._git("ls-files", "-v", "-z", "--", *entries, env={"GIT_LITERAL_PATHSPECS": "1"}))
         lines = (
             f"{entry[0]:o} {entry[1]}\t{path}\0" if entry else f"0 {'0' * 40}\t{path}\0"

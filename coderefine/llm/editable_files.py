@@ -127,7 +127,7 @@ def _only_open(paths: Sequence[str], block: Block, tree: EditableFiles) -> str:
     """
     possible = [path for path in paths if tree.is_open(path)]
     only = possible[0] if len(possible) == 1 else ""
-    return "" if block.creates and "/" in block.path.replace(only, "") else only
+    return "" if "/" in block.path.replace(only, "") else only
 
 
 def _resolve(block: Block, tree: EditableFiles) -> str:

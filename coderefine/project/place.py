@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coderefine.errors import SurroundingsError, UsageError
-from coderefine.markers import MARKERS
+from coderefine.markers import is_project
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _check_one_project(paths: Sequence[Path], folder: Path, top: Path) -> None:
 
 
 def _is_project(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in MARKERS)
+    return is_project(str(folder), os.path.isfile)
 
 
 def _worktree_dir(top: Path) -> Path:
