@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from types import MappingProxyType
 
 from coderefine.core import Patch
 from coderefine.core.plurals import counted
@@ -454,19 +455,22 @@ def rival_sets(
     together: Collection[frozenset[str]] = (),
     aside: Callable[[Site], frozenset[str]] = lambda _: frozenset(),
     every: Sequence[Repair] = (),
+    passing: Mapping[int, frozenset[str]] = MappingProxyType({}),
 ) -> tuple[Rivals, ...]:
     """Group `repairs` by the tests that they repair, then by their behaviour.
 
     `frontier`, `spectrum`: see `groups`. `together`: sets of failing tests; the tests of a set run the same statement,
     which few passing tests run. `aside`: returns the failing tests that run the code of a site, but are not in
-    `spectrum`. `every`: all repairs that were found, also repairs that are not compared.
+    `spectrum`. `every`: all repairs that were found, also repairs that are not compared. `passing`: by id of a repair,
+    those of the further failing tests that pass with it.
     """
     found: dict[frozenset[str], list[list[int]]] = {}
     for cluster in clusters(repairs, answers(comparison)):
         found.setdefault(repairs[cluster[0]].fixed, []).append(cluster)
     made = []
     for fixed, members in found.items():
-        explained = fixed | _fixed_elsewhere([repairs[place] for places in members for place in places], every)
+        own = [repairs[place] for places in members for place in places]
+        explained = fixed.union(_fixed_elsewhere(own, every), *(passing.get(id(repair), ()) for repair in own))
         related = (*together, *_of_functions(repairs, members, spectrum, fixed, aside))
         unexplained = any(tests & fixed and tests - explained for tests in related)
         sets = groups(repairs, members, comparison, frontier, spectrum, explained=explained, unexplained=unexplained)

@@ -492,6 +492,19 @@ def test_a_test_that_fails_only_after_others_is_not_repaired_by_every_candidate(
 
 
 @pytest.mark.thorough
+def test_an_offered_test_that_passes_with_a_later_repair_is_not_held_against_it(tmp_path: Path) -> None:
+    """iniconfig: the right repair was only offered, "another failing test stays failing"; that test passed with it."""
+    faulty = "def price(n):\n    total = n * 3\n    return total\n"
+    tests = "from shop import price\n\n\ndef test_two():\n    assert price(2) == 4\n\n\n"
+    tests += "def test_ten():\n    assert price(10) == 20\n\n\ndef test_other():\n    assert price(300) == 600\n"
+    with begun(tmp_path, {"shop.py": faulty, "test_shop.py": tests}, 300.0) as it:
+        next(it.search.propose(it.situation, it.views))
+        offer = Offer((), frozenset({"test_shop.py::test_other"}))
+        next(it.search.propose(replace(it.situation, offers=(offer,)), it.views))
+        (rivals,) = it.search.chosen.sets
+        assert not rivals.groups[0].features.unexplained
+
+
 def test_a_test_that_fails_for_another_reason_does_not_hide_the_repair_of_many(tmp_path: Path) -> None:
     """A test that fails for the version of a dependency runs the faulty line, too: nothing was found for the others."""
     faulty = "def price(n):\n    return n * 9\n"
