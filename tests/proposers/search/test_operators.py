@@ -102,6 +102,8 @@ RIGHT = [
     ("unwrap", body("return list(x)"), 2, "list(x)", "x"),
     ("argument-order", body("return pow(x, y)"), 2, "x, y)", "y, x)"),
     ("argument-added", body("return sorted(x)"), 2, "(x)", "(x, reverse=True)"),
+    ("argument-added", "def f(*a, **k):\n    g(**k)\n", 2, "g(**k)", "g(*a, **k)"),
+    ("argument-added", "def f(*a, **k):\n    g(1, *a)\n", 2, "*a)", "*a, **k)"),
     ("argument-removed", body("return round(x, 2)"), 2, ", 2", ""),
     ("narrow", body("if x:", "    return y"), 2, "if x", "if x and y is not None"),
     ("widen", body("if x:", "    return y"), 2, "if x", "if x or not y"),
