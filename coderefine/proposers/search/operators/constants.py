@@ -226,8 +226,9 @@ def _found(site: Site, value: str) -> Iterator[tuple[str, float]]:
 def _likeness(one: str, other: str) -> float:
     if not one or not other:
         return 0.1
-    if other.startswith(one) or one.startswith(other):
-        return 0.6 + 0.4 * min(len(one), len(other)) / max(len(one), len(other))
+    short, long = sorted((one, other), key=len)
+    if long.startswith(short) or long.endswith(short):
+        return 0.6 + 0.4 * len(short) / len(long)
     pairs, others = _pairs(one), _pairs(other)
     shared = len(pairs & others) / max(len(pairs | others), 1)
     return max(shared, 0.05)
