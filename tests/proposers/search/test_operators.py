@@ -326,6 +326,12 @@ def test_no_value_is_compared_or_combined_with_itself(text: str, vain: str) -> N
     assert made("variable", text, line)
 
 
+def test_a_negative_number_is_not_clamped() -> None:
+    """mistletoe: `max(0, (-1))` was a rival of `0`, so the right repair was only offered."""
+    assert not any("max(" in new for new in made("wrap", "X = -1\n", 1))
+    assert any("max(" in new for new in made("wrap", body("y = 1", "z = y", "return z"), 4))
+
+
 def test_an_operation_that_explains_the_failure_is_first_applied_to_returned_values() -> None:
     hints = Hints(operations={'{} + "."': 1.0})
     program = body("return '.'.join(x) if y else x")

@@ -192,10 +192,15 @@ def wrap(site: Site) -> Iterator[Edit]:
             continue
         if is_none(node):
             continue
-        plain = not isinstance(node, ast.Constant)
+        plain = not _is_literal(node)
         for shape, weight in WRAPS.get(site.kinds.of(node), WRAPS[""]):
             if plain or shape in CONVERSIONS:
                 yield from _shaped(site, node, shape, weight * (1.0 if plain else 0.2))
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """Return whether the node is a literal, or a number with a sign."""
+    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
 
 
 def _inside(site: Site, node: ast.expr, shape: str) -> str:
@@ -226,7 +231,7 @@ def own_wrap(site: Site) -> Iterator[Edit]:
     """Pass a value through a function or method of this project with one argument."""
     functions, methods = own_functions(site), own_methods(site)
     for node in site.values:
-        if _no_value(site, node) or isinstance(node, ast.Constant | ast.Compare | ast.BoolOp):
+        if _no_value(site, node) or _is_literal(node) or isinstance(node, ast.Compare | ast.BoolOp):
             continue
         for name in functions:
             yield from site.swap(node, f"{name}({site.code(node)})", 1.0)
