@@ -104,6 +104,8 @@ RIGHT = [
     ("argument-added", body("return sorted(x)"), 2, "(x)", "(x, reverse=True)"),
     ("argument-added", "def f(*a, **k):\n    g(**k)\n", 2, "g(**k)", "g(*a, **k)"),
     ("argument-added", "def f(*a, **k):\n    g(1, *a)\n", 2, "*a)", "*a, **k)"),
+    ("member", body("y = T.C", "return x in (T.A, T.B)"), 3, "T.B)", "T.B, T.C)"),
+    ("member", body("return isinstance(x, list)"), 2, "list)", "(list, tuple))"),
     ("argument-removed", body("return round(x, 2)"), 2, ", 2", ""),
     ("narrow", body("if x:", "    return y"), 2, "if x", "if x and y is not None"),
     ("widen", body("if x:", "    return y"), 2, "if x", "if x or not y"),
@@ -324,6 +326,14 @@ def test_no_value_is_compared_or_combined_with_itself(text: str, vain: str) -> N
     line = text.count("\n")
     assert not any(vain in new for operator in ("variable", "ingredient") for new in made(operator, text, line))
     assert made("variable", text, line)
+
+
+def test_a_character_of_the_failing_test_is_a_further_alternative() -> None:
+    """sqlparse: of three kinds of quotation marks the third was forgotten."""
+    text = body("return x in ('+', '-')")
+    hints = Hints.of([Case("t.py::test", Status.FAILED)], {"t.py::test": "assert f('a*b') == 3"})
+    assert text.replace("'-')", "'-', '*')") in weighted("member", text, 2, hints=hints)
+    assert text.replace("'-')", "'-', 'a')") not in weighted("member", text, 2, hints=hints)
 
 
 def test_a_negative_number_is_not_clamped() -> None:

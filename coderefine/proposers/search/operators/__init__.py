@@ -110,6 +110,7 @@ TABLE: tuple[Operator, ...] = (
     Operator("loop-else", 0.5, moves.loop_else),
     Operator("next-term", 1.5, omitted.next_term),
     Operator("element", 1.5, omitted.element),
+    Operator("member", 2.0, omitted.member),
     Operator("complement", 2.0, omitted.complement),
     Operator("moved-addend", 1.0, omitted.moved_addend),
     Operator("set-default", 1.0, omitted.set_default),
