@@ -336,6 +336,14 @@ def test_a_character_of_the_failing_test_is_a_further_alternative() -> None:
     assert text.replace("'-')", "'-', 'a')") not in weighted("member", text, 2, hints=hints)
 
 
+def test_a_type_that_the_message_names_is_a_further_alternative() -> None:
+    """parse: `isinstance(item, int)` became `isinstance(item, (int, slice))` in its next release."""
+    text = body("return isinstance(x, int)")
+    hints = Hints.of([Case("t.py::test", Status.FAILED, failure=Failure("unhashable type: 'slice'", "TypeError"))])
+    weights = weighted("member", text, 2, hints=hints)
+    assert max(weights, key=lambda new: weights[new]) == text.replace("int)", "(int, slice))")
+
+
 def test_a_negative_number_is_not_clamped() -> None:
     """mistletoe: `max(0, (-1))` was a rival of `0`, so the right repair was only offered."""
     assert not any("max(" in new for new in made("wrap", "X = -1\n", 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import itertools
 from collections.abc import Iterator, Sequence
 
@@ -168,6 +169,7 @@ def _initial(site: Site, name: str, loop: ast.stmt) -> Iterator[str]:
 
 KIN = {"list": "tuple", "tuple": "list", "int": "float", "float": "int", "str": "bytes", "dict": "Mapping"}
 """Types that are often forgotten beside another in an `isinstance`."""
+TYPES = frozenset(name for name, value in vars(builtins).items() if isinstance(value, type))
 CHECKS, AFFIXES = ("isinstance", "issubclass"), ("startswith", "endswith")
 MOST_MEMBERS, LONGEST_MEMBER = 12, 40
 """Maximum number of members that are tried of one source, and of characters of a string."""
@@ -207,7 +209,9 @@ def _members(site: Site, members: Sequence[ast.expr]) -> Iterator[tuple[str, flo
     for base in dict.fromkeys(dotted(one.value) for one in members if isinstance(one, ast.Attribute)):
         read = site.world.uses[base][False] if base else frozenset[str]()
         found += [(f"{base}.{name}", 1.0) for name in sorted(read)[:MOST_MEMBERS]]
-    found += [(KIN[name], 1.5) for name in known & KIN.keys()]
+    found += [(KIN[name], 1.5) for name in sorted(known & KIN.keys())]
+    if not known.isdisjoint(TYPES):
+        found += [(name, 3.0) for name in sorted(site.hints.literals & TYPES)]
     yield from ((text, weight) for text, weight in found if text not in known)
 
 
