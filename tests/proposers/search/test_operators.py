@@ -344,6 +344,19 @@ def test_a_type_that_the_message_names_is_a_further_alternative() -> None:
     assert max(weights, key=lambda new: weights[new]) == text.replace("int)", "(int, slice))")
 
 
+def test_an_attribute_that_an_object_lacks_gets_its_initial_value_beside_the_others() -> None:
+    """sqlparse: `_in_case` was not reset with the other flags; nothing but its uses was edited."""
+    text = "class A:\n    def reset(self):\n        self.one = 1\n        self.two = False\n"
+    text += "    def go(self):\n        if self.three:\n            self.three = True\n"
+    failure = Failure("'A' object has no attribute 'three'", "AttributeError")
+    hints = Hints.of([Case("t.py::test", Status.FAILED, failure=failure)])
+    weights = weighted("initialised", text, 4, hints=hints)
+    best = max(weights, key=lambda new: weights[new])
+    assert best == text.replace("two = False\n", "two = False\n        self.three = False\n")
+    assert not weighted("initialised", text, 3, hints=hints), "not in the middle of a series"
+    assert not weighted("initialised", text, 4), "not without such a failure"
+
+
 def test_a_negative_number_is_not_clamped() -> None:
     """mistletoe: `max(0, (-1))` was a rival of `0`, so the right repair was only offered."""
     assert not any("max(" in new for new in made("wrap", "X = -1\n", 1))

@@ -120,6 +120,7 @@ TABLE: tuple[Operator, ...] = (
     Operator("none-value", 3.0, values.none_value),
     Operator("produced", 3.0, produced.produced),
     Operator("defined", 1.0, inserted.defined),
+    Operator("initialised", 1.0, inserted.initialised),
     Operator("ingredient", 3.0, values.ingredient),
     Operator("composed", 2.5, values.composed),
     Operator("rounded-up", 1.0, values.rounded_up),
