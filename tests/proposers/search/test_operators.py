@@ -305,6 +305,14 @@ def test_a_function_of_a_library_may_be_one_that_the_file_never_calls() -> None:
     assert not made("attribute", text.replace("import re\n", ""), 2), "another object"
 
 
+def test_a_method_may_be_a_similar_one_of_a_type_of_the_library() -> None:
+    """parse: `when.time()` became `when.timetz()` in its next release."""
+    text = body("return x.time()")
+    assert text.replace("time()", "timetz()") in made("attribute", text, 2)
+    assert text.replace("time()", "today()") not in made("attribute", text, 2), "not similar"
+    assert text.replace("time()", "timetz()") not in made("attribute", text.replace("return", "x = 'a'; return"), 2)
+
+
 def test_no_statement_is_moved_behind_a_jump() -> None:
     """click: a check came behind a `return`, so that the tests passed."""
     assert not made("indent", body("if x:", "    y = x", "    return y", "check(x)"), 5)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import ast
 import bisect
 import builtins
+import datetime
 import importlib
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from functools import lru_cache
+from pathlib import Path, PurePath
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.ingredients import BUILTINS, parameter_names
@@ -53,6 +57,9 @@ COUNTERPARTS = {
 }  # fmt: skip
 USUAL_METHODS = tuple(dict.fromkeys((*METHODS, *RECEIVERS, "get", "pop", "copy", "update")))
 """Methods of builtin types that are called often."""
+LIBRARY_TYPES = (datetime.datetime, datetime.date, datetime.timedelta, Decimal, PurePath, Path, re.Match, re.Pattern)
+SIMILAR = 0.5
+"""Least likeness of a name that may stand for another one, see `likeness`."""
 OPPOSITE = 1.0
 """Boost of the counterpart of a name: the opposite (`min`, `max`), or the same from the other side (`find`,
 `rfind`)."""
@@ -360,9 +367,14 @@ def _of_library(site: Site, node: ast.Attribute, *, called: bool) -> list[str]:
 
 
 def _of_builtin(site: Site, node: ast.Attribute) -> list[str]:
-    """Return the usual methods of the builtin type that the object has; none if its type is unknown."""
-    type_ = getattr(builtins, site.kinds.of(node.value) or "?", None)
-    return [name for name in USUAL_METHODS if hasattr(type_, name)]
+    """Return the usual methods of the builtin type that the object has.
+
+    If its type is unknown, return the methods with similar names of those LIBRARY_TYPES that have the method `node`.
+    """
+    if kind := site.kinds.of(node.value):
+        return [name for name in USUAL_METHODS if hasattr(getattr(builtins, kind, None), name)]
+    names = {name for one in LIBRARY_TYPES if hasattr(one, node.attr) for name in vars(one) if name[0] != "_"}
+    return sorted(name for name in names if likeness(node.attr, name) >= SIMILAR)
 
 
 def _is_plain(value: object) -> bool:
@@ -370,7 +382,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _like(site: Site, name: str) -> list[str]:
-    return sorted(other for other in site.module.index.all_attributes if likeness(name, other) >= 0.5)
+    return sorted(other for other in site.module.index.all_attributes if likeness(name, other) >= SIMILAR)
 
 
 def functions(site: Site) -> Iterator[Edit]:
