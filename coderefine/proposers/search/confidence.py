@@ -174,12 +174,14 @@ WEIGHTS: Mapping[str, float] = {
     "tokens": -0.1,
     "far": -0.8,
     "fitted": -1.5,
+    "anew": -2.0,
 }
 """Log odds of the features if the repair is the only plausible one.
 
 They were learnt by learn.py of tests/bench/confidence on 60 trials, eight of them with mistakes inserted into real
 projects; rounded by hand, because there are so few trials. "rivalled" was added later, and set so that the 13 wrong
-repairs with this feature are only offered. "ordinary" was added later, too, with the weight of "intent".
+repairs with this feature are only offered. "ordinary" was added later, too, with the weight of "intent",
+and "anew" by hand: of nine real repairs between two releases, whose tests came with them, no first repair was right.
 """
 OFTEN = 10.0
 """If at least the share 1/OFTEN of the compared calls fail only with a repair, the feature "crashes" has its maximum
@@ -240,6 +242,7 @@ class Features:
     statement. `unexplained`: whether a failing test that no repair makes pass runs the same code as the repaired tests;
     `stuck`: whether the patched statement may explain such a test. `wrong`: number of judged mutants of the repair;
     `noticed`: number of those mutants that the tests kill; `unmeasured`: whether too few mutants could be judged.
+    `anew`: whether the repaired tests were written after the changed function, so that they may ask for something new.
     """
 
     share: float = 1.0
@@ -268,6 +271,7 @@ class Features:
     noticed: int = 0
     wrong: int = 0
     unmeasured: bool = False
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,6 +370,7 @@ def vector(known: Features) -> dict[str, float]:
         "tokens": min(float(known.tokens), 8.0),
         "far": max(0.0, FAR - known.worth),
         "fitted": float(known.fitted and known.tests == 1),
+        "anew": float(known.anew),
     }
 
 
@@ -402,6 +407,7 @@ def doubts(group: Group) -> str:
         (known.worth < FAR, "it was found late, among thousands of other edits"),
         (known.fitted, "a number or text in it follows from the failing test itself"),
         (known.unmeasured, "there was no time to see whether the tests notice small wrong versions of it"),
+        (known.anew, "the failing test is newer than the code that it changes"),
         (known.examples < 0, "it contradicts an example in a docstring, or a return annotation"),
         (known.ordinary < 0, "it contradicts a check for None, or is written unlike similar code"),
         (known.intent < 0, "its comparison contradicts a message, a comment or the docstring"),

@@ -1,7 +1,8 @@
-"""Earlier states of the lines of a file: from the last commits that changed it, and from uncommitted work."""
+"""The past of the lines of a file: earlier states, from commits and uncommitted work, and when they were written."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ DIFF = ("-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "
 UNCOMMITTED = "undoes your uncommitted change"
 OFFLINE = ("--literal-pathspecs", "-c", "protocol.allow=never")
 """Options of git: take paths literally, and do not fetch the files that a partial clone lacks."""
+AUTHORED = re.compile(rb"^author-time (\d+)$", re.MULTILINE)
+"""A line of `git blame --porcelain`: when the author of a commit wrote it, in seconds since 1970."""
+UNCOMMITTED_LINE = re.compile(rb"^0{40,} ", re.MULTILINE)
+"""A line of `git blame --porcelain` for a line that is not committed; its hash consists of zeros."""
 COMMIT = re.compile(r"\0([0-9a-f]+)")
 
 
@@ -112,3 +117,20 @@ def former(module: Module, data: bytes, changes: Sequence[PastChange]) -> str:
     if not names or len(names) < len(undone):
         return ""
     return UNCOMMITTED if UNCOMMITTED in names else names[0]
+
+
+def written(top: Path, path: str, data: bytes, first: int, last: int) -> float | None:
+    """Return when the newest of the lines `first`..`last` of a file was written, in seconds since 1970.
+
+    `data`: the present content of the file at `path` below `top`. Return infinity if a line is not committed, and None
+    if git cannot tell.
+    """
+    lines = ("--porcelain", "-w", "--no-textconv", "--contents", "-", "-L", f"{first},{last}")
+    try:
+        result = process.run((*OFFLINE, "blame", *lines, "--", path), cwd=top, stdin=data, timeout=SECONDS)
+    except GitError:
+        return None
+    if UNCOMMITTED_LINE.search(result.stdout) or b"no such path" in result.stderr:
+        return math.inf
+    times = [int(time) for time in AUTHORED.findall(result.stdout)]
+    return float(max(times)) if times and not result.returncode else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
 from coderefine.proposers.search.operators.reverted import earlier
-from coderefine.proposers.search.past import UNCOMMITTED, PastChange, changes, former
+from coderefine.proposers.search.past import UNCOMMITTED, PastChange, changes, former, written
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Module
 from tests.support.repo import git, make_repo, write
@@ -140,3 +141,14 @@ def test_a_change_of_several_lines_is_undone_as_a_whole(top: Path) -> None:
 
 def test_without_history_there_is_no_past(tmp_path: Path) -> None:
     assert changes(tmp_path, "fee.py", b"") == ()
+
+
+def test_the_newest_of_some_lines_tells_when_they_were_written(top: Path) -> None:
+    data = FAULTY.encode()
+    first, due = (written(top, "fee.py", data, *lines) for lines in ((1, 4), (7, 8)))
+    assert first is not None
+    assert due is not None
+    assert due <= first < math.inf
+    assert written(top, "fee.py", data.replace(b"return 1", b"return 3"), 1, 4) == math.inf, "not committed"
+    assert written(top, "other.py", b"x\n", 1, 1) == math.inf, "not tracked"
+    assert written(top.parent, "fee.py", data, 1, 1) is None, "no repository"
