@@ -17,6 +17,7 @@ from coderefine.judge import mutants
 from coderefine.proposers.search.choice import (
     TEMPER,
     Behaviour,
+    abandons,
     clusters,
     crashes,
     doubt,
@@ -174,7 +175,8 @@ WEIGHTS: Mapping[str, float] = {
     "tokens": -0.1,
     "far": -0.8,
     "fitted": -1.5,
-    "anew": -2.0,
+    "anew": -3.5,
+    "abandons": -3.0,
 }
 """Log odds of the features if the repair is the only plausible one.
 
@@ -231,8 +233,8 @@ class Features:
 
     The edit: `removes`: whether the first repair removes behaviour, or hides it from the tests; `removed`: see
     `choice.removing`. `renames`: whether the first repair renames or reorders parameters. `tokens`: number of changed
-    tokens. `fitted`: see `choice.fitted`. `worth`: the best score of the group; `margin`: how much it exceeds the
-    lowest score of a tried candidate.
+    tokens. `fitted`, `abandons`: see the functions in choice.py. `worth`: the best score of the group; `margin`: how
+    much it exceeds the lowest score of a tried candidate.
 
     Evidence: `named`: whether a repair replaces a missing name, which the error message contains, by a similar name.
     `intent`, `examples`: see the functions `intent` and `documented`. `ordinary`: see `Repair.ordinary`. `former`:
@@ -272,6 +274,7 @@ class Features:
     wrong: int = 0
     unmeasured: bool = False
     anew: bool = False
+    abandons: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +374,7 @@ def vector(known: Features) -> dict[str, float]:
         "far": max(0.0, FAR - known.worth),
         "fitted": float(known.fitted and known.tests == 1),
         "anew": float(known.anew),
+        "abandons": float(known.abandons),
     }
 
 
@@ -407,6 +411,7 @@ def doubts(group: Group) -> str:
         (known.worth < FAR, "it was found late, among thousands of other edits"),
         (known.fitted, "a number or text in it follows from the failing test itself"),
         (known.unmeasured, "there was no time to see whether the tests notice small wrong versions of it"),
+        (known.abandons, "it gives up a missing attribute that other code uses, too"),
         (known.anew, "the failing test is newer than the code that it changes"),
         (known.examples < 0, "it contradicts an example in a docstring, or a return annotation"),
         (known.ordinary < 0, "it contradicts a check for None, or is written unlike similar code"),
@@ -660,6 +665,7 @@ def _features(
         ordinary=first.ordinary,
         former=_restores(order, repairs),
         fitted=fitted(first),
+        abandons=abandons(first),
         stuck=any(spectrum.blaming(stmt) - explained for stmt in stmts),
         renames=_renames(first),
         reached=min(spectrum.passing.get(stmt, 0) for stmt in stmts),

@@ -25,6 +25,8 @@ LEAST_BY_ONE, LEAST_PROPORTIONAL, PROPORTION_BOOST = 5, 20, 4.0
 """LEAST_PROPORTIONAL: smallest integer that is changed in the ratio of the expected to the actual value. LEAST_BY_ONE:
 the same for an integer that changes by one, if the statement also has a larger integer that can be changed in this
 ratio. PROPORTION_BOOST: boost of the new number. `24 * 8` becomes `24 * 7` rather than `21 * 8`."""
+ROUND, UNROUND = 100, 3.0
+"""UNROUND: penalty of a number that is not a multiple of 10 in place of one that is, and is at least ROUND."""
 OFTEN, UNLIKE, UNLIKE_BOOST = 3, 10.0, 2.0
 """UNLIKE, UNLIKE_BOOST: factor and boost of a number that the statement contains at least OFTEN times, in place of a
 number that it contains once."""
@@ -41,6 +43,7 @@ def numbers(site: Site) -> Iterator[Edit]:
         for new, weight in _other_numbers(site, node, value, proportional):
             alone = used[value] == 1 and used[new] >= OFTEN
             boost = max(UNLIKE_BOOST * alone, PROPORTION_BOOST * (new in proportional))
+            boost -= UNROUND * (abs(value) >= ROUND and value % 10 == 0 and new % 10 != 0)
             yield from site.swap(node, repr(new), weight * (UNLIKE if alone else 1.0), boost)
 
 
