@@ -176,7 +176,7 @@ WEIGHTS: Mapping[str, float] = {
     "far": -0.8,
     "fitted": -1.5,
     "anew": -3.5,
-    "abandons": -3.0,
+    "abandons": -6.0,
 }
 """Log odds of the features if the repair is the only plausible one.
 
@@ -198,6 +198,8 @@ ORDINARY = 3.0
 `Repair.ordinary`."""
 HIDING = 3.0
 """Penalty of repairs that move a statement into a block which no test executes."""
+ABANDONING = 6.0
+"""Penalty of repairs that give up a missing attribute, see `choice.abandons`."""
 EXAMPLES = 6.0
 """Bonus of repairs that agree with the documentation (see `documented`), and penalty of repairs that contradict it."""
 FORMER = 4.0
@@ -591,7 +593,8 @@ def _bonus(places: Sequence[int], repairs: Sequence[Repair], spectrum: Spectrum)
     ordinary = max(repairs[place].ordinary for place in places)
     hidden = all(_hides(repairs[place], spectrum) for place in places)
     known = INTENT * _intent(places, repairs) + ORDINARY * ordinary + FORMER * _restores(places, repairs)
-    return known - HIDING * hidden
+    given_up = all(abandons(repairs[place]) for place in places)
+    return known - HIDING * hidden - ABANDONING * given_up
 
 
 def _order(repair: Repair, spectrum: Spectrum) -> tuple[object, ...]:

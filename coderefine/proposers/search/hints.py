@@ -23,6 +23,7 @@ BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
         "outdent": 1.0,
     },
     "AttributeError": {
+        "initialised": 3.0,
         "other-type": 3.0,
         "attribute": 2.0,
         "field-of": 1.5,
