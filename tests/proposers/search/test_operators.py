@@ -305,6 +305,14 @@ def test_a_function_of_a_library_may_be_one_that_the_file_never_calls() -> None:
     assert not made("attribute", text.replace("import re\n", ""), 2), "another object"
 
 
+def test_an_undefined_function_may_be_a_builtin_that_its_name_contains() -> None:
+    """cssselect: `_unichr` was left of Python 2."""
+    text = body("return _unichr(x)")
+    changed = text.replace("_unichr", "chr")
+    assert changed in weighted("function", text, 2, hints=Hints(undefined=("_unichr",)))
+    assert changed not in weighted("function", text, 2)
+
+
 def test_a_method_may_be_a_similar_one_of_a_type_of_the_library() -> None:
     """parse: `when.time()` became `when.timetz()` in its next release."""
     text = body("return x.time()")

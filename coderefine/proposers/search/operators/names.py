@@ -411,6 +411,8 @@ def _other_functions(site: Site, called: str, here: list[str]) -> dict[str, floa
         options |= {name: 1.0 + 2.0 * likeness(called, name) for name in here}
     elif called in reachable:
         options |= {name: 0.5 + 2.0 * likeness(called, name) for name in reachable}
+    if called in site.hints.undefined:  # `xrange`, `_unichr` and `raw_input` of Python 2
+        options |= {name: 3.0 for name in BUILTINS if name.islower() and len(name) >= 3 and name in called}
     return options
 
 
