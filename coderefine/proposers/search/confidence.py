@@ -414,7 +414,7 @@ def doubts(group: Group) -> str:
         (known.fitted, "a number or text in it follows from the failing test itself"),
         (known.unmeasured, "there was no time to see whether the tests notice small wrong versions of it"),
         (known.abandons, "it gives up a missing attribute that other code uses, too"),
-        (known.anew, "the failing test is newer than the code that it changes"),
+        (known.anew, "the failing test is newer than the changed code"),
         (known.examples < 0, "it contradicts an example in a docstring, or a return annotation"),
         (known.ordinary < 0, "it contradicts a check for None, or is written unlike similar code"),
         (known.intent < 0, "its comparison contradicts a message, a comment or the docstring"),

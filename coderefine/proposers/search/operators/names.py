@@ -369,12 +369,15 @@ def _of_library(site: Site, node: ast.Attribute, *, called: bool) -> list[str]:
 def _of_builtin(site: Site, node: ast.Attribute) -> list[str]:
     """Return the usual methods of the builtin type that the object has.
 
-    If its type is unknown, return the methods with similar names of those LIBRARY_TYPES that have the method `node`.
+    If its type is unknown, or has no such method, return the methods with similar names of those LIBRARY_TYPES that
+    have it.
     """
-    if kind := site.kinds.of(node.value):
-        return [name for name in USUAL_METHODS if hasattr(getattr(builtins, kind, None), name)]
+    type_ = getattr(builtins, site.kinds.of(node.value) or "?", None)
+    usual = [name for name in USUAL_METHODS if hasattr(type_, name)]
+    if usual and hasattr(type_, node.attr):
+        return usual
     names = {name for one in LIBRARY_TYPES if hasattr(one, node.attr) for name in vars(one) if name[0] != "_"}
-    return sorted(name for name in names if likeness(node.attr, name) >= SIMILAR)
+    return [*usual, *sorted(name for name in names if likeness(node.attr, name) >= SIMILAR)]
 
 
 def _is_plain(value: object) -> bool:
