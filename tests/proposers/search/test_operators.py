@@ -374,6 +374,15 @@ def test_an_attribute_that_an_object_lacks_gets_its_initial_value_beside_the_oth
     assert not weighted("initialised", text, 4), "not without such a failure"
 
 
+def test_a_function_that_the_same_method_of_another_class_calls_is_likely() -> None:
+    """cssselect: `canonical` of five classes quoted no name; that of a sixth did."""
+    text = "def bare(x):\n    return x\n\n\ndef quoted(x):\n    return x\n\n\nclass A:\n    def show(self):\n"
+    text += "        return self.name\n\n\nclass B:\n    def show(self):\n        return quoted(self.id)\n"
+    weights = weighted("own-wrap", text, 11)
+    quoted, bare = (weights[text.replace("self.name", f"{name}(self.name)")] for name in ("quoted", "bare"))
+    assert quoted > 5 * bare
+
+
 def test_a_negative_number_is_not_clamped() -> None:
     """mistletoe: `max(0, (-1))` was a rival of `0`, so the right repair was only offered."""
     assert not any("max(" in new for new in made("wrap", "X = -1\n", 1))

@@ -184,6 +184,9 @@ WRAPS: dict[str, tuple[tuple[str, float], ...]] = {
 CONVERSIONS = ("str({})", "int({})", "float({})", "set({})", "list({})", "tuple({})")
 """Wrappers that are also applied to literals."""
 
+NAMESAKE = 6.0
+"""Weight of a function that functions of the same name as this one call, such as the same method of other classes."""
+
 
 def wrap(site: Site) -> Iterator[Edit]:
     """Wrap a value in a call suitable for its kind: a conversion, its size, normalisation."""
@@ -234,7 +237,7 @@ def own_wrap(site: Site) -> Iterator[Edit]:
         if _no_value(site, node) or _is_literal(node) or isinstance(node, ast.Compare | ast.BoolOp):
             continue
         for name in functions:
-            yield from site.swap(node, f"{name}({site.code(node)})", 1.0)
+            yield from site.swap(node, f"{name}({site.code(node)})", NAMESAKE if name in site.local.namesakes else 1.0)
         for name in methods:
             yield from site.swap(node, f"{site.local.receiver}.{name}({site.code(node)})", 0.7)
 
