@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 import sys
 import time
@@ -27,7 +26,6 @@ from coderefine.core import (
     Searcher,
     Situation,
     Views,
-    function_name,
 )
 from coderefine.core.plurals import counted, listed
 from coderefine.errors import CriticError, RunnerError
@@ -48,16 +46,14 @@ from coderefine.proposers.search.failures import (
 from coderefine.proposers.search.localise import Spectrum
 from coderefine.proposers.search.observation import Observation, function_of, ranked, run_through
 from coderefine.proposers.search.offering import offer, summary
-from coderefine.proposers.search.past import MOST_FILES, PastChange, changes, former, written
+from coderefine.proposers.search.past import MOST_DATED, MOST_FILES, PastChange, are_newer, changes, former
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial, beside, described, outcomes, passing
 from coderefine.runner.candidates import Candidate, Comparison, Plan
 from coderefine.runner.cold import is_deadly, run_tests
 from coderefine.runner.cold_pool import AnyPool, ColdPool, open_any_pool
 from coderefine.runner.pool import Pool
 from coderefine.runner.test_selection import files_near, files_of, to_watch
-from coderefine.source import first_line
 
 ALONE, TURN = 30.0, 8.0
 """Default time limit of the search in seconds: ALONE if no model follows the search, TURN if a model follows it."""
@@ -69,8 +65,6 @@ UNKNOWN = "no line of the program is known to run in a failing test"
 UNPARSED = ("SyntaxError", "IndentationError", "TabError")
 SCREENING = 10.0
 """Maximum seconds for judging the remaining repairs by the tests that a refused repair broke."""
-MOST_DATED = 3
-"""Maximum number of repaired tests whose age is compared with the age of the code."""
 COMPARING = 2.0
 """Seconds for comparing plausible repairs by behaviour."""
 
@@ -439,36 +433,15 @@ class Search(Searcher):
 
     def _with_age(self, rivals: Rivals) -> Rivals:
         """Return `rivals` with the feature `anew` of the first group."""
-        first = rivals.groups[0]
-        features = replace(first.features, anew=self._is_anew(first.repairs[0]))
+        first, top = rivals.groups[0], self._place.top
+        repair = first.repairs[0]
+        site, module = repair.proposed.scored.site, repair.proposed.scored.site.module
+        tests = {
+            name: self._read(Patch(), name.partition("::")[0]) or b"" for name in sorted(repair.fixed)[:MOST_DATED]
+        }
+        code = (module.path, module.source.encode(module.text), site.local.function or site.stmt)
+        features = replace(first.features, anew=self._place.git_dir is not None and are_newer(top, tests, *code))
         return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))
-
-    def _is_anew(self, repair: Repair) -> bool:
-        """Return whether the tests that `repair` makes pass were written after the function that it changes.
-
-        Then the tests most likely ask for something new, and the function never did it.
-        """
-        site = repair.proposed.scored.site
-        module = site.module
-        code = self._written(module.path, module.source.encode(module.text), site.local.function or site.stmt)
-        if code is None:
-            return False
-        for name in sorted(repair.fixed)[:MOST_DATED]:
-            path = name.partition("::")[0]
-            data = self._read(Patch(), path) or b""
-            statements = test.statements if (test := Module.of(path, data)) else ()
-            functions = (one for one in statements if isinstance(one, Function) and one.name == function_name(name))
-            node = next(functions, None)
-            when = self._written(path, data, node) if node else None
-            if when is None or when <= code:
-                return False
-        return True
-
-    def _written(self, path: str, data: bytes, node: ast.stmt) -> float | None:
-        """Return when the lines of `node` were written, see `past.written`; None without git."""
-        if self._place.git_dir is None:
-            return None
-        return written(self._place.top, path, data, first_line(node), node.end_lineno or node.lineno)
 
     def _comparison(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Comparison:
         """Compare the behaviour of `repairs` on the tests' calls and on variants of these; empty if this fails."""

@@ -15,7 +15,7 @@ from coderefine.proposers.search.naturalness import Trigrams, tokens
 from coderefine.proposers.search.past import PastChange
 from coderefine.proposers.search.syntax import DEFINITIONS, Function, Module
 from coderefine.proposers.search.value_kinds import Kinds, annotated, dotted, names_of
-from coderefine.source import first_line, last_name
+from coderefine.source import first_line
 
 BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 EXCEPTIONS = tuple(
@@ -200,14 +200,6 @@ class FunctionContext:
         read = set(names_of(self._outer, ast.Load))
         own = (name for name in self.bound if name not in read and name not in ("self", "cls"))
         return self.module.index.idle | frozenset(name for name in own if not name.startswith("_"))
-
-    @cached_property
-    def namesakes(self) -> frozenset[str]:
-        """Return the names that other functions with the name of this function call, in this file."""
-        name = self.function.name if self.function else ""
-        others = (stmt for stmt in self.module.statements if isinstance(stmt, Function) and stmt.name == name)
-        calls = (node for other in others if other is not self.function for node in ast.walk(other))
-        return frozenset(last_name(node.func) for node in calls if isinstance(node, ast.Call))
 
     @cached_property
     def callables(self) -> list[str]:

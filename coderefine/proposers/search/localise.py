@@ -212,18 +212,20 @@ def add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module], 
     Also to tables with an entry for a string that a failure message quotes: they may be read only at import.
     """
     readers, top = _readers(weights, modules), max(weights.values(), default=1.0)
-    words = frozenset(word for text in messages for pair in QUOTED.findall(text) for word in pair if len(word) > 1)
+    words = _quoted(messages)
     for module in modules.values():
         called = _called(module, words)
         for stmt in module.statements:
             function = module.function(stmt)
             share = AT_IMPORT if function is None else called.get(function, 0.0)
             most = max((readers.get(name, 0.0) for name in _made(stmt, inside=function is not None)), default=0.0)
-            if function is None and words and _lists(stmt, words):
-                most = top
-            _raise_to(weights, stmt, share * most)
+            _raise_to(weights, stmt, share * (top if _lists(stmt, words) and function is None else most))
         for function in called:
             _lift(weights, function)
+
+
+def _quoted(messages: Sequence[str]) -> frozenset[str]:
+    return frozenset(word for text in messages for pair in QUOTED.findall(text) for word in pair if len(word) > 1)
 
 
 def _lists(stmt: ast.stmt, words: frozenset[str]) -> bool:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
+from coderefine.core import function_name
 from coderefine.errors import GitError
 from coderefine.git import process
-from coderefine.proposers.search.syntax import Module
+from coderefine.proposers.search.syntax import Function, Module
+from coderefine.source import first_line
 
+MOST_DATED = 3
+"""Maximum number of repaired tests whose age is compared with the age of the code."""
 MOST_COMMITS, SECONDS, MOST_FILES = 30, 0.3, 3
 """Limits: number of commits that are read for a file, seconds for each of the two git commands for a file, and number
 of files."""
@@ -117,6 +122,25 @@ def former(module: Module, data: bytes, changes: Sequence[PastChange]) -> str:
     if not names or len(names) < len(undone):
         return ""
     return UNCOMMITTED if UNCOMMITTED in names else names[0]
+
+
+def are_newer(top: Path, tests: Mapping[str, bytes], path: str, data: bytes, node: ast.stmt) -> bool:
+    """Return whether all `tests` were written after `node`, a statement of the file at `path` (content: `data`).
+
+    `tests`: the content of each test's file by the test's id. The tests most likely ask for something new then, which
+    the code never did.
+    """
+    code = written(top, path, data, first_line(node), node.end_lineno or node.lineno)
+    times = [_test_written(top, name, text) for name, text in tests.items()]
+    return code is not None and all(when is not None and when > code for when in times)
+
+
+def _test_written(top: Path, name: str, data: bytes) -> float | None:
+    path = name.partition("::")[0]
+    module = Module.of(path, data)
+    functions = (one for one in (module.statements if module else ()) if isinstance(one, Function))
+    node = next((one for one in functions if one.name == function_name(name)), None)
+    return written(top, path, data, first_line(node), node.end_lineno or node.lineno) if node else None
 
 
 def written(top: Path, path: str, data: bytes, first: int, last: int) -> float | None:

@@ -149,15 +149,8 @@ def _appended(site: Site, node: ast.Call, text: str, weight: float) -> Iterator[
         return
     positional = "=" not in text and not text.startswith("**")
     if any(isinstance(argument, ast.GeneratorExp) for argument in node.args):
-        argument = node.args[0]
-        if len(node.args) == 1 and not site.code(argument).startswith("(("):
-            inner = site.code(argument)
-            bare = inner if inner.startswith("(") else f"({inner})"
-            yield Edit(
-                (Replacement(site.module.start(argument), site.module.end(argument), f"({bare}, {text})"),), weight
-            )
-        return
-    if positional and node.keywords:
+        yield from _behind_generator(site, node, text, weight)
+    elif positional and node.keywords:
         at = spans[len(node.args)][0]
         yield Edit((Replacement(at, at, f"{text}, "),), weight)
     else:
@@ -165,6 +158,13 @@ def _appended(site: Site, node: ast.Call, text: str, weight: float) -> Iterator[
         yield Edit((Replacement(at, at, f", {text}"),), weight)
         if positional:
             yield Edit((Replacement(spans[0][0], spans[0][0], f"{text}, "),), weight * 0.5)
+
+
+def _behind_generator(site: Site, node: ast.Call, text: str, weight: float) -> Iterator[Edit]:
+    argument, inner = node.args[0], site.code(node.args[0])
+    if len(node.args) == 1 and not inner.startswith("(("):
+        both = f"({inner if inner.startswith('(') else f'({inner})'}, {text})"
+        yield Edit((Replacement(site.module.start(argument), site.module.end(argument), both),), weight)
 
 
 def argument_value(site: Site) -> Iterator[Edit]:

@@ -26,10 +26,6 @@ UPDATED = re.compile(r"([\w.]+?)(?: [-+]?= |\[|\.(?:append|extend|add)\()")
 """Pattern of a statement that updates a variable or attribute; the group is its name."""
 IDLE = 2.0
 """Bonus of a statement that updates a name which is read, but otherwise keeps its empty initial value."""
-LACKED = 4.0
-"""Bonus of the initial value of an attribute that an object lacks."""
-FIRST_VALUES = {"bool": "False", "int": "0", "float": "0.0", "list": "[]", "dict": "{}", "set": "set()", "str": '""'}
-"""Initial values by the kind of the later values."""
 HOLE = 1.5
 """Bonus of a statement that replaces `pass`, because `pass` may stand for an omitted statement."""
 
@@ -70,39 +66,6 @@ def defined(site: Site) -> Iterator[Edit]:
     if site.hints.undefined and not isinstance(site.stmt, DEFINITIONS):
         for at, text in enumerate(produced.defined(site)):
             yield from _around(site, text, 1.0 / (1 + 0.1 * at))
-
-
-def initialised(site: Site) -> Iterator[Edit]:
-    """Give an attribute that `self` lacks in a failing test its initial value, where other attributes get theirs."""
-    owner, me = site.local.owner, site.local.receiver
-    if owner is None or me != "self" or not _sets_attribute(site.stmt, me):
-        return
-    at = site.siblings.index(site.stmt)
-    if any(_sets_attribute(stmt, me) for stmt in site.siblings[at + 1 : at + 2]):
-        return  # the statement is not the last of a series
-    own = [node for node in ast.walk(owner) if isinstance(node, ast.Attribute) and dotted(node.value) == me]
-    for name in sorted(site.hints.absent.keys() & {node.attr for node in own}):
-        for value, weight in _initial_values(site, name, owner).items():
-            text = f"{me}.{name} = {value}"
-            yield from emit.insertion(site.module, site.stmt, text, after=True, weight=weight, boost=LACKED)
-
-
-def _sets_attribute(stmt: ast.stmt, me: str) -> bool:
-    targets = stmt.targets if isinstance(stmt, ast.Assign) else [getattr(stmt, "target", None)]
-    return any(isinstance(one, ast.Attribute) and dotted(one.value) == me for one in targets)
-
-
-def _initial_values(site: Site, name: str, owner: ast.ClassDef) -> dict[str, float]:
-    """Return initial values of an attribute, with weights; first those of its neighbour, or like its later values."""
-    found = dict.fromkeys(("None", "False", "0", "[]", "{}", '""'), 1.0)
-    value = getattr(site.stmt, "value", None)
-    if value is not None and (isinstance(value, ast.Constant) or _is_empty(value)):
-        found[site.code(value)] = 2.0
-    for node in ast.walk(owner):
-        if isinstance(node, ast.Assign) and any(getattr(target, "attr", "") == name for target in node.targets):
-            kind = site.kinds.of(node.value)
-            found[FIRST_VALUES.get(kind, site.code(node.value))] = 3.0
-    return found
 
 
 def _around(site: Site, text: str, weight: float) -> Iterator[Edit]:
@@ -214,7 +177,7 @@ def _unchanged(tree: ast.AST, prefix: str) -> set[str]:
     times = Counter(name for name, _ in bound)
     read = {dotted(node) for node in nodes if isinstance(getattr(node, "ctx", None), ast.Load)}
     touched = set(itertools.chain.from_iterable(map(_touched, nodes)))
-    empty = {name for name, value in bound if times[name] == 1 and _is_empty(value)}
+    empty = {name for name, value in bound if times[name] == 1 and is_empty(value)}
     return set(filter(re.compile(re.escape(prefix)).match, (empty & read) - touched))
 
 
@@ -235,7 +198,7 @@ def _touched(node: ast.AST) -> Iterator[str]:
             yield from map(dotted, ast.walk(node))
 
 
-def _is_empty(value: ast.expr) -> bool:
+def is_empty(value: ast.expr) -> bool:
     match value:
         case ast.Constant(value=None | 0 | "" | False):
             return True

@@ -374,10 +374,12 @@ def _of_builtin(site: Site, node: ast.Attribute) -> list[str]:
     """
     type_ = getattr(builtins, site.kinds.of(node.value) or "?", None)
     usual = [name for name in USUAL_METHODS if hasattr(type_, name)]
-    if usual and hasattr(type_, node.attr):
-        return usual
-    names = {name for one in LIBRARY_TYPES if hasattr(one, node.attr) for name in vars(one) if name[0] != "_"}
-    return [*usual, *sorted(name for name in names if likeness(node.attr, name) >= SIMILAR)]
+    return usual if usual and hasattr(type_, node.attr) else [*usual, *_of_library_types(node.attr)]
+
+
+def _of_library_types(method: str) -> list[str]:
+    names = {name for one in LIBRARY_TYPES if hasattr(one, method) for name in vars(one) if name[0] != "_"}
+    return sorted(name for name in names if likeness(method, name) >= SIMILAR)
 
 
 def _is_plain(value: object) -> bool:
@@ -414,9 +416,13 @@ def _other_functions(site: Site, called: str, here: list[str]) -> dict[str, floa
         options |= {name: 1.0 + 2.0 * likeness(called, name) for name in here}
     elif called in reachable:
         options |= {name: 0.5 + 2.0 * likeness(called, name) for name in reachable}
-    if called in site.hints.undefined:  # `xrange`, `_unichr` and `raw_input` of Python 2
-        options |= {name: 3.0 for name in BUILTINS if name.islower() and len(name) >= 3 and name in called}
-    return options
+    return options | _builtins_within(site, called)
+
+
+def _builtins_within(site: Site, called: str) -> dict[str, float]:
+    """Return the builtins that an undefined name contains: it may be `xrange`, `_unichr` or `raw_input` of Python 2."""
+    undefined = called if called in site.hints.undefined else ""
+    return {name: 3.0 for name in BUILTINS if name.islower() and len(name) >= 3 and name in undefined}
 
 
 def _confused_builtins(name: str) -> list[str]:

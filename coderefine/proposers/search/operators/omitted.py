@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.operators.constants import is_number
@@ -13,7 +12,7 @@ from coderefine.proposers.search.operators.inserted import IDLE, idle
 from coderefine.proposers.search.operators.operands import moved_by
 from coderefine.proposers.search.operators.values import NUMERIC
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import Edit, Replacement
+from coderefine.proposers.search.syntax import Edit
 from coderefine.proposers.search.value_kinds import dotted
 
 WHOLES = ("1", "100")
@@ -165,62 +164,3 @@ def _initial(site: Site, name: str, loop: ast.stmt) -> Iterator[str]:
     for node in ast.walk(site.local.function or site.module.tree):
         if isinstance(node, ast.Assign) and id(node) not in inside and isinstance(node.value, ast.Constant | ast.List):
             yield from (site.code(node.value) for target in node.targets if site.code(target) == name)
-
-
-KIN = {"list": "tuple", "tuple": "list", "int": "float", "float": "int", "str": "bytes", "dict": "Mapping"}
-"""Types that are often forgotten beside another in an `isinstance`."""
-TYPES = frozenset(name for name, value in vars(builtins).items() if isinstance(value, type))
-CHECKS, AFFIXES = ("isinstance", "issubclass"), ("startswith", "endswith")
-MOST_MEMBERS, LONGEST_MEMBER = 12, 40
-"""Maximum number of members that are tried of one source, and of characters of a string."""
-
-
-def member(site: Site) -> Iterator[Edit]:
-    """Add a member to the alternatives of a test: `x in (A, B, C)` for `x in (A, B)`, `isinstance(x, (A, B))`."""
-    for node in site.exprs:
-        for alternatives in _alternatives(node):
-            if isinstance(alternatives, ast.Tuple | ast.List | ast.Set):
-                for text, weight in _members(site, alternatives.elts):
-                    at = site.module.end(alternatives.elts[-1]) if alternatives.elts else 0
-                    if at:
-                        yield Edit((Replacement(at, at, f", {text}"),), weight)
-            elif isinstance(node, ast.Call):
-                for text, weight in _members(site, [alternatives]):
-                    yield from site.swap(alternatives, f"({site.code(alternatives)}, {text})", weight)
-
-
-def _alternatives(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield what a value is tested against: the container of `in`, the types of `isinstance`, the affixes of a text."""
-    match node:
-        case ast.Compare(ops=operators, comparators=containers):
-            pairs = zip(operators, containers, strict=True)
-            yield from (one for operator, one in pairs if isinstance(operator, ast.In | ast.NotIn))
-        case ast.Call(func=ast.Name(id=name), args=[_, types]) if name in CHECKS:
-            yield types
-        case ast.Call(func=ast.Attribute(attr=name), args=[affix]) if name in AFFIXES:
-            yield affix
-
-
-def _members(site: Site, members: Sequence[ast.expr]) -> Iterator[tuple[str, float]]:
-    """Yield further members of the same form, with weights, that are not among `members`."""
-    known = {site.code(one) for one in members}
-    values = [one.value for one in members if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-    found = [*_strings(site, values)] if values and len(values) == len(members) else []
-    for base in dict.fromkeys(dotted(one.value) for one in members if isinstance(one, ast.Attribute)):
-        read = site.world.uses[base][False] if base else frozenset[str]()
-        found += [(f"{base}.{name}", 1.0) for name in sorted(read)[:MOST_MEMBERS]]
-    found += [(KIN[name], 1.5) for name in sorted(known & KIN.keys())]
-    if not known.isdisjoint(TYPES):
-        found += [(name, 3.0) for name in sorted(site.hints.literals & TYPES)]
-    yield from ((text, weight) for text, weight in found if text not in known)
-
-
-def _strings(site: Site, values: Sequence[str]) -> Iterator[tuple[str, float]]:
-    """Yield strings of the failing tests that are like `values`: single characters, or whole strings."""
-    literals = sorted(site.hints.literals)
-    if all(len(value) == 1 for value in values):
-        words = any(value.isalnum() for value in values)
-        found = dict.fromkeys(letter for text in literals for letter in text if letter.isalnum() is words)
-    else:
-        found = dict.fromkeys(text for text in literals if 0 < len(text) <= LONGEST_MEMBER)
-    yield from ((repr(text), 1.0) for text in itertools.islice(found, MOST_MEMBERS))
