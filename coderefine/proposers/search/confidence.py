@@ -246,7 +246,7 @@ class Features:
     statement. `unexplained`: whether a failing test that no repair makes pass runs the same code as the repaired tests;
     `stuck`: whether the patched statement may explain such a test. `wrong`: number of judged mutants of the repair;
     `noticed`: number of those mutants that the tests kill; `unmeasured`: whether too few mutants could be judged.
-    `anew`: whether the repaired tests were written after the changed function, so that they may ask for something new.
+    `anew`: whether the repaired tests are much newer than the changed function, see `past.are_newer`.
     """
 
     share: float = 1.0
@@ -414,7 +414,7 @@ def doubts(group: Group) -> str:
         (known.fitted, "a number or text in it follows from the failing test itself"),
         (known.unmeasured, "there was no time to see whether the tests notice small wrong versions of it"),
         (known.abandons, "it gives up a missing attribute that other code uses, too"),
-        (known.anew, "the failing test is newer than the changed code"),
+        (known.anew, "the failing test is newer than the changed code and may ask for something new"),
         (known.examples < 0, "it contradicts an example in a docstring, or a return annotation"),
         (known.ordinary < 0, "it contradicts a check for None, or is written unlike similar code"),
         (known.intent < 0, "its comparison contradicts a message, a comment or the docstring"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-import math
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -16,6 +16,8 @@ from coderefine.git import process
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.source import first_line
 
+SETTLED = 7 * 86400.0
+"""Minimum age of code in seconds when a test was written, for the test to ask for something new."""
 MOST_DATED = 3
 """Maximum number of repaired tests whose age is compared with the age of the code."""
 MOST_COMMITS, SECONDS, MOST_FILES = 30, 0.3, 3
@@ -125,14 +127,15 @@ def former(module: Module, data: bytes, changes: Sequence[PastChange]) -> str:
 
 
 def are_newer(top: Path, tests: Mapping[str, bytes], path: str, data: bytes, node: ast.stmt) -> bool:
-    """Return whether all `tests` were written after `node`, a statement of the file at `path` (content: `data`).
+    """Return whether all `tests` are much newer (see SETTLED) than `node`, a statement of the file at `path`.
 
-    `tests`: the content of each test's file by the test's id. The tests most likely ask for something new then, which
-    the code never did.
+    `tests`: the content of each test's file by the test's id; `data`: the content of the file at `path`. Such tests
+    most likely ask for something new, which the code never did. Of code and tests of the same days, either may come
+    first.
     """
     code = written(top, path, data, first_line(node), node.end_lineno or node.lineno)
     times = [_test_written(top, name, text) for name, text in tests.items()]
-    return code is not None and all(when is not None and when > code for when in times)
+    return code is not None and all(when is not None and when - code >= SETTLED for when in times)
 
 
 def _test_written(top: Path, name: str, data: bytes) -> float | None:
@@ -146,8 +149,8 @@ def _test_written(top: Path, name: str, data: bytes) -> float | None:
 def written(top: Path, path: str, data: bytes, first: int, last: int) -> float | None:
     """Return when the newest of the lines `first`..`last` of a file was written, in seconds since 1970.
 
-    `data`: the present content of the file at `path` below `top`. Return infinity if a line is not committed, and None
-    if git cannot tell.
+    `data`: the present content of the file at `path` below `top`. A line that is not committed was written now. Return
+    None if git cannot tell.
     """
     lines = ("--porcelain", "-w", "--no-textconv", "--contents", "-", "-L", f"{first},{last}")
     try:
@@ -155,6 +158,6 @@ def written(top: Path, path: str, data: bytes, first: int, last: int) -> float |
     except GitError:
         return None
     if UNCOMMITTED_LINE.search(result.stdout) or b"no such path" in result.stderr:
-        return math.inf
-    times = [int(time) for time in AUTHORED.findall(result.stdout)]
+        return time.time()
+    times = list(map(int, AUTHORED.findall(result.stdout)))
     return float(max(times)) if times and not result.returncode else None

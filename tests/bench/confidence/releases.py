@@ -257,7 +257,7 @@ def cases_in(
 def ready(case: Case, top: Path) -> str:
     """Lay the case out at `top`, in a repository of two commits; the original text of its file.
 
-    The first commit is the release before, the second, a day later, is the case.
+    The first commit is the release before, the second, a month later, is the case.
     """
     old, new = unpacked(case.package, case.before), unpacked(case.package, case.version)
     assert old is not None
@@ -276,7 +276,7 @@ def ready(case: Case, top: Path) -> str:
     faulty = next(text for name, text, _ in texts if name == case.function)
     (top / case.path).write_bytes(faulty.encode())
     shutil.move(history, top / ".git")
-    commit(top, (datetime.now(tz=timezone.utc) + timedelta(days=1)).isoformat())
+    commit(top, (datetime.now(tz=timezone.utc) + timedelta(days=30)).isoformat())
     return original
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
@@ -38,6 +37,7 @@ def module(text: str) -> Module:
 def top(tmp_path: Path) -> Path:
     """A repository whose second commit brought a fault."""
     top = make_repo(tmp_path / "p", {"fee.py": FIRST})
+    git(top, "commit", "-q", "--amend", "--no-edit", "--date", "2020-01-01T00:00:00Z")
     write(top, {"fee.py": FAULTY})
     git(top, "commit", "-qam", "Simplify")
     return top
@@ -148,7 +148,9 @@ def test_the_newest_of_some_lines_tells_when_they_were_written(top: Path) -> Non
     first, due = (written(top, "fee.py", data, *lines) for lines in ((1, 4), (7, 8)))
     assert first is not None
     assert due is not None
-    assert due <= first < math.inf
-    assert written(top, "fee.py", data.replace(b"return 1", b"return 3"), 1, 4) == math.inf, "not committed"
-    assert written(top, "other.py", b"x\n", 1, 1) == math.inf, "not tracked"
+    assert due == 1577836800 < first
+    for path, text in (("fee.py", data.replace(b"return 1", b"return 3")), ("other.py", b"x\n")):
+        now = written(top, path, text, 1, text.count(b"\n"))
+        assert now is not None
+        assert now >= first, "not committed"
     assert written(top.parent, "fee.py", data, 1, 1) is None, "no repository"

@@ -512,22 +512,24 @@ def test_an_offered_test_that_passes_with_a_later_repair_is_not_held_against_it(
         assert not rivals.groups[0].features.unexplained
 
 
-@pytest.mark.parametrize("asked", ["with the code", "later", "not committed"])
+@pytest.mark.parametrize("asked", ["with the code", "the same day", "later", "not committed"])
 def test_a_test_that_is_newer_than_the_code_is_evidence_against_its_repair(tmp_path: Path, asked: str) -> None:
     """parse: a new test of rounding got `1000001` for `1000000`; between two releases most tests ask for new things."""
     test = "from shop import price\n\n\ndef test_one():\n    assert price(9) == 18\n"
     files = {"shop.py": "def price(n):\n    return n * 3\n", "test_shop.py": test}
 
     def asking(top: Path) -> None:
+        if asked not in ("with the code", "the same day"):
+            git(top, "commit", "-q", "--amend", "--no-edit", "--date", "2020-01-01T00:00:00")
         if asked != "with the code":
             write(top, {"test_shop.py": test.replace("9", "8").replace("18", "16")})
         if asked == "later":
-            git(top, "commit", "-qam", "Ask for more", "--date", "2037-01-01T00:00:00")
+            git(top, "commit", "-qam", "Ask for more")
 
     with begun(tmp_path, files, 300.0, changed=asking) as it:
         next(it.search.propose(it.situation, it.views))
         (rivals,) = it.search.chosen.sets
-        assert rivals.groups[0].features.anew is (asked != "with the code")
+        assert rivals.groups[0].features.anew is (asked in ("later", "not committed"))
 
 
 def test_a_test_that_fails_for_another_reason_does_not_hide_the_repair_of_many(tmp_path: Path) -> None:
