@@ -7,8 +7,8 @@ import builtins
 import re
 from collections.abc import Iterator
 
-from coderefine.judge.change import name_set
-from coderefine.source import Function, last_name
+from coderefine.judge.change import name_set, own_nodes, statements
+from coderefine.source import Function, bound_names, last_name
 
 HOOK = re.compile(r"pytest_\w+|collect_ignore(_glob)?")
 SETUP = re.compile(r"(async)?(set_?up|tear_?down)(_?(class|method|module|function))?|run|__\w+__", re.IGNORECASE)
@@ -59,21 +59,9 @@ def _stored(target: ast.expr) -> list[str]:
     return [node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
 
 
-def statements(tree: Module | ast.stmt | ast.ExceptHandler) -> Iterator[ast.stmt]:
-    """Yield the statements of a module or class, including those under `if`, `for`, `try` and `with`."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.stmt) and not (isinstance(node, ast.If) and "'__main__'" in ast.dump(node.test)):
-            yield node
-        if isinstance(node, ast.stmt | ast.ExceptHandler) and not isinstance(node, Function | ast.ClassDef):
-            yield from statements(node)
-
-
 def replaces(node: ast.stmt) -> bool:
     """Return whether a statement, without those inside it, changes an attribute or item of another object."""
-    if isinstance(node, Function | ast.ClassDef):
-        return False
-    outer = (child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt | ast.ExceptHandler))
-    return any(_replaces(inner) for child in outer for inner in ast.walk(child))
+    return any(map(_replaces, own_nodes(node)))
 
 
 def _replaces(node: ast.AST) -> bool:
@@ -124,16 +112,10 @@ def _free_names(tree: Module) -> set[str]:
     """Return the built-in names that are read but not bound in `tree`, and the attributes read from `self`."""
     every = list(ast.walk(tree))
     read = {node.id for node in every if isinstance(node, ast.Name)}.intersection(dir(builtins))
-    read = read.difference(*map(_bound, every))
+    read = read.difference(*map(bound_names, every))
     if isinstance(tree, ast.ClassDef):
         read |= {node.attr for node in every if isinstance(node, ast.Attribute) and last_name(node.value) == "self"}
     return read
-
-
-def _bound(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Name):
-        return [] if isinstance(node.ctx, ast.Load) else [node.id]
-    return [str(getattr(node, field, "")) for field in ("arg", "asname", "name")]
 
 
 def _parameters(tree: Module) -> set[str]:

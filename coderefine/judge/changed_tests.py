@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from coderefine.core import Attempt, Case, Status
-from coderefine.judge.acting_additions import acting_additions, named, replaces, statements
-from coderefine.judge.change import PYTHON, parse
+from coderefine.judge.acting_additions import acting_additions, named, replaces
+from coderefine.judge.change import PYTHON, parse, statements
 from coderefine.judge.score import gone
 from coderefine.source import Function, last_name
 

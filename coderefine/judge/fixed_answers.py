@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from coderefine.judge.change import positional
 from coderefine.judge.constant_folding import Names
 from coderefine.judge.input_checks import Inputs, all_at_once, literal, pattern_ways, ways
 from coderefine.judge.test_literals import Key
@@ -78,7 +79,7 @@ def branches(tree: ast.Module | None, names: Names) -> Iterator[FixedAnswer]:
 def _block(body: list[ast.stmt], place: _Place) -> Iterator[FixedAnswer]:
     for node in body:
         if isinstance(node, Function):
-            every = [item.arg for item in (*node.args.posonlyargs, *node.args.args)]
+            every = positional(node)
             required = every[: len(every) - len(node.args.defaults)]
             yield from _block(node.body, place.within(node.name, frozenset(required) - {"self", "cls"}))
         elif isinstance(node, ast.ClassDef):
