@@ -41,8 +41,7 @@ from urllib.parse import unquote
 from coderefine.core import Ask, Check, Event, Finding, Finished, Listen, Severity, Span, View
 from coderefine.core.views import relative_to_top
 from coderefine.critics.sandboxed import Run, Sandboxed, last_line_of
-from coderefine.critics.source_files import weighed
-from coderefine.critics.symbols import Texts
+from coderefine.critics.source_files import Texts, weighed
 from coderefine.errors import ConfigError, CriticError, ProcessError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from coderefine import proc
 from coderefine.core import Ask, Case, Check, Event, Failure, Finding, Frame, Listen, Severity, Span, Status, View
-from coderefine.critics.source_files import inside
-from coderefine.critics.symbols import Texts
+from coderefine.core.views import inside
+from coderefine.critics.source_files import Texts
 from coderefine.errors import CriticError, RunnerError, VoidError
 from coderefine.runner.cold import RunOptions, is_hung, run_tests
 from coderefine.sensitive import ends

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from coderefine.core import Ask, Check, Event, Finding, Listen, Span, View
-from coderefine.critics.source_files import weighed
-from coderefine.critics.symbols import Texts
+from coderefine.critics.source_files import Texts, weighed
 from coderefine.lint import Diagnostic, Linter
 
 if TYPE_CHECKING:
