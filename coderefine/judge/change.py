@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import PurePosixPath
 
 from coderefine.core import Patch
 from coderefine.source import Definition, Function, blocks, definitions, owners, syntax, text_of
@@ -65,12 +64,6 @@ def changes(patch: Patch, originals: Mapping[str, bytes | None]) -> tuple[Change
 def name_set(names: str) -> frozenset[str]:
     """Return the set of the space-separated names in a text."""
     return frozenset(names.split())
-
-
-def within(path: str, scope: Sequence[str]) -> bool:
-    """Return whether `path` is one of the files, or in one of the folders, of `scope` ("." is everything)."""
-    parts = PurePosixPath(path).parts
-    return any(parts[: len(PurePosixPath(item).parts)] == PurePosixPath(item).parts for item in scope)
 
 
 @lru_cache(maxsize=TREES)
