@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from coderefine.core import (
     PLAUSIBLE,
@@ -24,6 +23,7 @@ from coderefine.core import (
     Stop,
 )
 from coderefine.core.plurals import counted, listed
+from coderefine.judge.diff import line_after
 from coderefine.source import syntax
 
 LEFT = 5
@@ -318,29 +318,13 @@ def steps(attempts: Sequence[Attempt], before: Mapping[str, bytes | None]) -> It
 
 def _translated(summary: str, base: Mapping[str, bytes | None], before: Mapping[str, bytes | None]) -> str:
     """Return `summary` with every `path:line` of a file in `base` changed to the line number in `before`."""
-    for path, data in base.items():
-        old = before.get(path)
-        if data is None or old is None or path not in summary:
-            continue
-        lines = _old_lines(old, data)
-        pattern = rf"(?<![\w./-]){re.escape(path)}:(\d+)"
 
-        def line(found: re.Match[str], path: str = path, lines: Sequence[int] = lines) -> str:
-            number = int(found[1])
-            return f"{path}:{lines[number - 1] if 0 < number <= len(lines) else number}"
+    def translated(found: re.Match[str]) -> str:
+        path, line = found[1], int(found[2])
+        data, old = base.get(path), before.get(path)
+        if data is None or old is None or line > len(data.splitlines()):
+            return found[0]
+        return f"{path}:{line_after(line, data, old)}"
 
-        summary = re.sub(pattern, line, summary)
-    return summary
-
-
-def _old_lines(old: bytes, new: bytes) -> list[int]:
-    """Return the line number in `old` for each line of `new`; for an inserted line, where it was inserted."""
-    first, second = old.splitlines(), new.splitlines()
-    numbers = [1] * len(second)
-    for tag, old_start, old_end, new_start, new_end in SequenceMatcher(
-        None, first, second, autojunk=False
-    ).get_opcodes():
-        for offset in range(new_end - new_start):
-            same_place = tag == "equal" or old_start + offset < old_end
-            numbers[new_start + offset] = (old_start + offset if same_place else max(old_start, old_end - 1)) + 1
-    return numbers
+    paths = "|".join(map(re.escape, base))
+    return re.sub(rf"(?<![\w./-])({paths}):(\d+)", translated, summary) if base else summary
