@@ -32,7 +32,9 @@ def critique(
     copied from `before`. `look` is called with each view after its critics have run. Raises the error of the first
     critic that fails, after the other critics have finished; Ctrl-C kills running processes.
     """
-    groups = [group for group in _groups(critics) if group]
+    runs = [critic for critic in critics if critic.name == RUNS_THE_PROJECT]
+    others = [critic for critic in critics if critic.name != RUNS_THE_PROJECT]
+    groups = [group for group in (runs, others) if group]
     pool = ThreadPoolExecutor(max_workers=max(1, len(groups)))
     futures = [pool.submit(_group, views, group, patch, ask, look) for group in groups]
     try:
@@ -45,11 +47,6 @@ def critique(
         pool.shutdown(cancel_futures=True)
     old = {check.critic: check for check in before}
     return tuple(_whole(checks[critic.name], old.get(critic.name), ask) for critic in critics)
-
-
-def _groups(critics: Sequence[Critic]) -> tuple[list[Critic], list[Critic]]:
-    runs = [critic for critic in critics if critic.name == RUNS_THE_PROJECT]
-    return runs, [critic for critic in critics if critic.name != RUNS_THE_PROJECT]
 
 
 def _group(views: Views, group: Sequence[Critic], patch: Patch, ask: Ask, look: Look) -> list[Check]:

@@ -9,7 +9,7 @@ sandbox, unlike the user's own tests at the baseline.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from coderefine import judge
@@ -19,7 +19,6 @@ from coderefine.core import (
     PROVE,
     Ask,
     Attempt,
-    Case,
     Check,
     Evidence,
     Finding,
@@ -85,7 +84,8 @@ def judge_given(given: GivenParts, parts: Parts, *, minimise: bool) -> Outcome:
     state = _with_tests(start, given) if given.tests else start
     end = run_loop(state)
     if end.best.number:
-        given = replace(given, code=_repaired(given.code, end.best))
+        summary = given.code.summary if end.best.number == 1 else f"{given.code.summary}, and {end.best.patch.summary}"
+        given = replace(given, code=replace(end.best.patch, summary=summary))
     end = replace(end, attempts=tuple(_whole(one, given) for one in end.attempts), best=_whole(end.best, given))
     if end.stop is Stop.INTERRUPTED:
         return end
@@ -123,12 +123,6 @@ def _refused(end: Outcome, proof: Proof) -> Outcome:
         proof=proof,
         offers=(),
     )
-
-
-def _repaired(code: Patch, best: Attempt) -> Patch:
-    """Return the patch of `best` with the summary of the given code, followed by the repair's summary, if any."""
-    summary = code.summary if best.number == 1 else f"{code.summary}, and {best.patch.summary}"
-    return replace(best.patch, summary=summary)
 
 
 def _whole(attempt: Attempt, given: GivenParts) -> Attempt:
@@ -186,16 +180,6 @@ def _completed(check: Check, suite: Check | None, given: GivenParts) -> Check:
     cases = {name: case for name, case in suite.cases.items() if case.path not in given.tests}
     findings = (finding for finding in suite.findings if finding.symbol in cases)
     return replace(check, cases={**cases, **check.cases}, findings=(*findings, *check.findings))
-
-
-@dataclass(frozen=True, slots=True)
-class _Only:
-    """Selects the same test files for every patch."""
-
-    files: tuple[str, ...]
-
-    def select(self, patch: Patch, cases: Mapping[str, Case], judged: Collection[str] = ()) -> ChosenTests:  # noqa: ARG002
-        return ChosenTests(self.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +314,7 @@ class _Conclusion:
         if fast is not None and not fast.files:
             return ""
         self.start.notify("stage", "the patch's code with the tests as they were")
-        parts = replace(self.start.parts, fast=fast, record=forget)
+        parts = replace(self.start.parts, fast=fast if fast is None else (lambda *_: fast), record=forget)
         state = State(parts, attempts=[was], flaky=self._flaky, freedom=self.start.freedom, began=self.start.began)
         try:
             old = examined(state, Attempt(1, self.given.code))
@@ -341,9 +325,9 @@ class _Conclusion:
         still = tuple(sorted(failing(old).intersection(repaired)))
         return f"passes only with the patch's tests: {listed(still)}" if still else ""
 
-    def _old_files(self, repaired: Sequence[str]) -> _Only | None:
+    def _old_files(self, repaired: Sequence[str]) -> ChosenTests | None:
         """Return the test files that the patch changes, and the files of repaired tests; None: all tests must run."""
         if self.given.files is None:
             return None
         changed = (id_ for id_, case in self.start.baseline.cases.items() if case.path in self.given.tests)
-        return _Only(tuple(files_of((*changed, *repaired))))
+        return ChosenTests(tuple(files_of((*changed, *repaired))))
