@@ -6,15 +6,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from coderefine.core import Finding, Severity, View
 from coderefine.core.views import inside
 from coderefine.errors import GitError
+from coderefine.project import Place
 from coderefine.source import owners, rows, syntax, text_of
-
-if TYPE_CHECKING:
-    from coderefine.project import Place
 
 EXCLUDED = frozenset(
     (

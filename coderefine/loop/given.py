@@ -84,8 +84,7 @@ def judge_given(given: GivenParts, parts: Parts, *, minimise: bool) -> Outcome:
     state = _with_tests(start, given) if given.tests else start
     end = run_loop(state)
     if end.best.number:
-        summary = given.code.summary if end.best.number == 1 else f"{given.code.summary}, and {end.best.patch.summary}"
-        given = replace(given, code=replace(end.best.patch, summary=summary))
+        given = replace(given, code=_repaired(given.code, end.best))
     end = replace(end, attempts=tuple(_whole(one, given) for one in end.attempts), best=_whole(end.best, given))
     if end.stop is Stop.INTERRUPTED:
         return end
@@ -123,6 +122,12 @@ def _refused(end: Outcome, proof: Proof) -> Outcome:
         proof=proof,
         offers=(),
     )
+
+
+def _repaired(code: Patch, best: Attempt) -> Patch:
+    """Return the patch of `best` with the summary of the given code, followed by the repair's summary, if any."""
+    summary = code.summary if best.number == 1 else f"{code.summary}, and {best.patch.summary}"
+    return replace(best.patch, summary=summary)
 
 
 def _whole(attempt: Attempt, given: GivenParts) -> Attempt:
