@@ -109,7 +109,7 @@ def executed(candidate: Attempt, originals: Mapping[str, bytes | None]) -> Itera
         lines = {line for span in spans for line in span}
         ran = {test: hit for test, files in coverage.items() if (hit := lines & files.get(path, frozenset()))}
         for span, tests in _joined((span, tuple(_running(span, ran))) for span in spans):
-            named = [test for test in tests if test]
+            named = list(filter(None, tests))
             yield Executed(path, Span(span.start, span.stop - 1), tuple(named[:NAMED]), len(named), "" in tests)
 
 
