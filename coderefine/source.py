@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import os
+import re
 import threading
 import tokenize
 import warnings
@@ -169,3 +170,16 @@ def docstring_examples(text: str) -> list[doctest.Example] | None:
 
 def last_line(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
+
+
+def rows(text: str) -> list[str]:
+    """Split `text` into lines as Python does; `str.splitlines` also splits at other characters."""
+    return re.split(r"\r\n|\r|\n", text)
+
+
+def without_docstrings(tree: ast.Module) -> ast.Module:
+    """Remove the docstrings from `tree`, in place, and return it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | Definition) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+    return tree

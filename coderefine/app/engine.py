@@ -246,7 +246,7 @@ def loop_parts(
         advice=_advisers(project, client, original, earlier),
         task=project.task,
         accept_plausible=config.accept == "plausible",
-        fast=fast if config.fast_proof else None,
+        fast=fast.select if config.fast_proof else None,
         default=frozenset({"ruff", "radon"} - config.asked),
         spread=cluster.submit if cluster and project.config.proof == "local" else None,
     )

@@ -15,7 +15,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from coderefine import config, proc
 from coderefine.app.history import recorded_report
 from coderefine.config import masked
 from coderefine.core.plurals import counted
-from coderefine.errors import CoderefineError, GitError, ProcessError, SurroundingsError, UsageError
+from coderefine.errors import CoderefineError, GitError, SurroundingsError, UsageError
 from coderefine.git import Head, Repository, process
 from coderefine.journal import Journal, storage
 from coderefine.journal.journal import run_names
@@ -295,25 +295,17 @@ class Fleet:
 
     def _ended(self, argv: tuple[str, ...], top: Path, out: int, err: int) -> tuple[int, str]:
         """Run `argv` in `top` to its end; return its exit code, and why it was killed ("" if it was not)."""
-        try:
-            with self._started(argv, top, out, err) as child:
-                if proc.ends(child, self.request.timeout):
-                    return child.returncode, ""
-                child.terminate()
-                proc.ends(child, END)
-                return 2, f"still running after {self.request.timeout:g} s: killed (--repo-timeout)"
-        except ProcessError as error:
-            return 2, str(error)
-
-    @contextmanager
-    def _started(self, argv: tuple[str, ...], top: Path, out: int, err: int) -> Iterator[subprocess.Popen[bytes]]:
         with self._lock:
             if self._stopping:
-                raise ProcessError("the fleet is being stopped")
+                return 2, "the fleet is being stopped"
             child = proc.start(argv, cwd=top, env=proc.clean_env(secrets=True), stdout=out, stderr=err)
             self._children.add(child)
         try:
-            yield child
+            if proc.ends(child, self.request.timeout):
+                return child.returncode, ""
+            child.terminate()
+            proc.ends(child, END)
+            return 2, f"still running after {self.request.timeout:g} s: killed (--repo-timeout)"
         finally:
             proc.kill(child)
             with self._lock:

@@ -108,3 +108,8 @@ class Views(Protocol):
     def instead(self, why: str) -> bool:
         """Use the next kind of view (such as a copy) from now on, because of `why`; return False if there is none."""
         ...
+
+
+def inside(path: str, scope: Sequence[str]) -> bool:
+    """Return whether `path` is one of the files, or in one of the folders, of `scope` (".": the whole repository)."""
+    return any(part in ("", ".") or path == part or path.startswith(f"{part.rstrip('/')}/") for part in scope)

@@ -35,20 +35,16 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
+from coderefine.config import Command, Config
 from coderefine.core import Ask, Check, Event, Finding, Finished, Listen, Severity, Span, View
 from coderefine.core.views import relative_to_top
 from coderefine.critics.sandboxed import Run, Sandboxed, last_line_of
-from coderefine.critics.source_files import weighed
-from coderefine.critics.symbols import Texts
+from coderefine.critics.source_files import Texts, weighed
 from coderefine.errors import ConfigError, CriticError, ProcessError
-
-if TYPE_CHECKING:
-    from coderefine.config import Command, Config
-    from coderefine.project import Interpreter, Place
-
+from coderefine.project import Interpreter, Place
 
 NOT_STARTED = (126, 127)
 """Exit codes of a shell that cannot start a program."""

@@ -33,8 +33,7 @@ from coderefine.bounds import (
     surely_maintainable,
     surely_simple,
 )
-from coderefine.critics.symbols import rows
-from coderefine.source import Function, definitions, last_line, syntax
+from coderefine.source import Function, definitions, last_line, rows, syntax
 
 LONGEST = 200
 """If a statement has more lines than this, its file gets no index: radon reads such tables in quadratic time (10,000

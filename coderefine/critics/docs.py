@@ -5,15 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from coderefine.config import Config
 from coderefine.core import Ask, Check, Finding, Listen, Span, View
 from coderefine.critics.source_files import sources
+from coderefine.project import Interpreter, Place, Protection
 from coderefine.source import Definition, Function, definitions, last_line, syntax
-
-if TYPE_CHECKING:
-    from coderefine.config import Config
-    from coderefine.project import Interpreter, Place
 
 PARAMETER = re.compile(r"^\s*:(?:param|arg|parameter)(?: [^:\n]+?)? \*{0,2}(\w+)\s*:", re.MULTILINE)
 """Sphinx: `:param int count: …`."""
@@ -29,8 +26,6 @@ class Docs:
     gate = True
 
     def __init__(self, place: Place, _interpreter: Interpreter, config: Config, _listen: Listen) -> None:
-        from coderefine.project import Protection
-
         self._place = place
         self._protection = Protection.of(place, config)
 

@@ -34,7 +34,7 @@ from coderefine.core import (
 )
 from coderefine.core.plurals import counted
 from coderefine.critics.pytest import evidence
-from coderefine.critics.symbols import Texts
+from coderefine.critics.source_files import Texts
 from coderefine.errors import CriticError, RunnerError
 from coderefine.llm.client import Client
 from coderefine.llm.context import given_files

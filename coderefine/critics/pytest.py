@@ -6,19 +6,16 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from coderefine import proc
+from coderefine.config import Config
 from coderefine.core import Ask, Case, Check, Event, Failure, Finding, Frame, Listen, Severity, Span, Status, View
-from coderefine.critics.source_files import inside
-from coderefine.critics.symbols import Texts
+from coderefine.core.views import inside
+from coderefine.critics.source_files import Texts
 from coderefine.errors import CriticError, RunnerError, VoidError
+from coderefine.project import Interpreter, Place
 from coderefine.runner.cold import RunOptions, is_hung, run_tests
 from coderefine.sensitive import ends
-
-if TYPE_CHECKING:
-    from coderefine.config import Config
-    from coderefine.project import Interpreter, Place
 
 EVIDENCE = 1200
 """Maximum number of characters of a finding's evidence."""

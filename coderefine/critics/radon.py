@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from coderefine.config import Config
 from coderefine.core import Ask, Check, Event, Finding, Listen, Severity, Span, View
 from coderefine.critics.complexity import FileComplexity, measure
 from coderefine.critics.source_files import is_excluded, python_files, weighed
+from coderefine.project import Interpreter, Place, Protection
 from coderefine.source import text_of
-
-if TYPE_CHECKING:
-    from coderefine.config import Config
-    from coderefine.project import Interpreter, Place
 
 SPLIT = "move one decision into a function of its own, or replace nested conditions by early returns or a table"
 SHORTEN = "move a part of the file into a module of its own, or shorten its longest functions"
@@ -26,8 +23,6 @@ class Radon:
     gate = True
 
     def __init__(self, place: Place, _interpreter: Interpreter, config: Config, listen: Listen) -> None:
-        from coderefine.project import Protection
-
         self._place = place
         self._protection = Protection.of(place, config)
         self._limit = config.max_complexity

@@ -11,15 +11,12 @@ import ast
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
+from coderefine.config import Config
 from coderefine.core import Ask, Check, Finding, Listen, Severity, Span, View
 from coderefine.critics.source_files import sources
+from coderefine.project import Interpreter, Place, Protection
 from coderefine.source import Function, definitions, last_line, syntax
-
-if TYPE_CHECKING:
-    from coderefine.config import Config
-    from coderefine.project import Interpreter, Place
 
 LONGEST, DEEPEST, WIDEST = 40, 4, 6
 """Maxima that cause no finding: lines of a function, nesting depth of its blocks, number of its arguments."""
@@ -40,8 +37,6 @@ class Reading:
     gate = False
 
     def __init__(self, place: Place, _interpreter: Interpreter, config: Config, _listen: Listen) -> None:
-        from coderefine.project import Protection
-
         self._place = place
         self._protection = Protection.of(place, config)
 

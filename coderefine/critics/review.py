@@ -12,7 +12,8 @@ from typing import Any
 from coderefine.config import Config, Criterion
 from coderefine.core import FIX, Ask, Check, Finding, Read, Severity, Span, Task, View
 from coderefine.core.plurals import counted
-from coderefine.critics.source_files import inside, python_files
+from coderefine.core.views import inside
+from coderefine.critics.source_files import python_files
 from coderefine.errors import CriticError, ReplyError, TooLongError
 from coderefine.llm.client import Client
 from coderefine.llm.context import given_files
@@ -76,7 +77,7 @@ class Review:
         found = opinion(reply, criteria, texts)
         return Check(
             self.name,
-            tuple(_findings(found, texts)),
+            found.remarks,
             seconds=time.monotonic() - began,
             gate=False,
             tool=self._model,
@@ -146,23 +147,6 @@ def _artefacts(view: View, task: Task) -> list[str]:
     return sorted(path.relative_to(view.host_path).as_posix() for path in found)
 
 
-def _findings(found: Opinion, texts: Mapping[str, str]) -> Iterator[Finding]:
-    for remark in found.remarks:
-        symbol = owners(syntax(texts[remark.path])).get(remark.line, "")
-        yield Finding(
-            "review",
-            remark.criterion.name,
-            remark.path,
-            remark.problem,
-            Span(remark.line, remark.line),
-            symbol,
-            remark.quote,
-            remark.advice,
-            Severity.SOFT,
-            remark.criterion.weight,
-        )
-
-
 LOWEST, HIGHEST = 1.0, 5.0
 
 _TEXT = {"type": "string"}
@@ -180,23 +164,11 @@ SCHEMA: Schema = record(
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
-    """A finding whose position exists in the code; `line` is 1-based."""
-
-    criterion: Criterion
-    path: str
-    line: int
-    quote: str
-    problem: str
-    advice: str
-
-
-@dataclass(frozen=True, slots=True)
 class Opinion:
     """A checked review. `scores`: by criterion; `missing`: not scored; `dropped`: number of invalid findings."""
 
     scores: Mapping[str, float]
-    remarks: tuple[Remark, ...]
+    remarks: tuple[Finding, ...]
     missing: tuple[str, ...]
     dropped: int
 
@@ -228,7 +200,8 @@ def opinion(answer: Mapping[str, Any], criteria: Sequence[Criterion], texts: Map
 
 def _remarks(
     found: Sequence[Mapping[str, str]], known: Mapping[str, Criterion], texts: Mapping[str, str]
-) -> Iterator[Remark]:
+) -> Iterator[Finding]:
+    """Yield the findings whose position exists in the code."""
     for item in found:
         name, path = _name(item["criterion"], known), item["path"].strip().removeprefix("./")
         if name is None or path not in texts or not applies(known[name], path) or not item["problem"].strip():
@@ -236,7 +209,9 @@ def _remarks(
         line = _line(texts[path], item["quote"], item["symbol"])
         if line is not None:
             quote, problem, advice = (item[key].strip() for key in ("quote", "problem", "advice"))
-            yield Remark(known[name], path, line, quote, problem, advice)
+            symbol, weight = owners(syntax(texts[path])).get(line, ""), known[name].weight
+            at = Span(line, line)
+            yield Finding("review", name, path, problem, at, symbol, quote, advice, Severity.SOFT, weight)
 
 
 def _name(written: str, known: Mapping[str, Criterion]) -> str | None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from coderefine.config import Config
 from coderefine.core import Ask, Check, Event, Finding, Listen, Span, View
-from coderefine.critics.source_files import weighed
-from coderefine.critics.symbols import Texts
+from coderefine.critics.source_files import Texts, weighed
 from coderefine.lint import Diagnostic, Linter
-
-if TYPE_CHECKING:
-    from coderefine.config import Config
-    from coderefine.project import Interpreter, Place
+from coderefine.project import Interpreter, Place
 
 NOTEBOOK = ".ipynb"
 

@@ -1,19 +1,17 @@
-"""Find the Python files that critics read, and decide which files are in the requested paths."""
+"""The files that critics read: which ones, their lines and symbols, and which are in the requested paths."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from coderefine.core import Finding, Severity, View
+from coderefine.core.views import inside
 from coderefine.errors import GitError
-from coderefine.source import text_of
-
-if TYPE_CHECKING:
-    from coderefine.project import Place
+from coderefine.project import Place
+from coderefine.source import owners, rows, syntax, text_of
 
 EXCLUDED = frozenset(
     (
@@ -22,11 +20,6 @@ EXCLUDED = frozenset(
     )
 )
 """Excluded folders (ruff's defaults); hidden folders, and folders with a pyvenv.cfg, are excluded too."""
-
-
-def inside(path: str, scope: tuple[str, ...]) -> bool:
-    """Return whether `path` is one of the files, or in one of the folders, of `scope` (".": the whole repository)."""
-    return any(part in ("", ".") or path == part or path.startswith(f"{part.rstrip('/')}/") for part in scope)
 
 
 def weighed(findings: Iterable[Finding], scope: tuple[str, ...]) -> tuple[Finding, ...]:
@@ -77,3 +70,34 @@ def _walk(view: View, prefix: str, unwanted: frozenset[str]) -> Iterator[str]:
         # os.path, because Path.exists raises for an unreadable folder, which os.walk skips.
         folders[:] = [name for name in wanted if not os.path.lexists(view.host_path / parent / name / "pyvenv.cfg")]
         yield from ((parent / name).as_posix() for name in files if name.endswith(".py"))
+
+
+@dataclass(slots=True)
+class Texts:
+    """Lines and symbols of the files of `view`, by repo-relative path.
+
+    Each file is read only once. A file that cannot be decoded has no lines and no symbols.
+    """
+
+    view: View
+    _lines: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _symbols: dict[str, Mapping[int, str]] = field(default_factory=dict)
+
+    def line(self, path: str, number: int) -> str:
+        """Return line `number` (1-based) of `path` without indentation, at most 200 characters; "" if there is none."""
+        lines = self._of(path)
+        return lines[number - 1].strip()[:200] if 0 < number <= len(lines) else ""
+
+    def symbol(self, path: str, number: int) -> str:
+        """Return the qualified name of the definition at line `number`; "" at module level and in non-Python files."""
+        if not path.endswith((".py", ".pyi")):
+            return ""
+        if path not in self._symbols:
+            self._symbols[path] = owners(syntax("\n".join(self._of(path))))
+        return self._symbols[path].get(number, "")
+
+    def _of(self, path: str) -> tuple[str, ...]:
+        if path not in self._lines:
+            text = text_of(self.view.read(path))
+            self._lines[path] = () if text is None else tuple(rows(text))
+        return self._lines[path]

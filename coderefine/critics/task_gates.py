@@ -10,10 +10,10 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 
 from coderefine.core import Ask, Check, Finding, Look, Read, Severity, Span, Task, View, WrappedTests
-from coderefine.critics.source_files import inside, weighed
-from coderefine.critics.symbols import without_docstrings
+from coderefine.core.views import inside
+from coderefine.critics.source_files import weighed
 from coderefine.errors import CriticError
-from coderefine.source import Definition, definitions, last_line, syntax, text_of
+from coderefine.source import Definition, definitions, last_line, syntax, text_of, without_docstrings
 
 STUB = "write this function: it is only a stub"
 NO_PROOF = "none of your tests checks the new code: it is only proved that the gates pass"

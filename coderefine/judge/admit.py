@@ -10,8 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from coderefine.core import Finding, Patch, Verdict
+from coderefine.core.views import inside
 from coderefine.judge import check_evasion, equality, public_api, removed_behavior
-from coderefine.judge.change import Change, changes, digest, normal, within
+from coderefine.judge.change import Change, changes, digest, normal
 from coderefine.judge.copied_answers import copied_answers
 from coderefine.judge.diff import lines_of
 from coderefine.judge.forbidden_names import forbidden_names
@@ -91,7 +92,7 @@ def _paths(case: _Case) -> Iterator[str]:
         why = case.reason(path)
         if why:
             yield f"{path} may not be changed: {why}"
-        if not within(path, case.scope):
+        if not inside(path, case.scope):
             yield f"{path} is outside the requested path ({', '.join(case.scope)})"
         if change.before is None:
             yield from _new_file(path, case)

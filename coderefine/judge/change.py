@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import PurePosixPath
 
 from coderefine.core import Patch
-from coderefine.source import Function, definitions, owners, syntax, text_of
+from coderefine.source import Definition, Function, blocks, definitions, owners, syntax, text_of
 
 PYTHON = (".py", ".pyi")
 TREES = 256
@@ -67,12 +66,6 @@ def name_set(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-def within(path: str, scope: Sequence[str]) -> bool:
-    """Return whether `path` is one of the files, or in one of the folders, of `scope` ("." is everything)."""
-    parts = PurePosixPath(path).parts
-    return any(parts[: len(PurePosixPath(item).parts)] == PurePosixPath(item).parts for item in scope)
-
-
 @lru_cache(maxsize=TREES)
 def parse(data: bytes | None) -> ast.Module | None:
     """Return the syntax tree of `data`; None if there is none (no file, no Python, nested too deeply).
@@ -86,6 +79,38 @@ def parse(data: bytes | None) -> ast.Module | None:
 def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
     """Return all nodes of `tree`, parents first; cached, because every rule needs them."""
     return tuple(ast.walk(tree))
+
+
+def statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """Yield the statements of a module or class, including those under `if`, `for`, `try` and `with`."""
+    for child in blocks(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        if not isinstance(child, Definition):
+            yield from statements(child)
+
+
+def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
+    """Yield the nodes below a statement, without those of statements inside it; nothing for a definition."""
+    for child in ast.iter_child_nodes(statement) if not isinstance(statement, Definition) else ():
+        if not isinstance(child, ast.stmt | ast.ExceptHandler):
+            yield from ast.walk(child)
+
+
+def bound(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement itself binds or deletes."""
+    if isinstance(statement, Definition):
+        yield statement.name
+    elif isinstance(statement, ast.Import | ast.ImportFrom):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in statement.names)
+    else:
+        names = (node for node in own_nodes(statement) if isinstance(node, ast.Name))
+        yield from (node.id for node in names if not isinstance(node.ctx, ast.Load))
+
+
+def positional(function: Function) -> list[str]:
+    """Return the positional parameters of a function."""
+    return [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
 
 
 @lru_cache(maxsize=TREES)

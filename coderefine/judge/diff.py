@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 from coderefine.core import Patch
 
 Opcode = tuple[str, int, int, int, int]
+GAP = 3
 LONE_CR = re.compile(rb"\r(?!\n)")
 
 
@@ -111,10 +112,10 @@ def _joined(found: list[Hunk], lines: list[bytes], gap: int) -> list[Hunk]:
     return joined
 
 
-def pieces(patch: Patch, originals: Mapping[str, bytes | None], *, gap: int = 3, span: int = 20) -> tuple[Hunk, ...]:
-    """Return the hunks of a whole patch; see `hunks`."""
+def pieces(patch: Patch, originals: Mapping[str, bytes | None], *, span: int = 20) -> tuple[Hunk, ...]:
+    """Return the hunks of a whole patch, joined over gaps of GAP lines; see `hunks`."""
     return tuple(
         hunk
         for path, after in sorted(patch.files.items())
-        for hunk in hunks(path, originals.get(path), after, gap=gap, span=span)
+        for hunk in hunks(path, originals.get(path), after, gap=GAP, span=span)
     )

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 
-from coderefine.judge.change import Change, FileVersion, nodes
+from coderefine.judge.change import Change, FileVersion, bound, nodes, own_nodes, positional, statements
 from coderefine.judge.constant_folding import NotLiteralError, fold
 from coderefine.judge.name_resolution import text
 from coderefine.judge.violations import Exemption, Violation
-from coderefine.source import Function, last_name
+from coderefine.source import last_name
 
 BOTH = frozenset(("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 """Methods whose result must depend on the content of both objects."""
@@ -62,23 +62,13 @@ def _named(items: Sequence[ast.expr | None]) -> list[str]:
 
 def _class(node: ast.ClassDef, own: Mapping[str, ast.FunctionDef]) -> Iterator[Violation]:
     built_in = BUILT_IN & {*map(last_name, node.bases)}
-    for item in _members(node.body):
+    for item in statements(node):
         for name in _blind(item, node, own):
             yield Violation(f"makes every {node.name} answer {name} alike", item.lineno)
         if isinstance(item, ast.FunctionDef) and built_in and item.name in BOTH:
             yield Violation(f"compares a {last_name(node.bases[0])} in its own way", item.lineno, Exemption.USED_BEFORE)
         if isinstance(item, ast.FunctionDef) and built_in and item.name in NUMERIC and _is_constant(item):
             yield Violation(f"makes every {node.name} answer {item.name} alike", item.lineno)
-
-
-def _members(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a class, including those under `if`, `for`, `try` and `with`."""
-    for node in body:
-        yield node
-        if not isinstance(node, Function | ast.ClassDef):
-            inner = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt | ast.ExceptHandler))
-            for child in inner:
-                yield from _members(child.body if isinstance(child, ast.ExceptHandler) else [child])
 
 
 def _blind(item: ast.stmt, owner: ast.ClassDef, own: Mapping[str, ast.FunctionDef]) -> list[str]:
@@ -90,21 +80,7 @@ def _blind(item: ast.stmt, owner: ast.ClassDef, own: Mapping[str, ast.FunctionDe
         return [item.name] if _defined_blindly(item, owner) else []
     if isinstance(item, ast.ImportFrom):
         return sorted({alias.asname or alias.name for alias in item.names} & COMPARISONS)
-    return [name for name in sorted(_stored(item) & COMPARISONS) if _bound_blindly(name, item, own)]
-
-
-def _stored(item: ast.stmt) -> set[str]:
-    names = (node for node in _own_nodes(item) if isinstance(node, ast.Name))
-    return {node.id for node in names if isinstance(node.ctx, ast.Store)}
-
-
-def _own_nodes(item: ast.stmt) -> Iterator[ast.AST]:
-    """Yield the nodes below a statement, without those of statements inside it; nothing for a definition."""
-    if isinstance(item, Function | ast.ClassDef):
-        return
-    for child in ast.iter_child_nodes(item):
-        if not isinstance(child, ast.stmt):
-            yield from ast.walk(child)
+    return [name for name in sorted({*bound(item)} & COMPARISONS) if _bound_blindly(name, item, own)]
 
 
 def _defined_blindly(function: ast.FunctionDef, owner: ast.ClassDef) -> bool:
@@ -116,7 +92,7 @@ def _defined_blindly(function: ast.FunctionDef, owner: ast.ClassDef) -> bool:
 
 def _bound_blindly(name: str, item: ast.stmt, own: Mapping[str, ast.FunctionDef]) -> bool:
     """Return whether `item` binds `name` to a function that does not read both objects, or to another comparison."""
-    values = list(_own_nodes(item))
+    values = list(own_nodes(item))
     others = {one.attr for one in values if isinstance(one, ast.Attribute)} & COMPARISONS - {name}
     functions = [one for value in values for one in _functions(value, own)]
     return bool(others) or any(_is_constant(one) or not _reads_both(one) for one in functions)
@@ -176,7 +152,7 @@ def _methods(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
 
 def _attributes(function: ast.FunctionDef) -> set[str]:
     """Return the attributes of the two objects that a comparison method reads."""
-    objects = set(_parameters(function))
+    objects = set(positional(function))
     return {
         node.attr
         for node in ast.walk(_simplified(function))
@@ -216,12 +192,8 @@ def _reads_both(function: ast.FunctionDef) -> bool:
     """Return whether the result depends on the content of both objects, not only on their type or on None."""
     simple = _simplified(function)
     looked = {name for node in ast.walk(simple) for name in _content(node)}
-    both = _parameters(function)[:2]
+    both = positional(function)[:2]
     return len(both) < 2 or looked.issuperset(both) or any(last_name(node) == "super" for node in ast.walk(simple))
-
-
-def _parameters(function: ast.FunctionDef) -> list[str]:
-    return [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
 
 
 def _content(node: ast.AST) -> Iterator[str]:

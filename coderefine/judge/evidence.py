@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache
-from itertools import groupby
 
 from coderefine.core import EMPTY, Attempt, Coverage, Evidence, Executed, Finding, Span, Status
 from coderefine.judge.change import PYTHON, nodes, parse
@@ -22,54 +20,46 @@ def evidence(
     candidate: Attempt,
     baseline: Attempt,
     flaky: frozenset[str] = frozenset(),
-    coverage: Coverage | None = None,
     *,
     originals: Mapping[str, bytes | None] = EMPTY,
 ) -> Evidence:
     """Collect the evidence: tests that were repaired, kept and lost, and the number of patched lines that tests ran.
 
-    `coverage`: measured on the candidate's tree (default: by its own check). `originals`: the baseline's content of the
-    touched files. In the result, `kept` counts the tests that had passed or been skipped, ran again, and are not lost;
-    `covered` is None without coverage.
+    `originals`: the baseline's content of the touched files. In the result, `kept` counts the tests that had passed or
+    been skipped, ran again, and are not lost; `covered` is None without coverage.
     """
-    if coverage is None:
-        coverage = candidate.coverage
+    traced = candidate.coverage is not None
     broken = {*lost(candidate, baseline, flaky), *gone(candidate, baseline)}
     ran = candidate.cases.keys() - candidate.carried
     kept = sum(
         case.status in (*PASSING, Status.SKIPPED) and id not in flaky and id not in broken and id in ran
         for id, case in baseline.cases.items()
     )
-    found = Evidence(
+    return Evidence(
         flipped=flipped(candidate, baseline, flaky),
         kept=kept,
         lost=tuple(id for id in baseline.cases if id in broken),
         flaky=tuple(sorted(flaky)),
         ran=(len(ran), len(candidate.cases)) if candidate.carried else None,
-    )
-    if coverage is None:
-        return found
-    return replace(
-        found,
-        covered=covered(candidate, originals, coverage),
-        executed=tuple(executed(candidate, originals, coverage)),
+        covered=covered(candidate, originals) if traced else None,
+        executed=tuple(executed(candidate, originals)) if traced else (),
     )
 
 
-def covered(candidate: Attempt, originals: Mapping[str, bytes | None], coverage: Coverage) -> tuple[int, int]:
+def covered(candidate: Attempt, originals: Mapping[str, bytes | None]) -> tuple[int, int]:
     """Return (changed lines that tests run, changed executable lines); (0, 0) for a patch that only deletes."""
     done = total = 0
     for path, after in candidate.patch.files.items():
-        ran = _ran(coverage, path)
+        ran = _ran(candidate, path)
         for span in changed_statements(path, originals.get(path), after):
             total += 1
             done += any(line in ran for line in span)
     return done, total
 
 
-def _ran(coverage: Coverage, path: str) -> frozenset[int]:
+def _ran(candidate: Attempt, path: str) -> frozenset[int]:
     """Return the lines of a file that any test ran."""
-    return frozenset().union(*(lines.get(path, frozenset()) for lines in coverage.values()))
+    return frozenset().union(*(lines.get(path, frozenset()) for lines in (candidate.coverage or {}).values()))
 
 
 def hidden(candidate: Attempt, originals: Mapping[str, bytes | None]) -> bool:
@@ -80,7 +70,7 @@ def hidden(candidate: Attempt, originals: Mapping[str, bytes | None]) -> bool:
     """
     found = []
     for path, after in candidate.patch.files.items():
-        ran = _ran(candidate.coverage or {}, path)
+        ran = _ran(candidate, path)
         skipped = _skipped(parse(after), ran) if path.endswith(".py") else frozenset()
         found += [span.start in skipped for span in changed_statements(path, originals.get(path), after)]
     return bool(found) and all(found)
@@ -111,14 +101,15 @@ def _lines(block: list[ast.stmt]) -> range:
     return range(first_line(block[0]), last_line(block[-1]) + 1)
 
 
-def executed(candidate: Attempt, originals: Mapping[str, bytes | None], coverage: Coverage) -> Iterator[Executed]:
+def executed(candidate: Attempt, originals: Mapping[str, bytes | None]) -> Iterator[Executed]:
     """Yield the changed executable lines with the tests that run them; join adjacent lines that have the same tests."""
+    coverage = candidate.coverage or {}
     for path, after in sorted(candidate.patch.files.items()):
         spans = list(dict.fromkeys(changed_statements(path, originals.get(path), after)))
         lines = {line for span in spans for line in span}
         ran = {test: hit for test, files in coverage.items() if (hit := lines & files.get(path, frozenset()))}
         for span, tests in _joined((span, tuple(_running(span, ran))) for span in spans):
-            named = [test for test in tests if test]
+            named = list(filter(None, tests))
             yield Executed(path, Span(span.start, span.stop - 1), tuple(named[:NAMED]), len(named), "" in tests)
 
 
@@ -126,13 +117,14 @@ def _running(span: range, ran: Mapping[str, set[int]]) -> Iterator[str]:
     return (test for test, lines in ran.items() if not lines.isdisjoint(span))
 
 
-def _joined(found: Iterable[tuple[range, tuple[str, ...]]]) -> Iterator[tuple[range, tuple[str, ...]]]:
+def _joined(found: Iterable[tuple[range, tuple[str, ...]]]) -> list[tuple[range, tuple[str, ...]]]:
     """Join neighbouring spans that the same tests run."""
-    for tests, group in groupby(found, key=lambda pair: pair[1]):
-        spans = [span for span, _ in group]
-        starts = [0, *(place for place in range(1, len(spans)) if spans[place - 1].stop != spans[place].start)]
-        for first, stop in zip(starts, [*starts[1:], len(spans)], strict=True):
-            yield range(spans[first].start, spans[stop - 1].stop), tests
+    joined: list[tuple[range, tuple[str, ...]]] = []
+    for span, tests in found:
+        adjacent = joined and joined[-1][0].stop == span.start and joined[-1][1] == tests
+        first = joined.pop()[0].start if adjacent else span.start
+        joined.append((range(first, span.stop), tests))
+    return joined
 
 
 def running(candidate: Attempt, originals: Mapping[str, bytes | None]) -> tuple[str, ...]:

@@ -1,19 +1,193 @@
-"""Find branches that return a constant for a constant input: `if`, `match`, `while`, conditional expressions, `and`."""
+"""Find branches that return a constant for a constant input: `if`, `match`, `while`, conditional expressions, `and`.
+
+First, which literals an input must equal for a condition, or a pattern of `match`, to be true; then the branches.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain, islice, product
 
-from coderefine.judge.constant_folding import Names
-from coderefine.judge.input_checks import Inputs, all_at_once, literal, pattern_ways, ways
-from coderefine.judge.test_literals import Key
+from coderefine.judge.change import positional
+from coderefine.judge.constant_folding import Names, NotLiteralError, fold
+from coderefine.judge.test_literals import Key, key_of, made_key
 from coderefine.source import Function, last_name
 
+Inputs = tuple[tuple[str, Key], ...]
+"""A conjunction of checks: pairs (dump of an expression, literal that it must equal)."""
+MOST = 64
+DISPLAYS = ast.Tuple | ast.List | ast.Set
+CONDITIONS = ast.Compare | ast.BoolOp | ast.UnaryOp | ast.Call
+SAME, OTHER = ast.Eq | ast.Is, ast.NotEq | ast.IsNot
+COMPARING = {"eq": ast.Eq, "__eq__": ast.Eq, "ne": ast.NotEq, "__ne__": ast.NotEq}
+CONTAINING = ("contains", "__contains__", "count")
 GIVING = ("append", "print", "write")
 """Functions whose argument may be the answer."""
 LEAVING = ast.Return | ast.Raise | ast.Continue | ast.Break
+
+
+def ways(test: ast.expr, names: Names, *, true: bool = True) -> tuple[Inputs, ...]:
+    """Return the alternatives that make `test` true (or false), each a conjunction of checks; () if it checks no input.
+
+    `names`: expressions by name.
+    """
+    plain = _plain(test)
+    if plain is not test:
+        return ways(plain, names, true=true)
+    match test:
+        case ast.Name(id=name) if isinstance(names.get(name), CONDITIONS):
+            return ways(names[name], _without(name, names), true=true)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return ways(operand, names, true=not true)
+        case ast.BoolOp(op=operator, values=parts):
+            found = [ways(part, names, true=true) for part in parts]
+            return _all(found) if isinstance(operator, ast.And) is true else tuple(chain.from_iterable(found))
+        case ast.Compare(left=left, ops=[operator], comparators=[right]):
+            return _compared(left, operator if true else _opposite(operator), right, names)
+    return ()
+
+
+def _without(name: str, names: Names) -> Names:
+    """Return `names` without `name`, whose expression may contain `name` itself."""
+    return {other: value for other, value in names.items() if other != name}
+
+
+def _all(found: Iterable[tuple[Inputs, ...]]) -> tuple[Inputs, ...]:
+    return tuple(filter(None, all_at_once(found)))
+
+
+def _opposite(operator: ast.cmpop) -> ast.cmpop:
+    if isinstance(operator, OTHER):
+        return ast.Eq()
+    return ast.In() if isinstance(operator, ast.NotIn) else ast.NotEq()
+
+
+def _compared(left: ast.expr, operator: ast.cmpop, right: ast.expr, names: Names) -> tuple[Inputs, ...]:
+    if isinstance(operator, SAME):
+        return _equal(left, right, names)
+    return _member(left, right, names) if isinstance(operator, ast.In) else ()
+
+
+def _plain(test: ast.expr) -> ast.expr:
+    """Return a comparison for what is one in disguise: `not x - 5`, `eq(x, 5)`, `bool(x == 5)`, `4 < x == 5`."""
+    match test:
+        case ast.Call():
+            return _called(test)
+        case ast.BinOp(left=left, op=ast.Sub() | ast.BitXor(), right=right):
+            return ast.Compare(left, [ast.NotEq()], [right])
+        case ast.Compare(left=left, ops=[_, _, *_] as ops, comparators=others):
+            sides = [left, *others]
+            return ast.BoolOp(
+                ast.And(), [ast.Compare(sides[at], [operator], [sides[at + 1]]) for at, operator in enumerate(ops)]
+            )
+        case ast.Compare(left=left, ops=[operator], comparators=[ast.Constant(value=value)]):
+            return _of_constant(test, left, operator, value)
+    return test
+
+
+def _of_constant(test: ast.expr, left: ast.expr, operator: ast.cmpop, value: object) -> ast.expr:
+    """Return what a comparison with True, False or 0 says about a comparison or a difference."""
+    same = isinstance(operator, SAME)
+    if not same and not isinstance(operator, OTHER):
+        return test
+    if isinstance(value, bool) and isinstance(left, CONDITIONS):
+        return left if value is same else ast.UnaryOp(ast.Not(), left)
+    if value == 0 and isinstance(left, ast.BinOp) and isinstance(left.op, ast.Sub | ast.BitXor):
+        return ast.Compare(left.left, [operator], [left.right])
+    return test
+
+
+def _called(test: ast.Call) -> ast.expr:
+    name, args = last_name(test.func), test.args
+    match args:
+        case [inner] if name == "bool":
+            return inner
+        case [ast.Tuple(elts=parts) | ast.List(elts=parts)] if name in ("any", "all"):
+            return ast.BoolOp(ast.Or() if name == "any" else ast.And(), parts)
+    sides = [test.func.value, *args] if isinstance(test.func, ast.Attribute) and len(args) == 1 else args
+    if len(sides) == 2 and name in COMPARING:
+        return ast.Compare(sides[0], [COMPARING[name]()], [sides[1]])
+    if len(sides) == 2 and name in CONTAINING:
+        return ast.Compare(sides[1], [ast.In()], [sides[0]])
+    return test
+
+
+def _equal(left: ast.expr, right: ast.expr, names: Names) -> tuple[Inputs, ...]:
+    if isinstance(left, DISPLAYS) and isinstance(right, DISPLAYS) and len(left.elts) == len(right.elts):
+        return tuple(
+            filter(None, all_at_once(_equal(*pair, names) for pair in zip(left.elts, right.elts, strict=True)))
+        )
+    return (*_checks(left, right, names), *_checks(right, left, names))
+
+
+def _checks(subject: ast.expr, other: ast.expr, names: Names) -> tuple[Inputs, ...]:
+    found = literal(other, names)
+    return (((ast.dump(subject), found),),) if found and not literal(subject, names) else ()
+
+
+def _member(left: ast.expr, right: ast.expr, names: Names) -> tuple[Inputs, ...]:
+    if isinstance(right, DISPLAYS):
+        return tuple(chain.from_iterable(_equal(left, item, names) for item in right.elts))
+    try:
+        items = fold(right, names)
+    except NotLiteralError:
+        return ()
+    if not isinstance(items, Collection) or isinstance(items, str | bytes):
+        return ()
+    return tuple(((ast.dump(left), key_of(item)),) for item in items)
+
+
+def pattern_ways(subject: ast.expr, pattern: ast.pattern, names: Names) -> tuple[Inputs, ...]:
+    """Return the alternatives of checks under which `subject` matches `pattern`; () if it checks no input."""
+    match pattern:
+        case ast.MatchValue(value=value):
+            return _equal(subject, value, names)
+        case ast.MatchSingleton(value=value):
+            return _equal(subject, ast.Constant(value), names)
+        case ast.MatchOr(patterns=patterns):
+            return tuple(way for item in patterns for way in pattern_ways(subject, item, names))
+        case ast.MatchAs(pattern=ast.pattern() as inner) | ast.MatchClass(patterns=[inner]):
+            return pattern_ways(subject, inner, names)
+        case ast.MatchSequence() | ast.MatchMapping():
+            parts = _parts(subject, pattern)
+            return _all(pattern_ways(*part, names) for part in parts)
+    return ()
+
+
+def _parts(subject: ast.expr, pattern: ast.MatchSequence | ast.MatchMapping) -> Iterator[tuple[ast.expr, ast.pattern]]:
+    """Yield the elements that `pattern` matches, each with its own pattern."""
+    if isinstance(pattern, ast.MatchSequence):
+        keys: list[ast.expr] = [ast.Constant(place) for place in range(len(pattern.patterns))]
+    else:
+        keys = pattern.keys
+    for name, inner in zip(keys, pattern.patterns, strict=True):
+        yield ast.Subscript(subject, name, ast.Load()), inner
+
+
+def all_at_once(conditions: Iterable[tuple[Inputs, ...]]) -> tuple[Inputs, ...]:
+    """Return the alternatives under which all `conditions` are true: their combinations, at most MOST."""
+    every = product(*(one or ((),) for one in conditions))
+    return tuple(tuple(chain.from_iterable(way)) for way in islice(every, MOST))
+
+
+def literal(node: ast.expr | None, names: Names) -> Key | None:
+    """Return the key of a literal, of a new object made of literals, or of a raised exception; else None."""
+    if isinstance(node, ast.NamedExpr):
+        node = node.value
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        node = names.get(node.attr, node)  # an attribute of a class
+    if node is None:
+        return None
+    raised = node.func if isinstance(node, ast.Call) else node
+    name = raised.id if isinstance(raised, ast.Name) else ""
+    if name.endswith(("Error", "Exception", "Exit", "Iteration")):
+        return f"raise:{name}"
+    try:
+        return made_key(node, names)
+    except NotLiteralError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +252,7 @@ def branches(tree: ast.Module | None, names: Names) -> Iterator[FixedAnswer]:
 def _block(body: list[ast.stmt], place: _Place) -> Iterator[FixedAnswer]:
     for node in body:
         if isinstance(node, Function):
-            every = [item.arg for item in (*node.args.posonlyargs, *node.args.args)]
+            every = positional(node)
             required = every[: len(every) - len(node.args.defaults)]
             yield from _block(node.body, place.within(node.name, frozenset(required) - {"self", "cls"}))
         elif isinstance(node, ast.ClassDef):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from coderefine.core import Finding
-from coderefine.judge.change import Change
+from coderefine.judge.change import Change, bound, positional, statements
 from coderefine.judge.name_resolution import text
 from coderefine.source import Function
 
@@ -53,16 +53,16 @@ def _public(change: Change, new: ast.Module) -> set[str]:
     if change.old is None:
         return set(TOP.findall(change.old_text or "")) - now
     package = change.path.endswith("__init__.py")
-    was = {name for node in _statements(change.old.body) for name in _offered(node, package=package)} - {"*"}
+    was = {name for node in statements(change.old) for name in _offered(node, package=package)} - {"*"}
     return {name for name in was - now if not re.search(r"(^|\.)_", name) and not _inherited(name, new)}
 
 
 def _all_bound(tree: ast.Module) -> Iterator[str]:
     """Yield all names that a module or one of its classes binds, including imports."""
-    for node in _statements(tree.body):
-        yield from _bound(node)
-        for item in _statements(node.body) if isinstance(node, ast.ClassDef) else ():
-            yield from (f"{node.name}.{name}" for name in _bound(item))  # type: ignore[attr-defined]
+    for node in statements(tree):
+        yield from bound(node)
+        if isinstance(node, ast.ClassDef):
+            yield from (f"{node.name}.{name}" for item in statements(node) for name in bound(item))
 
 
 def _offered(node: ast.stmt, *, package: bool) -> Iterator[str]:
@@ -71,9 +71,9 @@ def _offered(node: ast.stmt, *, package: bool) -> Iterator[str]:
         yield node.name
         yield from _methods(node)
     elif isinstance(node, ast.ImportFrom):
-        yield from _bound(node) if package and node.level else ()
+        yield from bound(node) if package and node.level else ()
     elif not isinstance(node, ast.Import):
-        yield from (name for name in _bound(node) if name[:1].isupper())
+        yield from (name for name in bound(node) if name[:1].isupper())
 
 
 def _methods(node: ast.stmt) -> Mapping[str, Function]:
@@ -83,47 +83,19 @@ def _methods(node: ast.stmt) -> Mapping[str, Function]:
     return {f"{node.name}.{item.name}": item for item in node.body if isinstance(item, Function)}
 
 
-def _bound(node: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement binds, including imports."""
-    if isinstance(node, Function | ast.ClassDef):
-        yield node.name
-    elif isinstance(node, ast.Import | ast.ImportFrom):
-        yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
-    elif isinstance(node, ast.TypeAlias if hasattr(ast, "TypeAlias") else ()):
-        yield node.name.id
-    else:
-        yield from (item.id for target in _targets(node) for item in ast.walk(target) if isinstance(item, ast.Name))
-
-
-def _targets(node: ast.stmt) -> Sequence[ast.expr]:
-    if isinstance(node, ast.Assign):
-        return node.targets
-    return (node.target,) if isinstance(node, ast.AnnAssign | ast.AugAssign) else ()
-
-
-def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a module or class, including those under `if`, `try` and `with`."""
-    for node in body:
-        yield node
-        for block in ("body", "orelse", "finalbody", "handlers"):
-            if isinstance(node, ast.If | ast.Try | ast.With):
-                for item in getattr(node, block, []):
-                    yield from _statements(item.body if isinstance(item, ast.ExceptHandler) else [item])
-
-
 def _inherited(name: str, tree: ast.Module) -> bool:
     """Return whether method `Class.name` is now inherited from a base class in this file."""
     owner, _, method = name.rpartition(".")
-    classes = {node.name: node for node in _statements(tree.body) if isinstance(node, ast.ClassDef)}
+    classes = {node.name: node for node in statements(tree) if isinstance(node, ast.ClassDef)}
     bases = classes[owner].bases if owner in classes else []
     known = (classes[base.id] for base in bases if isinstance(base, ast.Name) and base.id in classes)
-    return any(method in _bound(item) for base in known for item in base.body)
+    return any(method in bound(item) for base in known for item in base.body)
 
 
 def _exported(tree: ast.Module) -> set[str] | None:
     """Return the strings in `__all__`: empty if there is none, None if it cannot be evaluated."""
-    assigned = (node for node in _statements(tree.body) if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign))
-    values = [node.value for node in assigned if "__all__" in _bound(node)]
+    assigned = (node for node in statements(tree) if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign))
+    values = [node.value for node in assigned if "__all__" in bound(node)]
     items = [item for value in values if isinstance(value, ast.List | ast.Tuple) for item in value.elts]
     names = set(filter(None, map(text, items)))
     return names if names or not values else None
@@ -148,7 +120,7 @@ def narrowed(change: Change, findings: Sequence[Finding], tests: Sequence[str]) 
 
 def _public_functions(tree: ast.Module) -> Mapping[str, Function]:
     found: dict[str, Function] = {}
-    for node in _statements(tree.body):
+    for node in statements(tree):
         found.update({node.name: node} if isinstance(node, Function) else _methods(node))
     return {name: node for name, node in found.items() if not PRIVATE.search(name)}
 
@@ -182,12 +154,12 @@ def _demanded(name: str, old: Function, new: Function, evidence: str, tests: Seq
     as many arguments as `new` takes, while `old` takes another number; or all calls in the tests fit `new`, and some do
     not fit `old`.
     """
-    arities = (str(len(_positional(new))), str(len(_positional(old))))
+    arities = (str(len(positional(new))), str(len(positional(old))))
     if _missed(name, old, new, evidence) or arities in ARITY.findall(evidence):
         return True
-    bound = "." in name and "staticmethod" not in [getattr(node, "id", "") for node in old.decorator_list]
+    method = "." in name and "staticmethod" not in [getattr(node, "id", "") for node in old.decorator_list]
     calls = [call for source in tests for call in _calls(source, _last(name.removesuffix(".__init__")))]
-    fits_old, fits_new = (all(_fits(call, one, bound=bound) for call in calls) for one in (old, new))
+    fits_old, fits_new = (all(_fits(call, one, method=method) for call in calls) for one in (old, new))
     return fits_new and not fits_old
 
 
@@ -203,10 +175,6 @@ def _last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _positional(function: Function) -> Sequence[ast.arg]:
-    return (*function.args.posonlyargs, *function.args.args)
-
-
 def _calls(source: str, name: str) -> Iterator[ast.Call]:
     try:
         tree = ast.parse(source)
@@ -219,16 +187,16 @@ def _calls(source: str, name: str) -> Iterator[ast.Call]:
                 yield node
 
 
-def _fits(call: ast.Call, function: Function, *, bound: bool) -> bool:
+def _fits(call: ast.Call, function: Function, *, method: bool) -> bool:
     """Return whether the arguments of `call` match the parameters of `function`; a call with `*` or `**` always does.
 
-    `bound`: whether the first parameter (`self`) is not among the arguments.
+    `method`: whether the first parameter (`self`) is not among the arguments.
     """
     named = {item.arg for item in call.keywords}
     if None in named or any(isinstance(item, ast.Starred) for item in call.args):
         return True
     args, given = function.args, len(call.args)
-    places = [item.arg for item in _positional(function)][int(bound) :]
+    places = positional(function)[int(method) :]
     too_many = given > len(places) and not args.vararg
     unknown = set() if args.kwarg else named - _names(*args.args, *args.kwonlyargs)
     required = {*places[given : max(0, len(places) - len(args.defaults))], *_required_names(args)}

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from coderefine.core import Attempt, Finding, Identity, Severity, Status, Verdict, identities
 from coderefine.core.plurals import counted, listed
-from coderefine.judge.change import within
+from coderefine.core.views import inside
 from coderefine.judge.score import COMPLEXITY, TESTS, collected, flipped, gone, incomplete, lost, remarks
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -34,7 +34,7 @@ def publishable(
     against = next(_objections(candidate, baseline, flaky, touched, tolerated), None)
     if against:
         return Verdict(ok=False, reason=against)
-    asked = (item for item in remarks(baseline) if item.severity is Severity.HARD and within(item.path, scope))
+    asked = (item for item in remarks(baseline) if item.severity is Severity.HARD and inside(item.path, scope))
     cleared = identities(asked) - identities(remarks(candidate))
     repaired = flipped(candidate, baseline, flaky)
     counts = ((len(repaired), "test", "repaired"), (len(cleared), "finding", "cleared"))

@@ -14,7 +14,7 @@ from itertools import filterfalse
 
 from coderefine.core import EMPTY, Attempt, Case, Finding, Severity, Status, Verdict, unmatched
 from coderefine.core.plurals import listed
-from coderefine.judge.change import within
+from coderefine.core.views import inside
 from coderefine.judge.diff import diff_size
 
 TESTS, LINT, COMPLEXITY, ASKED = "pytest", "ruff", "radon", "asked"
@@ -94,7 +94,7 @@ def score(
 
 def _counted(attempt: Attempt, baseline: Attempt, scope: Sequence[str]) -> list[Finding]:
     def asked(finding: Finding) -> bool:
-        return finding.severity is Severity.HARD and within(finding.path, scope)
+        return finding.severity is Severity.HARD and inside(finding.path, scope)
 
     now = remarks(attempt)
     return [*filter(asked, now), *filterfalse(asked, unmatched(now, remarks(baseline)))]

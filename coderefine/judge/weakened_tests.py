@@ -6,12 +6,11 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from coderefine.judge.change import Change
+from coderefine.judge.change import Change, bound, statements
 from coderefine.source import Function, docstring_examples
 
 Helpers = Callable[[str, "bytes | None"], frozenset[str]]
 """Returns the qualified names of assertion helpers in a file, given its path and bytes (Protection.helpers)."""
-BLOCKS = ("body", "orelse", "finalbody", "handlers")
 Statement = tuple[str, ast.stmt]
 """The qualified name of the class that contains a statement ("": none), and the statement."""
 Binding = tuple[str, str]
@@ -28,7 +27,7 @@ def weakened(change: Change, helpers: frozenset[str]) -> Iterator[str]:
     """Yield a reason for each assertion helper that is changed, or that reads a name whose binding is changed."""
     if not helpers:
         return
-    was, now = (list(_statements(tree.body if tree else [], "")) for tree in (change.old, change.new))
+    was, now = (list(_statements(tree or ast.Module([], []), "")) for tree in (change.old, change.new))
     for name in sorted(helpers):
         if _definition(was, name) != _definition(now, name):
             yield f"changes {name} in {change.path}, which asserts on behalf of the tests"
@@ -54,15 +53,12 @@ def _surroundings(statements: list[Statement], read: set[str]) -> Iterator[Bindi
         yield from (binding for binding in _bindings(statement) if not prefix and binding[0] in read)
 
 
-def _statements(body: list[ast.stmt], prefix: str) -> Iterator[Statement]:
+def _statements(tree: ast.Module | ast.ClassDef, prefix: str) -> Iterator[Statement]:
     """Yield all statements outside functions."""
-    for statement in body:
+    for statement in statements(tree):
         yield prefix, statement
         if isinstance(statement, ast.ClassDef):
-            yield from _statements(statement.body, f"{prefix}.{statement.name}".strip("."))
-        elif not isinstance(statement, Function):
-            for item in (item for block in BLOCKS for item in getattr(statement, block, [])):
-                yield from _statements(item.body if isinstance(item, ast.ExceptHandler) else [item], prefix)
+            yield from _statements(statement, f"{prefix}.{statement.name}".strip("."))
 
 
 def _bindings(statement: ast.stmt) -> Iterator[Binding]:
@@ -72,9 +68,8 @@ def _bindings(statement: ast.stmt) -> Iterator[Binding]:
         module = getattr(statement, "module", "")
         for alias in statement.names:
             yield alias.asname or alias.name.partition(".")[0], f"{module} {alias.name}"
-    elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Delete | ast.For | ast.Expr):
-        names = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
-        yield from ((node.id, ast.dump(statement)) for node in names if not isinstance(node.ctx, ast.Load))
+    else:
+        yield from ((name, ast.dump(statement)) for name in bound(statement))
 
 
 def changed_examples(change: Change) -> Iterator[str]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from itertools import groupby
 
 from coderefine import proc
 from coderefine.core import Ask, Check, Critic, Patch, View, Views
@@ -32,7 +33,7 @@ def critique(
     copied from `before`. `look` is called with each view after its critics have run. Raises the error of the first
     critic that fails, after the other critics have finished; Ctrl-C kills running processes.
     """
-    groups = [group for group in _groups(critics) if group]
+    groups = [list(group) for _, group in groupby(sorted(critics, key=_runs_code), key=_runs_code)]
     pool = ThreadPoolExecutor(max_workers=max(1, len(groups)))
     futures = [pool.submit(_group, views, group, patch, ask, look) for group in groups]
     try:
@@ -47,9 +48,8 @@ def critique(
     return tuple(_whole(checks[critic.name], old.get(critic.name), ask) for critic in critics)
 
 
-def _groups(critics: Sequence[Critic]) -> tuple[list[Critic], list[Critic]]:
-    runs = [critic for critic in critics if critic.name == RUNS_THE_PROJECT]
-    return runs, [critic for critic in critics if critic.name != RUNS_THE_PROJECT]
+def _runs_code(critic: Critic) -> bool:
+    return critic.name == RUNS_THE_PROJECT
 
 
 def _group(views: Views, group: Sequence[Critic], patch: Patch, ask: Ask, look: Look) -> list[Check]:

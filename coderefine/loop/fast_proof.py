@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Protocol
 
 from coderefine.core import Case, Check, Patch
 from coderefine.import_graph import reached
@@ -42,10 +41,8 @@ class ChosenTests:
 WHOLE = ChosenTests()
 
 
-class Selector(Protocol):
-    """Selects the tests of a proof."""
-
-    def select(self, patch: Patch, cases: Mapping[str, Case], judged: Collection[str] = ()) -> ChosenTests: ...
+Selector = Callable[[Patch, Mapping[str, Case], Collection[str]], ChosenTests]
+"""Selects the tests of a proof; see `FastProof.select`."""
 
 
 @dataclass(frozen=True, slots=True)

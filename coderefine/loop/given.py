@@ -9,7 +9,7 @@ sandbox, unlike the user's own tests at the baseline.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from coderefine import judge
@@ -19,7 +19,6 @@ from coderefine.core import (
     PROVE,
     Ask,
     Attempt,
-    Case,
     Check,
     Evidence,
     Finding,
@@ -189,16 +188,6 @@ def _completed(check: Check, suite: Check | None, given: GivenParts) -> Check:
 
 
 @dataclass(frozen=True, slots=True)
-class _Only:
-    """Selects the same test files for every patch."""
-
-    files: tuple[str, ...]
-
-    def select(self, patch: Patch, cases: Mapping[str, Case], judged: Collection[str] = ()) -> ChosenTests:  # noqa: ARG002
-        return ChosenTests(self.files)
-
-
-@dataclass(frozen=True, slots=True)
 class _Conclusion:
     """Derives the proof from the results of the loop.
 
@@ -330,7 +319,7 @@ class _Conclusion:
         if fast is not None and not fast.files:
             return ""
         self.start.notify("stage", "the patch's code with the tests as they were")
-        parts = replace(self.start.parts, fast=fast, record=forget)
+        parts = replace(self.start.parts, fast=fast if fast is None else (lambda *_: fast), record=forget)
         state = State(parts, attempts=[was], flaky=self._flaky, freedom=self.start.freedom, began=self.start.began)
         try:
             old = examined(state, Attempt(1, self.given.code))
@@ -341,9 +330,9 @@ class _Conclusion:
         still = tuple(sorted(failing(old).intersection(repaired)))
         return f"passes only with the patch's tests: {listed(still)}" if still else ""
 
-    def _old_files(self, repaired: Sequence[str]) -> _Only | None:
+    def _old_files(self, repaired: Sequence[str]) -> ChosenTests | None:
         """Return the test files that the patch changes, and the files of repaired tests; None: all tests must run."""
         if self.given.files is None:
             return None
         changed = (id_ for id_, case in self.start.baseline.cases.items() if case.path in self.given.tests)
-        return _Only(tuple(files_of((*changed, *repaired))))
+        return ChosenTests(tuple(files_of((*changed, *repaired))))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from coderefine import judge
-from coderefine.core import Attempt, Outcome, Patch, Verdict, identities
+from coderefine.core import Attempt, Outcome, Patch, identities
 from coderefine.core.plurals import counted
 from coderefine.loop.proof import proved_once
 from coderefine.loop.state import Parts, State, failing
@@ -101,7 +101,7 @@ class _Search:
         """Return whether `part` is proved, and repairs all tests and clears all findings that `whole` does."""
         left = self.state.seconds_left
         patch = replace(self.whole.patch, files=self._files(part))
-        if self.judged >= MOST or (left is not None and left <= 0) or not admitted(self.state, patch):
+        if self.judged >= MOST or (left is not None and left <= 0) or not self.state.admit(patch):
             return False
         self.judged += 1
         self.state.notify("stage", f"a smaller part: {counted(len(part), 'piece')}")
@@ -141,21 +141,7 @@ def _holding(state: State, outcome: Outcome, piece: Patch) -> Attempt | None:
     best = outcome.best
     if dict(piece.files) == dict(best.patch.files):
         return best
-    if not admitted(state, piece):
+    if not state.admit(piece):
         return None
     attempt = proved_once(state, Attempt(1, piece))
     return attempt if attempt.verdict and failing(attempt) <= failing(best) else None
-
-
-def admitted(state: State, piece: Patch) -> Verdict:
-    """Return whether a piece of a patch may be tested at all."""
-    return judge.admit(
-        piece,
-        state.originals(piece),
-        state.parts.reason,
-        frozenset(),
-        state.parts.scope,
-        modules=state.parts.modules,
-        roots=state.roots,
-        helpers=state.parts.helpers,
-    )

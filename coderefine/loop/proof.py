@@ -166,7 +166,7 @@ def _selection(state: State, patch: Patch) -> ChosenTests:
     suite, fast = state.baseline.suite, state.parts.fast
     if suite is None or fast is None:
         return WHOLE
-    return fast.select(patch, suite.cases, state.parts.task.judged)
+    return fast(patch, suite.cases, state.parts.task.judged)
 
 
 def _begin_confirming(state: State, ask: Ask) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -76,9 +77,8 @@ def begin(state: State, checks: tuple[Check, ...], ask: Ask) -> None:
         state.flaky, state.freedom = state.flaky | again.flaky, again.freedom
         state.trace, state.follow = again.trace, again.followed
         state.steady, state.absent = again.steady, again.absent
-        state.notify(
-            "stage", "choosing the next step"
-        )  # the reruns are over, and a proposer may begin without an event
+        # The reruns are over, and a proposer may begin without an event.
+        state.notify("stage", "choosing the next step")
     state.keep(state.best)
     if state.parts.proposers and not state.parts.given:
         announce(state)
@@ -88,7 +88,7 @@ def _climb(state: State) -> End:
     ladder = Ladder(state.parts.proposers, state.parts.views)
     try:
         while _is_given_open(state) or not content(state):
-            if not _is_given_open(state) and (limit := _limit(state)):
+            if not _is_given_open(state) and (limit := next(_limits(state), None)):
                 return limit
             began = time.monotonic()
             patch = ladder.next(state.situation)
@@ -130,41 +130,17 @@ def _step(state: State, ladder: Ladder, patch: Patch, began: float) -> None:
         ladder.climbed()
 
 
-def _limit(state: State) -> End | None:
-    """Return the first limit that is reached, as a reason to stop; None if there is none."""
-    return next((end for check in LIMITS if (end := check(state))), None)
-
-
-def _iterations(state: State) -> End | None:
-    """Return a reason to stop if the iterations are used up; only attempts with model requests count."""
-    rounds = sum(1 for attempt in state.attempts if attempt.cost.requests)
-    most = state.parts.limits.iterations
-    return (
-        (Stop.ITERATIONS, f"{rounds} of {most} rounds with the model are used (--max-iterations)")
-        if most is not None and rounds >= most > 0
-        else None
-    )
-
-
-def _seconds(state: State) -> End | None:
-    ends = state.proposing_ends
-    return (
-        (Stop.BUDGET, f"the {state.parts.limits.seconds:g} s of --timeout are used up")
-        if ends is not None and time.monotonic() >= ends
-        else None
-    )
-
-
-def _test_runs(state: State) -> End | None:
-    most = state.parts.limits.test_runs
-    used = sum(attempt.cost.test_runs for attempt in state.attempts)
-    return (Stop.BUDGET, f"test runs: {used} used") if most is not None and used >= most else None
-
-
-def _only_default_gates(state: State) -> End | None:
-    """Return a reason to stop if all remaining findings are of gates that were set aside; see `State.aside`."""
-    left = "" if state.wanted else _left_aside(state)
-    return (Stop.NO_PROGRESS, left) if left else None
+def _limits(state: State) -> Iterator[End]:
+    """Yield the limits that are reached, as reasons to stop; only attempts with model requests count as iterations."""
+    limits, rounds = state.parts.limits, sum(attempt.cost.requests > 0 for attempt in state.attempts)
+    if not state.wanted and (left := _left_aside(state)):
+        yield Stop.NO_PROGRESS, left
+    if rounds >= (limits.iterations or math.inf):
+        yield Stop.ITERATIONS, f"{rounds} of {limits.iterations} rounds with the model are used (--max-iterations)"
+    if time.monotonic() >= (state.proposing_ends or math.inf):
+        yield Stop.BUDGET, f"the {limits.seconds:g} s of --timeout are used up"
+    if limits.test_runs is not None and state.spent.test_runs >= limits.test_runs:
+        yield Stop.BUDGET, f"test runs: {state.spent.test_runs} used"
 
 
 def _left_aside(state: State) -> str:
@@ -179,9 +155,6 @@ def _left_aside(state: State) -> str:
     return (
         f"left because tests failed and these are many: {left}; `fix` tries them once no test fails, `fix {gates}` now"
     )
-
-
-LIMITS: tuple[Callable[[State], End | None], ...] = (_only_default_gates, _iterations, _seconds, _test_runs)
 
 
 def _gave_up(state: State, ladder: Ladder) -> End:

@@ -191,6 +191,10 @@ class State:
         return (*self.parts.roots, *bare)
 
     @property
+    def spent(self) -> Cost:
+        return sum((attempt.cost for attempt in self.attempts), self.loose)
+
+    @property
     def ends(self) -> float | None:
         seconds = self.parts.limits.seconds
         return None if seconds is None else self.began + seconds
@@ -255,6 +259,27 @@ class State:
 
     def originals(self, patch: Patch) -> Mapping[str, bytes | None]:
         return {path: self.parts.original(path) for path in patch.files}
+
+    def admit(
+        self,
+        patch: Patch,
+        seen: frozenset[str] = frozenset(),
+        findings: Sequence[Finding] = (),
+        tests: Sequence[str] = (),
+    ) -> Verdict:
+        """Return whether `patch` may be tested; see `judge.admit`."""
+        return judge.admit(
+            patch,
+            self.originals(patch),
+            self.parts.reason,
+            seen,
+            self.parts.scope,
+            findings=findings,
+            tests=tests,
+            modules=self.parts.modules,
+            roots=self.roots,
+            helpers=self.parts.helpers,
+        )
 
     def left(self, attempt: Attempt) -> tuple[Finding, ...]:
         """Return the hard findings of `attempt` in the critics' order, without flaky tests."""
@@ -360,7 +385,6 @@ class State:
         self.parts.record(attempt)
 
     def closed(self, best: Attempt, stop: Stop, why: str, offers: tuple[Offer, ...] = ()) -> Outcome:
-        cost = sum((attempt.cost for attempt in self.attempts), self.loose)
         return Outcome(
             best=best,
             baseline=self.baseline,
@@ -371,7 +395,7 @@ class State:
             ),
             remaining=self.left(best) or advised(best),
             attempts=tuple(self.attempts),
-            cost=replace(cost, seconds=time.monotonic() - self.began),
+            cost=replace(self.spent, seconds=time.monotonic() - self.began),
             suite_runs=self._suite_runs(),
             first_candidate=next((one.first_candidate for one in self.searches() if one.first_candidate), None),
             offers=offers,

@@ -40,19 +40,12 @@ def tried(state: State, patch: Patch) -> Attempt:
 
 
 def _admitted(state: State, patch: Patch) -> Verdict:
-    admitted = judge.admit(
-        patch,
-        state.originals(patch),
-        state.parts.reason,
-        frozenset(state.seen),
-        state.parts.scope,
-        findings=state.situation.findings,
-        tests=_sources(state),
-        modules=state.parts.modules,
-        roots=state.roots,
-        helpers=state.parts.helpers,
-    )
-    return admitted and _ours(state, patch)
+    """Refuse `patch` by the judge's rules, or if the task does not allow one of its changes."""
+    admitted = state.admit(patch, frozenset(state.seen), state.situation.findings, _sources(state))
+    refuses = state.parts.task.refuses
+    reasons = (refuses(path, state.parts.original(path), data) for path, data in patch.files.items()) if refuses else ()
+    reason = next(filter(None, reasons), "") if admitted else ""
+    return Verdict(ok=False, reason=reason) if reason else admitted
 
 
 def _general(state: State, attempt: Attempt) -> Attempt:
@@ -108,14 +101,6 @@ def _equal(state: State, attempt: Attempt) -> Attempt:
         return attempt.refused(found.reason)
     state.held[attempt.number] = found.reason
     return attempt
-
-
-def _ours(state: State, patch: Patch) -> Verdict:
-    """Refuse `patch` if the task does not allow one of its changes."""
-    refuses = state.parts.task.refuses
-    reasons = (refuses(path, state.parts.original(path), data) for path, data in patch.files.items()) if refuses else ()
-    reason = next(filter(None, reasons), "")
-    return Verdict(ok=not reason, reason=reason)
 
 
 def _sources(state: State) -> tuple[str, ...]:

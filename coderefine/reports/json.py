@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from coderefine import __version__
-from coderefine.core import Alternative, Attempt, Check, Cost, Evidence, Finding, Offer, Patch, Proof
+from coderefine.core import Attempt, Check, Cost, Evidence, Executed, Finding, Offer, Patch, Proof
 from coderefine.reports.formats import RunReport
 
 VERSION = 1
@@ -40,7 +40,7 @@ def outcome(report: RunReport) -> str:
         diff=report.diff.decode("utf-8", "replace") or None,
         evidence=_evidence(end.evidence),
         offers=[_offer(offer) for offer in end.offers],
-        remaining=[_finding(finding) for finding in end.remaining],
+        remaining=[_fields(finding) for finding in end.remaining],
         attempts=[_attempt(attempt) for attempt in end.attempts],
         cost=_cost(end.cost),
         suite_runs=None if end.suite_runs is None else round(end.suite_runs, 2),
@@ -70,7 +70,7 @@ def _check(check: Check) -> dict[str, object]:
         "clean": check.clean,
         "complete": check.complete,
         "seconds": round(check.seconds, 3),
-        "findings": [_finding(finding) for finding in check.findings],
+        "findings": [_fields(finding) for finding in check.findings],
         "tests": [
             {"id": case.id, "status": case.status.value, "seconds": round(case.seconds, 4)}
             for case in check.cases.values()
@@ -80,12 +80,9 @@ def _check(check: Check) -> dict[str, object]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, object]:
-    return _spread(asdict(finding))
-
-
-def _spread(fields: dict[str, Any]) -> dict[str, object]:
-    """Return `fields` with `first` and `last` in place of `span`."""
+def _fields(item: Finding | Executed) -> dict[str, object]:
+    """Return the fields of `item`, with `first` and `last` in place of `span`."""
+    fields = asdict(item)
     span = fields.pop("span") or {"first": None, "last": None}
     return fields | span
 
@@ -134,7 +131,7 @@ def _evidence(proof: Evidence) -> dict[str, object]:
         "changed": _fraction(proof.changed),
         "doubts": list(proof.doubts),
         "ran": _fraction(proof.ran),
-        "executed": [_spread(asdict(one)) for one in proof.executed],
+        "executed": [_fields(one) for one in proof.executed],
         "survived": [asdict(one) for one in proof.survived],
     }
 
@@ -149,7 +146,7 @@ def _proof(proof: Proof) -> dict[str, object]:
         "weakened": list(proof.weakened),
         "rests": list(proof.rests),
         "added": list(proof.added),
-        "findings": [_finding(finding) for finding in proof.findings],
+        "findings": [_fields(finding) for finding in proof.findings],
         "unjudged": list(proof.unjudged),
         "needed": None if proof.needed is None else _patch(proof.needed),
         "spare": list(proof.spare),
@@ -160,14 +157,17 @@ def _offer(offer: Offer) -> dict[str, object]:
     return {
         "why": offer.why,
         "tests": sorted(offer.tests),
-        "alternatives": [_alternative(one) for one in offer.alternatives],
+        "alternatives": [
+            {
+                "summary": one.patch.summary,
+                "patch": _patch(one.patch),
+                "changed": _fraction(one.changed),
+                "alike": one.alike,
+            }
+            for one in offer.alternatives
+        ],
         "questions": [asdict(one) for one in offer.questions],
     }
-
-
-def _alternative(one: Alternative) -> dict[str, object]:
-    changed, alike = _fraction(one.changed), one.alike
-    return {"summary": one.patch.summary, "patch": _patch(one.patch), "changed": changed, "alike": alike}
 
 
 def _fraction(pair: tuple[int, int] | None) -> dict[str, int] | None:

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 from coderefine.core import (
     PLAUSIBLE,
@@ -24,6 +23,8 @@ from coderefine.core import (
     Stop,
 )
 from coderefine.core.plurals import counted, listed
+from coderefine.judge.diff import line_after
+from coderefine.reports.formats import blocking
 from coderefine.source import syntax
 
 LEFT = 5
@@ -49,7 +50,7 @@ def summary(check: Check) -> str:
     if not check.gate:
         score = f"{check.total:.1f}{OF.get(check.critic, '')}" if check.total is not None else "no score"
         return f"{check.critic} {score}, {counted(len(check.findings), 'remark')}"
-    hard = sum(finding.severity is Severity.HARD for finding in check.findings)
+    hard = len(blocking(check.findings))
     soft = len(check.findings) - hard
     counts = ", ".join(_statuses(check)) if check.cases else str(hard)
     return f"{check.critic} {counts}" + (f" (+{soft} soft)" if soft and not check.cases else "")
@@ -97,7 +98,7 @@ def outcome_rows(
             verdict = outcome.evidence.word if attempt.number <= outcome.best.number else "not proved"
             yield Row(attempt.patch.origin, text, verdict, attempt.cost.seconds)
     yield from _refused(outcome)
-    yield from _left(outcome.remaining)
+    yield from several("left", list(map(headline, blocking(outcome.remaining))), "more (coderefine check lists them)")
     yield from advice(outcome.remaining)
     yield from _flaky(outcome.evidence.flaky)
     yield from _evidence(outcome)
@@ -150,11 +151,6 @@ def _refused(outcome: Outcome) -> Iterator[Row]:
         shown = "; ".join(f"{first_line(reason)}{f' (×{n})' if n > 1 else ''}" for reason, n in reasons.most_common(2))
         total = reasons.total()
         yield Row("refused", f"{counted(total, 'attempt')}: {shown}{'; …' if len(reasons) > 2 else ''}")
-
-
-def _left(remaining: Sequence[Finding]) -> Iterator[Row]:
-    hard = [headline(finding) for finding in remaining if finding.severity is Severity.HARD]
-    return several("left", hard, "more (coderefine check lists them)")
 
 
 def advice(remaining: Sequence[Finding]) -> Iterator[Row]:
@@ -230,7 +226,7 @@ def cost(spent: Cost) -> str:
 
 def ending(outcome: Outcome) -> str:
     """Return the last line of a report: clean, or the remaining findings and why the run ended."""
-    hard = sum(finding.severity is Severity.HARD for finding in outcome.remaining)
+    hard = len(blocking(outcome.remaining))
     if not hard and outcome.stop is Stop.CLEAN:
         flaky = len(outcome.evidence.flaky)
         return f"all checks pass, but for {counted(flaky, 'flaky test')}" if flaky else "all checks pass"
@@ -318,29 +314,13 @@ def steps(attempts: Sequence[Attempt], before: Mapping[str, bytes | None]) -> It
 
 def _translated(summary: str, base: Mapping[str, bytes | None], before: Mapping[str, bytes | None]) -> str:
     """Return `summary` with every `path:line` of a file in `base` changed to the line number in `before`."""
-    for path, data in base.items():
-        old = before.get(path)
-        if data is None or old is None or path not in summary:
-            continue
-        lines = _old_lines(old, data)
-        pattern = rf"(?<![\w./-]){re.escape(path)}:(\d+)"
 
-        def line(found: re.Match[str], path: str = path, lines: Sequence[int] = lines) -> str:
-            number = int(found[1])
-            return f"{path}:{lines[number - 1] if 0 < number <= len(lines) else number}"
+    def translated(found: re.Match[str]) -> str:
+        path, line = found[1], int(found[2])
+        data, old = base.get(path), before.get(path)
+        if data is None or old is None or line > len(data.splitlines()):
+            return found[0]
+        return f"{path}:{line_after(line, data, old)}"
 
-        summary = re.sub(pattern, line, summary)
-    return summary
-
-
-def _old_lines(old: bytes, new: bytes) -> list[int]:
-    """Return the line number in `old` for each line of `new`; for an inserted line, where it was inserted."""
-    first, second = old.splitlines(), new.splitlines()
-    numbers = [1] * len(second)
-    for tag, old_start, old_end, new_start, new_end in SequenceMatcher(
-        None, first, second, autojunk=False
-    ).get_opcodes():
-        for offset in range(new_end - new_start):
-            same_place = tag == "equal" or old_start + offset < old_end
-            numbers[new_start + offset] = (old_start + offset if same_place else max(old_start, old_end - 1)) + 1
-    return numbers
+    paths = "|".join(map(re.escape, base))
+    return re.sub(rf"(?<![\w./-])({paths}):(\d+)", translated, summary) if base else summary

@@ -8,6 +8,7 @@ from typing import TextIO
 
 from coderefine.core import EMPTY, Attempt, Check, Finding, Outcome, Severity
 from coderefine.core.plurals import counted
+from coderefine.reports.formats import blocking
 from coderefine.reports.rows import (
     Row,
     advice,
@@ -67,7 +68,7 @@ def outcome(
 
 def _findings(gates: Sequence[Check]) -> Iterator[str | Row]:
     for check in gates:
-        hard = [finding for finding in check.findings if finding.severity is Severity.HARD]
+        hard = blocking(check.findings)
         for finding in hard[:SHOWN]:
             yield headline(finding)
             yield from (f"    {line}" for line in _evidence(finding))

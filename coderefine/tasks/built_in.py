@@ -9,7 +9,7 @@ from pathlib import Path
 from coderefine.config import toml
 from coderefine.core import FIX, Task
 from coderefine.project import Place
-from coderefine.source import decode, syntax
+from coderefine.source import decode, syntax, without_docstrings
 
 MYPY = {
     "name": "mypy",
@@ -84,8 +84,6 @@ def _changes_code(path: str, before: bytes | None, after: bytes | None) -> str:
 
 
 def _code(data: bytes) -> str:
-    from coderefine.critics.symbols import without_docstrings
-
     source = decode(data)
     tree = syntax(source.text) if source else None
     return ast.dump(without_docstrings(tree)) if tree else ""

@@ -14,8 +14,8 @@ from coderefine import sandbox
 from coderefine.config import Config, Performance, load
 from coderefine.core import Ask, View
 from coderefine.critics.sandboxed import Sandboxed
-from coderefine.critics.speed import MeasureOptions, Speed, measure
-from coderefine.critics.speed.benchmarks import CommandBenchmark, PytestBenchmarks, profiled
+from coderefine.critics.speed import CommandBenchmark, PytestBenchmarks, Speed, profiled
+from coderefine.critics.speedup import MeasureOptions, measure
 from coderefine.errors import ConfigError, CriticError, SurroundingsError
 from coderefine.project import Interpreter, Place, interpreter, locate
 from tests.support.repo import make_repo

@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 
-from coderefine.critics.speed.speedup import LOOKS, Speedup, caches, ratios, settled, slower, speedup
+from coderefine.critics.speedup import LOOKS, Speedup, caches, ratios, settled, slower, speedup
 
 Noise = Callable[[random.Random, int], float]
 NOISES: dict[str, Noise] = {

@@ -115,7 +115,7 @@ def run(
                 advice=advice,
                 special=special,
                 strength=Strength(place, python, config) if strength else None,
-                fast=FastProof(place.top, protection.is_test, protection.plugins) if config.fast_proof else None,
+                fast=FastProof(place.top, protection.is_test, protection.plugins).select if config.fast_proof else None,
             )
         )
     return Ran(outcome, events, recorded)

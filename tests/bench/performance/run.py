@@ -21,8 +21,8 @@ from pathlib import Path
 from coderefine.config import Config, Performance
 from coderefine.core import Attempt, Patch, View
 from coderefine.critics.sandboxed import Sandboxed
-from coderefine.critics.speed import MeasureOptions, Speed, measure
-from coderefine.critics.speed.benchmarks import CommandBenchmark
+from coderefine.critics.speed import CommandBenchmark, Speed
+from coderefine.critics.speedup import MeasureOptions, measure
 from coderefine.project import interpreter, locate
 from coderefine.workspace import open_views
 from tests.bench.performance.cases import CASES, Case
