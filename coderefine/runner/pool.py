@@ -36,6 +36,7 @@ from coderefine.runner.reached_code import Function, Packed, ReachedCode, joined
 from coderefine.runner.scheduler import Scheduler
 from coderefine.runner.test_selection import UNKNOWN, nearest, one_of_each, to_watch
 from coderefine.sandbox import Bounds, steps
+from coderefine.sandbox.permissions import machine_memory
 
 __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
 
@@ -55,6 +56,10 @@ PORTION, MOST = 0.1, 20
 """Maximum duration in seconds, and maximum number, of the tests that are observed in one process."""
 DEATHS = 8
 """Number of processes that may crash before the tracing of passing tests is given up."""
+WAITING = 4
+"""Maximum number of workers per processor, if the failing tests wait more than they compute."""
+MEMORY, SERVERS, SMALLEST = 0.25, 3, 64 << 20
+"""Maximum share of the machine's memory for such workers, number of processes of a worker, and minimum bytes of one."""
 AT_ONCE = 600.0
 """Seconds for the observation of all tests, unless the caller limits it."""
 
@@ -91,7 +96,8 @@ class Pool:
 
     def __init__(
         self,
-        workers: Sequence[Worker],
+        hire: Callable[[], Worker],
+        workers: tuple[int, int],
         expected: Mapping[str, Status] | None,
         bounds: Sequence[Bounds | None],
         *,
@@ -99,10 +105,13 @@ class Pool:
         seconds: Mapping[str, float] | None = None,
         within: float = math.inf,
     ) -> None:
+        """Start the servers. `hire` makes a worker. `workers`: their number, and their number if the tests wait."""
         self._until = time.monotonic() + within
         self.ends = math.inf
         """Time (monotonic) until which the pool waits for answers; the caller may set it."""
-        self._workers = workers
+        self._hire = hire
+        self._most = workers[1]
+        self._workers = [hire() for _ in range(workers[0])]
         self._expected = expected
         self._deadly = deadly
         self._steps = list(bounds)
@@ -120,6 +129,8 @@ class Pool:
         """Number of times that the servers were started."""
         self.cpu = 0.0
         """CPU seconds spent so far on observing tests and comparing results."""
+        self._idle = 0.0
+        """Seconds in which the observed tests have waited, but not for a processor."""
         self.elsewhere: Callable[[Iterable[Candidate], Plan], Iterator[Judged]] | None = None
         """Set by the cluster: judges the candidates of plans with `many`, in place of this pool's workers."""
         self._begin()
@@ -159,6 +170,11 @@ class Pool:
         self._state.unfit = frozenset()
         self.confined: tuple[str, ...] = (*self._workers[0].server.confined, "rlimits")
         """Names of the mechanisms that confine the children."""
+
+    @property
+    def workers(self) -> int:
+        """Return the number of workers."""
+        return len(self._workers)
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -218,13 +234,34 @@ class Pool:
         until = time.monotonic() + seconds
         self._observe_failing(failing, until)
         self._loosen(failing, until)
+        more = list(self._more_workers())  # they start during the observation of the other tests
         until = max(until, time.monotonic() + LEAST_OTHERS)
         rest = nearest(failing, self.tests if others is None else others)
         rest.sort(key=lambda name: self._state.seconds.get(name, UNKNOWN) > SLOW)
         places = [place for place in self._without_deadly(self._known(rest)) if self.tests[place] not in self._found]
         self._observe_others(places, self._reach.functions(failing), until)
+        for worker in more:
+            self._add(worker)
         self._teach()
         return {test: lines for test, lines in self._reach.lines().items() if test in self._lined}
+
+    def _more_workers(self) -> Iterator[Worker]:
+        """Launch more workers if the processors would be idle, because the failing tests wait, as in `sleep`."""
+        waiting = self._idle / self.cpu if self.cpu else 0.0
+        for _ in range(len(self._workers), min(self._most, int(len(self._workers) * (1.0 + waiting)))):
+            worker = self._hire()
+            worker.bounds = self._workers[0].bounds
+            worker.launch()
+            yield worker
+
+    def _add(self, worker: Worker) -> None:
+        """Wait until the servers of `worker` are ready; without them, the others have to suffice."""
+        try:
+            worker.ready(self._left(START))
+        except RunnerError:
+            worker.close()
+        else:
+            self._workers.append(worker)
 
     def observe_rest(self, failing: Sequence[str], seconds: float) -> Mapping[str, float]:
         """For `seconds`, run the tests that were not observed yet, without tracing, the nearest to `failing` first.
@@ -370,6 +407,7 @@ class Pool:
         if not answer:
             return
         self.cpu += answer["cpu"]
+        self._idle += answer["idle"]
         for name, status in self._state.statuses(answer).items():
             self._note(name, status)
         self._state.habits |= frozenset(answer["changed"])
@@ -603,8 +641,9 @@ def open_pool(
     freedom: Freedom = Freedom(),
     within: float = math.inf,
 ) -> Iterator[Pool]:
-    """Open a pool of `workers` (default: one per processor), each in a view of its own with `patch` applied.
+    """Open a pool of `workers`, each in a view of its own with `patch` applied.
 
+    The default is one worker per processor, and up to WAITING if the failing tests wait more than they compute.
     `expected`: the cold baseline's statuses; tests whose outcome in a fork differs are left out (`Pool.unfit`).
     `deadly`: tests that hung or crashed in the cold run; they are run on candidates only. `seconds`: duration of each
     test in the cold run. `files`: the test files to collect (None: all). `freedom`: the first step of the sandbox, and
@@ -614,13 +653,18 @@ def open_pool(
     if sys.platform == "win32":
         raise RunnerError("candidates are judged in forks, which Windows does not have")
     with contextlib.ExitStack() as stack:
-        team = []
-        for _ in range(workers or proc.processors()):
-            team.append(Worker(partial(_start, views, patch, place, interpreter, config, files)))
-            stack.callback(team[-1].close)
+
+        def hire() -> Worker:
+            worker = Worker(partial(_start, views, patch, place, interpreter, config, files))
+            stack.callback(worker.close)
+            return worker
+
+        count = workers or proc.processors()
+        room = int(MEMORY * machine_memory()) // (SERVERS * max(freedom.needs.memory, SMALLEST))
+        most = count if workers else max(count, min(WAITING * count, room))
         ladder = steps(config, freedom.needs)
         allowed = ladder[freedom.step :] or ladder[-1:]
-        yield Pool(team, expected, allowed, deadly=deadly, seconds=seconds, within=within)
+        yield Pool(hire, (count, most), expected, allowed, deadly=deadly, seconds=seconds, within=within)
 
 
 @contextlib.contextmanager

@@ -53,12 +53,16 @@ def usual_limits() -> ChildLimits:
 
 
 class ChildEnd(NamedTuple):
-    """How a child ended. `ok`: it sent its result with the nonce. `cpu`, `wall`: seconds. `died`: cause of a crash."""
+    """How a child ended. `ok`: it sent its result with the nonce. `cpu`, `wall`: seconds. `died`: cause of a crash.
+
+    `idle`: seconds in which it neither ran nor had to wait for a processor; 0 where this is unknown.
+    """
 
     ok: bool
     extra: bytes
     cpu: float
     wall: float
+    idle: float
     died: str
     hung: bool
 
@@ -116,10 +120,13 @@ def fork(work: Callable[[Tell], None], limits: ChildLimits) -> ChildEnd:
         data, hung = _listen(pid, receive, limits)
     finally:
         os.close(receive)
+        wall = time.monotonic() - began
+        queued = _queued(pid, wall)
         status, cpu = _reap(pid)
     ok = data.startswith(nonce) and not hung
     died = "" if ok else "took too long" if hung else _how_it_ended(status)
-    return ChildEnd(ok, data[len(nonce) + 8 :] if ok else b"", cpu, time.monotonic() - began, died, hung)
+    idle = max(0.0, wall - queued - cpu)
+    return ChildEnd(ok, data[len(nonce) + 8 :] if ok else b"", cpu, time.monotonic() - began, idle, died, hung)
 
 
 def _live(work: Callable[[Tell], None], ceilings: Ceilings, send: int, nonce: bytes) -> None:
@@ -228,6 +235,15 @@ def _cpu(pid: int) -> float:
         return time.clock_gettime((~pid << 3) | 2)
     except OSError:
         return 0.0
+
+
+def _queued(pid: int, unknown: float) -> float:
+    """Return the seconds that process `pid` has waited for a processor (Linux only); `unknown` elsewhere."""
+    try:
+        with open("/proc/%d/schedstat" % pid, "rb") as stream:
+            return int(stream.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return unknown
 
 
 def _reap(pid: int) -> "tuple[int, float]":

@@ -215,6 +215,7 @@ class HotServer:
             "result": json.loads(ended.extra) if ended.extra else {},
             "cpu": ended.cpu,
             "wall": ended.wall,
+            "idle": ended.idle,
             "died": ended.died,
             "hung": ended.hung,
             "speed": "hot",
