@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import math
 import select
 import sys
@@ -23,15 +22,7 @@ from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Asked, Candidate, Codes, Comparison, Judged, Nearby, Plan, Watched
 from coderefine.runner.client_channel import Message
 from coderefine.runner.pool_state import BRIEF, LEAST, STATUSES, TRIED, PoolState, message
-from coderefine.runner.pool_worker import (
-    ANSWER,
-    PATIENCE,
-    START,
-    Worker,
-    WorkerProcess,
-    encoded,
-    open_server,
-)
+from coderefine.runner.pool_worker import ANSWER, PATIENCE, START, Worker, WorkerProcess, encoded, open_server
 from coderefine.runner.reached_code import Function, Packed, ReachedCode, joined, steps_of
 from coderefine.runner.scheduler import Scheduler
 from coderefine.runner.test_selection import UNKNOWN, nearest, one_of_each, to_watch
@@ -40,8 +31,8 @@ from coderefine.sandbox.permissions import machine_memory
 
 __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
 
-WAYS = (("own", "own2"), ("other", "other2"), ("within", "within2"), ("own value", "other value"))
-"""Pairs of keys in the server's reply (agent/version_comparison.py), in the order of Nearby's fields after `around`."""
+WAYS = ("own", "other", "within", "values")
+"""Keys of agent/version_comparison.py, in the order of Nearby's fields after `around`."""
 SLOW = 0.1
 """Passing tests that take more seconds than this are traced after the others, and may be in `Pool.costly`."""
 LEAST_OTHERS = 1.5
@@ -82,10 +73,8 @@ class Order:
 
     def message(self) -> Mapping[str, object]:
         order = message(Candidate(0, {}), self.places, (), self.limit, keep_going=True)
-        stepped = self.places if self.lines else ()
         watch = sorted(self.functions) if self.watched else None
-        more = {"lines": self.lines, "stepped": stepped, "followed": self.lines, "seconds": self.seconds}
-        return {**order, "watch": watch, **more}
+        return {**order, "watch": watch, "lines": self.lines, "seconds": self.seconds}
 
 
 class Pool:
@@ -433,8 +422,7 @@ class Pool:
         worker = self._workers[0]
         worker.preload(self._state.preload)
         names = [self.tests[place] for place in order.places]
-        warm = message(Candidate(0, {}), (), (), order.limit + START, keep_going=True)
-        worker.server.warm.send({**warm, "tests": names})
+        worker.server.warm.send(message(Candidate(0, {}), names, (), order.limit + START, keep_going=True))
         answer = worker.server.warm.wait(order.limit + START + ANSWER)
         for name, status in self._state.statuses(answer).items():
             self._note(name, status)
@@ -500,9 +488,7 @@ class Pool:
 
         The label of a call is the same in other versions of the program. The result is empty if the probe crashed.
         """
-        codes = self._answers((Candidate(1, {}),), tests, seconds)
-        pairs = zip(codes.get("", ()), codes.get("1", ()), strict=False)
-        return dict(zip(codes.get("?", ()), pairs, strict=False))
+        return _twice(self._answers((Candidate(1, {}),), tests, seconds))
 
     def watched(
         self, tests: Sequence[str], seconds: float, units: Sequence[tuple[Function, str]], modules: Sequence[str]
@@ -521,15 +507,14 @@ class Pool:
             "near": CALLS * most,
             "tests": self._without_deadly(self._known(tests)),
         }
-        codes = self._answers((Candidate(1, {}),), tests, seconds, more)
-        pairs = zip(codes.get("", ()), codes.get("1", ()), strict=False)
-        traces = [json.loads(codes[key][0]) for key in ("trace", "trace2") if key in codes]
+        results = self._answers((Candidate(1, {}),), tests, seconds, more)
+        traces = results["traces"]
         return Watched(
-            dict(zip(codes.get("?", ()), pairs, strict=False)),
+            _twice(results),
             {unit: frozenset(lines) for one in traces[:1] for unit, lines in one["lines"].items()},
             [one["results"] for one in traces],
             [(before, after) for one in traces for before, after in [one["values"]]],
-            "".join(codes.get("untraced", ())),
+            results["untraced"],
         )
 
     def nearby(self, tests: Sequence[str], seconds: float, other: Mapping[str, bytes | None]) -> Nearby:
@@ -537,11 +522,11 @@ class Pool:
 
         The result is empty if the probe crashed.
         """
-        codes = self._answers((), tests, seconds, {"other": encoded(other)})
-        calls, sizes = codes.get("?", ()), [int(size) for size in codes.get("*", ())]
+        results = self._answers((), tests, seconds, {"other": encoded(other)})
+        calls, sizes = results.get("labels", ()), results.get("sizes", ())
         ends = list(itertools.accumulate(sizes, initial=len(sizes)))
         blocks = (tuple(calls[first:end]) for first, end in itertools.pairwise(ends))
-        pairs = (zip(codes.get(one, ()), codes.get(two, ()), strict=False) for one, two in WAYS)
+        pairs = (zip(*results.get(way, ((), ())), strict=False) for way in WAYS)
         answered = (dict(zip(calls, pair, strict=False)) for pair in pairs)
         return Nearby(dict(zip(calls, blocks, strict=False)), *answered)
 
@@ -551,7 +536,8 @@ class Pool:
         tests: Sequence[str],
         seconds: float,
         more: Mapping[str, object] = MappingProxyType({}),
-    ) -> Mapping[str, Sequence[str]]:
+    ) -> Message:
+        """Return the results of the hot server's probe; they are missing if it crashed."""
         places = self._quick(self._known(tests), seconds)
         worker = self._workers[0]
         if worker.down:
@@ -568,8 +554,8 @@ class Pool:
         )
         answer = worker.server.hot.wait(self._left() if self.ends < math.inf else 3 * seconds + ANSWER)
         self.cpu += answer["cpu"]
-        codes: Mapping[str, Sequence[str]] = answer["codes"]
-        return codes
+        results: Message = answer["results"]
+        return results
 
     def _quick(self, places: Sequence[int], seconds: float) -> list[int]:
         """Return the first of `places` that together take up to `seconds`, without tests that crash or hang."""
@@ -596,16 +582,21 @@ class Pool:
         return Scheduler(self._workers, self._state, plan, meanwhile).run(candidates)
 
 
-def _comparison(reply: Mapping[str, Sequence[str]]) -> Comparison:
-    """Parse the reply of the server to a probe (agent/hot_server.py)."""
-    codes = {int(name or 0): tuple(row) for name, row in reply.items() if not name or name.isdecimal()}
-    answers = {int(name[1:] or 0): row for name, row in reply.items() if name.startswith("=")}
-    rows = zip(reply.get("@", ()), reply.get("$", ()), reply.get("%", ()), strict=True)
+def _comparison(results: Message) -> Comparison:
+    """Parse the results of a probe (agent/hot_server.py)."""
+    codes = {int(number or 0): tuple(row) for number, row in results.get("codes", {}).items()}
     asked = (
-        Asked(int(place), call, module, {number: row[at] for number, row in answers.items()})
-        for at, (place, call, module) in enumerate(rows)
+        Asked(place, call, module, {int(number or 0): text for number, text in texts.items()})
+        for place, call, module, texts in results.get("asked", ())
     )
-    return Comparison(codes, "".join(reply.get("^", ())), tuple(asked))
+    return Comparison(codes, results.get("kinds", ""), tuple(asked))
+
+
+def _twice(results: Message) -> Mapping[str, Codes]:
+    """Return both results of each call, by label; candidate 1 of the probe is the unchanged program, too."""
+    codes = results.get("codes", {})
+    pairs = zip(codes.get("", ()), codes.get("1", ()), strict=False)
+    return dict(zip(results.get("labels", ()), pairs, strict=False))
 
 
 def _answered(busy: dict[int, tuple[Worker, Order]], left: float) -> Iterator[tuple[Worker, Order, Message]]:
@@ -654,8 +645,15 @@ def open_pool(
         raise RunnerError("candidates are judged in forks, which Windows does not have")
     with contextlib.ExitStack() as stack:
 
+        @contextlib.contextmanager
+        def start(bounds: Bounds | None) -> Iterator[WorkerProcess]:
+            server = partial(open_server, cwd=place.prefix, origin=place.top, extra=config.pytest_args, files=files)
+            strict = config.sandbox == "strict"
+            with views.open(patch) as view, server(view, interpreter.path, bounds=bounds, strict=strict) as opened:
+                yield opened
+
         def hire() -> Worker:
-            worker = Worker(partial(_start, views, patch, place, interpreter, config, files))
+            worker = Worker(start)
             stack.callback(worker.close)
             return worker
 
@@ -665,30 +663,3 @@ def open_pool(
         ladder = steps(config, freedom.needs)
         allowed = ladder[freedom.step :] or ladder[-1:]
         yield Pool(hire, (count, most), expected, allowed, deadly=deadly, seconds=seconds, within=within)
-
-
-@contextlib.contextmanager
-def _start(  # noqa: PLR0917
-    views: Views,
-    patch: Patch,
-    place: Place,
-    interpreter: Interpreter,
-    config: Config,
-    files: Sequence[str] | None,
-    bounds: Bounds | None,
-) -> Iterator[WorkerProcess]:
-    """Start a worker's servers in a fresh view."""
-    with (
-        views.open(patch) as view,
-        open_server(
-            view,
-            interpreter.path,
-            cwd=place.prefix,
-            origin=place.top,
-            extra=config.pytest_args,
-            bounds=bounds,
-            files=files,
-            strict=config.sandbox == "strict",
-        ) as server,
-    ):
-        yield server
