@@ -249,7 +249,11 @@ def test_failing_tests_that_wait_do_not_leave_the_processors_idle(
     top = make_repo(tmp_path / "p", {**FILES, "test_a.py": tests})
     place, config = locate([top], top), Config(python=sys.executable)
     python = interpreter(place, config, {})
-    with open_views(place) as views, open_pool(views, place, python, config, expected={FAILS: Status.FAILED}) as pool:
+    expected, seconds = {FAILS: Status.FAILED}, {FAILS: 0.5}
+    with (
+        open_views(place) as views,
+        open_pool(views, place, python, config, expected=expected, seconds=seconds) as pool,
+    ):
         pool.observe([FAILS], [])
         assert pool.workers == workers
         candidates = [Candidate(n, {"m.py": FILES["m.py"].replace("1", str(n)).encode()}) for n in range(4)]
