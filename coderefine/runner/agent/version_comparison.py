@@ -73,7 +73,8 @@ def compared(recorded: list[Call], files: dict[str, bytes | None], seconds: floa
 
 def _without_arguments(call: Call) -> Call:
     def ask() -> Any:
-        return call.function(*call.args, **call.kwargs)
+        args, kwargs = copy.deepcopy((call.args, call.kwargs))
+        return call.function(*args, **kwargs)
 
     return Call(cast(types.FunctionType, ask), [], {}, recorded=False)
 
