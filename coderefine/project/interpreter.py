@@ -47,7 +47,7 @@ sys.stdout.buffer.write("\\n".join(
 pytest's version is in the name of a folder: `importlib.metadata` would take longer than everything else.
 """
 
-OLDEST = (3, 9)
+OLDEST = (3, 10)
 """The oldest Python that the runner's agent supports."""
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from coderefine.errors import RunnerError
+from coderefine.runner.agent.agent_channel import HEADER, pack
 
 Message = Mapping[str, Any]
 
 AGENT = Path(__file__).with_name("agent")
-HEADER = 4
 LIMIT = 64_000_000
+"""Maximum size in bytes of a frame."""
 PATIENCE = 30.0
 """Seconds a started child may take to read its job."""
 
@@ -74,9 +75,8 @@ class Channel:
 
     def send(self, **message: object) -> bool:
         """Send a frame with the nonce; return False if the other end is closed."""
-        body = json.dumps({**message, "nonce": self.nonce}).encode("ascii")
         try:
-            self._ours.sendall(len(body).to_bytes(HEADER, "big") + body)
+            self._ours.sendall(pack({**message, "nonce": self.nonce}))
         except OSError:
             return False
         return True

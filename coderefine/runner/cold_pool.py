@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 from coderefine import proc
 from coderefine.config import Config
@@ -61,7 +60,7 @@ class ColdPool:
         """Return the ids of the tests that ran at the baseline."""
         return tuple(name for name in self.baseline() if "::" in name)
 
-    def observe_rest(self, failing: Sequence[str], seconds: float) -> Mapping[str, float]:  # noqa: ARG002 - as Pool
+    def observe_rest(self, *_: object) -> Mapping[str, float]:
         """Run nothing: cold runs of more tests would take too long."""
         return {}
 
@@ -69,12 +68,7 @@ class ColdPool:
         """Return the statuses on the unchanged tree."""
         return self.expected
 
-    def observe(
-        self,
-        failing: Sequence[str],
-        others: Sequence[str] | None,
-        seconds: float = 0.0,  # noqa: ARG002 - as Pool.observe
-    ) -> Coverage:
+    def observe(self, failing: Sequence[str], others: Sequence[str] | None, *_: object) -> Coverage:
         """Choose the tests of `others` that candidates must pass: those nearest to `failing`.
 
         Return no executed lines: cold runs record them.
@@ -83,18 +77,11 @@ class ColdPool:
         self._near = tuple(nearest(failing, fine)[:MOST_NEAR])
         return {}
 
-    def probe(
-        self,
-        candidates: Sequence[Candidate],  # noqa: ARG002 - as Pool.probe
-        tests: Sequence[str],  # noqa: ARG002
-        seconds: float,  # noqa: ARG002
-        failing: Sequence[str] = (),  # noqa: ARG002
-        repaired: Mapping[str, int] = MappingProxyType({}),  # noqa: ARG002
-    ) -> Comparison:
+    def probe(self, *_: object, **__: object) -> Comparison:
         """Return an empty comparison: behaviour beyond the tests cannot be observed without a fork."""
         return Comparison()
 
-    def answers(self, tests: Sequence[str], seconds: float) -> Mapping[str, Codes]:  # noqa: ARG002 - as Pool.answers
+    def answers(self, *_: object) -> Mapping[str, Codes]:
         """Return no answers: behaviour beyond the tests cannot be observed without a fork."""
         return {}
 

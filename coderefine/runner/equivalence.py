@@ -303,10 +303,7 @@ class Equivalence:
 
 
 def _sorted(
-    equal: Mapping[Unit, str],
-    judged: Mapping[Unit, tuple[bool | None, str]],
-    moved: Mapping[Unit, str],
-    remark: str,
+    equal: Mapping[Unit, str], judged: Mapping[Unit, tuple[bool | None, str]], moved: Mapping[Unit, str], remark: str
 ) -> Compared:
     """Sort the units by their verdicts; a unit whose verdict is unknown is equal if it is in `moved`."""
     reasons: dict[bool | None, dict[Unit, str]] = {True: {**equal}, False: {}, None: {}}

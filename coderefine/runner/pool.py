@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import math
 import select
 import sys
@@ -23,24 +22,17 @@ from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Asked, Candidate, Codes, Comparison, Judged, Nearby, Plan, Watched
 from coderefine.runner.client_channel import Message
 from coderefine.runner.pool_state import BRIEF, LEAST, STATUSES, TRIED, PoolState, message
-from coderefine.runner.pool_worker import (
-    ANSWER,
-    PATIENCE,
-    START,
-    Worker,
-    WorkerProcess,
-    encoded,
-    open_server,
-)
+from coderefine.runner.pool_worker import ANSWER, PATIENCE, START, Worker, WorkerProcess, encoded, open_server
 from coderefine.runner.reached_code import Function, Packed, ReachedCode, joined, steps_of
 from coderefine.runner.scheduler import Scheduler
 from coderefine.runner.test_selection import UNKNOWN, nearest, one_of_each, to_watch
 from coderefine.sandbox import Bounds, steps
+from coderefine.sandbox.permissions import machine_memory
 
 __all__ = ["Candidate", "Judged", "Plan", "Pool", "open_pool"]
 
-WAYS = (("own", "own2"), ("other", "other2"), ("within", "within2"), ("own value", "other value"))
-"""Pairs of keys in the server's reply (agent/version_comparison.py), in the order of Nearby's fields after `around`."""
+WAYS = ("own", "other", "within", "values")
+"""Keys of agent/version_comparison.py, in the order of Nearby's fields after `around`."""
 SLOW = 0.1
 """Passing tests that take more seconds than this are traced after the others, and may be in `Pool.costly`."""
 LEAST_OTHERS = 1.5
@@ -55,6 +47,10 @@ PORTION, MOST = 0.1, 20
 """Maximum duration in seconds, and maximum number, of the tests that are observed in one process."""
 DEATHS = 8
 """Number of processes that may crash before the tracing of passing tests is given up."""
+WAITING = 4
+"""Maximum number of workers per processor, if the failing tests wait more than they compute."""
+MEMORY, SERVERS, SMALLEST = 0.25, 3, 64 << 20
+"""Maximum share of the machine's memory for such workers, number of processes of a worker, and minimum bytes of one."""
 AT_ONCE = 600.0
 """Seconds for the observation of all tests, unless the caller limits it."""
 
@@ -77,10 +73,8 @@ class Order:
 
     def message(self) -> Mapping[str, object]:
         order = message(Candidate(0, {}), self.places, (), self.limit, keep_going=True)
-        stepped = self.places if self.lines else ()
         watch = sorted(self.functions) if self.watched else None
-        more = {"lines": self.lines, "stepped": stepped, "followed": self.lines, "seconds": self.seconds}
-        return {**order, "watch": watch, **more}
+        return {**order, "watch": watch, "lines": self.lines, "seconds": self.seconds}
 
 
 class Pool:
@@ -91,7 +85,8 @@ class Pool:
 
     def __init__(
         self,
-        workers: Sequence[Worker],
+        hire: Callable[[], Worker],
+        workers: tuple[int, int],
         expected: Mapping[str, Status] | None,
         bounds: Sequence[Bounds | None],
         *,
@@ -99,10 +94,13 @@ class Pool:
         seconds: Mapping[str, float] | None = None,
         within: float = math.inf,
     ) -> None:
+        """Start the servers. `hire` makes a worker. `workers`: their number, and their number if the tests wait."""
         self._until = time.monotonic() + within
         self.ends = math.inf
         """Time (monotonic) until which the pool waits for answers; the caller may set it."""
-        self._workers = workers
+        self._hire = hire
+        self._most = workers[1]
+        self._workers = [hire() for _ in range(workers[0])]
         self._expected = expected
         self._deadly = deadly
         self._steps = list(bounds)
@@ -120,6 +118,8 @@ class Pool:
         """Number of times that the servers were started."""
         self.cpu = 0.0
         """CPU seconds spent so far on observing tests and comparing results."""
+        self._idle = 0.0
+        """Seconds in which the observed tests have waited, but not for a processor."""
         self.elsewhere: Callable[[Iterable[Candidate], Plan], Iterator[Judged]] | None = None
         """Set by the cluster: judges the candidates of plans with `many`, in place of this pool's workers."""
         self._begin()
@@ -159,6 +159,11 @@ class Pool:
         self._state.unfit = frozenset()
         self.confined: tuple[str, ...] = (*self._workers[0].server.confined, "rlimits")
         """Names of the mechanisms that confine the children."""
+
+    @property
+    def workers(self) -> int:
+        """Return the number of workers."""
+        return len(self._workers)
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -218,13 +223,34 @@ class Pool:
         until = time.monotonic() + seconds
         self._observe_failing(failing, until)
         self._loosen(failing, until)
+        more = list(self._more_workers())  # they start during the observation of the other tests
         until = max(until, time.monotonic() + LEAST_OTHERS)
         rest = nearest(failing, self.tests if others is None else others)
         rest.sort(key=lambda name: self._state.seconds.get(name, UNKNOWN) > SLOW)
         places = [place for place in self._without_deadly(self._known(rest)) if self.tests[place] not in self._found]
         self._observe_others(places, self._reach.functions(failing), until)
+        for worker in more:
+            self._add(worker)
         self._teach()
         return {test: lines for test, lines in self._reach.lines().items() if test in self._lined}
+
+    def _more_workers(self) -> Iterator[Worker]:
+        """Launch more workers if the processors would be idle, because the failing tests wait, as in `sleep`."""
+        waiting = self._idle / self.cpu if self.cpu else 0.0
+        for _ in range(len(self._workers), min(self._most, int(len(self._workers) * (1.0 + waiting)))):
+            worker = self._hire()
+            worker.bounds = self._workers[0].bounds
+            worker.launch()
+            yield worker
+
+    def _add(self, worker: Worker) -> None:
+        """Wait until the servers of `worker` are ready; without them, the others have to suffice."""
+        try:
+            worker.ready(self._left(START))
+        except RunnerError:
+            worker.close()
+        else:
+            self._workers.append(worker)
 
     def observe_rest(self, failing: Sequence[str], seconds: float) -> Mapping[str, float]:
         """For `seconds`, run the tests that were not observed yet, without tracing, the nearest to `failing` first.
@@ -370,6 +396,7 @@ class Pool:
         if not answer:
             return
         self.cpu += answer["cpu"]
+        self._idle += answer["idle"]
         for name, status in self._state.statuses(answer).items():
             self._note(name, status)
         self._state.habits |= frozenset(answer["changed"])
@@ -395,8 +422,7 @@ class Pool:
         worker = self._workers[0]
         worker.preload(self._state.preload)
         names = [self.tests[place] for place in order.places]
-        warm = message(Candidate(0, {}), (), (), order.limit + START, keep_going=True)
-        worker.server.warm.send({**warm, "tests": names})
+        worker.server.warm.send(message(Candidate(0, {}), names, (), order.limit + START, keep_going=True))
         answer = worker.server.warm.wait(order.limit + START + ANSWER)
         for name, status in self._state.statuses(answer).items():
             self._note(name, status)
@@ -462,9 +488,7 @@ class Pool:
 
         The label of a call is the same in other versions of the program. The result is empty if the probe crashed.
         """
-        codes = self._answers((Candidate(1, {}),), tests, seconds)
-        pairs = zip(codes.get("", ()), codes.get("1", ()), strict=False)
-        return dict(zip(codes.get("?", ()), pairs, strict=False))
+        return _twice(self._answers((Candidate(1, {}),), tests, seconds))
 
     def watched(
         self, tests: Sequence[str], seconds: float, units: Sequence[tuple[Function, str]], modules: Sequence[str]
@@ -483,15 +507,14 @@ class Pool:
             "near": CALLS * most,
             "tests": self._without_deadly(self._known(tests)),
         }
-        codes = self._answers((Candidate(1, {}),), tests, seconds, more)
-        pairs = zip(codes.get("", ()), codes.get("1", ()), strict=False)
-        traces = [json.loads(codes[key][0]) for key in ("trace", "trace2") if key in codes]
+        results = self._answers((Candidate(1, {}),), tests, seconds, more)
+        traces = results["traces"]
         return Watched(
-            dict(zip(codes.get("?", ()), pairs, strict=False)),
+            _twice(results),
             {unit: frozenset(lines) for one in traces[:1] for unit, lines in one["lines"].items()},
             [one["results"] for one in traces],
             [(before, after) for one in traces for before, after in [one["values"]]],
-            "".join(codes.get("untraced", ())),
+            results["untraced"],
         )
 
     def nearby(self, tests: Sequence[str], seconds: float, other: Mapping[str, bytes | None]) -> Nearby:
@@ -499,11 +522,11 @@ class Pool:
 
         The result is empty if the probe crashed.
         """
-        codes = self._answers((), tests, seconds, {"other": encoded(other)})
-        calls, sizes = codes.get("?", ()), [int(size) for size in codes.get("*", ())]
+        results = self._answers((), tests, seconds, {"other": encoded(other)})
+        calls, sizes = results.get("labels", ()), results.get("sizes", ())
         ends = list(itertools.accumulate(sizes, initial=len(sizes)))
         blocks = (tuple(calls[first:end]) for first, end in itertools.pairwise(ends))
-        pairs = (zip(codes.get(one, ()), codes.get(two, ()), strict=False) for one, two in WAYS)
+        pairs = (zip(*results.get(way, ((), ())), strict=False) for way in WAYS)
         answered = (dict(zip(calls, pair, strict=False)) for pair in pairs)
         return Nearby(dict(zip(calls, blocks, strict=False)), *answered)
 
@@ -513,7 +536,8 @@ class Pool:
         tests: Sequence[str],
         seconds: float,
         more: Mapping[str, object] = MappingProxyType({}),
-    ) -> Mapping[str, Sequence[str]]:
+    ) -> Message:
+        """Return the results of the hot server's probe; they are missing if it crashed."""
         places = self._quick(self._known(tests), seconds)
         worker = self._workers[0]
         if worker.down:
@@ -530,8 +554,8 @@ class Pool:
         )
         answer = worker.server.hot.wait(self._left() if self.ends < math.inf else 3 * seconds + ANSWER)
         self.cpu += answer["cpu"]
-        codes: Mapping[str, Sequence[str]] = answer["codes"]
-        return codes
+        results: Message = answer["results"]
+        return results
 
     def _quick(self, places: Sequence[int], seconds: float) -> list[int]:
         """Return the first of `places` that together take up to `seconds`, without tests that crash or hang."""
@@ -558,16 +582,21 @@ class Pool:
         return Scheduler(self._workers, self._state, plan, meanwhile).run(candidates)
 
 
-def _comparison(reply: Mapping[str, Sequence[str]]) -> Comparison:
-    """Parse the reply of the server to a probe (agent/hot_server.py)."""
-    codes = {int(name or 0): tuple(row) for name, row in reply.items() if not name or name.isdecimal()}
-    answers = {int(name[1:] or 0): row for name, row in reply.items() if name.startswith("=")}
-    rows = zip(reply.get("@", ()), reply.get("$", ()), reply.get("%", ()), strict=True)
+def _comparison(results: Message) -> Comparison:
+    """Parse the results of a probe (agent/hot_server.py)."""
+    codes = {int(number or 0): tuple(row) for number, row in results.get("codes", {}).items()}
     asked = (
-        Asked(int(place), call, module, {number: row[at] for number, row in answers.items()})
-        for at, (place, call, module) in enumerate(rows)
+        Asked(place, call, module, {int(number or 0): text for number, text in texts.items()})
+        for place, call, module, texts in results.get("asked", ())
     )
-    return Comparison(codes, "".join(reply.get("^", ())), tuple(asked))
+    return Comparison(codes, results.get("kinds", ""), tuple(asked))
+
+
+def _twice(results: Message) -> Mapping[str, Codes]:
+    """Return both results of each call, by label; candidate 1 of the probe is the unchanged program, too."""
+    codes = results.get("codes", {})
+    pairs = zip(codes.get("", ()), codes.get("1", ()), strict=False)
+    return dict(zip(results.get("labels", ()), pairs, strict=False))
 
 
 def _answered(busy: dict[int, tuple[Worker, Order]], left: float) -> Iterator[tuple[Worker, Order, Message]]:
@@ -603,8 +632,9 @@ def open_pool(
     freedom: Freedom = Freedom(),
     within: float = math.inf,
 ) -> Iterator[Pool]:
-    """Open a pool of `workers` (default: one per processor), each in a view of its own with `patch` applied.
+    """Open a pool of `workers`, each in a view of its own with `patch` applied.
 
+    The default is one worker per processor, and up to WAITING if the failing tests wait more than they compute.
     `expected`: the cold baseline's statuses; tests whose outcome in a fork differs are left out (`Pool.unfit`).
     `deadly`: tests that hung or crashed in the cold run; they are run on candidates only. `seconds`: duration of each
     test in the cold run. `files`: the test files to collect (None: all). `freedom`: the first step of the sandbox, and
@@ -614,37 +644,22 @@ def open_pool(
     if sys.platform == "win32":
         raise RunnerError("candidates are judged in forks, which Windows does not have")
     with contextlib.ExitStack() as stack:
-        team = []
-        for _ in range(workers or proc.processors()):
-            team.append(Worker(partial(_start, views, patch, place, interpreter, config, files)))
-            stack.callback(team[-1].close)
+
+        @contextlib.contextmanager
+        def start(bounds: Bounds | None) -> Iterator[WorkerProcess]:
+            server = partial(open_server, cwd=place.prefix, origin=place.top, extra=config.pytest_args, files=files)
+            strict = config.sandbox == "strict"
+            with views.open(patch) as view, server(view, interpreter.path, bounds=bounds, strict=strict) as opened:
+                yield opened
+
+        def hire() -> Worker:
+            worker = Worker(start)
+            stack.callback(worker.close)
+            return worker
+
+        count = workers or proc.processors()
+        room = int(MEMORY * machine_memory()) // (SERVERS * max(freedom.needs.memory, SMALLEST))
+        most = count if workers else max(count, min(WAITING * count, room))
         ladder = steps(config, freedom.needs)
         allowed = ladder[freedom.step :] or ladder[-1:]
-        yield Pool(team, expected, allowed, deadly=deadly, seconds=seconds, within=within)
-
-
-@contextlib.contextmanager
-def _start(  # noqa: PLR0917
-    views: Views,
-    patch: Patch,
-    place: Place,
-    interpreter: Interpreter,
-    config: Config,
-    files: Sequence[str] | None,
-    bounds: Bounds | None,
-) -> Iterator[WorkerProcess]:
-    """Start a worker's servers in a fresh view."""
-    with (
-        views.open(patch) as view,
-        open_server(
-            view,
-            interpreter.path,
-            cwd=place.prefix,
-            origin=place.top,
-            extra=config.pytest_args,
-            bounds=bounds,
-            files=files,
-            strict=config.sandbox == "strict",
-        ) as server,
-    ):
-        yield server
+        yield Pool(hire, (count, most), expected, allowed, deadly=deadly, seconds=seconds, within=within)

@@ -40,8 +40,6 @@ class PoolState:
     """Tests that were run on the unchanged tree by this pool; only these are run on candidates."""
     unfit: frozenset[str] = frozenset()
     """Tests that end differently in a fork than in the cold run: they are never run on candidates."""
-    retracted: set[str] = field(default_factory=set)
-    """Tests whose result differed when called directly; from then on they run through pytest's protocol only."""
     habits: frozenset[str] = frozenset()
     """Files that the project's own tests change."""
     least: float = LEAST
@@ -66,8 +64,8 @@ class PoolState:
 
     def fit(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the tests among `names` that can be run on a candidate."""
-        known = self.observed | set(self.broken)
-        return tuple(name for name in names if name in known and name not in self.unfit)
+        known = (name for name in names if name in self.observed or name in self.broken)
+        return tuple(name for name in known if name not in self.unfit)
 
     def limit(self, names: Iterable[str], *, hot: bool) -> float:
         """Return the CPU limit, in seconds, of a child that runs `names`."""
@@ -79,28 +77,20 @@ class PoolState:
         if "statuses" in answer:
             return {name: Status(status) for name, status in answer["statuses"].items()}
         results = bytes.fromhex(answer["results"])
-        found = ((name, STATUSES[results[place]]) for place, name in enumerate(self.tests))
+        found = zip(self.tests, map(STATUSES.__getitem__, results), strict=True)
         return {name: status for name, status in found if status is not None}
 
 
 def message(
-    candidate: Candidate, places: Sequence[int], known: Sequence[int], limit: float, *, keep_going: bool
+    candidate: Candidate, tests: Sequence[int | str], known: Sequence[int | str], limit: float, *, keep_going: bool
 ) -> Mapping[str, object]:
-    """Build the message "judge `candidate`" for agent/hot_server.py and agent/warm_server.py."""
+    """Build the message "judge `candidate`"; agent/hot_server.py gets tests by index, agent/warm_server.py by id."""
     return {
         "kind": "judge",
-        "number": candidate.number,
         "files": encoded(candidate.files),
-        "tests": list(places),
+        "tests": list(tests),
         "known": list(known),
         "limit": limit,
         "keep_going": keep_going,
-        "reach": False,
-        "direct": False,
         "rough": candidate.rough,
-        "watch": None,
-        "lines": False,
-        "stepped": (),
-        "followed": False,
-        "seconds": 0.0,
     }

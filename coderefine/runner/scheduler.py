@@ -107,8 +107,8 @@ class Scheduler:
                 worker.send(task, worker.server.hot, self._hot_message(task, keep_going=keep_going))
             else:
                 worker.preload(self._state.preload)
-                order = message(task.candidate, (), (), task.limit, keep_going=keep_going)
-                order = {**order, "tests": list(task.asked), "known": sorted(self._plan.known)}
+                known = sorted(self._plan.known)
+                order = message(task.candidate, task.asked, known, task.limit, keep_going=keep_going)
                 worker.send(task, worker.server.warm, order)
         except RunnerError:
             worker.died()
@@ -169,7 +169,6 @@ class Scheduler:
             return None
         if set(answer["changed"]) - self._state.habits:
             worker.close()
-        self._state.retracted.update(self._state.tests[place] for place in answer.get("retracted", ()))
         task.cpu += answer["cpu"]
         task.seconds += answer["wall"]
         self._state.judging += answer["wall"]

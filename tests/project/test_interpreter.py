@@ -142,7 +142,7 @@ def test_configured_wins_and_may_be_a_folder(place: Place) -> None:
 @pytest.mark.parametrize(
     ("prints", "mode", "says"),
     [
-        ("coderefine\n3.8.1\n7.0\n/x", 0o755, "is Python 3.8.1; 3.9 or newer is needed"),
+        ("coderefine\n3.9.1\n7.0\n/x", 0o755, "is Python 3.9.1; 3.10 or newer is needed"),
         ("something else", 0o755, "does not run"),
         ("", 0o644, "is not executable"),
         (None, 0, "does not exist"),

@@ -20,6 +20,7 @@ from coderefine.project import interpreter, locate
 from coderefine.runner.agent.call_probe import Answers, Call, answers, comparable, fits, label, near
 from coderefine.runner.agent.short_repr import Describer
 from coderefine.runner.agent.value_variants import at_limits, variants
+from coderefine.runner.agent.version_comparison import compared
 from coderefine.runner.candidates import ENDLESS, Comparison
 from coderefine.runner.pool import Candidate, Plan, Pool, open_pool
 from coderefine.workspace import open_views
@@ -696,3 +697,15 @@ def test_equal_functions_of_two_modules_are_both_recorded(tmp_path: Path) -> Non
         changed = text.replace("x + 1", "x + 2").encode()
         found = pool.probe([Candidate(1, {"one.py": changed}), Candidate(2, {"two.py": changed})], pool.tests, 5.0)
     assert {"one", "two"} <= {one.module for one in found.asked}
+
+
+def added(items: list[int], one: int) -> int:
+    items.append(one)
+    return len(items)
+
+
+def test_calls_that_change_their_arguments_do_not_differ_between_equal_versions() -> None:
+    """The second version was called with the lists to which the calls of the first one had appended."""
+    call = Call(cast(FunctionType, added), [[1], 2], {}, recorded=True)
+    found = compared([call], {}, 40.0)
+    assert found["own"] == found["other"] == found["within"]

@@ -235,3 +235,27 @@ def test_candidates_that_get_further_than_the_unchanged_program_do_not_count_as_
         pool.observe([FAILS], [NEAR])
         judged = list(pool.judge(candidates, plan))
     assert [one.reason for one in judged] == [""] * 8
+
+
+@pytest.mark.parametrize(
+    ("work", "workers"), [("time.sleep(0.5)", 4), ("sum(range(10**7))", 1)], ids=["waits", "computes"]
+)
+def test_failing_tests_that_wait_do_not_leave_the_processors_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str, workers: int
+) -> None:
+    """decorator: one failing test sleeps for 5.8 s, so two workers judged only 35 candidates in 20 s."""
+    monkeypatch.setenv("PYTHON_CPU_COUNT", "1")
+    tests = f"import time\nfrom m import f\n\n\ndef test_fails():\n    {work}\n    assert f(1) == 3\n"
+    top = make_repo(tmp_path / "p", {**FILES, "test_a.py": tests})
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, {})
+    expected, seconds = {FAILS: Status.FAILED}, {FAILS: 0.5}
+    with (
+        open_views(place) as views,
+        open_pool(views, place, python, config, expected=expected, seconds=seconds) as pool,
+    ):
+        pool.observe([FAILS], [])
+        assert pool.workers == workers
+        candidates = [Candidate(n, {"m.py": FILES["m.py"].replace("1", str(n)).encode()}) for n in range(4)]
+        judged = list(pool.judge(candidates, Plan(first=(FAILS,))))
+    assert {one.candidate.number for one in judged if one.plausible} == {3}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any, FrozenSet, Iterator, List, Sequence, Tuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 
-def _words(text: str) -> FrozenSet[str]:
+def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
@@ -34,16 +35,16 @@ _SHORT = frozenset("xvqlfd")
 """Letters of `_FLAGS` that may be written together, as in `-xvs`."""
 
 
-def split_options(words: Sequence[str]) -> Tuple[List[str], List[str]]:
+def split_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split the arguments of `addopts` into the list to keep and the list to drop."""
-    kept: List[str] = []
-    dropped: List[str] = []
+    kept: list[str] = []
+    dropped: list[str] = []
     for group in _groups(words):
         (dropped if _idle(group[0]) else kept).extend(_split(group, dropped))
     return kept, dropped
 
 
-def _groups(words: Sequence[str]) -> Iterator[List[str]]:
+def _groups(words: Sequence[str]) -> Iterator[list[str]]:
     """Yield each option with its value."""
     rest = list(words)
     while rest:
@@ -61,7 +62,7 @@ def _idle(word: str) -> bool:
     return word[:2] in ("-n", "-r") or set(word[1:]) <= _SHORT
 
 
-def _split(group: List[str], dropped: List[str]) -> List[str]:
+def _split(group: list[str], dropped: list[str]) -> list[str]:
     """Remove the dropped letters from combined short options: `-xvs` becomes `-s`."""
     word = group[0]
     letters = word[1:]

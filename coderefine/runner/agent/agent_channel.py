@@ -9,16 +9,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 HEADER = 4
-LIMIT = 64_000_000
-"""Maximum size in bytes of a frame."""
-
 PAUSE = 0.05
 """Seconds that a result may be queued: a system call per test, which also wakes the reader, is too expensive."""
 
-Message = Dict[str, Any]
+Message = dict[str, Any]
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
 
@@ -28,7 +25,7 @@ def pack(message: Message) -> bytes:
     return len(body).to_bytes(HEADER, "big") + body
 
 
-def read(fd: int) -> Optional[Message]:
+def read(fd: int) -> Message | None:
     """Read the next frame from `fd`, blocking; None once the other side is closed."""
     head = _exactly(fd, HEADER)
     if head is None:
@@ -37,7 +34,7 @@ def read(fd: int) -> Optional[Message]:
     return None if body is None else dict(json.loads(body))
 
 
-def _exactly(fd: int, count: int) -> Optional[bytes]:
+def _exactly(fd: int, count: int) -> bytes | None:
     data = b""
     while len(data) < count:
         chunk = os.read(fd, min(count - len(data), 1 << 20))
@@ -54,7 +51,7 @@ class AgentChannel:
         self._fd = fd
         self._nonce = nonce
         self._owner = os.getpid()
-        self._waiting: List[bytes] = []
+        self._waiting: list[bytes] = []
         self._sent = 0.0
 
     def take_over(self) -> None:

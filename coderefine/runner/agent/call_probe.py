@@ -21,20 +21,8 @@ import sys
 import time
 import types
 import typing
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    FrozenSet,
-    Iterable,
-    Iterator,
-    List,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
-    TypeVar,
-)
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from .short_repr import Describer
 from .value_variants import at_limits, variants
@@ -83,7 +71,7 @@ DEPTH, WIDTH, MOST_SHOWN = 9, 60, 2000
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 CONTRADICTS = "?"
 """Suffix of the code of a result whose type contradicts the function's return annotation."""
-UNIONS = (typing.Union, getattr(types, "UnionType", typing.Union))
+UNIONS = (typing.Union, types.UnionType)
 COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 T = TypeVar("T")
 
@@ -96,8 +84,8 @@ class Call(NamedTuple):
     """
 
     function: types.FunctionType
-    args: List[Any]
-    kwargs: Dict[str, Any]
+    args: list[Any]
+    kwargs: dict[str, Any]
     recorded: bool
     failing: bool = False
     heavy: bool = False
@@ -118,11 +106,11 @@ class CallRecorder:
 
     def __init__(
         self,
-        find: Callable[[types.CodeType], Optional[types.FunctionType]],
+        find: Callable[[types.CodeType], types.FunctionType | None],
         from_test: Callable[[str], bool],
         failing: Callable[[], bool] = lambda: False,
         *,
-        edited: "FrozenSet[int]" = frozenset(),
+        edited: frozenset[int] = frozenset(),
         most: int = CALLS,
         seconds: float = math.inf,
     ) -> None:
@@ -138,11 +126,11 @@ class CallRecorder:
         self._edited = edited
         self._most = {True: most, False: CALLS}
         self._left = seconds
-        self._frames: List[types.FrameType] = []
-        self._counts: "Dict[Tuple[types.CodeType, bool], int]" = {}
+        self._frames: list[types.FrameType] = []
+        self._counts: dict[tuple[types.CodeType, bool], int] = {}
         self._kept = {True: 0, False: 0}
-        self._slow: "Dict[types.CodeType, int]" = {}
-        self.calls: List[Call] = []
+        self._slow: dict[types.CodeType, int] = {}
+        self.calls: list[Call] = []
 
     def start(self) -> None:
         sys.setprofile(self._traced_call)
@@ -151,7 +139,7 @@ class CallRecorder:
         sys.setprofile(None)
         self._frames.clear()
 
-    def wants(self, entered: "Iterable[types.CodeType]", *, failing: bool) -> bool:
+    def wants(self, entered: Iterable[types.CodeType], *, failing: bool) -> bool:
         """Return whether more calls of a test may be recorded; `entered`: the edited functions that it enters."""
         if self._left <= 0:
             return False
@@ -217,7 +205,7 @@ class CallRecorder:
             self.calls.append(Call(function, args, kwargs, recorded=True, failing=failing, heavy=heavy))
 
 
-def bound(code: types.CodeType, values: Dict[str, Any]) -> "tuple[List[Any], Dict[str, Any]]":
+def bound(code: types.CodeType, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Return the arguments (args, kwargs) in `values`, the initial locals of a frame of `code`."""
     count, keywords = code.co_argcount, code.co_kwonlyargcount
     names = code.co_varnames
@@ -232,7 +220,7 @@ def bound(code: types.CodeType, values: Dict[str, Any]) -> "tuple[List[Any], Dic
     return args, kwargs
 
 
-def near(calls: List[Call], most: int = NEAR, seconds: float = math.inf) -> "List[Tuple[str, Call]]":
+def near(calls: list[Call], most: int = NEAR, seconds: float = math.inf) -> list[tuple[str, Call]]:
     """Return labelled calls: the recorded calls, then variants, each of which differs from a call in one argument.
 
     The recorded calls are varied in turn. A variant that equals a recorded call is left out. Heavy calls come last and
@@ -247,35 +235,35 @@ def near(calls: List[Call], most: int = NEAR, seconds: float = math.inf) -> "Lis
     return [*recorded, *itertools.islice((one for one in others if one[0] not in known), most), *heavy]
 
 
-def _labelled(calls: List[Call], seconds: float, *, heavy: bool) -> "List[Tuple[str, Call]]":
+def _labelled(calls: list[Call], seconds: float, *, heavy: bool) -> list[tuple[str, Call]]:
     return [(label(call), call) for call in _within((one for one in calls if one.heavy == heavy), seconds)]
 
 
-def _within(values: "Iterable[T]", seconds: float) -> "Iterator[T]":
+def _within(values: Iterable[T], seconds: float) -> Iterator[T]:
     """Yield `values` until `seconds` of CPU time have passed."""
     until = time.process_time() + seconds
     return itertools.takewhile(lambda _: time.process_time() < until, values)
 
 
-def _around(call: Call, dice: random.Random) -> List[Call]:
-    """Return variants of `call` that differ in one argument; the arguments are varied in turn."""
+def _around(call: Call, dice: random.Random) -> list[Call]:
     limits = list(_limits(call))
+    return replaced(call, lambda value: [*at_limits(value, limits), *variants(value, dice)])
 
-    def around(value: Any) -> List[Any]:
-        return [*at_limits(value, limits), *variants(value, dice)]
 
+def replaced(call: Call, others: Callable[[Any], list[Any]]) -> list[Call]:
+    """Return calls that differ from `call` in one argument, replaced by each of its `others`; arguments in turn."""
     rows = [
-        [call._replace(args=[*call.args[:at], one, *call.args[at + 1 :]], recorded=False) for one in around(value)]
+        [call._replace(args=[*call.args[:at], one, *call.args[at + 1 :]], recorded=False) for one in others(value)]
         for at, value in enumerate(call.args)
     ]
     rows += [
-        [call._replace(kwargs={**call.kwargs, name: one}, recorded=False) for one in around(value)]
+        [call._replace(kwargs={**call.kwargs, name: one}, recorded=False) for one in others(value)]
         for name, value in call.kwargs.items()
     ]
     return _in_turn(rows)
 
 
-def _in_turn(rows: List[List[Call]]) -> List[Call]:
+def _in_turn(rows: list[list[Call]]) -> list[Call]:
     return [call for layer in itertools.zip_longest(*rows) for call in layer if call is not None]
 
 
@@ -298,10 +286,10 @@ def label(call: Call) -> str:
     Arguments equal to their defaults are left out, so that an added parameter with a default changes no label.
     """
     arguments = _code(given(call.function, *copy.deepcopy((call.args, call.kwargs))))
-    return "%s.%s %s" % (call.function.__module__, call.function.__qualname__, arguments)
+    return f"{call.function.__module__}.{call.function.__qualname__} {arguments}"
 
 
-def given(function: Any, args: List[Any], kwargs: Dict[str, Any]) -> "tuple[List[Any], Dict[str, Any]]":
+def given(function: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Return the arguments without those equal to their defaults."""
     defaults = function.__defaults__ or ()
     first = function.__code__.co_argcount - len(defaults)
@@ -325,17 +313,17 @@ class Answers(NamedTuple):
     `waiting`: indices of the calls of functions that wait, see WAITED; only for the unchanged program.
     """
 
-    codes: List[str]
-    texts: List[str]
+    codes: list[str]
+    texts: list[str]
     waiting: Sequence[int] = ()
 
-    def without_waiting(self) -> "Answers":
+    def without_waiting(self) -> Answers:
         """Return a copy without the answers to the calls `waiting`."""
         return Answers(without(self.waiting, self.codes), without(self.waiting, self.texts))
 
 
 def answers(
-    calls: List[Call], until: float, *, seconds: float = math.inf, describe: bool = False, unchanged: bool = False
+    calls: list[Call], until: float, *, seconds: float = math.inf, describe: bool = False, unchanged: bool = False
 ) -> Answers:
     """Execute `calls` in order and return their answers.
 
@@ -371,8 +359,8 @@ class CallTimes:
 
     def __init__(self, *, unchanged: bool) -> None:
         self._unchanged = unchanged
-        self._hung: "Dict[Callable[..., Any], int]" = collections.Counter()
-        self._waited: "Dict[Callable[..., Any], float]" = collections.defaultdict(float)
+        self._hung: dict[Callable[..., Any], int] = collections.Counter()
+        self._waited: dict[Callable[..., Any], float] = collections.defaultdict(float)
 
     def patience(self, call: Call) -> float:
         """Return the CPU seconds for `call`; 0.0 if it is not executed."""
@@ -398,12 +386,12 @@ def _blocked() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
 
 
-def without(places: Sequence[int], values: "Sequence[T]") -> "List[T]":
+def without(places: Sequence[int], values: Sequence[T]) -> list[T]:
     """Return `values` without those at the indices `places`."""
     return [value for at, value in enumerate(values) if at not in places]
 
 
-def comparable(found: Dict[str, Answers], again: str) -> Dict[str, Answers]:
+def comparable(found: dict[str, Answers], again: str) -> dict[str, Answers]:
     """Return the rows of `found` (results by candidate) with equal lengths and without unstable results.
 
     The unchanged program has run twice, under the keys "" and `again`; if one of the two is missing, return {}. All
@@ -425,7 +413,7 @@ def comparable(found: Dict[str, Answers], again: str) -> Dict[str, Answers]:
     return made
 
 
-def _common_length(most: int, rows: "Iterable[List[str]]") -> int:
+def _common_length(most: int, rows: Iterable[list[str]]) -> int:
     """Return the length of the shortest of `rows`, but at most `most`.
 
     Rows with a timeout, and rows with at most half of `most` results, are ignored.
@@ -433,7 +421,7 @@ def _common_length(most: int, rows: "Iterable[List[str]]") -> int:
     return min([most, *(len(row) for row in rows if TIMEOUT not in row and 2 * len(row) > most)])
 
 
-def kinds(calls: List[Call], found: Dict[str, Answers]) -> List[str]:
+def kinds(calls: list[Call], found: dict[str, Answers]) -> list[str]:
     """Return the kinds of `calls` (see Call); `-` for calls without a code."""
     codes = found[""].codes if "" in found else []
     return [call.kind if at >= len(codes) or codes[at] else "-" for at, call in enumerate(calls)]
@@ -449,7 +437,7 @@ def _ring(_number: int, _frame: object) -> None:
     raise _TooLongError
 
 
-def _answer(call: Call, describe: Optional[Describer], output: io.StringIO, patience: float) -> "Tuple[str, str]":
+def _answer(call: Call, describe: Describer | None, output: io.StringIO, patience: float) -> tuple[str, str]:
     """Execute `call` for up to `patience` CPU seconds; return the code and the text of the result.
 
     Without `describe`, the text of a returned value is empty. What the call prints to `output` is part of the result.
@@ -487,16 +475,16 @@ def _printed(lines: str, describe: Describer) -> Iterator[str]:
         yield TO.join((PRINTED, describe(""), describe(lines)))
 
 
-def _changes(call: Call, args: List[Any], kwargs: Dict[str, Any], describe: Describer) -> Iterator[str]:
+def _changes(call: Call, args: list[Any], kwargs: dict[str, Any], describe: Describer) -> Iterator[str]:
     """Yield what `call` has changed in its arguments: a name like `other.cents`, its value before and its value now."""
     names = call.function.__code__.co_varnames[: call.function.__code__.co_argcount]
-    rows = [*zip(names, call.args, args), *((name, call.kwargs[name], kwargs[name]) for name in kwargs)]  # noqa: B905
+    rows = [*zip(names, call.args, args, strict=False), *((name, call.kwargs[name], kwargs[name]) for name in kwargs)]
     for name, before, after in rows:
         for place, old, new in _differences(name, before, after, DEPTH // 2):
             yield TO.join((place, describe(old), describe(new)))
 
 
-def _differences(name: str, before: Any, after: Any, depth: int) -> "Iterator[Tuple[str, Any, Any]]":
+def _differences(name: str, before: Any, after: Any, depth: int) -> Iterator[tuple[str, Any, Any]]:
     """Yield all parts in which `before` and `after` differ, as (name, part before, part after); outer parts first."""
     if _code(before) == _code(after):
         return
@@ -507,15 +495,15 @@ def _differences(name: str, before: Any, after: Any, depth: int) -> "Iterator[Tu
             yield from _differences(place, old, news[place], depth - 1)
 
 
-def _parts(name: str, value: Any) -> Dict[str, Any]:
+def _parts(name: str, value: Any) -> dict[str, Any]:
     """Return the items of a sequence or dictionary, or the attributes of an object, by expressions like `NAME[0]`."""
     if isinstance(value, (list, tuple, dict)):
         keys = value if isinstance(value, dict) else range(len(value))
-        return {"%s[%r]" % (name, key): value[key] for key in keys}
-    return {"%s.%s" % (name, key): item for key, item in getattr(value, "__dict__", {}).items()}
+        return {f"{name}[{key!r}]": value[key] for key in keys}
+    return {f"{name}.{key}": item for key, item in getattr(value, "__dict__", {}).items()}
 
 
-def _different(texts: "Dict[str, str]") -> "Dict[str, str]":
+def _different(texts: dict[str, str]) -> dict[str, str]:
     """Return the texts of the results; if these are all equal, texts of the changed arguments that are different."""
     rows = {key: text.split(AND_THEN) for key, text in texts.items()}
     results = {key: row[0] for key, row in rows.items()}
@@ -524,7 +512,7 @@ def _different(texts: "Dict[str, str]") -> "Dict[str, str]":
     return _afterwards({key: [part.split(TO) for part in row[1:]] for key, row in rows.items()})
 
 
-def _afterwards(changes: "Dict[str, List[List[str]]]") -> "Dict[str, str]":
+def _afterwards(changes: dict[str, list[list[str]]]) -> dict[str, str]:
     """Describe, for each key of `changes`, the parts of the arguments that differ between the keys after the call.
 
     A key stands for one version of the program. `changes`: for each key, lists of the name of a changed part, its value
@@ -535,13 +523,13 @@ def _afterwards(changes: "Dict[str, List[List[str]]]") -> "Dict[str, str]":
     tables = {key: {place: new for place, _, new in parts} for key, parts in changes.items()}
     shown = _innermost(_apart(before, list(tables.values())))[:MOST_PLACES]
     rows = {
-        key: ", ".join("%s = %s" % (place, table.get(place, before[place])) for place in shown)
+        key: ", ".join(f"{place} = {table.get(place, before[place])}" for place in shown)
         for key, table in tables.items()
     }
     return {key: row and AFTERWARDS + row for key, row in rows.items()}
 
 
-def _apart(before: "Dict[str, str]", tables: "List[Dict[str, str]]") -> List[str]:
+def _apart(before: dict[str, str], tables: list[dict[str, str]]) -> list[str]:
     """Return the parts whose values are known in all `tables`, and are not the same in all of them.
 
     `before`: the value of each part before the calls. `tables`: one for each key, with the values of the parts that its
@@ -551,12 +539,12 @@ def _apart(before: "Dict[str, str]", tables: "List[Dict[str, str]]") -> List[str
     return [place for place in known if len({table.get(place, before[place]) for table in tables}) > 1]
 
 
-def _is_known(place: str, changed: "Dict[str, str]") -> bool:
+def _is_known(place: str, changed: dict[str, str]) -> bool:
     """Return whether the value of `place` is known: it is in `changed`, or in no innermost part of `changed`."""
     return place in changed or not any(_is_part(place, one) for one in _innermost(list(changed)))
 
 
-def _innermost(places: List[str]) -> List[str]:
+def _innermost(places: list[str]) -> list[str]:
     return [place for place in places if not any(_is_part(other, place) for other in places)]
 
 
@@ -589,13 +577,13 @@ def _is_a(value: Any, wanted: Any) -> bool:
     return isinstance(value, (float, int) if origin is float else origin)
 
 
-def asked(call: Call, texts: "Dict[str, str]", describe: Describer) -> "Tuple[str, Dict[str, str]]":
+def asked(call: Call, texts: dict[str, str], describe: Describer) -> tuple[str, dict[str, str]]:
     """Return the call as source text, and texts of its results; if a result is an iterator, the call is `list(...)`."""
     source, texts = source_of(call, describe), _different(texts)
     if not any(text.startswith(YIELDS) for text in texts.values()):
         return source, texts
     cut = len(YIELDS)
-    return "list(%s)" % source, {key: text[cut:] if text.startswith(YIELDS) else text for key, text in texts.items()}
+    return f"list({source})", {key: text[cut:] if text.startswith(YIELDS) else text for key, text in texts.items()}
 
 
 def source_of(call: Call, describe: Describer) -> str:
@@ -605,28 +593,28 @@ def source_of(call: Call, describe: Describer) -> str:
     parts, name = [describe(value) for value in args], call.function.__name__
     owner = call.function.__qualname__.rpartition(".")[0]
     if owner and args and type(args[0]).__name__ == owner.rpartition(".")[2]:
-        name = "%s.%s" % (parts.pop(0), name)
+        name = f"{parts.pop(0)}.{name}"
     elif owner and "<locals>" not in owner:
         name = call.function.__qualname__
-    parts += ["%s=%s" % (key, describe(value)) for key, value in {**named, **kwargs}.items()]
-    return "%s(%s)" % (name, ", ".join(parts))
+    parts += [f"{key}={describe(value)}" for key, value in {**named, **kwargs}.items()]
+    return f"{name}({', '.join(parts)})"
 
 
-def _named(function: Any, args: List[Any]) -> "tuple[List[Any], Dict[str, Any]]":
+def _named(function: Any, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
     """Return the required arguments and, if they may be passed by name, the optional arguments by parameter name."""
     code = function.__code__
     first = code.co_argcount - len(function.__defaults__ or ())
     if len(args) > code.co_argcount or code.co_posonlyargcount > first:
         return args, {}
-    return args[:first], dict(zip(code.co_varnames[first:], args[first:]))  # noqa: B905 - Python 3.9
+    return args[:first], dict(zip(code.co_varnames[first:], args[first:], strict=False))
 
 
-def distinguishing(codes: Dict[str, List[str]], most: int) -> List[int]:
+def distinguishing(codes: dict[str, list[str]], most: int) -> list[int]:
     """Return the indices of up to `most` calls on which candidates differ; calls that split them most evenly first.
 
     If candidates differ on no call, return calls on which they differ from the unchanged program.
     """
-    rows = list(zip(*(codes[name] for name in codes if name)))  # noqa: B905 - Python 3.9
+    rows = list(zip(*(codes[name] for name in codes if name), strict=False))
     even = sorted((max(map(row.count, row)), place) for place, row in enumerate(rows) if len(set(row)) > 1)
     changed = [place for place, before in enumerate(codes.get("", ())) if rows and rows[place][0] != before]
     return [place for _, place in even[:most]] or changed[-most:]
@@ -645,7 +633,7 @@ def _digest(shown: Any) -> str:
     return hashlib.blake2b(repr(shown).encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
-def _show(value: Any, depth: int, left: "Iterator[int]", *, consume: bool = True) -> Any:
+def _show(value: Any, depth: int, left: Iterator[int], *, consume: bool = True) -> Any:
     """Convert `value` to plain data; values that a test considers equal become equal.
 
     `left`: one item for each value that may still be converted.
@@ -669,7 +657,7 @@ def _show(value: Any, depth: int, left: "Iterator[int]", *, consume: bool = True
 
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
-        return float("%.9g" % value)
+        return float(f"{value:.9g}")
     return (type(value).__name__, value) if isinstance(value, bool) else value
 
 

@@ -12,7 +12,8 @@ import hashlib
 import importlib.util
 import os
 import shutil
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Sequence, Tuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -71,7 +72,7 @@ def passing(token):
 
 def token(secret: str, when: str, number: int) -> str:
     """Return the message with which canary test `number` must fail; runner/trust.py computes the same."""
-    return hashlib.sha256(("%s %s %d" % (secret, when, number)).encode("ascii")).hexdigest()[:32]
+    return hashlib.sha256(f"{secret} {when} {number}".encode("ascii")).hexdigest()[:32]
 
 
 def fails(secret: str, when: str, number: int) -> bool:
@@ -104,21 +105,21 @@ class Canary:
             item = internals.make_item(self._kind, self._session, name, make(token(secret, when, number)))
             item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
 
-    def others(self) -> List[Any]:
+    def others(self) -> list[Any]:
         """Return the plug-ins from which canary tests are hidden.
 
         These are pytest's own plug-ins in SILENT, and the plug-ins of the project or of installed packages, if the
         patch does not change their files.
         """
         manager = self._session.config.pluginmanager
-        files: Dict[int, Tuple[Any, List[str]]] = {}
+        files: dict[int, tuple[Any, list[str]]] = {}
         for found in internals.implementations(manager.hook):
             function = getattr(found.function, "__func__", found.function)
             file = str(getattr(getattr(function, "__code__", None), "co_filename", ""))
             files.setdefault(id(found.plugin), (found.plugin, []))[1].append(file)
         return [plugin for plugin, names in files.values() if self._is_other(plugin, names)]
 
-    def _is_other(self, plugin: Any, files: List[str]) -> bool:
+    def _is_other(self, plugin: Any, files: list[str]) -> bool:
         owner = internals.owner_of(plugin)
         if owner.startswith(OURS):
             return False
@@ -133,7 +134,7 @@ class Canary:
         return real not in self.patched and (installed or real.startswith(self._top)) and os.path.exists(real)
 
 
-def full(top: str, paths: Iterable[str]) -> FrozenSet[str]:
+def full(top: str, paths: Iterable[str]) -> frozenset[str]:
     """Return the absolute form of `paths` below `top`, with symbolic links resolved."""
     return frozenset(os.path.realpath(os.path.join(top, path)) for path in paths)
 
@@ -153,7 +154,7 @@ def _rewritten(config: Any, folder: str) -> Any:
     The import hook is the one that rewrites the project's tests.
     """
     os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, "test_%s.py" % os.urandom(6).hex())
+    path = os.path.join(folder, f"test_{os.urandom(6).hex()}.py")
     with open(path, "w", encoding="ascii") as stream:
         stream.write(SOURCE)
     hook = getattr(config.pluginmanager, "rewrite_hook", None)

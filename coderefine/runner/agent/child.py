@@ -14,7 +14,8 @@ import signal
 import sys
 import time
 import warnings
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 SHORT, STEP = 0.001, 0.02
 """Minimum and maximum seconds between two checks of the CPU time of a child."""
@@ -39,26 +40,30 @@ class TimeOverError(BaseException):
 
 
 class ChildLimits(NamedTuple):
-    """Limits of a child: `cpu` in seconds, `memory` and `file` in bytes, `processes` of this user. None: unchanged."""
+    """Limits of a child: `cpu` in seconds, and other resource limits by their number in the module `resource`."""
 
     cpu: float
-    memory: Optional[int] = None
-    file: Optional[int] = FILE
-    processes: Optional[int] = None
+    others: dict[int, int]
 
 
 def usual_limits() -> ChildLimits:
     """Return the limits of children of this process; the CPU limit is 0, to be replaced for each child."""
-    return ChildLimits(0.0, memory_limit(MEMORY), FILE, process_limit(PROCESSES))
+    limits = {resource.RLIMIT_AS: _memory_limit(), resource.RLIMIT_FSIZE: FILE, resource.RLIMIT_NPROC: _process_limit()}
+    known = {kind: value for kind, value in limits.items() if value is not None}
+    return ChildLimits(0.0, {**known, resource.RLIMIT_CORE: 0})
 
 
 class ChildEnd(NamedTuple):
-    """How a child ended. `ok`: it sent its result with the nonce. `cpu`, `wall`: seconds. `died`: cause of a crash."""
+    """How a child ended. `ok`: it sent its result with the nonce. `cpu`, `wall`: seconds. `died`: cause of a crash.
+
+    `idle`: seconds in which it neither ran nor had to wait for a processor; 0 where this is unknown.
+    """
 
     ok: bool
     extra: bytes
     cpu: float
     wall: float
+    idle: float
     died: str
     hung: bool
 
@@ -93,7 +98,7 @@ class Board:
         return self._map[4 : 4 + self.size]
 
 
-Ceilings = List[Tuple[int, Tuple[int, int]]]
+Ceilings = list[tuple[int, tuple[int, int]]]
 """Resource limits by kind: (soft, hard)."""
 Tell = Callable[[bytes], None]
 """Sends a child's result and ends it."""
@@ -116,10 +121,13 @@ def fork(work: Callable[[Tell], None], limits: ChildLimits) -> ChildEnd:
         data, hung = _listen(pid, receive, limits)
     finally:
         os.close(receive)
+        wall = time.monotonic() - began
+        queued = _queued(pid, wall)
         status, cpu = _reap(pid)
     ok = data.startswith(nonce) and not hung
     died = "" if ok else "took too long" if hung else _how_it_ended(status)
-    return ChildEnd(ok, data[len(nonce) + 8 :] if ok else b"", cpu, time.monotonic() - began, died, hung)
+    idle = max(0.0, wall - queued - cpu)
+    return ChildEnd(ok, data[len(nonce) + 8 :] if ok else b"", cpu, time.monotonic() - began, idle, died, hung)
 
 
 def _live(work: Callable[[Tell], None], ceilings: Ceilings, send: int, nonce: bytes) -> None:
@@ -149,17 +157,10 @@ def _write(fd: int, data: bytes) -> None:
 def _ceilings(limits: ChildLimits) -> Ceilings:
     """Return the resource limits to set in the child; computed before the fork, to avoid copying memory pages in it."""
     found: Ceilings = []
-    for kind, value in (
-        (resource.RLIMIT_CPU, int(limits.cpu * 2) + 2),
-        (resource.RLIMIT_AS, limits.memory),
-        (resource.RLIMIT_FSIZE, limits.file),
-        (resource.RLIMIT_NPROC, limits.processes),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        if value is not None:
-            hard = resource.getrlimit(kind)[1]
-            least = value if hard == resource.RLIM_INFINITY else min(value, hard)
-            found.append((kind, (least, least)))
+    for kind, value in {resource.RLIMIT_CPU: int(limits.cpu * 2) + 2, **limits.others}.items():
+        hard = resource.getrlimit(kind)[1]
+        least = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        found.append((kind, (least, least)))
     return found
 
 
@@ -169,7 +170,7 @@ def no_bytecode() -> None:
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
-def _listen(pid: int, receive: int, limits: ChildLimits) -> "tuple[bytes, bool]":
+def _listen(pid: int, receive: int, limits: ChildLimits) -> tuple[bytes, bool]:
     """Read from the child until its data is complete, it ends, or its time is up; return (data, hung)."""
     data = b""
     clock = _ChildClock(pid, limits.cpu)
@@ -230,7 +231,16 @@ def _cpu(pid: int) -> float:
         return 0.0
 
 
-def _reap(pid: int) -> "tuple[int, float]":
+def _queued(pid: int, unknown: float) -> float:
+    """Return the seconds that process `pid` has waited for a processor (Linux only); `unknown` elsewhere."""
+    try:
+        with open(f"/proc/{pid}/schedstat", "rb") as stream:
+            return int(stream.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return unknown
+
+
+def _reap(pid: int) -> tuple[int, float]:
     """Kill the child's session and processes outside it; return (wait status, CPU seconds of child and descendants)."""
     _signal(os.killpg, pid, signal.SIGKILL)
     _signal(os.kill, pid, signal.SIGKILL)
@@ -262,17 +272,17 @@ def kill_orphans() -> None:
         time.sleep(0.001)
 
 
-def _descendants(root: int) -> List[int]:
+def _descendants(root: int) -> list[int]:
     """Return all descendants of process `root`, from /proc."""
     parents = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                with open("/proc/%s/stat" % name, "rb") as stream:
+                with open(f"/proc/{name}/stat", "rb") as stream:
                     parents[int(name)] = int(stream.read().rpartition(b")")[2].split()[1])
             except (OSError, IndexError, ValueError):
                 pass
-    found: List[int] = []
+    found: list[int] = []
     edge = {root}
     while edge:
         edge = {pid for pid, parent in parents.items() if parent in edge}
@@ -282,8 +292,8 @@ def _descendants(root: int) -> List[int]:
 
 def _how_it_ended(status: int) -> str:
     if os.WIFSIGNALED(status):
-        return "killed by signal %d" % os.WTERMSIG(status)
-    return "ended by itself with exit %d" % os.WEXITSTATUS(status)
+        return f"killed by signal {os.WTERMSIG(status)}"
+    return f"ended by itself with exit {os.WEXITSTATUS(status)}"
 
 
 def be_subreaper() -> None:
@@ -303,17 +313,17 @@ def settle() -> None:
 # -- limits -----------------------------------------------------------------------------------------------
 
 
-def memory_limit(extra: int) -> Optional[int]:
-    """Return the limit of address space for a child: the size of this process plus `extra` bytes; None if unknown."""
+def _memory_limit() -> int | None:
+    """Return the limit of address space for a child: the size of this process plus MEMORY; None if unknown."""
     try:
         with open("/proc/self/statm", "rb") as stream:
-            return int(stream.read().split()[0]) * resource.getpagesize() + extra
+            return int(stream.read().split()[0]) * resource.getpagesize() + MEMORY
     except (OSError, ValueError, IndexError):
         return None
 
 
-def process_limit(extra: int) -> Optional[int]:
-    """Return the limit of processes: those of this user now plus `extra`; None for root, or if the number is unknown.
+def _process_limit() -> int | None:
+    """Return the limit of processes: those of this user now plus PROCESSES; None for root, or if the number is unknown.
 
     The kernel counts processes per user and namespace.
     """
@@ -322,7 +332,7 @@ def process_limit(extra: int) -> Optional[int]:
         return None
     try:
         names = [name for name in os.listdir("/proc") if name.isdigit()]
-        return sum(_owner("/proc/" + name) == uid for name in names) + extra
+        return sum(_owner("/proc/" + name) == uid for name in names) + PROCESSES
     except OSError:
         return None
 
@@ -337,13 +347,13 @@ def _owner(path: str) -> int:
 # -- caches -----------------------------------------------------------------------------------------------
 
 
-Pattern = List[Any]
+Pattern = list[Any]
 """A regular expression as [whether it is bytes, its text (bytes as latin-1), its flags]."""
 
 
-def patterns() -> List[Pattern]:
+def patterns() -> list[Pattern]:
     """Return the patterns in the cache of `re` in this process."""
-    found: List[Pattern] = []
+    found: list[Pattern] = []
     for entry in list(getattr(re, "_cache", ())):
         with contextlib.suppress(TypeError, ValueError, UnicodeError, AttributeError):
             kind, text, flags = entry

@@ -10,10 +10,11 @@ import operator
 import sys
 import types
 import warnings
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 CodeType = types.CodeType
-Pairs = List[Tuple[CodeType, CodeType]]
+Pairs = list[tuple[CodeType, CodeType]]
 
 FUNCTION = 0x01 | 0x02
 """CO_OPTIMIZED | CO_NEWLOCALS: set for functions, lambdas and comprehensions, not for modules and class bodies."""
@@ -59,8 +60,8 @@ class SourceFile:
         self.blocks = [_block(node) for node in tree.body]
         self._members = {_block(node): self._methods(node) for node in tree.body if isinstance(node, ast.ClassDef)}
         self._flags = 0
-        self._compiled: Dict[Optional[Statement], CodeType] = {}
-        self._twins: Dict[int, CodeType] = {}
+        self._compiled: dict[Statement | None, CodeType] = {}
+        self._twins: dict[int, CodeType] = {}
         self._flags = self._old(None).co_flags & FUTURES
 
     def pairs(self, data: bytes) -> Pairs:
@@ -71,7 +72,7 @@ class SourceFile:
         try:
             text = importlib.util.decode_source(data)
         except (SyntaxError, UnicodeDecodeError) as error:
-            raise NotHotError("does not decode: %s" % error) from error
+            raise NotHotError(f"does not decode: {error}") from error
         lines = text.split("\n")
         head, old_end, new_end = _changed(self.lines, lines)
         block = self._around(head, old_end)
@@ -82,7 +83,7 @@ class SourceFile:
                 return [(self._old(block), new)]
         return [(self._old(None), self._compile(text))]
 
-    def _around(self, head: int, end: int) -> Optional[Statement]:
+    def _around(self, head: int, end: int) -> Statement | None:
         """Return the smallest block that contains lines `head`..`end` (0-based, end exclusive).
 
         None if there is no such block, or if it shares a line with another block.
@@ -90,20 +91,20 @@ class SourceFile:
         block = _only(self.blocks, head, end)
         return block and (_only(self._members.get(block, ()), head, end) or block)
 
-    def _methods(self, node: ast.ClassDef) -> List[Statement]:
+    def _methods(self, node: ast.ClassDef) -> list[Statement]:
         """Return the statements of a class; only methods that can be compiled alone get the header of the class."""
         if getattr(node, "type_params", None):
             return []
         found = [_block(item) for item in node.body]
-        header = "class %s:" % node.name
+        header = f"class {node.name}:"
         good = [isinstance(item, ast.FunctionDef) and item.col_offset > 0 for item in node.body]
         lines = [self.lines[block.first - 1].lstrip()[:4] for block in found]
         return [
             block._replace(header=header if fits and line[:1] in ("@", "d") else "-")
-            for block, fits, line in zip(found, good, lines)  # noqa: B905 - Python 3.9
+            for block, fits, line in zip(found, good, lines, strict=False)
         ]
 
-    def _compile_block(self, text: str, block: Statement) -> Optional[CodeType]:
+    def _compile_block(self, text: str, block: Statement) -> CodeType | None:
         """Compile `text` in place of `block`; return None if `text` is not exactly one statement."""
         if text.rstrip().endswith("\\"):
             return None
@@ -123,7 +124,7 @@ class SourceFile:
         """
         return self._twins.get(id(old), old)
 
-    def _old(self, block: Optional[Statement]) -> CodeType:
+    def _old(self, block: Statement | None) -> CodeType:
         if block not in self._compiled:
             text = self.text
             if block is not None:
@@ -138,7 +139,7 @@ class SourceFile:
         alone = list(_below(self._compiled[block]))[1 if block.header else 0 :]
         if [code.co_name for code in whole] != [code.co_name for code in alone]:
             raise NotHotError("the file is laid out in an unusual way")
-        self._twins.update((id(one), other) for one, other in zip(alone, whole))  # noqa: B905 - Python 3.9
+        self._twins.update((id(one), other) for one, other in zip(alone, whole, strict=False))
 
     def _compile(self, text: str) -> CodeType:
         """Compile `text`. Raises NotHotError for errors, and for warnings: some projects turn warnings into errors."""
@@ -147,7 +148,7 @@ class SourceFile:
             try:
                 code: CodeType = compile(text, self.filename, "exec", self._flags, dont_inherit=True)
             except (SyntaxError, ValueError, Warning, RecursionError, MemoryError, OverflowError) as error:
-                raise NotHotError("does not compile cleanly: %s" % type(error).__name__) from error
+                raise NotHotError(f"does not compile cleanly: {type(error).__name__}") from error
         return code
 
 
@@ -155,8 +156,7 @@ def _below(code: CodeType) -> Iterator[CodeType]:
     """Yield all code objects nested in `code`, in source order."""
     for inner in _nested(code):
         yield inner
-        for deeper in _below(inner):
-            yield deeper
+        yield from _below(inner)
 
 
 def _block(node: ast.stmt) -> Statement:
@@ -164,7 +164,7 @@ def _block(node: ast.stmt) -> Statement:
     return Statement(first, node.end_lineno or node.lineno)
 
 
-def _only(blocks: Iterable[Statement], head: int, end: int) -> Optional[Statement]:
+def _only(blocks: Iterable[Statement], head: int, end: int) -> Statement | None:
     """Return the only one of `blocks` with lines `head`..`end`; None if there is none that can be compiled alone."""
     around = [block for block in blocks if block.first <= max(end, head + 1) and head < block.last + 1]
     if len(around) != 1 or not around[0].first - 1 <= head <= end <= around[0].last:
@@ -179,7 +179,7 @@ def _placed(text: str, block: Statement) -> str:
     return "\n" * (block.first - 2) + block.header + "\n" + text
 
 
-def _changed(old: List[str], new: List[str]) -> Tuple[int, int, int]:
+def _changed(old: list[str], new: list[str]) -> tuple[int, int, int]:
     """Return (first different line, end of the difference in `old`, in `new`), 0-based, ends exclusive."""
     shortest = min(len(old), len(new))
     head = 0
@@ -209,7 +209,7 @@ def _walk(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool], found: 
         found.append((old, new))
         return True
     differs = False
-    for inner_old, inner_new in zip(_nested(old), _nested(new)):  # noqa: B905
+    for inner_old, inner_new in zip(_nested(old), _nested(new), strict=False):
         differs = _walk(inner_old, inner_new, ran, found) or differs
     if differs and old.co_flags & FUNCTION == FUNCTION:
         found.append((old, new))
@@ -218,16 +218,16 @@ def _walk(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool], found: 
 
 def _may_swap(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> None:
     if old.co_flags & FUNCTION != FUNCTION:
-        raise NotHotError("%s ran while the project was imported" % old.co_name)
+        raise NotHotError(f"{old.co_name} ran while the project was imported")
     if ran(old):
-        raise RanAtImportError("%s ran while the project was imported" % old.co_name)
+        raise RanAtImportError(f"{old.co_name} ran while the project was imported")
     if _signature(old) != _signature(new):
-        raise NotHotError("the signature or kind of %s changes" % old.co_name)
+        raise NotHotError(f"the signature or kind of {old.co_name} changes")
     if _docstring(old) != _docstring(new):
-        raise NotHotError("the docstring of %s changes" % old.co_name)
+        raise NotHotError(f"the docstring of {old.co_name} changes")
 
 
-def _signature(code: CodeType) -> Tuple[Any, ...]:
+def _signature(code: CodeType) -> tuple[Any, ...]:
     """Return the properties of a function that a decorator may have read, or that a closure requires."""
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
     return (
@@ -241,7 +241,7 @@ def _signature(code: CodeType) -> Tuple[Any, ...]:
     )
 
 
-def _docstring(code: CodeType) -> Optional[str]:
+def _docstring(code: CodeType) -> str | None:
     if not code.co_consts or not isinstance(code.co_consts[0], str):
         return None
     return code.co_consts[0] if code.co_flags & HAS_DOCSTRING or sys.version_info < (3, 13) else None
@@ -253,7 +253,7 @@ def same(one: CodeType, two: CodeType) -> bool:
         return True
     if _shallow(one) != _shallow(two):
         return False
-    return all(same(left, right) for left, right in zip(_nested(one), _nested(two)))  # noqa: B905
+    return all(same(left, right) for left, right in zip(_nested(one), _nested(two), strict=False))
 
 
 def same_but_for_names(one: CodeType, two: CodeType) -> bool:
@@ -265,21 +265,21 @@ def same_but_for_names(one: CodeType, two: CodeType) -> bool:
     if one.co_varnames[:parameters] != two.co_varnames[:parameters] or SEES_NAMES & {*one.co_names, *two.co_names}:
         return False
     first, second = ((_numbered(code), _shallow(code)[5:]) for code in (one, two))
-    inner = list(zip(_nested(one), _nested(two)))  # noqa: B905
+    inner = list(zip(_nested(one), _nested(two), strict=False))
     return first == second and all(same_but_for_names(left, right) for left, right in inner)
 
 
-def _numbered(code: CodeType) -> Tuple[Any, ...]:
+def _numbered(code: CodeType) -> tuple[Any, ...]:
     """Return the instructions, the numbers of variables, and the index of each cell variable among the local ones."""
     kinds = [code.co_varnames.index(name) if name in code.co_varnames else -1 for name in code.co_cellvars]
     return (code.co_code, code.co_names, len(code.co_varnames), len(code.co_freevars), kinds)
 
 
-def _nested(code: CodeType) -> List[CodeType]:
+def _nested(code: CodeType) -> list[CodeType]:
     return [const for const in code.co_consts if isinstance(const, CodeType)]
 
 
-def _shallow(code: CodeType) -> Tuple[Any, ...]:
+def _shallow(code: CodeType) -> tuple[Any, ...]:
     return (
         code.co_code,
         code.co_names,

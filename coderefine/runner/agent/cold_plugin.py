@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from typing import Any, Dict, Iterable, List, Optional, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from .failure_details import FailureRecord, ProjectPaths, failure
 from .loaded_modules import LoadedModules
 from .short_repr import cut
 
-CaseRecord = Dict[str, Any]
+CaseRecord = dict[str, Any]
 """id, status (a core.Status value), seconds, path (repo-relative), line, failure (FailureRecord or None)."""
 
 LAST = 4
@@ -24,16 +25,10 @@ MARK = "_coderefine_failure"
 """Attribute of a report that contains its FailureRecord; the record is plain data, to survive serialisation."""
 
 
-def attach(paths: ProjectPaths, report: Any, error: Optional[BaseException], *, rich: bool) -> None:
-    """Attach a FailureRecord to a failed `report`, from the exception `error` or, if it is None, from pytest's text."""
-    if report.outcome != "failed":
-        return
-    sections = list(report.sections)
-    if error is not None:
-        record = failure(paths, error, sections, rich=rich)
-    else:
-        record = from_text(str(report.longrepr or "failed without a reason"))
-    setattr(report, MARK, record)
+def attach(paths: ProjectPaths, report: Any, error: BaseException, *, rich: bool) -> None:
+    """Attach a FailureRecord about the exception `error` to `report`, if the report is that of a failure."""
+    if report.outcome == "failed":
+        setattr(report, MARK, failure(paths, error, list(report.sections), rich=rich))
 
 
 def from_text(text: str) -> FailureRecord:
@@ -108,10 +103,10 @@ def _subtests(reports: Sequence[Any], found: FailureRecord) -> FailureRecord:
     if not failed:
         return found
     context = failed[0].context
-    values = ", ".join("%s=%s" % pair for pair in dict(getattr(context, "kwargs", {})).items())
+    values = ", ".join(f"{key}={value}" for key, value in dict(getattr(context, "kwargs", {})).items())
     name = " ".join(part for part in (getattr(context, "msg", None), values) if part)
-    more = ", and %d more" % (len(failed) - 1) if len(failed) > 1 else ""
-    return {**found, "message": cut("subtest (%s)%s: %s" % (name, more, found["message"]), 300)}
+    more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+    return {**found, "message": cut(f"subtest ({name}){more}: {found['message']}", 300)}
 
 
 class TestChoice:
@@ -119,11 +114,11 @@ class TestChoice:
 
     def __init__(
         self,
-        only: Optional[Sequence[str]],
+        only: Sequence[str] | None,
         first: Sequence[str] = (),
         done: Iterable[str] = (),
         avoid: Iterable[str] = (),
-        files: Optional[Iterable[str]] = None,
+        files: Iterable[str] | None = None,
     ) -> None:
         wanted = files if only is None else only
         self._only = None if only is None else {name: index for index, name in enumerate(only)}
@@ -131,7 +126,7 @@ class TestChoice:
         self._done = frozenset(done)
         self._avoid = frozenset(avoid)
         self._names = None if wanted is None else frozenset(name.split("::", 1)[0] for name in wanted)
-        self._files: Optional[frozenset[str]] = None
+        self._files: frozenset[str] | None = None
 
     def wants_file(self, root: str, path: str) -> bool:
         """Return False if a test file (or folder) need not be imported: it has no requested test, or is in `avoid`."""
@@ -143,7 +138,7 @@ class TestChoice:
             self._files = frozenset(os.path.normpath(os.path.join(root, name)) for name in self._names)
         return path in self._files or any(item.startswith(path + os.sep) for item in self._files)
 
-    def arrange(self, items: List[Any]) -> List[Any]:
+    def arrange(self, items: list[Any]) -> list[Any]:
         """Return the requested `items`: those in `first` first, the others in the order of `only` or of collection."""
         kept = [item for item in items if item.nodeid not in self._done]
         if self._only is not None:
@@ -158,13 +153,13 @@ class TestChoice:
 class Canaries:
     """Runs the canary tests (canary.py) before and after the project's tests, and sends their results."""
 
-    def __init__(self, channel: AgentChannel, paths: ProjectPaths, job: Dict[str, Any]) -> None:
+    def __init__(self, channel: AgentChannel, paths: ProjectPaths, job: dict[str, Any]) -> None:
         self._channel = channel
         self._paths = paths
         self._job = job
         self._canary: Any = None
-        self._chosen: List[str] = []
-        self._records: List[CaseRecord] = []
+        self._chosen: list[str] = []
+        self._records: list[CaseRecord] = []
         self.running = False
 
     def open(self, session: Any, patched: Sequence[str]) -> None:
@@ -202,20 +197,20 @@ class ColdPlugin:
     """The plugin; it is registered as an object, not imported by name, so that the project cannot shadow it."""
 
     def __init__(
-        self, channel: AgentChannel, paths: ProjectPaths, choice: TestChoice, job: Dict[str, Any], lines: Any = None
+        self, channel: AgentChannel, paths: ProjectPaths, choice: TestChoice, job: dict[str, Any], lines: Any = None
     ) -> None:
         self._channel = channel
         self._paths = paths
         self._choice = choice
         self._rich = bool(job["rich"])
         self._known = frozenset(job["known"]) if job["stop_early"] else None
-        self._broken: Dict[str, CaseRecord] = {}
-        self._reports: Dict[str, List[Any]] = {}
+        self._broken: dict[str, CaseRecord] = {}
+        self._reports: dict[str, list[Any]] = {}
         self._lines = lines
         self._watched = False
         self._session: Any = None
         self._board = int(job["board"])
-        self._numbers: Dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
         self._running = False
         self._finished = 0
         self._canaries = Canaries(channel, paths, job)
@@ -245,7 +240,7 @@ class ColdPlugin:
         prefix = self._paths.relative(self._paths.root + os.sep + "x")[:-1]
         self._channel.send("began", pytest=pytest.__version__, prefix=prefix)
 
-    def pytest_ignore_collect(self, collection_path: Any) -> Optional[bool]:
+    def pytest_ignore_collect(self, collection_path: Any) -> bool | None:
         return None if self._choice.wants_file(self._paths.root, str(collection_path)) else True
 
     def pytest_collectstart(self, collector: Any) -> None:
@@ -259,7 +254,7 @@ class ColdPlugin:
         outcome = yield
         if outcome.excinfo and isinstance(outcome.excinfo[1], SystemExit):
             error = outcome.excinfo[1]
-            text = "SystemExit: %s at import" % error.code
+            text = f"SystemExit: {error.code} at import"
             report = pytest.CollectReport(collector.nodeid, "failed", text, [])
             setattr(report, MARK, failure(self._paths, error, [], rich=self._rich))
             outcome.force_result(report)
@@ -283,7 +278,7 @@ class ColdPlugin:
         self._channel.send("broken", case=record)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_collection_modifyitems(self, items: List[Any]) -> Any:
+    def pytest_collection_modifyitems(self, items: list[Any]) -> Any:
         outcome = yield
         outcome.get_result()
         collected = [item.nodeid for item in items]

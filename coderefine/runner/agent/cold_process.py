@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict
+from typing import Any
 
 _BEFORE = frozenset(sys.modules)
 
@@ -50,7 +50,7 @@ def watch(fd: int, signal: int) -> None:
     faulthandler.register(signal, file=fd, all_threads=True, chain=False)
 
 
-def set_up(job: Dict[str, Any]) -> None:
+def set_up(job: dict[str, Any]) -> None:
     """Set working directory, `sys.path`, `sys.argv` and `__main__` as `python -m pytest` does."""
     os.chdir(job["root"])
     if not getattr(sys.flags, "safe_path", False):
@@ -89,7 +89,7 @@ def _imported(path: str) -> bool:
     return path.endswith((".py", ".so", ".pyd")) or os.path.exists(os.path.join(path, "__init__.py"))
 
 
-def run(job: Dict[str, Any], channel: agent_channel.AgentChannel) -> int:
+def run(job: dict[str, Any], channel: agent_channel.AgentChannel) -> int:
     """Run pytest for `job` and return its exit code."""
     import pytest
 

@@ -15,7 +15,8 @@ import os
 import sys
 import threading
 import warnings
-from typing import Any, Callable, Container, Dict, FrozenSet, Iterable, List, Optional
+from collections.abc import Callable, Container, Iterable
+from typing import Any
 
 import pytest
 
@@ -50,18 +51,18 @@ class DirectCalls:
     def __init__(self, session: Any, own: Any) -> None:
         self._session = session
         self._own = own
-        self._filters: Optional[List[Any]] = None
-        self._packages: Dict[Any, bool] = {}
-        self._hooks: Dict[int, bool] = {}
-        self.trusted: FrozenSet[int] = frozenset()
-        self.proved: "set[Any]" = set()
+        self._filters: list[Any] | None = None
+        self._packages: dict[Any, bool] = {}
+        self._hooks: dict[int, bool] = {}
+        self.trusted: frozenset[int] = frozenset()
+        self.proved: set[Any] = set()
         """Test functions whose failure in a direct call was once confirmed by the protocol."""
         self.on_trial = False
         """Whether this is the trial run of all tests, in which the result DOUBT of one test does not end the run."""
         self._doubt = False
-        self._staged: Optional[contextlib.ExitStack] = None
+        self._staged: contextlib.ExitStack | None = None
 
-    def possible(self, places: Iterable[int]) -> List[int]:
+    def possible(self, places: Iterable[int]) -> list[int]:
         """Return those of `places` whose tests can be called directly; none if this pytest is not supported."""
         try:
             items = self._session.items
@@ -92,13 +93,11 @@ class DirectCalls:
     def _proved(self, number: int) -> bool:
         return number not in self.trusted or function_of(self._session.items[number]) in self.proved
 
-    def learn(self, numbers: Iterable[int], direct: bytes, protocol: bytes) -> List[int]:
-        """Compare the results of `direct` calls and of the `protocol`; return the tests that are no longer trusted."""
+    def learn(self, numbers: Iterable[int], direct: bytes, protocol: bytes) -> None:
+        """Compare the results of `direct` calls and of the `protocol`; tests with different results are not trusted."""
         both = [number for number in numbers if number in self.trusted and direct[number] and protocol[number]]
         self._prove(number for number in both if direct[number] == protocol[number] == FAILED)
-        retracted = [number for number in both if direct[number] != protocol[number]]
-        self.trusted -= set(retracted)
-        return retracted
+        self.trusted -= {number for number in both if direct[number] != protocol[number]}
 
     def _plain(self, item: Any) -> bool:
         if type(item) is not pytest.Function or not internals.has_plain_arguments(item, IDLE):
@@ -122,7 +121,7 @@ class DirectCalls:
             self._packages[node] = usual or (type(node) is pytest.Package and _quiet_package(node))
         return self._packages[node]
 
-    def run(self, number: int, following: Optional[Any], protocol: Callable[[Any, Any], int]) -> int:
+    def run(self, number: int, following: Any | None, protocol: Callable[[Any, Any], int]) -> int:
         """Run test `number`, directly if it is trusted, else by pytest's `protocol`; return its status."""
         item = self._session.items[number]
         if number in self.trusted:
@@ -143,17 +142,17 @@ class DirectCalls:
         sys.unraisablehook = noticed
         threading.excepthook = noticed
 
-    def _call(self, item: Any, following: Optional[Any]) -> int:
+    def _call(self, item: Any, following: Any | None) -> int:
         """Call the test; return PASSED, FAILED or DOUBT. Then tear down fixtures as the protocol does."""
         self._doubt = False
-        os.environ["PYTEST_CURRENT_TEST"] = "%s (call)" % item.nodeid.replace("\0", "(null)")
+        os.environ["PYTEST_CURRENT_TEST"] = "{} (call)".format(item.nodeid.replace("\0", "(null)"))
         before = (sys.stdout, sys.stderr, sys.stdin)
         with warnings.catch_warnings(record=True):
             if self._filters is not None:
                 warnings.filters[:] = self._filters  # type: ignore[index]
             status = self._outcome(item)
         internals.tear_down(self._session, following)
-        same = all(one is other for one, other in zip(before, (sys.stdout, sys.stderr, sys.stdin)))  # noqa: B905
+        same = all(one is other for one, other in zip(before, (sys.stdout, sys.stderr, sys.stdin), strict=False))
         return DOUBT if self._doubt or not same else status
 
     def _outcome(self, item: Any) -> int:

@@ -8,7 +8,8 @@ import os
 import signal
 import sys
 import time
-from typing import Any, Iterable, List
+from collections.abc import Iterable
+from typing import Any
 
 MOST = 200
 """Maximum number of examples."""
@@ -18,25 +19,25 @@ LONGEST = 0.1
 """CPU seconds that the examples of one docstring may take."""
 
 
-def examples_of(names: Iterable[str]) -> List[doctest.DocTest]:
+def examples_of(names: Iterable[str]) -> list[doctest.DocTest]:
     """Return the docstrings with examples in the loaded modules `names`, with MOST examples at most."""
     finder, found = doctest.DocTestFinder(), []
     for module in map(sys.modules.get, sorted(names)):
         found += [test for test in finder.find(module) if test.examples] if module else []
     totals = itertools.accumulate(len(test.examples) for test in found)
-    return [test for test, total in zip(found, totals) if total <= MOST]  # noqa: B905 - Python 3.9
+    return [test for test, total in zip(found, totals, strict=False) if total <= MOST]
 
 
-def broken(tests: List[doctest.DocTest]) -> List[str]:
+def broken(tests: list[doctest.DocTest]) -> list[str]:
     """Return the codes of all examples for a program that crashes."""
     return [BROKEN] * sum(len(test.examples) for test in tests)
 
 
-def codes(tests: List[doctest.DocTest], until: float) -> List[str]:
+def codes(tests: list[doctest.DocTest], until: float) -> list[str]:
     """Return a code for each example of `tests`; BROKEN for docstrings that have not begun at `until` (monotonic)."""
     runner = _Runner(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     before = signal.signal(signal.SIGPROF, _ring)
-    done: List[str] = []
+    done: list[str] = []
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         for test in tests:
             runner.codes = []
@@ -60,7 +61,7 @@ def _ring(_number: int, _frame: object) -> None:
 class _Runner(doctest.DocTestRunner):
     """Stores a code for each example, in place of reporting the example."""
 
-    codes: List[str]
+    codes: list[str]
 
     def report_success(self, *_: Any) -> None:
         self.codes.append(KEPT)

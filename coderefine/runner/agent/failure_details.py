@@ -10,7 +10,8 @@ import linecache
 import os
 import re
 import sys
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from .short_repr import Describer, cut
 
@@ -26,9 +27,9 @@ DEEP = 20_000
 """Maximum number of traceback frames that are visited."""
 CAUSES = 4
 
-FrameRecord = Tuple[str, int, str, Dict[str, str], Tuple[int, ...]]
+FrameRecord = tuple[str, int, str, dict[str, str], tuple[int, ...]]
 """Path, line, function, locals, and the result of `_span`."""
-FailureRecord = Dict[str, Any]
+FailureRecord = dict[str, Any]
 
 _ADVICE = ("", "Use -v to get more diff", "Use -vv to get more diff", "Use -v to get diff", "Use -vv to see full diff")
 """Lines of pytest's explanation that only recommend options."""
@@ -55,7 +56,7 @@ class ProjectPaths:
     def __init__(self, top: str, root: str) -> None:
         self.top = top
         self.root = root
-        self._known: Dict[str, str] = {}
+        self._known: dict[str, str] = {}
 
     def relative(self, path: str) -> str:
         """Return `path` relative to `top` with forward slashes; the absolute path if it is outside."""
@@ -72,7 +73,7 @@ class ProjectPaths:
         return not os.path.isabs(relative) and "site-packages" not in relative and not path.startswith("<")
 
 
-def failure(paths: ProjectPaths, error: BaseException, sections: List[Tuple[str, str]], *, rich: bool) -> FailureRecord:
+def failure(paths: ProjectPaths, error: BaseException, sections: list[tuple[str, str]], *, rich: bool) -> FailureRecord:
     """Describe `error` and the captured output `sections` as a record for core.Failure."""
     describe = Describer()
     error = _original(error)
@@ -94,14 +95,14 @@ def failure(paths: ProjectPaths, error: BaseException, sections: List[Tuple[str,
     }
 
 
-def output(sections: List[Tuple[str, str]]) -> str:
+def output(sections: list[tuple[str, str]]) -> str:
     """Join the captured output with its headings; long streams are reduced to head and tail."""
-    parts = ["%s:\n%s" % (name, cut(text.rstrip(), OUTPUT)) for name, text in sections if text.strip()]
+    parts = [f"{name}:\n{cut(text.rstrip(), OUTPUT)}" for name, text in sections if text.strip()]
     return cut("\n".join(parts), 2 * OUTPUT)
 
 
 def headline(
-    paths: ProjectPaths, error: BaseException, text: str, frames: List[FrameRecord], describe: Describer
+    paths: ProjectPaths, error: BaseException, text: str, frames: list[FrameRecord], describe: Describer
 ) -> str:
     """Return one line with the relevant values: `assert 3 == 4`, `KeyError: 'x'`."""
     special = _special(error, describe)
@@ -110,28 +111,26 @@ def headline(
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if isinstance(error, AssertionError):
         return cut(_asserted(lines) if lines else "AssertionError: " + _source(paths, frames), 300)
-    return cut("%s: %s" % (type(error).__name__, lines[0]) if lines else type(error).__name__, 300)
+    return cut(f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__, 300)
 
 
-def _asserted(lines: List[str]) -> str:
+def _asserted(lines: list[str]) -> str:
     """Return the message of an assertion, with the comparison in parentheses."""
     compared = next((line for line in lines if line.startswith("assert ")), "")
     message = lines[0] if lines[0].startswith("assert ") else "AssertionError: " + lines[0]
-    return message if compared in ("", lines[0]) else "%s (%s)" % (message, compared)
+    return message if compared in ("", lines[0]) else f"{message} ({compared})"
 
 
 def _special(error: BaseException, describe: Describer) -> str:
     """Describe an exception whose own text is not useful, recognised by the name of its class; "" for any other."""
     name = type(error).__name__
     if name == "FixtureLookupError":
-        return "fixture %r not found" % getattr(error, "argname", "?")
+        return f"fixture {getattr(error, 'argname', '?')!r} not found"
     if name == "DocTestFailure":
         example = getattr(error, "example", None)
         wanted, got = getattr(example, "want", ""), getattr(error, "got", "")
-        return "%s: expected %s, got %s" % (
-            str(getattr(example, "source", "")).strip(),
-            describe(wanted.strip()),
-            describe(got.strip()),
+        return "{}: expected {}, got {}".format(
+            str(getattr(example, "source", "")).strip(), describe(wanted.strip()), describe(got.strip())
         )
     return ""
 
@@ -150,13 +149,13 @@ def _original(error: BaseException) -> BaseException:
     return error
 
 
-def _explanation(paths: ProjectPaths, error: BaseException, text: str, frames: List[FrameRecord]) -> str:
+def _explanation(paths: ProjectPaths, error: BaseException, text: str, frames: list[FrameRecord]) -> str:
     if isinstance(error, AssertionError):
         lines = (line for line in text.splitlines() if line.strip() not in _ADVICE)
         return "\n".join(lines).strip() or _source(paths, frames)
     inner = getattr(error, "exceptions", None)
     if isinstance(inner, (tuple, list)):
-        return "\n".join("- %s: %s" % (type(item).__name__, item) for item in inner[:CAUSES])
+        return "\n".join(f"- {type(item).__name__}: {item}" for item in inner[:CAUSES])
     return text if "\n" in text.strip() else ""
 
 
@@ -167,12 +166,12 @@ def _causes(paths: ProjectPaths, error: BaseException, describe: Describer) -> I
     while link is not None and id(link) not in seen and len(seen) <= CAUSES:
         seen.add(id(link))
         frames = list(_frames(paths, link, describe, rich=False))
-        where = " (%s:%d)" % frames[-1][:2] if frames else ""
-        yield "after %s: %s%s" % (type(link).__name__, cut(describe.text(link), 200), where)
+        where = f" ({frames[-1][0]}:{frames[-1][1]})" if frames else ""
+        yield f"after {type(link).__name__}: {cut(describe.text(link), 200)}{where}"
         link = _previous(link)
 
 
-def _previous(error: BaseException) -> Optional[BaseException]:
+def _previous(error: BaseException) -> BaseException | None:
     if error.__cause__ is not None:
         return error.__cause__
     return None if error.__suppress_context__ else error.__context__
@@ -189,7 +188,7 @@ def _frames(paths: ProjectPaths, error: BaseException, describe: Describer, *, r
         yield (paths.relative(error.filename), error.lineno, "<source>", {}, ())
 
 
-def _places(paths: ProjectPaths, error: BaseException) -> Tuple[List[TraceLink], List[TraceLink]]:
+def _places(paths: ProjectPaths, error: BaseException) -> tuple[list[TraceLink], list[TraceLink]]:
     """Return the project's frames, with deep recursions shortened; and the innermost frame if it is in a library."""
     walked = [place for place in _walk(error) if not _hidden(place.frame)]
     ours = [place for place in walked if paths.ours(place.frame.f_code.co_filename)]
@@ -197,7 +196,7 @@ def _places(paths: ProjectPaths, error: BaseException) -> Tuple[List[TraceLink],
     return _without_recursion(ours), [] if isinstance(error, SyntaxError) else last
 
 
-def _span(code: Any, at: int) -> Tuple[int, ...]:
+def _span(code: Any, at: int) -> tuple[int, ...]:
     """Return (line, column, last line, end column) of the expression at byte offset `at`; () before Python 3.11."""
     if at < 0 or not hasattr(code, "co_positions"):
         return ()
@@ -206,7 +205,7 @@ def _span(code: Any, at: int) -> Tuple[int, ...]:
     return () if None in found else found  # type: ignore[return-value]
 
 
-def _without_recursion(frames: List[TraceLink]) -> List[TraceLink]:
+def _without_recursion(frames: list[TraceLink]) -> list[TraceLink]:
     """Return at most FRAMES of `frames`; of a deep recursion, each line only once, and the innermost calls."""
     if len(frames) <= FRAMES:
         return frames
@@ -231,11 +230,11 @@ def _hidden(frame: Any) -> bool:
     return "__tracebackhide__" in frame.f_code.co_varnames and bool(frame.f_locals.get("__tracebackhide__"))
 
 
-def _locals(frame: Any, describe: Describer) -> Dict[str, str]:
+def _locals(frame: Any, describe: Describer) -> dict[str, str]:
     """Return the local values of the frame, without modules, classes, functions and pytest's temporaries."""
     if frame.f_code.co_name == "<module>":
         return {}
-    shown: Dict[str, str] = {}
+    shown: dict[str, str] = {}
     for name, value in list(frame.f_locals.items()):
         if len(shown) == LOCALS:
             break
@@ -248,16 +247,10 @@ def _dull(value: Any) -> bool:
     kind = type(value)
     if issubclass(kind, type) or str(getattr(kind, "__module__", "")).startswith("_pytest."):
         return True
-    return kind.__name__ in (
-        "module",
-        "function",
-        "builtin_function_or_method",
-        "method",
-        "ABCMeta",
-    )
+    return kind.__name__ in ("module", "function", "builtin_function_or_method", "method", "ABCMeta")
 
 
-def _source(paths: ProjectPaths, frames: List[FrameRecord]) -> str:
+def _source(paths: ProjectPaths, frames: list[FrameRecord]) -> str:
     """Return the source line of the innermost frame."""
     if not frames:
         return ""
@@ -277,7 +270,7 @@ KEYWORD = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 
 
-def misspelt(error: BaseException, frame: Any) -> "Tuple[str, List[str]]":
+def misspelt(error: BaseException, frame: Any) -> tuple[str, list[str]]:
     """Return the name that was not found and the most similar existing ones; ("", []) for any other failure.
 
     Runs no code of the project except `__dir__`, and never raises.
@@ -290,7 +283,7 @@ def misspelt(error: BaseException, frame: Any) -> "Tuple[str, List[str]]":
     return (wrong, near) if near else ("", [])
 
 
-def attributes(error: BaseException) -> List[str]:
+def attributes(error: BaseException) -> list[str]:
     """Return the attributes of the object on which an attribute was not found; [] for any other failure.
 
     At most MOST_ATTRIBUTES names. Runs no code of the project except `__dir__`, and never raises.
@@ -301,14 +294,14 @@ def attributes(error: BaseException) -> List[str]:
         return []
 
 
-def _attributes(error: AttributeError) -> List[str]:
+def _attributes(error: AttributeError) -> list[str]:
     name = getattr(error, "name", None) or ""
     if getattr(error, "obj", None) is None:
         return []
     return [one for one in dir(error.obj) if name.startswith("_") or not one.startswith("_")]
 
 
-def _looked_up(error: BaseException, frame: Any) -> "Tuple[str, Iterable[str]]":
+def _looked_up(error: BaseException, frame: Any) -> tuple[str, Iterable[str]]:
     """Return the name that was looked up, and all existing names."""
     name = getattr(error, "name", None)
     if isinstance(error, AttributeError) and name:
@@ -319,7 +312,7 @@ def _looked_up(error: BaseException, frame: Any) -> "Tuple[str, Iterable[str]]":
     return _looked_up_in(frame, error, name) if frame is not None else ("", [])
 
 
-def _looked_up_in(frame: Any, error: BaseException, name: Optional[str]) -> "Tuple[str, Iterable[str]]":
+def _looked_up_in(frame: Any, error: BaseException, name: str | None) -> tuple[str, Iterable[str]]:
     """Return the same as `_looked_up`, for errors that need the `frame`."""
     if isinstance(error, NameError) and name:
         return name, [*frame.f_locals, *frame.f_globals, *dir(builtins)]
@@ -329,7 +322,7 @@ def _looked_up_in(frame: Any, error: BaseException, name: Optional[str]) -> "Tup
     return (found.group(2), _parameters(frame, found.group(1))) if found else ("", [])
 
 
-def _keys(frame: Any, wrong: str) -> List[str]:
+def _keys(frame: Any, wrong: str) -> list[str]:
     """Return the str keys that may have been meant by the missing key `wrong`: those of dictionaries that lack it.
 
     The dictionaries are locals of the frame, and attributes of its locals.
@@ -340,7 +333,7 @@ def _keys(frame: Any, wrong: str) -> List[str]:
     return [key for mapping in mappings for key in list(mapping)[:200] if type(key) is str]
 
 
-def _parameters(frame: Any, name: str) -> List[str]:
+def _parameters(frame: Any, name: str) -> list[str]:
     """Return the parameters of the callables called `name`: values in the frame's scopes, and methods of its locals."""
     name = name.rpartition(".")[2]
     spaces = [frame.f_locals, frame.f_globals]

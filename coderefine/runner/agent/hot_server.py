@@ -8,8 +8,11 @@ import os
 import threading
 import time
 import types
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from types import CodeType
-from typing import Any, Callable, Container, Dict, FrozenSet, Iterator, List, Optional, Set, Tuple
+from typing import Any
 
 from . import (
     agent_channel,
@@ -40,8 +43,8 @@ WATCHED = 0.8
 """Share of the CPU time of a child for running the watched tests; the rest is for reporting the records."""
 SHOWN = 60
 """Maximum number of calls that are reported as text, with the answers of the candidates that they distinguish."""
-Message = Dict[str, Any]
-Files = Dict[str, Optional[bytes]]
+Message = dict[str, Any]
+Files = dict[str, bytes | None]
 
 
 def serve(fd: int, channel: AgentChannel, job: Message) -> None:
@@ -51,7 +54,7 @@ def serve(fd: int, channel: AgentChannel, job: Message) -> None:
     ran.start()
     run = ServerPlugin(lambda run: HotServer(fd, channel, job, run, ran).serve(), job["files"])
     code = server_plugin.pytest_main(job, run)
-    channel.send("failed", code=code, broken=run.broken, fault=run.fault)
+    channel.send("failed", code=code, fault=run.fault)
     while agent_channel.read(fd) is not None:
         pass
 
@@ -68,12 +71,12 @@ class HotServer:
         self._ran = ran
         self._tree = WorkingTree(job["top"])
         self._board = child.Board(len(run.items))
-        self._sources: Dict[str, SourceFile] = {}
+        self._sources: dict[str, SourceFile] = {}
         self._functions = LiveFunctions(job["top"], ran)
         self._rewritten = rewritten(run)
         self._modules = modules_of(job["top"], self._rewritten)
-        self._reach: Dict[int, FrozenSet[Key]] = {}
-        self._entering: Dict[Key, Set[int]] = {}
+        self._reach: dict[int, frozenset[Key]] = {}
+        self._entering: dict[Key, set[int]] = {}
         self._threads = threading.active_count()
         self._loaded = LoadedModules(job)
         self._way = DirectCalls(run.session, run)
@@ -103,8 +106,8 @@ class HotServer:
                 self._try_directly(message)
             elif message["kind"] == "probe":
                 began = sum(os.times()[:4])
-                codes = self._probe(message)
-                self._channel.send("probed", codes=codes, cpu=sum(os.times()[:4]) - began)
+                results = self._probe(message)
+                self._channel.send("probed", results=results, cpu=sum(os.times()[:4]) - began)
             else:
                 self._channel.send("judged", **self._judge(message))
 
@@ -113,15 +116,15 @@ class HotServer:
         try:
             edit = self._edit(files, rough=message["rough"])
         except NotHotError as reason:
-            return {"number": message["number"], "slow": str(reason)}
+            return {"slow": str(reason)}
         numbers = sorted(message["tests"])
-        if message["reach"]:
+        if message.get("reach"):
             numbers = self._reaching(numbers, edit)
-        if message["direct"] and not self._way.trusted.isdisjoint(numbers):
+        if message.get("direct") and not self._way.trusted.isdisjoint(numbers):
             return self._called(message, edit, numbers, files)
         return self._run_with_files(message, edit, numbers, files)
 
-    def _called(self, message: Message, edit: "CodeEdit", numbers: List[int], files: Files) -> Message:
+    def _called(self, message: Message, edit: CodeEdit, numbers: list[int], files: Files) -> Message:
         """Call tests directly; if this does not reject the candidate, run them by pytest's protocol."""
         quick = self._run_with_files(message, edit, numbers, files, directly=True)
         results = bytes.fromhex(quick["results"])
@@ -129,12 +132,12 @@ class HotServer:
         if quick["hung"] or (sure and self._way.settled(numbers, results, message["known"])):
             return quick
         answer = self._run_with_files(message, edit, numbers, files)
-        retracted = self._way.learn(numbers, results, bytes.fromhex(answer["results"]))
+        self._way.learn(numbers, results, bytes.fromhex(answer["results"]))
         spent = {name: answer[name] + quick[name] for name in ("cpu", "wall", "changed")}
-        return {**answer, **spent, "retracted": retracted}
+        return {**answer, **spent}
 
     def _run_with_files(
-        self, message: Message, edit: "CodeEdit", numbers: List[int], files: Files, *, directly: bool = False
+        self, message: Message, edit: CodeEdit, numbers: list[int], files: Files, *, directly: bool = False
     ) -> Message:
         """Return the answer of a forked child; `files` are on disk while it runs."""
         self._tree.put(files)
@@ -145,7 +148,7 @@ class HotServer:
             self._tree.sweep(self._job["scratch"])
         return {**answer, "changed": self._tree.changed}
 
-    def _reaching(self, numbers: List[int], edit: "CodeEdit") -> List[int]:
+    def _reaching(self, numbers: list[int], edit: CodeEdit) -> list[int]:
         """Return the tests of `numbers` that entered an edited function, or whose entered functions are unknown.
 
         If `edit.files_unseen` is set, return all of `numbers`.
@@ -155,7 +158,7 @@ class HotServer:
         reached = set().union(*(self._entering.get(function, ()) for function in edit.changed))
         return [number for number in numbers if number in reached or number not in self._reach]
 
-    def _edit(self, files: Dict[str, Optional[bytes]], *, rough: bool = False) -> "CodeEdit":
+    def _edit(self, files: Files, *, rough: bool = False) -> CodeEdit:
         """Return the functions to change for `files`. Raises NotHotError if only a fresh import can apply the change.
 
         `rough`: change also functions that ran during the import, although the effects of their old code stay; see
@@ -163,35 +166,28 @@ class HotServer:
         """
         if self._threads > 1:
             raise NotHotError("threads are alive after the import")
-        edit = CodeEdit()
         try:
-            return self._filled(edit, files, self._ran)
+            return self._edit_of(files, self._ran)
         except RanAtImportError as reason:
             if not rough:
                 raise
-            edit = CodeEdit()
-            edit.rough = str(reason)
-            return self._filled(edit, files, lambda _: False)
+            return self._edit_of(files, lambda _: False, str(reason))
 
-    def _filled(
-        self, edit: "CodeEdit", files: Dict[str, Optional[bytes]], ran: Callable[[CodeType], bool]
-    ) -> "CodeEdit":
-        edit.paths = list(files)
+    def _edit_of(self, files: Files, ran: Callable[[CodeType], bool], rough: str = "") -> CodeEdit:
+        edit = CodeEdit(paths=list(files), rough=rough)
         for path, data in files.items():
-            self._add(edit, self._tree.full(path), path, data, ran)
+            self._add(edit, path, data, ran)
         return edit
 
-    def _add(
-        self, edit: "CodeEdit", full: str, path: str, data: Optional[bytes], ran: Callable[[CodeType], bool]
-    ) -> None:
+    def _add(self, edit: CodeEdit, path: str, data: bytes | None, ran: Callable[[CodeType], bool]) -> None:
         if data is None or not path.endswith(".py"):
-            raise NotHotError("%s is no module to change in place" % path)
-        filename = self._modules.get(os.path.realpath(full))
+            raise NotHotError(f"{path} is no module to change in place")
+        filename = self._modules.get(os.path.realpath(self._tree.full(path)))
         if filename is None:
             edit.files_unseen = True
             return
         if filename == "":
-            raise NotHotError("%s was not imported in the usual way" % path)
+            raise NotHotError(f"{path} was not imported in the usual way")
         if path not in self._sources:
             self._sources[path] = SourceFile(filename, self._tree.original(path).data or b"")
         source = self._sources[path]
@@ -200,7 +196,7 @@ class HotServer:
             edit.targets += self._functions.targets(pairs, source)
             edit.changed.update(key(code) for code, _ in pairs)
 
-    def _fork(self, message: Message, edit: "CodeEdit", numbers: List[int], *, directly: bool) -> Message:
+    def _fork(self, message: Message, edit: CodeEdit, numbers: list[int], *, directly: bool) -> Message:
         self._board.clear()
         limits = self._limits._replace(cpu=message["limit"])
         live = self._live_directly if directly else self._live
@@ -208,54 +204,53 @@ class HotServer:
         if directly or not ended.ok:
             pytest_internals.empty_capture(self._run.config)  # it still contains the output of direct calls
         return {
-            "number": message["number"],
             "asked": numbers,
             "results": self._board.results.hex(),
             "running": self._board.running,
             "result": json.loads(ended.extra) if ended.extra else {},
             "cpu": ended.cpu,
             "wall": ended.wall,
+            "idle": ended.idle,
             "died": ended.died,
             "hung": ended.hung,
             "speed": "hot",
             "rough": edit.rough,
         }
 
-    def _live(self, message: Message, edit: "CodeEdit", numbers: List[int]) -> bytes:
+    def _live(self, message: Message, edit: CodeEdit, numbers: list[int]) -> bytes:
         """Apply the edit and run the tests (in the child)."""
         edit.make()
         known, keep_going = frozenset(message["known"]), message["keep_going"]
-        if message["watch"] is None:
+        if message.get("watch") is None:
             fine = self._run.run(numbers, self._board, known=known, keep_going=keep_going)
             if edit.paths and fine:
                 self._run.check(edit.paths, lazy=edit.files_unseen or self._job["origin"] != self._job["top"])
             return json.dumps({"void": self._run.void}).encode("ascii")
-        watch = self._open_watch(message)
-        seconds, followed = message["seconds"], message["followed"]
-        done = self._run.watch(numbers, self._board, watch, followed=followed, seconds=seconds)
+        followed = os.path.join(self._job["scratch"], "followed") if message["lines"] else ""
+        watch = self._open_watch(message, followed)
+        done = self._run.watch(numbers, self._board, watch, followed=followed, seconds=message["seconds"])
         found = test_coverage.packed(numbers, done.hits, done.unsure, self._job["top"], watch.steps)
         return json.dumps({"reach": found, "patterns": child.patterns()}).encode("ascii")
 
-    def _open_watch(self, message: Message) -> test_coverage.Watch:
-        """Open a Watch for the request `message`.
+    def _open_watch(self, message: Message, followed: str) -> test_coverage.Watch:
+        """Open a Watch for the functions in `message` (none: all), and for the lines of tests if it has "lines".
 
-        Key "watch": the functions to trace (empty: all). Key "lines": whether executed lines are recorded, too.
+        `followed`: the folder for the records of the programs that the tests start; "" if they are not recorded.
         """
         wanted = {(self._tree.full(path), line, name) for path, line, name in message["watch"]}
-        if message["followed"]:
-            message["followed"] = os.path.join(self._job["scratch"], "followed")
-            test_coverage.follow_programs(message["followed"], self._job["top"])
+        if followed:
+            test_coverage.follow_programs(followed, self._job["top"])
         watch = test_coverage.open_watch(
             lambda path: ours(path, self._job["top"]) and path not in self._rewritten,
             wanted or None,
             lines=message["lines"],
-            stepped=frozenset(message["stepped"]),
+            stepped=frozenset(message["tests"] if message["lines"] else ()),
             tests=self._rewritten.__contains__,
         )
         pytest_internals.describe_inside(watch.ignoring)
         return watch
 
-    def _live_directly(self, message: Message, edit: "CodeEdit", numbers: List[int]) -> bytes:
+    def _live_directly(self, message: Message, edit: CodeEdit, numbers: list[int]) -> bytes:
         """Apply the edit and run the tests as `_live` does, but by direct calls if these are trusted (in the child).
 
         Return whether the results are certain.
@@ -275,16 +270,15 @@ class HotServer:
         if not places:
             return
         self._way.trusted, self._way.on_trial = frozenset(places), True
-        order = {"number": 0, "known": places, "keep_going": True, "limit": message["patience"]}
+        order = {"known": places, "keep_going": True, "limit": message["patience"]}
         answer = self._run_with_files(order, CodeEdit(), places, {}, directly=True)
         self._way.on_trial = False
         self._way.adopt(places, bytes.fromhex(answer["results"]), bytes.fromhex(message["statuses"]))
 
-    def _probe(self, message: Message) -> Dict[str, List[str]]:
-        """Return, by candidate number, the codes of the results of the tests' calls; "" is the unchanged program.
+    def _probe(self, message: Message) -> Message:
+        """Return the results of `_compare`, and those of `_traced` if functions are to be watched.
 
-        Further keys: "?": labels of the calls; "^": their kinds (see Call.kind); "@", "$", "%" and "=N": see `_shown`.
-        Candidates that the hot server cannot run are left out. The result is empty if the child crashes.
+        Candidates that the hot server cannot run are left out. If a child crashes, its results are missing.
         """
         edits = {}
         for number, files in message["candidates"].items():
@@ -301,11 +295,14 @@ class HotServer:
             self._tree.sweep(self._job["scratch"])
         if not ended.ok:
             pytest_internals.empty_capture(self._run.config)
-        codes: Dict[str, List[str]] = json.loads(ended.extra) if ended.extra else {}
-        return {**codes, **trace}
+        return {**(json.loads(ended.extra) if ended.extra else {}), **trace}
 
-    def _compare(self, message: Message, edits: "Dict[str, CodeEdit]") -> bytes:
-        """Record calls while the tests run, then execute them, and variants, with every candidate (in the child)."""
+    def _compare(self, message: Message, edits: dict[str, CodeEdit]) -> bytes:
+        """Record calls while the tests run, then execute them, and variants, with every candidate (in the child).
+
+        Keys of the result: "labels" of the calls; their "kinds" (see Call.kind), and EXAMPLE for each docstring example
+        after them; "codes" of the results by candidate, "" is the unchanged program; "asked", see `_shown`.
+        """
         seconds = message["seconds"] / 2
         recorded = self._recorded(message, edits, seconds)
         if "other" in message:
@@ -314,12 +311,19 @@ class HotServer:
         labelled = call_probe.near(recorded, message.get("near", call_probe.NEAR), seconds)
         labelled, answers = self._answered(labelled, edits, message["seconds"])
         calls = [call for _, call in labelled]
-        reply = {"?": [label for label, _ in labelled], "^": call_probe.kinds(calls, answers)}
-        reply.update({number: row.codes for number, row in answers.items()})
-        self._add_examples(reply, {number: edits.get(number, CodeEdit()) for number in answers}, message["seconds"])
-        return json.dumps({**_shown(calls, answers), **reply}).encode("ascii")
+        kinds = call_probe.kinds(calls, answers)
+        examples = self._examples({number: edits.get(number, CodeEdit()) for number in answers}, message["seconds"])
+        if examples:
+            kinds = [*kinds[: len(answers[""].codes)], *[call_probe.EXAMPLE] * len(examples[""])]
+        results = {
+            "labels": [label for label, _ in labelled],
+            "kinds": "".join(kinds),
+            "codes": {number: [*row.codes, *examples.get(number, ())] for number, row in answers.items()},
+            "asked": _shown(calls, answers),
+        }
+        return json.dumps(results).encode("ascii")
 
-    def _recorded(self, message: Message, edits: "Dict[str, CodeEdit]", seconds: float) -> List[Call]:
+    def _recorded(self, message: Message, edits: dict[str, CodeEdit], seconds: float) -> list[Call]:
         """Run the tests for 2 * `seconds` of CPU time, at most half of it for copying arguments; return their calls.
 
         Tests that hang or crash run first, with an edit applied that repairs them: "repaired" in `message` lists
@@ -332,7 +336,7 @@ class HotServer:
         codes = [function.__code__ for function, _ in (*targets, *self._watched(message))]
         edited = {id(code): code for code in codes}  # code objects of two modules may be equal
 
-        def running(code: types.CodeType) -> Optional[types.FunctionType]:
+        def running(code: types.CodeType) -> types.FunctionType | None:
             return known.get(id(code)) or self._functions.running(code)
 
         recorder = call_probe.CallRecorder(
@@ -357,15 +361,7 @@ class HotServer:
         recorder.stop()
         return recorder.calls
 
-    def _add_examples(self, reply: Dict[str, List[str]], edits: "Dict[str, CodeEdit]", seconds: float) -> None:
-        """Add the codes of docstring examples to the rows of `reply`, and their kind EXAMPLE to its row of kinds."""
-        examples = self._examples(edits, seconds)
-        if examples:
-            reply["^"] = [*reply["^"][: len(reply[""])], *[call_probe.EXAMPLE] * len(examples[""])]
-        for number, codes in examples.items():
-            reply[number] = [*reply[number], *codes]
-
-    def _examples(self, edits: "Dict[str, CodeEdit]", seconds: float) -> Dict[str, List[str]]:
+    def _examples(self, edits: dict[str, CodeEdit], seconds: float) -> dict[str, list[str]]:
         """Return a code for each docstring example of the edited modules, by key of `edits`; {} if there is none."""
         paths = (path for edit in edits.values() for path in edit.paths)
         if not any(b">>>" in (self._tree.original(path).data or b"") for path in paths):
@@ -378,7 +374,7 @@ class HotServer:
         found = {}
         for number, edit in edits.items():
 
-            def work(tell: child.Tell, edit: "CodeEdit" = edit) -> None:
+            def work(tell: child.Tell, edit: CodeEdit = edit) -> None:
                 edit.make()
                 codes = docstring_examples.codes(tests, time.monotonic() + seconds / len(edits))
                 tell(json.dumps(codes).encode("ascii"))
@@ -387,7 +383,7 @@ class HotServer:
             found[number] = json.loads(ended.extra) if ended.ok else docstring_examples.broken(tests)
         return found
 
-    def _watched(self, message: Message) -> "List[Tuple[types.FunctionType, str]]":
+    def _watched(self, message: Message) -> list[tuple[types.FunctionType, str]]:
         """Return the functions to watch, with the names of their units."""
         return [
             (function, unit)
@@ -395,30 +391,36 @@ class HotServer:
             for function in self._functions.at((self._tree.full(path), line, name))
         ]
 
-    def _traced(self, message: Message) -> Dict[str, List[str]]:
+    def _traced(self, message: Message) -> Message:
         """Run all tests in a child, then again in another, and record the watched functions (see unit_trace.py).
 
-        The keys "trace" and "trace2" have one JSON text each: results and lines by unit, values by module before and
-        after the tests (only before them if their time was over). If a text is missing, "untraced" has the reason.
+        Key "traces": the records of the children that did not fail; "untraced": why the last other one failed.
         """
         watched = self._watched(message)
 
         def work(tell: child.Tell) -> None:
+            trace: Message = {}
+            failed = ""
             try:
-                report = [self._trace(message, watched), ""]
+                trace = self._trace(message, watched)
             except Exception as error:  # raised by our code, or by an object of the project that was encoded
-                report = ["", "%s: %s" % (type(error).__name__, error)]
-            tell(json.dumps(report).encode("ascii"))
+                failed = f"{type(error).__name__}: {error}"
+            tell(json.dumps([trace, failed]).encode("ascii"))
 
-        found: Dict[str, List[str]] = {}
-        for name in ("trace", "trace2"):
+        traces, failed = [], ""
+        for _ in range(2):
             ended = child.fork(work, self._limits._replace(cpu=message["limit"]))
-            text, failed = json.loads(ended.extra) if ended.ok else ("", ended.died)
-            found.update({"untraced": [failed]} if failed else {name: [text]})
-        return found
+            trace, why = json.loads(ended.extra) if ended.ok else ({}, ended.died)
+            failed = why or failed
+            traces += [] if why else [trace]
+        return {"traces": traces, "untraced": failed}
 
-    def _trace(self, message: Message, watched: "List[Tuple[types.FunctionType, str]]") -> str:
-        """Run the tests; return the records of the watched functions (in the child)."""
+    def _trace(self, message: Message, watched: list[tuple[types.FunctionType, str]]) -> Message:
+        """Run the tests; return the records of the watched functions (in the child).
+
+        Keys: "results" and "lines" by unit, and "values" by module before and after the tests; those after the tests
+        are missing if their time was over.
+        """
         trace = unit_trace.UnitTrace(watched)
         before = self._values(message["modules"])
         trace.start()
@@ -426,9 +428,9 @@ class HotServer:
         trace.stop()
         after = self._values(message["modules"]) if whole else {}
         lines = {unit: sorted(lines) for unit, lines in trace.lines.items()}
-        return json.dumps({"results": trace.results, "lines": lines, "values": [before, after]})
+        return {"results": trace.results, "lines": lines, "values": [before, after]}
 
-    def _values(self, paths: List[str]) -> Dict[str, Dict[str, str]]:
+    def _values(self, paths: list[str]) -> dict[str, dict[str, str]]:
         """Return the values of the attributes of the loaded modules at `paths`, by path and by the attribute's name.
 
         A value is given as a code: a text for comparing values, see `unit_trace.module_values`.
@@ -440,8 +442,8 @@ class HotServer:
         }
 
     def _answered(
-        self, labelled: "List[Tuple[str, Call]]", edits: "Dict[str, CodeEdit]", seconds: float
-    ) -> "Tuple[List[Tuple[str, Call]], Dict[str, Answers]]":
+        self, labelled: list[tuple[str, Call]], edits: dict[str, CodeEdit], seconds: float
+    ) -> tuple[list[tuple[str, Call]], dict[str, Answers]]:
         """Return the calls that were compared, and their results by program: "" (unchanged) and each candidate.
 
         Each program runs in a separate process, so that side effects of calls, in a cache or a counter, do not affect
@@ -449,26 +451,13 @@ class HotServer:
         crash are left out. The compared calls are `labelled` without calls of functions that wait. `seconds`: CPU time
         for all programs together; with wall time, a busy machine would change which calls are compared.
         """
-        found: Dict[str, Answers] = {}
+        found: dict[str, Answers] = {}
         asked = {"": CodeEdit(), **edits, AGAIN: CodeEdit()}
         until = time.monotonic() + WALL * seconds
-        for left, (number, edit) in zip(range(len(asked), 0, -1), asked.items()):  # noqa: B905 - Python 3.9
+        for left, (number, edit) in zip(range(len(asked), 0, -1), asked.items(), strict=False):
             share = max(0.0, seconds) / left
             end = time.monotonic() + max(0.0, until - time.monotonic()) / left
-            calls = [call for _, call in labelled]
-
-            def work(
-                tell: child.Tell,
-                edit: "CodeEdit" = edit,
-                calls: List[Call] = calls,
-                share: float = share,
-                end: float = end,
-            ) -> None:
-                edit.make()
-                unchanged = not edit.targets
-                answers = call_probe.answers(calls, end, seconds=share, describe=True, unchanged=unchanged)
-                tell(json.dumps(answers).encode("ascii"))
-
+            work = partial(_execute, [call for _, call in labelled], edit, share, end)
             ended = child.fork(work, self._limits._replace(cpu=share + 1.0))
             seconds -= min(ended.cpu, share)
             if ended.ok:
@@ -481,7 +470,7 @@ class HotServer:
     def _learn(self, packed: Message) -> None:
         """Store which functions each test entered; tests whose record is unreliable are left out."""
         table = [(self._tree.full(path), line, name) for path, line, name, _ in packed["table"]]
-        for number, rows in zip(packed["places"], packed["tests"]):  # noqa: B905 - Python 3.9
+        for number, rows in zip(packed["places"], packed["tests"], strict=False):
             self._reach[number] = frozenset(table[row] for row in rows)
         for number in packed["unsure"]:
             self._reach.pop(number, None)
@@ -491,22 +480,24 @@ class HotServer:
                 self._entering.setdefault(function, set()).add(number)
 
 
-def _shown(calls: List[Call], answers: "Dict[str, Answers]") -> Dict[str, List[str]]:
-    """Return the calls on which candidates differ: "@" indices, "$" texts, "%" modules, "=N" results of candidate N."""
-    places = call_probe.distinguishing({number: row.codes for number, row in answers.items()}, SHOWN)
-    describe = short_repr.Describer()
-    shown: Dict[str, List[str]] = {"@": [str(place) for place in places], "$": []}
-    shown.update({"=" + number: [] for number in answers})
-    for place in places:
+def _execute(calls: list[Call], edit: CodeEdit, seconds: float, until: float, tell: child.Tell) -> None:
+    """Execute `calls` with `edit` (in the child)."""
+    edit.make()
+    answers = call_probe.answers(calls, until, seconds=seconds, describe=True, unchanged=not edit.targets)
+    tell(json.dumps(answers).encode("ascii"))
+
+
+def _shown(calls: list[Call], answers: dict[str, Answers]) -> list[list[Any]]:
+    """Return rows for the calls on which candidates differ: index, text, module, and texts of the results."""
+    describe, rows = short_repr.Describer(), []
+    for place in call_probe.distinguishing({number: row.codes for number, row in answers.items()}, SHOWN):
         texts = {number: row.texts[place] if place < len(row.texts) else "" for number, row in answers.items()}
         source, texts = call_probe.asked(calls[place], texts, describe)
-        shown["$"].append(source)
-        for number, text in texts.items():
-            shown["=" + number].append(text)
-    shown["%"] = [calls[place].function.__module__ for place in places]
-    return shown
+        rows.append([place, source, calls[place].function.__module__, texts])
+    return rows
 
 
+@dataclass
 class CodeEdit:
     """The changes of a candidate: functions and their new code, and the keys of the old code objects.
 
@@ -514,12 +505,11 @@ class CodeEdit:
     module are unknown. `rough`: why a fresh import may do more than the change of these functions; "" if it cannot.
     """
 
-    def __init__(self) -> None:
-        self.targets: List[Target] = []
-        self.changed: Set[Key] = set()
-        self.files_unseen = False
-        self.rough = ""
-        self.paths: List[str] = []
+    targets: list[Target] = field(default_factory=list)
+    changed: set[Key] = field(default_factory=set)
+    files_unseen: bool = False
+    rough: str = ""
+    paths: list[str] = field(default_factory=list)
 
     def make(self) -> None:
         for function, code in self.targets:
@@ -537,14 +527,14 @@ class CodeEdit:
                 function.__code__ = code
 
 
-def modules_of(top: str, tests: Container[str]) -> Dict[str, str]:
+def modules_of(top: str, tests: Container[str]) -> dict[str, str]:
     """Map the real path of each loaded project module to the file name in its code objects; "" for unusual loaders.
 
     The loader that rewrites assertions is a usual one, except for `tests`.
     """
     from importlib.machinery import SourceFileLoader
 
-    found: Dict[str, str] = {}
+    found: dict[str, str] = {}
     for _, module in loaded():
         path = getattr(module, "__file__", None)
         if not ours(path, top):
@@ -556,7 +546,7 @@ def modules_of(top: str, tests: Container[str]) -> Dict[str, str]:
     return found
 
 
-def rewritten(run: ServerPlugin) -> Set[str]:
+def rewritten(run: ServerPlugin) -> set[str]:
     """Return the files of tests: those whose assertions pytest rewrote.
 
     pytest also rewrites all modules of packages that are installed as plug-ins. If the project is such a package, they

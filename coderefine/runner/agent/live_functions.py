@@ -6,12 +6,12 @@ import gc
 import sys
 import threading
 import types
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any
 
 from .code_diff import NotHotError, Pairs, SourceFile, same
 from .working_tree import ours
 
-Key = Tuple[str, int, str]
+Key = tuple[str, int, str]
 """Key of a code object: file name, first line, name. Lambdas on the same line have the same key."""
 
 
@@ -19,7 +19,7 @@ def key(code: types.CodeType) -> Key:
     return (code.co_filename, code.co_firstlineno, code.co_name)
 
 
-Target = Tuple[types.FunctionType, types.CodeType]
+Target = tuple[types.FunctionType, types.CodeType]
 """A live function and its new code."""
 
 
@@ -28,7 +28,7 @@ class ExecutedCode:
 
     def __init__(self, top: str) -> None:
         self._top = top
-        self.keys: Set[Key] = set()
+        self.keys: set[Key] = set()
 
     def __call__(self, code: types.CodeType) -> bool:
         return key(code) in self.keys
@@ -77,7 +77,7 @@ class LiveFunctions:
     """
 
     def __init__(self, top: str, ran: ExecutedCode) -> None:
-        self._by_key: Dict[Key, List[types.FunctionType]] = {}
+        self._by_key: dict[Key, list[types.FunctionType]] = {}
         gc.unfreeze()  # the collector does not list frozen objects
         for thing in gc.get_objects():
             kind = type(thing)
@@ -86,38 +86,34 @@ class LiveFunctions:
             elif kind in _SUSPENDED:
                 ran.keys.add(key(getattr(thing, _SUSPENDED[kind])))
 
-    def running(self, code: types.CodeType) -> Optional[types.FunctionType]:
+    def running(self, code: types.CodeType) -> types.FunctionType | None:
         """Return the only live function with `code`; None if there are none or several (closures)."""
         found = [function for function in self._by_key.get(key(code), ()) if function.__code__ is code]
         return found[0] if len(found) == 1 else None
 
-    def at(self, place: Key) -> List[types.FunctionType]:
+    def at(self, place: Key) -> list[types.FunctionType]:
         """Return the live functions with this key."""
         return self._by_key.get(place, [])
 
-    def targets(self, pairs: Pairs, source: SourceFile) -> List[Target]:
+    def targets(self, pairs: Pairs, source: SourceFile) -> list[Target]:
         """Return (function object, new code) for each live function whose code is the old code of a pair.
 
         Raises NotHotError if a live function with the key of an old code has other code (a decorator rewrote it), or if
         no live function has the key (another object refers to the code).
         """
-        found: List[Target] = []
+        found: list[Target] = []
         for old, new in pairs:
             functions = self._by_key.get(key(old), [])
             matching = [function for function in functions if same(function.__code__, source.twin(old))]
             if len(matching) < len(functions) and not old.co_name.startswith("<"):
-                raise NotHotError("%s was rewritten after its definition" % old.co_name)
+                raise NotHotError(f"{old.co_name} was rewritten after its definition")
             if not matching and not _is_nested(old, pairs):
-                raise NotHotError("no live function %s" % old.co_name)
+                raise NotHotError(f"no live function {old.co_name}")
             found.extend((function, new) for function in matching)
         return found
 
 
-_SUSPENDED = {
-    types.GeneratorType: "gi_code",
-    types.CoroutineType: "cr_code",
-    types.AsyncGeneratorType: "ag_code",
-}
+_SUSPENDED = {types.GeneratorType: "gi_code", types.CoroutineType: "cr_code", types.AsyncGeneratorType: "ag_code"}
 
 
 def _is_nested(code: types.CodeType, pairs: Pairs) -> bool:

@@ -10,9 +10,10 @@ import hashlib
 import os
 import sys
 import weakref
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-Module = Tuple[str, str]
+Module = tuple[str, str]
 """Name and file of a module."""
 
 
@@ -26,9 +27,9 @@ class LoadedModules:
         self._top = str(job["top"])
         self._root = str(job["root"])
         self._origin = str(job["origin"])
-        self._folders: Dict[str, str] = {}
+        self._folders: dict[str, str] = {}
 
-    def report(self, paths: Iterable[str]) -> Dict[str, Any]:
+    def report(self, paths: Iterable[str]) -> dict[str, Any]:
         """Return the digests of the files at `paths` (relative to `top`), and a description of the fault ("": none)."""
         given = list(paths)
         return {"digests": {path: self._digest(path) for path in given}, "fault": self.fault(given)}
@@ -41,10 +42,10 @@ class LoadedModules:
         modules = list(_modules())
         foreign = self._foreign(modules, frozenset(paths))
         if foreign:
-            return "%s was imported from the original tree (%s), not from the private copy" % foreign
+            return f"{foreign[0]} was imported from the original tree ({foreign[1]}), not from the private copy"
         return next(filter(None, (self._instead(path, modules) for path in paths if path.endswith(".py"))), "")
 
-    def _foreign(self, modules: List[Module], paths: "frozenset[str]") -> Optional[Module]:
+    def _foreign(self, modules: list[Module], paths: frozenset[str]) -> Module | None:
         """Return a module that was loaded from the user's tree, if the view has another path."""
         if self._origin == self._top:
             return None
@@ -56,7 +57,7 @@ class LoadedModules:
                     return name, file
         return None
 
-    def _instead(self, path: str, modules: List[Module]) -> str:
+    def _instead(self, path: str, modules: list[Module]) -> str:
         """Describe the module that was loaded in place of the patched file `path`; "" if there is none."""
         full = os.path.join(self._top, path)
         stem = os.path.basename(path)
@@ -66,7 +67,7 @@ class LoadedModules:
         file = next((file for known, file in modules if known == name), "")
         if not name or not file or self._real(file) == os.path.realpath(full):
             return ""
-        return "%s was imported from %s, so nothing ran of %s: install the project editable" % (name, file, path)
+        return f"{name} was imported from {file}, so nothing ran of {path}: install the project editable"
 
     def _importable(self, full: str) -> str:
         """Return the module name of the file; "" if its folder is not on the import path."""
@@ -94,12 +95,12 @@ class LoadedModules:
         return os.path.realpath(full) if os.path.islink(full) else full
 
 
-def loaded() -> List[Tuple[str, Any]]:
+def loaded() -> list[tuple[str, Any]]:
     """Return the loaded modules by name, except weak references to modules, which jinja2 stores.
 
     Garbage collection removes these references from `sys.modules` at any time, even while this loop runs.
     """
-    modules: Dict[str, Any] = sys.modules.copy()
+    modules: dict[str, Any] = sys.modules.copy()
     return [(name, module) for name, module in modules.items() if type(module) is not weakref.ProxyType]
 
 

@@ -13,12 +13,12 @@ import runpy
 import sys
 import time
 import types
-from typing import Any, Dict, List
+from typing import Any
 
 MOST = 20
 
 
-def profile_program(argv: List[str]) -> None:
+def profile_program(argv: list[str]) -> None:
     """Run the program under cProfile and write the report, for arguments ROOT, REPORT and the command.
 
     The time of a function is its own time plus that of the calls it makes to code outside ROOT.
@@ -34,7 +34,7 @@ def profile_program(argv: List[str]) -> None:
             json.dump(costliest(profile, root), stream)
 
 
-def run(words: List[str]) -> None:
+def run(words: list[str]) -> None:
     """Run the program as `python WORDS` does."""
     module = words[0] == "-m"
     name, sys.argv = words[int(module)], words[int(module) :]
@@ -45,9 +45,9 @@ def run(words: List[str]) -> None:
         runpy.run_path(name, run_name="__main__")
 
 
-def costliest(profile: Any, root: str) -> List[Dict[str, Any]]:
+def costliest(profile: Any, root: str) -> list[dict[str, Any]]:
     """Return the functions below `root`, the most expensive first."""
-    entries: List[Any] = profile.getstats()
+    entries: list[Any] = profile.getstats()
     whole = sum(entry.inlinetime for entry in entries) or 1.0
     found = [
         {
@@ -80,7 +80,7 @@ def inside(code: Any, root: str) -> bool:
     return os.path.realpath(code.co_filename).startswith(root + os.sep)
 
 
-def time_program(argv: List[str]) -> None:
+def time_program(argv: list[str]) -> None:
     """Print `wall`, `cpu` (user and system time of the program and the children it waited for) and the exit code.
 
     The sum of user and system time is exact on Linux; each of the two alone is estimated by sampling (proc(5)).

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Callable, Dict, Sequence, Set, Tuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-FIRST: Dict[str, int] = {
+FIRST: dict[str, int] = {
     "os.mkdir": 2, "os.remove": 1, "os.rmdir": 1, "os.truncate": -1, "os.chmod": 2, "os.chown": 3, "os.utime": 3,
     "os.setxattr": -1, "os.removexattr": -1, "sqlite3.connect": -1, "os.mkfifo": -1, "os.mknod": -1,
 }  # fmt: skip
@@ -27,14 +28,14 @@ class OutsideAccess:
         self._log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._own = tuple(own)
         self._secrets = tuple(secrets)
-        self._seen: Set[Tuple[str, str]] = set()
+        self._seen: set[tuple[str, str]] = set()
         self._busy = False
 
     def watch(self) -> None:
         """Start recording; it cannot be stopped, because audit hooks cannot be removed."""
         sys.addaudithook(self._audited)
 
-    def _audited(self, event: str, arguments: Tuple[Any, ...]) -> None:
+    def _audited(self, event: str, arguments: tuple[Any, ...]) -> None:
         look = LOOKS.get(event)
         if look is None or self._busy:
             return
@@ -46,23 +47,23 @@ class OutsideAccess:
         finally:
             self._busy = False
 
-    def opened(self, _: str, arguments: Tuple[Any, ...]) -> None:
+    def opened(self, _: str, arguments: tuple[Any, ...]) -> None:
         path, _mode, flags = arguments
         self._note("write" if flags and flags & WRITES else "read", path)
 
-    def changed(self, event: str, arguments: Tuple[Any, ...]) -> None:
+    def changed(self, event: str, arguments: tuple[Any, ...]) -> None:
         self._note("write", arguments[0], _dir_fd(arguments, FIRST[event]))
 
-    def moved(self, event: str, arguments: Tuple[Any, ...]) -> None:
+    def moved(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event != "os.symlink":
             self._note("write", arguments[0], _dir_fd(arguments, SECOND[event]))
         self._note("write", arguments[1], _dir_fd(arguments, SECOND[event] + (event != "os.symlink")))
 
-    def created(self, _: str, arguments: Tuple[Any, ...]) -> None:
+    def created(self, _: str, arguments: tuple[Any, ...]) -> None:
         if arguments[1] == 1:  # AF_UNIX
             self._append("unix", "")
 
-    def connected(self, _: str, arguments: Tuple[Any, ...]) -> None:
+    def connected(self, _: str, arguments: tuple[Any, ...]) -> None:
         if isinstance(arguments[1], (str, bytes)) and int(arguments[0].family) == 1:
             self._note("socket", arguments[1])
 
@@ -83,20 +84,20 @@ class OutsideAccess:
     def _append(self, kind: str, path: str) -> None:
         if (kind, path) not in self._seen and "\n" not in path:
             self._seen.add((kind, path))
-            os.write(self._log, os.fsencode("%s %s\n" % (kind, path)))
+            os.write(self._log, os.fsencode(f"{kind} {path}\n"))
 
 
-def _dir_fd(arguments: Tuple[Any, ...], place: int) -> str:
+def _dir_fd(arguments: tuple[Any, ...], place: int) -> str:
     fd = arguments[place] if 0 <= place < len(arguments) else -1
-    return os.readlink("/proc/self/fd/%d" % fd) if isinstance(fd, int) and fd >= 0 else ""
+    return os.readlink(f"/proc/self/fd/{fd:d}") if isinstance(fd, int) and fd >= 0 else ""
 
 
 def _below(path: str, roots: Sequence[str]) -> bool:
     return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)
 
 
-Look = Callable[[OutsideAccess, str, Tuple[Any, ...]], None]
-LOOKS: Dict[str, Look] = {
+Look = Callable[[OutsideAccess, str, tuple[Any, ...]], None]
+LOOKS: dict[str, Look] = {
     "open": OutsideAccess.opened,
     "socket.__new__": OutsideAccess.created,
     "socket.connect": OutsideAccess.connected,

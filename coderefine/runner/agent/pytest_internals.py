@@ -10,7 +10,8 @@ import importlib
 import os
 import sys
 import warnings
-from typing import Any, Callable, Container, Dict, FrozenSet, Iterable, List, Optional
+from collections.abc import Callable, Container, Iterable
+from typing import Any
 
 import pytest
 
@@ -49,7 +50,7 @@ def is_own_file(file: str) -> bool:
     return os.path.basename(os.path.dirname(file)) == "_pytest" and file.startswith(_HOME)
 
 
-def implementations(relay: Any) -> List[Any]:
+def implementations(relay: Any) -> list[Any]:
     """Return all implementations of HOOKS that `relay` (an item's or the manager's hooks) would call."""
     return [one for hook in HOOKS if hasattr(relay, hook) for one in getattr(relay, hook).get_hookimpls()]
 
@@ -57,7 +58,7 @@ def implementations(relay: Any) -> List[Any]:
 # -- tests ------------------------------------------------------------------------------------------------
 
 
-def hooks_without(manager: Any, plugins: FrozenSet[Any]) -> Any:
+def hooks_without(manager: Any, plugins: frozenset[Any]) -> Any:
     """Return the hooks of `manager` as if `plugins` were not registered."""
     from _pytest.main import FSHookProxy
 
@@ -95,13 +96,13 @@ def _owner(fixture: Any) -> str:
     return str(fixture.func.__module__).partition(".")[0]
 
 
-def arguments_of(item: Any) -> Dict[str, Any]:
+def arguments_of(item: Any) -> dict[str, Any]:
     """Return the keyword arguments with which pytest calls the test's function, if `has_plain_arguments` is true."""
     given = item.callspec.params if hasattr(item, "callspec") else {}
     return {name: given[name] for name in item._fixtureinfo.argnames}
 
 
-def warning_filters(session: Any, item: Any) -> Optional[List[Any]]:
+def warning_filters(session: Any, item: Any) -> list[Any] | None:
     """Return the warning filters that pytest sets for a test without marks; None if its warnings plugin is disabled.
 
     Raises TypeError if this pytest or Python stores filters in an unknown way.
@@ -132,7 +133,7 @@ def capture_and_log(manager: Any) -> contextlib.ExitStack:
     return stack
 
 
-def tear_down(session: Any, following: Optional[Any]) -> None:
+def tear_down(session: Any, following: Any | None) -> None:
     """Tear down the fixtures of the last test that the test `following` does not need."""
     if session._setupstate.stack:
         session._setupstate.teardown_exact(following)
@@ -148,8 +149,8 @@ def skip_rendering(config: Any) -> None:
     """
     from _pytest import nodes
 
-    def no_traceback(node: Any, excinfo: Any, style: Optional[str] = None) -> str:  # noqa: ARG001
-        return "%s (not rendered)" % type(excinfo.value).__name__
+    def no_traceback(node: Any, excinfo: Any, style: str | None = None) -> str:  # noqa: ARG001
+        return f"{type(excinfo.value).__name__} (not rendered)"
 
     nodes.Node._repr_failure_py = no_traceback  # type: ignore[method-assign,assignment]
     terminal = config.pluginmanager.get_plugin("terminalreporter")
@@ -206,7 +207,7 @@ class _ImportsProjectError(BaseException):
 class _NoProject:
     """An import finder, called before all others, that raises an error for files of the project."""
 
-    def __init__(self, ours: Callable[[Optional[str]], bool]) -> None:
+    def __init__(self, ours: Callable[[str | None], bool]) -> None:
         self._ours = ours
         self.sought: list[str] = []
 
@@ -221,7 +222,7 @@ class _NoProject:
         return None
 
 
-def import_modules(names: Iterable[str], rewritten: Iterable[str], ours: Callable[[Optional[str]], bool]) -> None:
+def import_modules(names: Iterable[str], rewritten: Iterable[str], ours: Callable[[str | None], bool]) -> None:
     """Import modules before pytest starts, with pytest's assertion rewriting for those in `rewritten`.
 
     Without this rewriting, pytest would warn that such a plugin was imported too early. A module that imports files of

@@ -6,7 +6,8 @@ import contextlib
 import os
 import signal
 import sys
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -23,8 +24,8 @@ AGAIN = 0.2
 class WatchRecord(NamedTuple):
     """The coverage of each test that ran, in order, and whether it may be incomplete."""
 
-    hits: List[Any]
-    unsure: List[bool]
+    hits: list[Any]
+    unsure: list[bool]
 
 
 class ServerPlugin:
@@ -33,23 +34,23 @@ class ServerPlugin:
     `files`: test files to collect, relative to pytest's root (None: all).
     """
 
-    def __init__(self, work: Callable[["ServerPlugin"], None], files: Optional[Sequence[str]] = None) -> None:
+    def __init__(self, work: Callable[[ServerPlugin], None], files: Sequence[str] | None = None) -> None:
         self._work = work
         self.choice = cold_plugin.TestChoice(files)
-        self._reports: Dict[str, List[Any]] = {}
-        self.items: List[Any] = []
-        self.broken: Dict[str, str] = {}
+        self._reports: dict[str, list[Any]] = {}
+        self.items: list[Any] = []
+        self.broken: dict[str, str] = {}
         self.fault = ""
         self.config: Any = None
         self.session: Any = None
-        self.job: Dict[str, Any] = {}
+        self.job: dict[str, Any] = {}
         self._canary: Any = None
         self._may_end = False
         """Whether the running code is that of a test."""
         self.void = ""
         """Why the results of this process are invalid; "" if they are valid."""
 
-    def pytest_ignore_collect(self, collection_path: Any, config: Any) -> Optional[bool]:
+    def pytest_ignore_collect(self, collection_path: Any, config: Any) -> bool | None:
         root = str(getattr(config, "rootpath", None) or config.rootdir)
         return None if self.choice.wants_file(root, str(collection_path)) else True
 
@@ -79,22 +80,14 @@ class ServerPlugin:
         self._reports.setdefault(report.nodeid, []).append(report)
 
     def run(
-        self,
-        numbers: Sequence[int],
-        board: Board,
-        *,
-        known: "frozenset[int]" = frozenset(),
-        keep_going: bool = True,
+        self, numbers: Sequence[int], board: Board, *, known: frozenset[int] = frozenset(), keep_going: bool = True
     ) -> bool:
         """Run the items `numbers` in this order by pytest's protocol, and write their statuses to `board`.
 
         Return whether no test outside `known` failed. Without `keep_going`, end the run at the first such failure.
         """
         fine = True
-        for number, item, following in self._items(numbers):
-            board.begin(number)
-            status = self._protocol(item, following)
-            board.note(number, status)
+        for number, status in self._statuses(numbers, board):
             fine = fine and (status not in BAD or number in known)
             if not (fine or keep_going):
                 break
@@ -109,9 +102,7 @@ class ServerPlugin:
         then ends fixtures that the next item does not use.
         """
         over = self._timed(seconds)
-        for number, item, following in self._items(filter(wanted, numbers)):
-            board.begin(number)
-            board.note(number, self._protocol(item, following))
+        for _ in self._statuses(filter(wanted, numbers), board):
             if over:
                 break
         signal.setitimer(signal.ITIMER_PROF, 0.0)
@@ -144,7 +135,14 @@ class ServerPlugin:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         return done
 
-    def _items(self, numbers: Iterable[int]) -> Iterator[Tuple[int, Any, Any]]:
+    def _statuses(self, numbers: Iterable[int], board: Board) -> Iterator[tuple[int, int]]:
+        for number, item, following in self._items(numbers):
+            board.begin(number)
+            status = self._protocol(item, following)
+            board.note(number, status)
+            yield number, status
+
+    def _items(self, numbers: Iterable[int]) -> Iterator[tuple[int, Any, Any]]:
         """Yield each of `numbers` with its item and the item after it."""
         left = iter(numbers)
         number = next(left, None)
@@ -153,9 +151,9 @@ class ServerPlugin:
             yield number, self.items[number], None if following is None else self.items[following]
             number = following
 
-    def _timed(self, seconds: float) -> List[int]:
+    def _timed(self, seconds: float) -> list[int]:
         """End the running test after `seconds` of CPU time; return a list that is not empty from then on."""
-        over: List[int] = []
+        over: list[int] = []
 
         def end(number: int, _: Any) -> None:
             over.append(number)
@@ -187,20 +185,19 @@ class ServerPlugin:
             self._canary.run([name], secret, "after", None)
             status = self._status(name)
             if status and STATUSES[status] != "failed":  # without a report nothing is known; the cold proof decides
-                self.void = "a test of ours that must fail ended as %s: pytest is disarmed" % STATUSES[status]
+                self.void = f"a test of ours that must fail ended as {STATUSES[status]}: pytest is disarmed"
         if lazy and not self.void:
             self.void = loaded_modules.LoadedModules(self.job).fault(patched)
 
     def run_directly(
-        self, numbers: Sequence[int], board: Board, *, known: "frozenset[int]", keep_going: bool, way: Any
+        self, numbers: Sequence[int], board: Board, *, known: frozenset[int], keep_going: bool, way: Any
     ) -> bool:
         """Run the items as `run` does, but call tests directly if `way` (DirectCalls) trusts them.
 
         Return False if a result is uncertain, which ends the run; True otherwise.
         """
         way.watch()
-        for place, number in enumerate(numbers):
-            following = self.items[numbers[place + 1]] if place + 1 < len(numbers) else None
+        for number, _, following in self._items(numbers):
             board.begin(number)
             status = way.run(number, following, self._protocol)
             board.note(number, status)
@@ -235,7 +232,7 @@ def silence() -> None:
     sys.stdout.flush()
 
 
-def pytest_main(job: Dict[str, Any], run: ServerPlugin) -> int:
+def pytest_main(job: dict[str, Any], run: ServerPlugin) -> int:
     """Run pytest with the plugin `run` and the options of the cold runner; return its exit code.
 
     A server returns from here only when the work of `run` has ended.

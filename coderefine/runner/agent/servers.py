@@ -10,14 +10,13 @@ import os
 import sys
 import tempfile
 import time
-from typing import Any, Callable, Dict, List
+from collections.abc import Callable
+from typing import Any
 
 from . import cold_process  # isort: skip  # it checks which modules are imported before it
 from . import agent_channel, child
 
-Message = Dict[str, Any]
-AGAIN = 3
-"""Exit code of a server that requests a restart."""
+Message = dict[str, Any]
 HASTY = 20
 """Maximum number of starts of one server."""
 
@@ -40,7 +39,7 @@ def main(warm_fd: int) -> None:
     from . import hot_server, server_plugin, warm_server
 
     server_plugin.silence()
-    roles: List[Callable[[], None]] = [
+    roles: list[Callable[[], None]] = [
         lambda: warm_server.serve(warm_fd, agent_channel.AgentChannel(warm_fd, job["nonce"]), job),
         lambda: hot_server.serve(hot_fd, agent_channel.AgentChannel(hot_fd, job["hot_nonce"]), job),
     ]
@@ -60,7 +59,7 @@ def main(warm_fd: int) -> None:
     os._exit(0)
 
 
-def _start(roles: List[Callable[[], None]], fds: List[int], number: int) -> int:
+def _start(roles: list[Callable[[], None]], fds: list[int], number: int) -> int:
     pid = os.fork()
     if pid:
         return pid

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 import time
 from types import FunctionType
-from typing import Any, Dict, List
+from typing import Any
 
 LENGTH = 120
 """Maximum number of characters of one value."""
@@ -21,7 +22,7 @@ ADDRESS = re.compile(r"(?: object)? at 0x[0-9a-fA-F]+")
 """The part of a repr that differs in every run and carries no information."""
 
 _PLAIN = frozenset({type(None), bool, float, complex, range, slice, type(Ellipsis), type(NotImplemented)})
-_BRACKETS: Dict[Any, str] = {list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
+_BRACKETS: dict[Any, str] = {list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
 
 
 class _TooSlowError(BaseException):
@@ -43,7 +44,7 @@ class Describer:
         try:
             return cut(self._describe(value, depth), LENGTH)
         except Exception as error:
-            return "<%s, no repr: %s>" % (type(value).__name__, type(error).__name__)
+            return f"<{type(value).__name__}, no repr: {type(error).__name__}>"
 
     def text(self, value: BaseException) -> str:
         """Return `str(value)`, computed within the same limits of time; "" if this fails."""
@@ -54,7 +55,7 @@ class Describer:
         if kind in (str, bytes):
             return repr(value) if len(value) <= LENGTH else repr(cut_any(value, LENGTH - 10))
         if kind is int:
-            return repr(value) if value.bit_length() < 1000 else "<int of %d bits>" % value.bit_length()
+            return repr(value) if value.bit_length() < 1000 else f"<int of {value.bit_length()} bits>"
         if kind in _PLAIN:
             return repr(value)
         if kind in _BRACKETS:
@@ -65,37 +66,28 @@ class Describer:
 
     def _sequence(self, value: Any, brackets: str, depth: int) -> str:
         if not value and brackets == "{}":
-            return "%s()" % type(value).__name__
+            return f"{type(value).__name__}()"
         if depth <= 0 and value:
-            return "%s…%s" % (brackets[0], brackets[1])
-        parts: List[str] = []
-        for item in value:
-            if len(parts) == ITEMS:
-                parts.append("… %d more" % (len(value) - ITEMS))
-                break
-            parts.append(self(item, depth - 1))
+            return f"{brackets[0]}…{brackets[1]}"
+        parts = [self(item, depth - 1) for item in itertools.islice(value, ITEMS)]
         comma = "," if brackets == "()" and len(value) == 1 else ""
-        return brackets[0] + ", ".join(parts) + comma + brackets[1]
+        return brackets[0] + ", ".join(parts + _more(value)) + comma + brackets[1]
 
     def _mapping(self, value: Any, depth: int) -> str:
         if depth <= 0 and value:
             return "{…}"
-        parts: List[str] = []
-        for key, item in value.items():
-            if len(parts) == ITEMS:
-                parts.append("… %d more" % (len(value) - ITEMS))
-                break
-            parts.append("%s: %s" % (self(key, depth - 1), self(item, depth - 1)))
-        return "{" + ", ".join(parts) + "}"
+        rows = itertools.islice(value.items(), ITEMS)
+        parts = [f"{self(key, depth - 1)}: {self(item, depth - 1)}" for key, item in rows]
+        return "{" + ", ".join(parts + _more(value)) + "}"
 
     def _foreign(self, value: Any, kind: type, depth: int) -> str:
         plain: Any = object.__repr__
         if kind.__repr__ is plain:
             return self._attributes(value, kind, depth)
         if kind is FunctionType:
-            return "<function %s>" % value.__name__  # without its address
+            return f"<function {value.__name__}>"  # without its address
         if isinstance(value, (list, tuple, set, frozenset, dict)) and len(value) > HUGE:
-            return "<%s of %d items>" % (kind.__name__, len(value))
+            return f"<{kind.__name__} of {len(value)} items>"
         shown = ADDRESS.sub("", self._guarded(lambda: repr(value))).replace(str(id(value)), "…")
         return shown or self._attributes(value, kind, depth)
 
@@ -103,9 +95,9 @@ class Describer:
         """Describe an object without its own repr by its attributes, never by its address, which changes every run."""
         fields = getattr(value, "__dict__", None)
         if type(fields) is not dict or depth <= 0:
-            return "<%s>" % kind.__name__
-        shown = ["%s=%s" % (name, self(item, depth - 2)) for name, item in list(fields.items())[:ITEMS]]
-        return "<%s>" % " ".join([kind.__name__, *shown])
+            return f"<{kind.__name__}>"
+        shown = [f"{name}={self(item, depth - 2)}" for name, item in list(fields.items())[:ITEMS]]
+        return f"<{' '.join([kind.__name__, *shown])}>"
 
     def _guarded(self, make: Any) -> str:
         """Return `make()`, which runs code of the project, interrupted at the time limit; "" on failure."""
@@ -130,6 +122,10 @@ class Describer:
             sys.settrace(before)
             self._left -= time.thread_time() - computed if time.perf_counter() < late else self._left
         return made if isinstance(made, str) else ""
+
+
+def _more(value: Any) -> list[str]:
+    return [f"… {len(value) - ITEMS} more"] if len(value) > ITEMS else []
 
 
 def cut(text: str, limit: int) -> str:

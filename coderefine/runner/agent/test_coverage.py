@@ -14,7 +14,8 @@ import os
 import sys
 import threading
 import types
-from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple, Type
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from .live_functions import Key, key
 from .working_tree import ours
@@ -22,9 +23,9 @@ from .working_tree import ours
 if TYPE_CHECKING:  # a program that is followed imports no more than it needs
     from .failure_details import ProjectPaths
 
-Hits = Set[Tuple[Key, int]]
+Hits = set[tuple[Key, int]]
 """Pairs (function, line); for a function of which only the entry is recorded, its first line."""
-Row = List[Any]
+Row = list[Any]
 """A hit as JSON: path, first line and name of the function, the line."""
 
 OUTSIDE = frozenset(("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system"))
@@ -46,11 +47,11 @@ class Watch:
     def __init__(
         self,
         ours: Callable[[str], bool],
-        wanted: Optional[Set[Key]] = None,
+        wanted: set[Key] | None = None,
         *,
         lines: bool = False,
         entries: bool = True,
-        stepped: FrozenSet[int] = frozenset(),
+        stepped: frozenset[int] = frozenset(),
         tests: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._ours = ours
@@ -58,12 +59,12 @@ class Watch:
         self._lines = lines or wanted is not None
         self._stepped = stepped
         self._tests = tests
-        self._testing: Dict[types.CodeType, bool] = {}
-        self._step_by_step: Optional[TestSteps] = None
-        self.steps: Dict[int, TestSteps] = {}
+        self._testing: dict[types.CodeType, bool] = {}
+        self._step_by_step: TestSteps | None = None
+        self.steps: dict[int, TestSteps] = {}
         """The steps of tests, by number of the test."""
         self._wanted = wanted
-        self._known: Dict[types.CodeType, Optional[Key]] = {}
+        self._known: dict[types.CodeType, Key | None] = {}
         self._hits: Hits = set()
         self._unsure = False
         self._ignoring = False
@@ -83,7 +84,7 @@ class Watch:
         if self._step_by_step is not None:
             self.steps[number] = self._step_by_step
 
-    def end(self) -> "Tuple[Hits, bool]":
+    def end(self) -> tuple[Hits, bool]:
         """Return (recorded hits, whether the test may have reached unrecorded code)."""
         return self._hits, self._unsure
 
@@ -118,7 +119,7 @@ class Watch:
             self._testing[code] = self._tests(code.co_filename)
         return self._testing[code]
 
-    def _audited(self, event: str, arguments: Tuple[Any, ...]) -> None:
+    def _audited(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event in OUTSIDE:
             self._unsure = True
         elif event == "exec":
@@ -132,7 +133,7 @@ class Watch:
     def _executes(self, code: object) -> None:
         """Handle the start of `code`, which may be that of a module."""
 
-    def _key(self, code: types.CodeType) -> Optional[Key]:
+    def _key(self, code: types.CodeType) -> Key | None:
         """Return the key of `code` if it is to be recorded, else None."""
         if code not in self._known:
             place = key(code)
@@ -194,13 +195,13 @@ class Tracer(Watch):
     """
 
     def start(self) -> None:
-        self._foreign: Set[types.CodeType] = set()
+        self._foreign: set[types.CodeType] = set()
         """Functions that are never recorded. Most calls in the process are calls of these, and must cost little."""
-        self._line_numbers: Dict[types.CodeType, FrozenSet[int]] = {}
-        self._unseen: Dict[types.CodeType, Set[int]] = {}
-        self._idle: Dict[types.CodeType, int] = {}
+        self._line_numbers: dict[types.CodeType, frozenset[int]] = {}
+        self._unseen: dict[types.CodeType, set[int]] = {}
+        self._idle: dict[types.CodeType, int] = {}
         self._testing_now = False
-        self._module: Optional[types.CodeType] = None
+        self._module: types.CodeType | None = None
 
     def pause(self) -> None:
         self._testing_now = False
@@ -241,7 +242,7 @@ class Tracer(Watch):
             return None
         if code not in self._unseen:
             if code not in self._line_numbers:
-                self._line_numbers[code] = _lines_of(code)
+                self._line_numbers[code] = frozenset(line for _, _, line in code.co_lines() if line)
             self._unseen[code] = set(self._line_numbers[code])
             self._idle[code] = 0
         return self._step if self._unseen[code] or code is self._module else None
@@ -283,26 +284,19 @@ class Tracer(Watch):
             unseen.clear()
 
 
-def _lines_of(code: types.CodeType) -> FrozenSet[int]:
-    """Return the lines of a function that have instructions; {UNKNOWN} on Python 3.9, which lacks `co_lines`."""
-    if not hasattr(code, "co_lines"):
-        return frozenset((UNKNOWN,))
-    return frozenset(line for _, _, line in code.co_lines() if line)
-
-
-open_watch: Type[Watch] = Monitor if hasattr(sys, "monitoring") else Tracer
+open_watch: type[Watch] = Monitor if hasattr(sys, "monitoring") else Tracer
 """Create a watch that is already recording; see Watch for the parameters."""
 
 
 def packed(
-    numbers: Iterable[int], found: List[Hits], unsure: List[bool], top: str, steps: "Dict[int, TestSteps]"
-) -> Dict[str, Any]:
+    numbers: Iterable[int], found: list[Hits], unsure: list[bool], top: str, steps: dict[int, TestSteps]
+) -> dict[str, Any]:
     """Convert `found` to JSON: a table of distinct hits (paths relative to `top`), and for each of `numbers` its rows.
 
     `unsure`: whether a test started a program or read a source file, so that it may reach unrecorded code.
     `steps`: the steps of tests, by number of the test.
     """
-    rows: Dict[Tuple[Key, int], int] = {}
+    rows: dict[tuple[Key, int], int] = {}
     tests = [sorted(rows.setdefault(hit, len(rows)) for hit in hits) for hits in found]
     table = [[os.path.relpath(path, top), first, name, line] for (path, first, name), line in rows]
     places = list(numbers)[: len(found)]
@@ -310,7 +304,7 @@ def packed(
         "table": table,
         "places": places,
         "tests": tests,
-        "unsure": [place for place, flag in zip(places, unsure) if flag],  # noqa: B905 - Python 3.9
+        "unsure": [place for place, flag in zip(places, unsure, strict=False) if flag],
         "steps": {
             str(number): [[os.path.relpath(path, top), *rest] for path, *rest in one.packed(rows)]
             for number, one in steps.items()
@@ -321,8 +315,8 @@ def packed(
 # -- the lines of a test, one by one ----------------------------------------------------------------------
 
 
-Hit = Tuple[Key, int]
-Spot = Tuple[str, int]
+Hit = tuple[Key, int]
+Spot = tuple[str, int]
 """File and line of a test."""
 
 MOST = 2000
@@ -333,10 +327,10 @@ class TestSteps:
     """The coverage of one test, separately for each line of the test. `now`: hits of the line that is running."""
 
     def __init__(self) -> None:
-        self.now: Set[Hit] = set()
-        self._last: Dict[Spot, Set[Hit]] = {}
-        self._before: Dict[Spot, Set[Hit]] = {}
-        self._at: Dict[Spot, Tuple[int, int]] = {}
+        self.now: set[Hit] = set()
+        self._last: dict[Spot, set[Hit]] = {}
+        self._before: dict[Spot, set[Hit]] = {}
+        self._at: dict[Spot, tuple[int, int]] = {}
         """Frame (its id) and offset of the instruction at which each line began last."""
         self._count = 0
 
@@ -362,7 +356,7 @@ class TestSteps:
             self._before.setdefault(spot, set()).update(old)
         self.now = self._last[spot] = set()
 
-    def packed(self, rows: "Dict[Hit, int]") -> List[Any]:
+    def packed(self, rows: dict[Hit, int]) -> list[Any]:
         """Return for each line of the test: file, line number, hits of its last execution, hits of all earlier ones.
 
         Hits are given as indices in `rows`. Return [] if the test executed more lines than are stored.
@@ -381,7 +375,7 @@ class TestSteps:
 # -- lines by test, in a cold run -------------------------------------------------------------------------
 
 
-Lines = Dict[str, List[int]]
+Lines = dict[str, list[int]]
 """Executed lines, ascending, by repo-relative path."""
 
 
@@ -401,9 +395,9 @@ class LineRecorder:
     def __init__(
         self,
         paths: ProjectPaths,
-        only: FrozenSet[str],
-        chosen: Optional[FrozenSet[str]],
-        stepped: Dict[str, str],
+        only: frozenset[str],
+        chosen: frozenset[str] | None,
+        stepped: dict[str, str],
         folder: str,
     ) -> None:
         self._paths = paths
@@ -411,10 +405,10 @@ class LineRecorder:
         self._chosen = chosen
         self._stepped = stepped
         self._folder = folder
-        self._ours: Dict[str, bool] = {}
+        self._ours: dict[str, bool] = {}
         self.followed = False
         """Whether a program that the last test started has stored executed lines."""
-        self.steps: Optional[Dict[str, Any]] = None
+        self.steps: dict[str, Any] | None = None
         """The result of `packed` for the last test, if it is one of `stepped`."""
         files = frozenset(stepped.values())
         self._watch = open_watch(
@@ -445,7 +439,7 @@ class LineRecorder:
         self.steps = packed((STEPPED,), [hits], [], self._paths.top, steps) if steps else None
         self._watch.steps = {}
         self._watch.pause()
-        found: Dict[str, Set[int]] = {}
+        found: dict[str, set[int]] = {}
         for (path, _, _), line in hits:
             found.setdefault(self._paths.relative(path), set()).add(line)
         return {path: sorted(lines) for path, lines in found.items()}
@@ -481,7 +475,7 @@ def follow_programs(folder: str, top: str) -> None:
     os.environ.update({FOLDER: folder, TOP: top, "PYTHONPATH": os.pathsep.join([SITE, *paths])})
 
 
-def collect_followed(folder: str) -> Iterator[List[Any]]:
+def collect_followed(folder: str) -> Iterator[list[Any]]:
     """Yield the records of programs that have ended since the last call: rows for test_coverage.Watch.add."""
     names = os.listdir(folder) if os.path.isdir(folder) else []
     for name in names:
@@ -504,7 +498,7 @@ def record_program() -> None:
     def leave() -> None:
         watch.pause()
         rows = [[path, first, name, line] for (path, first, name), line in watch.end()[0]]
-        path = os.path.join(folder, "%d" % os.getpid())
+        path = os.path.join(folder, str(os.getpid()))
         with contextlib.suppress(OSError):
             with open(path, "w", encoding="utf-8") as stream:
                 json.dump(rows, stream)

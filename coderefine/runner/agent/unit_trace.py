@@ -13,7 +13,8 @@ import threading
 import time
 import types
 from collections import Counter
-from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
+from collections.abc import Iterable
+from typing import Any
 
 from .call_probe import FAILED, bound, given, seen
 from .child import TimeOverError
@@ -30,28 +31,28 @@ UNTOLD = {TimeOverError: UNKNOWN, GeneratorExit: CLOSED}
 RESUMED = 0x20 | 0x80 | 0x200
 """Code flags of generators, coroutines and asynchronous generators, whose frames are entered more than once."""
 
-Call = Tuple[str, List[Any], Dict[str, Any]]
+Call = tuple[str, list[Any], dict[str, Any]]
 """The code of the arguments at the start of a call, and the arguments."""
 
 
 class UnitTrace:
     """Traces the given functions; of the functions nested in them, only executed lines are recorded."""
 
-    def __init__(self, units: Iterable[Tuple[types.FunctionType, str]]) -> None:
+    def __init__(self, units: Iterable[tuple[types.FunctionType, str]]) -> None:
         """Create a trace. `units`: functions with the names of their units."""
-        self._units: Dict[int, str] = {}
-        self._outer: Dict[int, types.FunctionType] = {}
-        self._codes: List[types.CodeType] = []
-        self._frames: Dict[types.FrameType, Call] = {}
-        self._raised: Dict[types.FrameType, str] = {}
-        self._counts: Dict[str, int] = {}
-        self._generators: "Counter[Tuple[str, str]]" = Counter()
-        self._spent: Dict[str, float] = {}
-        self._stepping: Dict[str, int] = {}
+        self._units: dict[int, str] = {}
+        self._outer: dict[int, types.FunctionType] = {}
+        self._codes: list[types.CodeType] = []
+        self._frames: dict[types.FrameType, Call] = {}
+        self._raised: dict[types.FrameType, str] = {}
+        self._counts: dict[str, int] = {}
+        self._generators: Counter[tuple[str, str]] = Counter()
+        self._spent: dict[str, float] = {}
+        self._stepping: dict[str, int] = {}
         """How many lines of each unit are still to be traced."""
-        self._unseen: Dict[str, Set[int]] = {}
-        self.lines: Dict[str, Set[int]] = {}
-        self.results: Dict[str, Dict[str, List[str]]] = {}
+        self._unseen: dict[str, set[int]] = {}
+        self.lines: dict[str, set[int]] = {}
+        self.results: dict[str, dict[str, list[str]]] = {}
         for function, unit in units:
             self._outer[id(function.__code__)] = function
             self._add(function.__code__, unit)
@@ -92,7 +93,7 @@ class UnitTrace:
         if not code.co_flags & RESUMED or arguments == UNKNOWN:
             return arguments
         self._generators[unit, arguments] += 1
-        return "%s #%d" % (arguments, self._generators[unit, arguments])
+        return f"{arguments} #{self._generators[unit, arguments]}"
 
     def _more(self, unit: str) -> bool:
         """Return whether more calls of `unit` are to be recorded."""
@@ -124,7 +125,7 @@ class UnitTrace:
         return bool(unseen)
 
     def _returned(self, frame: types.FrameType, value: Any) -> None:
-        raised: Optional[str] = self._raised.pop(frame, None)
+        raised: str | None = self._raised.pop(frame, None)
         resumed = frame.f_code.co_flags & RESUMED
         call = self._frames.get(frame) if resumed else self._frames.pop(frame, None)
         if call is not None and raised != CLOSED:
@@ -143,7 +144,7 @@ def _code(value: Any) -> str:
         return UNKNOWN
 
 
-def module_values(names: Dict[str, Any], module: str, around: "Tuple[type, ...]" = ()) -> Dict[str, str]:
+def module_values(names: dict[str, Any], module: str, around: tuple[type, ...] = ()) -> dict[str, str]:
     """Return the codes of the attributes `names` of a module, and of the attributes of its classes.
 
     Modules are left out; the code of a function is only its type. `around`: the enclosing classes, if `names` are
@@ -163,12 +164,12 @@ def module_values(names: Dict[str, Any], module: str, around: "Tuple[type, ...]"
     return found
 
 
-def _class_values(name: str, value: type, around: "Tuple[type, ...]") -> Dict[str, str]:
+def _class_values(name: str, value: type, around: tuple[type, ...]) -> dict[str, str]:
     """Return the codes of a class's attributes, and its base classes with the attributes that it overrides."""
     inner = module_values(dict(vars(value)), value.__module__, around)
-    found = {"%s.%s" % (name, one): code for one, code in inner.items()}
+    found = {f"{name}.{one}": code for one, code in inner.items()}
     bases = " ".join(base.__name__ for base in value.__mro__)
-    found[name] = "class of %s overriding %s" % (bases, _overridden(value))
+    found[name] = f"class of {bases} overriding {_overridden(value)}"
     return found
 
 
@@ -176,10 +177,10 @@ DESCRIBING = frozenset(("__annotations__", "__annotate_func__", "__annotations_c
 """Attributes that contain the annotations of a class; they override nothing."""
 
 
-def _overridden(value: type) -> List[str]:
+def _overridden(value: type) -> list[str]:
     """Return the attributes of a class that a base class or a subclass, however distant, defines too."""
     bases = value.__mro__[1:]
-    below: List[type] = list(type.__subclasses__(value))
+    below: list[type] = list(type.__subclasses__(value))
     for one in below:
         below.extend(type.__subclasses__(one))
     names = (name for name in vars(value) if name not in DESCRIBING)

@@ -7,7 +7,8 @@ import datetime
 import decimal
 import random
 import types
-from typing import Any, Callable, Dict, Iterable, List
+from collections.abc import Callable, Iterable
+from typing import Any
 
 MOST = 7
 """Maximum number of variants of one value."""
@@ -19,7 +20,7 @@ DAY = datetime.timedelta(days=1)
 PLAIN = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType)
 
 
-def variants(value: Any, dice: random.Random) -> List[Any]:
+def variants(value: Any, dice: random.Random) -> list[Any]:
     """Return at most MOST values similar to `value`, without itself; none for unknown types."""
     make = MAKERS.get(type(value))
     if make is None:
@@ -31,15 +32,15 @@ def variants(value: Any, dice: random.Random) -> List[Any]:
     return kept if len(kept) <= MOST else dice.sample(kept, MOST)
 
 
-def at_limits(value: Any, limits: Iterable[Any]) -> List[Any]:
+def at_limits(value: Any, limits: Iterable[Any]) -> list[Any]:
     """Return at most MOST_LIMITS values that equal one of `limits`, or sequences with one of `limits` as length.
 
     Programs that differ in a comparison (`<` and `<=`) often differ only for such values. If `value` is a float, at
     most MOST_BETWEEN numbers between an integer limit and the integer below it are added: only these numbers
     distinguish `< 10` from `<= 9`.
     """
-    found: List[Any] = []
-    between: List[Any] = []
+    found: list[Any] = []
+    between: list[Any] = []
     for limit in limits:
         one = _at(value, limit)
         if one is not None and one != value and one not in found:
@@ -61,7 +62,7 @@ def _at(value: Any, limit: Any) -> Any:
     return None
 
 
-def objects(value: Any, dice: random.Random) -> List[Any]:
+def objects(value: Any, dice: random.Random) -> list[Any]:
     """Return at most MOST copies of an object, each with another value of one attribute.
 
     An object that is also a container is not copied: `copy.copy` adds the items to the copy by methods of the class. As
@@ -81,12 +82,12 @@ def objects(value: Any, dice: random.Random) -> List[Any]:
     return found if len(found) <= MOST else dice.sample(found, MOST)
 
 
-def _of_text(value: Any, dice: random.Random) -> List[Any]:
+def _of_text(value: Any, dice: random.Random) -> list[Any]:
     cut = dice.randrange(len(value) + 1)
     return [value[:0], value[:-1], value[1:], value + value, value[::-1], value.upper(), value[:cut] + value[cut + 1 :]]
 
 
-def _of_row(value: Any, dice: random.Random) -> List[Any]:
+def _of_row(value: Any, dice: random.Random) -> list[Any]:
     found = [value[:0], value[:1], value[:-1], value[1:], value[::-1], value + value[:1]]
     for _ in range(2):
         if value:
@@ -95,24 +96,24 @@ def _of_row(value: Any, dice: random.Random) -> List[Any]:
     return found
 
 
-def _of_dict(value: Dict[Any, Any], dice: random.Random) -> List[Any]:
-    found: List[Any] = [{}]
+def _of_dict(value: dict[Any, Any], dice: random.Random) -> list[Any]:
+    found: list[Any] = [{}]
     for key in list(value)[:3]:
         found.append({other: item for other, item in value.items() if other != key})
         found += [{**value, key: one} for one in variants(value[key], dice)[:1]]
     return found
 
 
-def _of_set(value: Any, _: random.Random) -> List[Any]:
+def _of_set(value: Any, _: random.Random) -> list[Any]:
     return [type(value)(), *(value - {one} for one in sorted(value, key=repr)[:2])]
 
 
-def _of_date(value: Any, dice: random.Random) -> List[Any]:
+def _of_date(value: Any, dice: random.Random) -> list[Any]:
     steps = (1, -1, 7, dice.randrange(20, 400))
     return [value + datetime.timedelta(days=step) for step in steps]
 
 
-MAKERS: Dict[type, Callable[[Any, random.Random], List[Any]]] = {
+MAKERS: dict[type, Callable[[Any, random.Random], list[Any]]] = {
     bool: lambda value, _: [not value],
     int: lambda value, dice: [value + 1, value - 1, 0, 1, -value, value * 2, dice.randrange(2, 50)],
     float: lambda value, dice: [value + 1, value - 0.5, 0.0, -value, value * 2, round(dice.uniform(0, 20), 2)],

@@ -19,9 +19,11 @@ import random
 import sys
 import time
 import types
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, cast
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, cast
 
-from .call_probe import Call, answers, label
+from .call_probe import Call, answers, label, replaced
 from .loaded_modules import loaded
 
 VARIANTS = 60
@@ -33,64 +35,51 @@ PLAIN = (type(None), types.FunctionType, types.BuiltinFunctionType, types.Module
 HOUR = datetime.timedelta(hours=1)
 
 
-def with_variants(calls: List[Call]) -> "Tuple[List[Call], List[int]]":
+def with_variants(calls: list[Call]) -> tuple[list[Call], list[int]]:
     """Return the recorded calls followed by up to VARIANTS variants of each, and the number of variants of each call.
 
     A variant differs from its call in one argument.
     """
-    found, sizes = list(calls), []
-    for number, call in enumerate(calls):
-        dice = random.Random(number)
-        rows = [[_given(call, at, one) for one in varied(value, dice)] for at, value in enumerate(call.args)]
-        rows += [
-            [call._replace(kwargs={**call.kwargs, name: one}, recorded=False) for one in varied(value, dice)]
-            for name, value in call.kwargs.items()
-        ]
-        mixed = [one for layer in itertools.zip_longest(*rows) for one in layer if one is not None]
-        found += mixed[:VARIANTS]
-        sizes.append(len(mixed[:VARIANTS]))
-    return found, sizes
+    rows = [replaced(call, partial(varied, dice=random.Random(at)))[:VARIANTS] for at, call in enumerate(calls)]
+    return [*calls, *itertools.chain(*rows)], [len(row) for row in rows]
 
 
-def compared(recorded: List[Call], files: Dict[str, Optional[bytes]], seconds: float) -> Dict[str, List[str]]:
+def compared(recorded: list[Call], files: dict[str, bytes | None], seconds: float) -> dict[str, Any]:
     """Return the codes of the results of the `recorded` calls and their variants, for two versions of the program.
 
-    The other version is the program with `files`. Keys: "?": labels of the calls. "*": the number of variants of each
-    recorded call. "own": results of the program. "other": results of the other version. "within": results of the
-    program's functions when the functions that they call are those of the other version. "own value", "other value":
-    only the returned values, without the changed arguments. Runs for "own", "other" and "within" are repeated; the
-    second run has the key with "2" appended.
+    The other version is the program with `files`. Keys: "labels" of the calls; "sizes": the number of variants of each
+    recorded call. Each other key has two rows of codes, for two runs: "own": results of the program; "other": results
+    of the other version; "within": results of the program's functions when the functions that they call are those of
+    the other version. "values" has the values that the program and the other version return, without the changed
+    arguments.
     """
     calls, sizes = with_variants(recorded)
-    codes = {"?": [label(call) for call in calls], "*": [str(size) for size in sizes]}
+    found: dict[str, Any] = {"labels": [label(call) for call in calls], "sizes": sizes, "values": [], "within": []}
     other = OtherVersion(files)
-    ways = (("own", contextlib.nullcontext), ("other", other.wholly))
     alone = [_without_arguments(call) for call in calls]
-    for name, way in ways:
-        with way():
-            for end, asked in (("", calls), ("2", calls), (" value", alone)):
-                codes[name + end] = answers(asked, time.monotonic() + seconds / 8).codes
-    for name in ("within", "within2"):
-        until = time.monotonic() + seconds / 8
-        codes[name] = []
+    for name, version in (("own", contextlib.nullcontext), ("other", other.wholly)):
+        with version():
+            rows = [answers(asked, time.monotonic() + seconds / 8).codes for asked in (calls, calls, alone)]
+        found[name] = rows[:2]
+        found["values"].append(rows[2])
+    for _ in range(2):
+        until, row = time.monotonic() + seconds / 8, list[str]()
         for call in calls:
             with other.within():
-                codes[name] += answers([call], until).codes
-    return codes
+                row += answers([call], until).codes
+        found["within"].append(row)
+    return found
 
 
 def _without_arguments(call: Call) -> Call:
     def ask() -> Any:
-        return call.function(*call.args, **call.kwargs)
+        args, kwargs = copy.deepcopy((call.args, call.kwargs))
+        return call.function(*args, **kwargs)
 
     return Call(cast(types.FunctionType, ask), [], {}, recorded=False)
 
 
-def _given(call: Call, at: int, value: Any) -> Call:
-    return call._replace(args=[*call.args[:at], value, *call.args[at + 1 :]], recorded=False)
-
-
-def varied(value: Any, dice: random.Random) -> List[Any]:
+def varied(value: Any, dice: random.Random) -> list[Any]:
     """Return at most VARIANTS values that have the type of `value` and are similar, but not equal to it."""
     make = MAKERS.get(type(value), _of_object)
     try:
@@ -148,7 +137,7 @@ def _of_set(value: Any, dice: random.Random) -> Iterator[Any]:
     yield type(value)()
 
 
-def _of_dict(value: Dict[Any, Any], dice: random.Random) -> Iterator[Any]:
+def _of_dict(value: dict[Any, Any], dice: random.Random) -> Iterator[Any]:
     for key in list(value)[:PLACES]:
         yield from ({**value, key: one} for one in varied(value[key], dice)[:8])
         yield {other: item for other, item in value.items() if other != key}
@@ -170,7 +159,7 @@ def _of_object(value: Any, dice: random.Random) -> Iterator[Any]:
                 yield twin
 
 
-MAKERS: Dict[type, Callable[[Any, random.Random], Iterator[Any]]] = {
+MAKERS: dict[type, Callable[[Any, random.Random], Iterator[Any]]] = {
     bool: lambda value, _: iter([not value]),
     int: _of_int,
     float: _of_float,
@@ -187,7 +176,7 @@ MAKERS: Dict[type, Callable[[Any, random.Random], Iterator[Any]]] = {
 # -- the other version ------------------------------------------------------------------------------------
 
 
-Values = List[Tuple[Dict[str, Any], str, Any, Any]]
+Values = list[tuple[dict[str, Any], str, Any, Any]]
 """Tuples of a module's namespace, a name, its value in this version, and that in the other version."""
 MISSING = object()
 
@@ -195,8 +184,8 @@ MISSING = object()
 class OtherVersion:
     """Functions and constants of the loaded program that differ in `files` (absolute path -> content)."""
 
-    def __init__(self, files: Dict[str, Optional[bytes]]) -> None:
-        self.functions: Dict[types.FunctionType, Tuple[types.CodeType, types.CodeType]] = {}
+    def __init__(self, files: dict[str, bytes | None]) -> None:
+        self.functions: dict[types.FunctionType, tuple[types.CodeType, types.CodeType]] = {}
         self._values: Values = []
         for path, data in files.items():
             for module in modules(path) if data else ():
@@ -268,13 +257,13 @@ class OtherVersion:
             function.__code__ = code
 
 
-def modules(path: str) -> List[types.ModuleType]:
+def modules(path: str) -> list[types.ModuleType]:
     real = os.path.realpath(path)
     found = [(module, getattr(module, "__file__", None)) for _, module in loaded()]
     return [module for module, file in found if isinstance(file, str) and os.path.realpath(file) == real]
 
 
-def _codes(code: types.CodeType, prefix: str) -> Iterator[Tuple[str, types.CodeType]]:
+def _codes(code: types.CodeType, prefix: str) -> Iterator[tuple[str, types.CodeType]]:
     """Yield (qualified name, code object) of the functions and methods in `code`, without nested functions."""
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType) and not inner.co_name.startswith("<"):
@@ -283,7 +272,7 @@ def _codes(code: types.CodeType, prefix: str) -> Iterator[Tuple[str, types.CodeT
                 yield from _codes(inner, prefix + inner.co_name + ".")
 
 
-def _functions(names: Any, prefix: str, module: str, seen: Set[int]) -> Iterator[Tuple[str, types.FunctionType]]:
+def _functions(names: Any, prefix: str, module: str, seen: set[int]) -> Iterator[tuple[str, types.FunctionType]]:
     for name, value in list(names.items()):
         if isinstance(value, type) and value.__module__ == module and id(value) not in seen:
             seen.add(id(value))
@@ -294,7 +283,7 @@ def _functions(names: Any, prefix: str, module: str, seen: Set[int]) -> Iterator
                 yield prefix + function.__name__, function
 
 
-def _unwrapped(value: Any) -> Optional[types.FunctionType]:
+def _unwrapped(value: Any) -> types.FunctionType | None:
     """Return the function inside decorators with `__wrapped__` or `__func__`; None if there is none."""
     for _ in range(9):
         if not isinstance(value, types.FunctionType) or hasattr(value, "__wrapped__"):
@@ -302,7 +291,7 @@ def _unwrapped(value: Any) -> Optional[types.FunctionType]:
     return value if isinstance(value, types.FunctionType) else None
 
 
-def _outside(text: str) -> List[str]:
+def _outside(text: str) -> list[str]:
     """Return AST dumps of a module's statements, except for definitions of functions and classes."""
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return [ast.dump(node) for node in ast.parse(text).body if not isinstance(node, definitions)]

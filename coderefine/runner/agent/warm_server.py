@@ -16,15 +16,16 @@ import socket
 import sys
 import threading
 import warnings
-from typing import Any, Callable, Container, Dict, Iterable, List, Optional
+from collections.abc import Callable, Container, Iterable
+from typing import Any
 
 from . import agent_channel, child, cold_plugin, loaded_modules, pytest_internals, server_plugin, working_tree
 
-Message = Dict[str, Any]
+Message = dict[str, Any]
 Run = Callable[[Message, child.Tell], None]
 """Runs, in the child, the tests of a message, and sends the result."""
 Judge = Callable[[Message, Run], Message]
-Ours = Callable[[Optional[str]], bool]
+Ours = Callable[[str | None], bool]
 """Returns whether a file belongs to the project."""
 
 
@@ -34,7 +35,7 @@ def serve(fd: int, channel: agent_channel.AgentChannel, job: Message) -> None:
     child.no_bytecode()
     channel.take_over()
     channel.send("ready")
-    ahead: Optional[StartedPytest] = None
+    ahead: StartedPytest | None = None
     while True:
         message = agent_channel.read(fd)
         if message is None:
@@ -44,12 +45,7 @@ def serve(fd: int, channel: agent_channel.AgentChannel, job: Message) -> None:
             channel.send("preloaded")
             child.warm_up(message.get("patterns", ()), pytest_internals.LOADED_LATE)
             child.settle()
-            ahead = start(
-                job,
-                lambda path: working_tree.ours(path, job["top"]),
-                lambda order, run: judge(order, job, tree, run),
-                fd,
-            )
+            ahead = start(job, own, lambda order, run: judge(order, job, tree, run), fd)
             continue
         answer = ahead.ask(message) if ahead is not None and ahead.suits(message["files"]) else None
         if answer is None:
@@ -69,11 +65,9 @@ def judge(message: Message, job: Message, tree: working_tree.WorkingTree, run: R
         tree.sweep(job["scratch"])
     record = json.loads(ended.extra) if ended.ok else {}
     return {
-        "number": message["number"],
         "statuses": record.get("statuses", {}),
         "changed": tree.changed,
         "missing": record.get("missing", []),
-        "broken": record.get("broken", {}),
         "result": {"void": record.get("void", "")},
         "cpu": ended.cpu,
         "wall": ended.wall,
@@ -83,9 +77,9 @@ def judge(message: Message, job: Message, tree: working_tree.WorkingTree, run: R
     }
 
 
-def wanted(message: Message, job: Message) -> Optional[List[str]]:
+def wanted(message: Message, job: Message) -> list[str] | None:
     """Return the tests or test files to collect: the requested tests, else the server's files; None for all."""
-    files: Optional[List[str]] = message["tests"] if message["tests"] is not None else job["files"]
+    files: list[str] | None = message["tests"] if message["tests"] is not None else job["files"]
     return files
 
 
@@ -95,7 +89,7 @@ def _run(message: Message, job: Message, tell: child.Tell) -> None:
     importlib.invalidate_caches()
     run = server_plugin.ServerPlugin(lambda run: tell(chosen(run, message)), wanted(message, job))
     code = server_plugin.pytest_main(job, run)
-    tell(nothing(run, message, "pytest exit %d" % code))
+    tell(nothing(message, f"pytest exit {code}"))
 
 
 def _forget_project(top: str) -> None:
@@ -116,7 +110,7 @@ class StartedPytest:
     """Connection to a process with a started pytest; an answer `None` means that the process has ended."""
 
     def __init__(self, near: socket.socket) -> None:
-        self._near: Optional[socket.socket] = near
+        self._near: socket.socket | None = near
 
     def suits(self, paths: Iterable[str]) -> bool:
         """Return whether none of `paths` (repo-relative) is read by pytest before collection."""
@@ -124,7 +118,7 @@ class StartedPytest:
             path.endswith(".py") and os.path.basename(path) not in ("conftest.py", "sitecustomize.py") for path in paths
         )
 
-    def ask(self, message: Message) -> Optional[Message]:
+    def ask(self, message: Message) -> Message | None:
         answer = None
         if self._near is not None:
             with contextlib.suppress(OSError):
@@ -157,7 +151,7 @@ def start(job: Message, ours: Ours, judge: Judge, line: int) -> StartedPytest:
 class _Stop(server_plugin.ServerPlugin):
     """Stops pytest before collection, and forks children that continue from there."""
 
-    def __init__(self, line: socket.socket, ours: Ours, judge: Judge, files: Optional[List[str]]) -> None:
+    def __init__(self, line: socket.socket, ours: Ours, judge: Judge, files: list[str] | None) -> None:
         super().__init__(lambda _: None)
         self._files = files
         self._line = line
@@ -190,7 +184,7 @@ class _Stop(server_plugin.ServerPlugin):
         try:
             pytest_internals.collect_and_run(opened)
         finally:
-            tell(nothing(self, message, "pytest did not run"))
+            tell(nothing(message, "pytest did not run"))
 
 
 def chosen(run: server_plugin.ServerPlugin, message: Message) -> bytes:
@@ -213,28 +207,26 @@ def chosen(run: server_plugin.ServerPlugin, message: Message) -> bytes:
     results = board.results
     statuses = {run.items[n].nodeid: server_plugin.STATUSES[results[n]] for n in numbers if results[n]}
     statuses.update(dict.fromkeys(run.broken, "error"))
-    record = {"statuses": statuses, "missing": _without(missing, statuses), "broken": run.broken, "void": run.void}
-    return json.dumps(record).encode("ascii")
+    return json.dumps({"statuses": statuses, "missing": _without(missing, statuses), "void": run.void}).encode("ascii")
 
 
-def nothing(run: server_plugin.ServerPlugin, message: Message, why: str) -> bytes:
+def nothing(message: Message, why: str) -> bytes:
     """Return the result of a run in which pytest ended before the first test."""
-    record = {"statuses": {}, "missing": message["tests"] or [why], "broken": run.broken}
-    return json.dumps(record).encode("ascii")
+    return json.dumps({"statuses": {}, "missing": message["tests"] or [why]}).encode("ascii")
 
 
-def _with_tests_of_modules(names: List[str], collected: List[str]) -> List[str]:
+def _with_tests_of_modules(names: list[str], collected: list[str]) -> list[str]:
     """Return `names` where each module is replaced by its tests among `collected`, if there are any."""
-    found: List[str] = []
+    found: list[str] = []
     for name in names:
         inside = [test for test in collected if "::" not in name and test.startswith(name + "::")]
         found += inside or [name]
     return found
 
 
-def _numbers(names: Iterable[str], places: Dict[str, int]) -> List[int]:
+def _numbers(names: Iterable[str], places: dict[str, int]) -> list[int]:
     return [places[name] for name in names if name in places]
 
 
-def _without(names: List[str], known: Container[str]) -> List[str]:
+def _without(names: list[str], known: Container[str]) -> list[str]:
     return [name for name in names if name not in known]

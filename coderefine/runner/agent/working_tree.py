@@ -12,17 +12,18 @@ import os
 import shutil
 import struct
 import sys
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 
 class Original(NamedTuple):
     """A file before any candidate: its bytes (None: there was no file) and its mtime in ns."""
 
-    data: Optional[bytes]
+    data: bytes | None
     mtime: int
 
 
-def ours(path: Optional[str], top: str) -> bool:
+def ours(path: str | None, top: str) -> bool:
     """Return whether `path` is a file of the project, and not of a virtual environment inside it."""
     return bool(path) and str(path).startswith(top + os.sep) and "site-packages" not in str(path)
 
@@ -32,10 +33,10 @@ class WorkingTree:
 
     def __init__(self, top: str) -> None:
         self._top = top
-        self._originals: Dict[str, Original] = {}
+        self._originals: dict[str, Original] = {}
         self._stamp = 1_000_000_000
         self._dirt = FileChanges(top)
-        self.changed: List[str] = []
+        self.changed: list[str] = []
 
     def original(self, path: str) -> Original:
         """Return the file at repo-relative `path` as it was at the first call."""
@@ -46,7 +47,7 @@ class WorkingTree:
     def full(self, path: str) -> str:
         return os.path.join(self._top, path)
 
-    def put(self, files: Mapping[str, Optional[bytes]]) -> None:
+    def put(self, files: Mapping[str, bytes | None]) -> None:
         """Write `files` with an mtime that no bytecode file on disk can have: a stale .pyc would hide the edit."""
         self._stamp += 1
         for path, data in files.items():
@@ -54,7 +55,7 @@ class WorkingTree:
             _write(self.full(path), data, self._stamp * 1_000_000_000)
         self._dirt.forget()
 
-    def restore(self, files: Mapping[str, Optional[bytes]]) -> None:
+    def restore(self, files: Mapping[str, bytes | None]) -> None:
         """Restore `files`, remove new files, and list in `changed` other files that the child changed or removed.
 
         The old content of these other files is unknown, so they cannot be restored.
@@ -77,7 +78,7 @@ class WorkingTree:
                 os.unlink(os.path.join(scratch, name))
 
 
-def decoded(files: Mapping[str, Optional[str]]) -> Dict[str, Optional[bytes]]:
+def decoded(files: Mapping[str, str | None]) -> dict[str, bytes | None]:
     """Decode files from a message: base64 text, or null for a file to delete."""
     return {path: None if text is None else base64.b64decode(text) for path, text in files.items()}
 
@@ -90,7 +91,7 @@ def _read(full: str) -> Original:
         return Original(None, 0)
 
 
-def _write(full: str, data: Optional[bytes], mtime: int) -> None:
+def _write(full: str, data: bytes | None, mtime: int) -> None:
     if data is None:
         if os.path.lexists(full):
             os.unlink(full)
@@ -121,7 +122,7 @@ class FileChanges:
     """Watches the folders below `top`; without inotify (macOS), or in a huge tree, it reports no changes."""
 
     def __init__(self, top: str) -> None:
-        self._folders: Dict[int, str] = {}
+        self._folders: dict[int, str] = {}
         self._fd = -1
         if sys.platform.startswith("linux"):
             self._watch(top)
@@ -141,13 +142,13 @@ class FileChanges:
         """Discard the events so far, which we caused ourselves."""
         self._events()
 
-    def clean(self, own: Set[str]) -> List[str]:
+    def clean(self, own: set[str]) -> list[str]:
         """Remove files created since `forget`; return older files that were changed or removed.
 
         Files in `own` (absolute paths) are ignored; the caller restores them.
         """
-        changed: List[str] = []
-        made: Set[str] = set()
+        changed: list[str] = []
+        made: set[str] = set()
         for path, mask in self._events():
             if path in own or os.path.basename(path) in PASSED_OVER:
                 continue
@@ -160,9 +161,9 @@ class FileChanges:
         self._events()
         return changed
 
-    def _events(self) -> List[Tuple[str, int]]:
+    def _events(self) -> list[tuple[str, int]]:
         """Return (path, event mask) of all pending events; inotify(7)."""
-        found: List[Tuple[str, int]] = []
+        found: list[tuple[str, int]] = []
         while self._fd >= 0:
             try:
                 data = os.read(self._fd, 1 << 16)
