@@ -34,7 +34,7 @@ def undo(journal: Journal) -> str:
 def _files(journal: Journal, done: Publication) -> str:
     head = journal.repository.head()
     plan = Publication("undo", done.top, _reversed(done.changes), head.sha, head.ref, folders=done.folders)
-    publish(journal, plan, lambda: _verify(journal, plan.changes), undoing=done)
+    publish(journal, plan, lambda: _verify(journal, plan.changes))
     return f"undone: {changed_lines(plan.changes)}"
 
 
@@ -93,7 +93,7 @@ def _commit(journal: Journal, done: Publication) -> str:
         return plan
 
     try:
-        publish(journal, plan, check, move_back, undoing=done)
+        publish(journal, plan, check, move_back)
     finally:
         index.release(plan.lock)
     gone = f"undone: the commit {commit[:10]} is gone from {head.branch or 'HEAD'}, {changed_lines(plan.changes)}"
