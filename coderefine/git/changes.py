@@ -24,8 +24,10 @@ NOTHING = frozenset("0")
 """The character of the null object id (all zeros), which means "no commit"."""
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The id of the empty tree in SHA-1 repositories; git accepts it even if the object does not exist."""
-NEEDED = frozenset({".venv", "venv", "node_modules", ".tox", ".nox", "__pypackages__", ".direnv", ".conda", ".eggs"})
-"""Folders of environments: they are untracked and part of no commit, but the tests need them."""
+ENVIRONMENTS = frozenset(
+    {".venv", "venv", "node_modules", ".tox", ".nox", "__pypackages__", ".direnv", ".conda", ".eggs"}
+)
+"""Folders that are untracked and part of no commit, but the tests need them."""
 CACHES = frozenset({"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
 METADATA = ".egg-info"
 """Metadata that an editable install writes next to the source; interpreters find entry points there."""
@@ -109,9 +111,20 @@ def untracked(top: Path, *, hooked: bool = False) -> Iterator[str]:
     environments = {name.removesuffix("pyvenv.cfg") for name in names if name.endswith("/pyvenv.cfg")}
     for name in names:
         parts = PurePosixPath(name).parts
-        kept = NEEDED.isdisjoint(parts) and CACHES.isdisjoint(parts) and not any(p.endswith(METADATA) for p in parts)
+        kept = (
+            ENVIRONMENTS.isdisjoint(parts) and CACHES.isdisjoint(parts) and not any(p.endswith(METADATA) for p in parts)
+        )
         if kept and not name.endswith("/") and not any(map(name.startswith, environments)):
             yield name
+
+
+def ignored(folder: Path) -> frozenset[str]:
+    """Return the files and folders (without trailing slash) that git ignores below `folder`, relative to the top.
+
+    Raises GitError if git cannot list them.
+    """
+    what = ("--others", "--ignored", "--exclude-standard", "--directory", "--full-name", "-z")
+    return frozenset(name.rstrip("/") for name in _names(_git(folder, "ls-files", *what, hooked=False)))
 
 
 def contents(top: Path, tree: str, paths: Iterable[str], env: Mapping[str, str] | None = None) -> dict[str, bytes]:

@@ -12,20 +12,10 @@ from coderefine.core import Finished
 from coderefine.errors import GitError, ProcessError
 
 KEPT = (
-    "GIT_AUTHOR_NAME",
-    "GIT_AUTHOR_EMAIL",
-    "GIT_COMMITTER_NAME",
-    "GIT_COMMITTER_EMAIL",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_CONFIG_COUNT",
-    "GIT_CEILING_DIRECTORIES",
-    "GIT_SSH_COMMAND",
-    "GIT_SSH",
-    "GIT_SSH_VARIANT",
-    "GIT_ASKPASS",
-)
+    "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT", "GIT_CEILING_DIRECTORIES", "GIT_SSH_COMMAND",
+    "GIT_SSH", "GIT_SSH_VARIANT", "GIT_ASKPASS",
+)  # fmt: skip
 """Variables with the user's identity, configuration and transport: none of them names a repository or an index.
 
 git gets no other `GIT_*` variable of our environment, except those whose names begin with one of NUMBERED.

@@ -117,18 +117,8 @@ class Repository:
         self, tree: str, parent: str | None, message: str, env: Mapping[str, str] | None = OURS, *, sign: bool = False
     ) -> str:
         """Create only a commit object (no ref, no index, no hook); return its id."""
-        parents = ("-p", parent) if parent else ()
-        output = self.git(
-            *IN_UTF_8,
-            "commit-tree",
-            *(("-S",) if sign else ()),
-            *parents,
-            "-F",
-            "-",
-            tree,
-            stdin=message.encode("utf-8", "replace"),
-            env=env,
-        )
+        options = (*(("-S",) if sign else ()), *(("-p", parent) if parent else ()), "-F", "-", tree)
+        output = self.git(*IN_UTF_8, "commit-tree", *options, stdin=message.encode("utf-8", "replace"), env=env)
         return output.decode().strip()
 
     def move_ref(self, ref: str, new: str | None, old: str | None, why: str, hold: tuple[int, ...] = ()) -> None:

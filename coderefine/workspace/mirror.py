@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from coderefine.git.changes import CACHES, ENVIRONMENTS
 from coderefine.temporary import remove
 
-SKIPPED = frozenset(
-    {".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
-    | {"__pypackages__", ".direnv", ".conda", ".git", ".hg", ".svn", ".eggs"}
-)
-"""Environments and caches: large, rebuilt when needed, never imported from a copy."""
+SKIPPED = ENVIRONMENTS | CACHES | {".git", ".hg", ".svn"}
+"""Large folders that are rebuilt when needed, and never imported from a copy."""
 FICLONE = 0x40049409
 """ioctl of linux/fs.h: share all blocks of another file (btrfs, xfs, bcachefs)."""
 
