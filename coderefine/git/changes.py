@@ -29,6 +29,7 @@ ENVIRONMENTS = frozenset(
 )
 """Folders that are untracked and part of no commit, but the tests need them."""
 CACHES = frozenset({"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
+CHANGED, DELETED = ("--diff-filter=ACMRT",), ("--diff-filter=D", "--no-renames")
 METADATA = ".egg-info"
 """Metadata that an editable install writes next to the source; interpreters find entry points there."""
 
@@ -54,13 +55,14 @@ def staged(top: Path) -> Staged:
 
     In a hook, this is the index of the commit in progress, also for `-a`, `-- file` and `--amend`.
     """
-    return Staged(_changed(top, "--cached"), hidden(top), _deleted(top, "--cached"))
+    return Staged(_differing(top, *CHANGED, "--cached"), hidden(top), _differing(top, *DELETED, "--cached"))
 
 
 def committed(top: Path, since: str, commit: str = "HEAD") -> Staged:
     """Compare `commit` with `since`, a name of a commit; if there is no such commit, with the empty tree."""
     since = known(top, since)
-    return Staged(_changed(top, since, commit), hidden(top, commit), _deleted(top, since, commit), since, commit)
+    changed, deleted = (_differing(top, *kind, since, commit) for kind in (CHANGED, DELETED))
+    return Staged(changed, hidden(top, commit), deleted, since, commit)
 
 
 def hidden(top: Path, tree: str = "") -> dict[str, bytes | None]:
@@ -151,21 +153,13 @@ def known(top: Path, name: str) -> str:
     return name if _commit(top, name) else EMPTY_TREE
 
 
-def _changed(top: Path, *what: str) -> tuple[str, ...]:
-    return tuple(
-        _names(_git(top, "diff", "--name-only", "-z", "--diff-filter=ACMRT", "--ignore-submodules", *what, "--"))
-    )
-
-
 def _gone(top: Path) -> list[str]:
     """Return files that are staged for deletion, but still exist in the working tree."""
-    return [name for name in _deleted(top, "--cached", renames=True) if (top / name).is_file()]
+    return [name for name in _differing(top, "--diff-filter=D", "--cached") if (top / name).is_file()]
 
 
-def _deleted(top: Path, *what: str, renames: bool = False) -> tuple[str, ...]:
-    more = () if renames else ("--no-renames",)
-    output = _git(top, "diff", "--name-only", "-z", "--diff-filter=D", "--ignore-submodules", *more, *what, "--")
-    return tuple(_names(output))
+def _differing(top: Path, *what: str) -> tuple[str, ...]:
+    return tuple(_names(_git(top, "diff", "--name-only", "-z", "--ignore-submodules", *what, "--")))
 
 
 def _names(output: bytes) -> list[str]:

@@ -98,16 +98,12 @@ def _unpacked(repository: Repository, text: bytes) -> tuple[bytes, str]:
 
 
 def _check_untracked(repository: Repository, before: str, found: GivenPatch) -> None:
-    """Raise UsageError if the patch creates a file that exists."""
-    if there := next((path for path in found.files if _is_untracked(repository, before, path)), ""):
-        raise UsageError(f"{found.name} does not apply: {there} exists already, and git does not track it")
-
-
-def _is_untracked(repository: Repository, before: str, path: str) -> bool:
-    """Return whether `path` is in the working tree, and not in the tree `before`."""
-    if not os.path.lexists(repository.top / path):
-        return False
-    return not repository.git("ls-tree", before, "--", path, env={"GIT_LITERAL_PATHSPECS": "1"})
+    """Raise UsageError if the patch creates a file that exists. `before`: the tree of the tracked files."""
+    literal = {"GIT_LITERAL_PATHSPECS": "1"}
+    for path in found.files:
+        there = os.path.lexists(repository.top / path)
+        if there and not repository.git("ls-tree", before, "--", path, env=literal):
+            raise UsageError(f"{found.name} does not apply: {path} exists already, and git does not track it")
 
 
 def read_commits(repository: Repository, name: str) -> GivenPatch | None:

@@ -123,10 +123,9 @@ class Blobs:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A line of journal.jsonl. `kind`: what `body` (JSON) describes; `at`: Unix time."""
+    """A line of journal.jsonl. `kind`: what `body` (JSON) describes."""
 
     kind: str
-    at: float
     body: Json
 
 
@@ -160,6 +159,6 @@ def _parsed(line: bytes) -> Record | None:
         return None
     try:
         found = json.loads(text)
-        return Record(found["kind"], found["at"], found["body"])
+        return Record(found["kind"], found["body"])
     except (ValueError, KeyError, TypeError):
         return None
