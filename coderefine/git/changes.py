@@ -73,7 +73,7 @@ def hidden(top: Path, tree: str = "") -> dict[str, bytes | None]:
     """
     what = ("--raw", "-z", "--no-renames", "--abbrev=64", "--ignore-submodules", *filter(None, (tree,)), "--")
     with _without_flags(top, hooked=not tree) as env:
-        fields = iter(_names(_git(top, "diff", *what, env=env, hooked=not tree)))
+        fields = iter(process.names(_git(top, "diff", *what, env=env, hooked=not tree)))
         modes = {next(fields): head[1:].split(" ")[0] for head in fields}
         regular = [path for path, mode in modes.items() if mode not in (ABSENT, LINK, MODULE)]
         data = contents(top, tree, regular, env)
@@ -109,7 +109,7 @@ def _without_flags(top: Path, *, hooked: bool) -> Iterator[Mapping[str, str]]:
 
 def untracked(top: Path, *, hooked: bool = False) -> Iterator[str]:
     """Yield files that git neither tracks nor ignores; environments, caches and nested repositories are left out."""
-    names = _names(_git(top, "ls-files", "--others", "--exclude-standard", "-z", hooked=hooked))
+    names = process.names(_git(top, "ls-files", "--others", "--exclude-standard", "-z", hooked=hooked))
     environments = {name.removesuffix("pyvenv.cfg") for name in names if name.endswith("/pyvenv.cfg")}
     for name in names:
         parts = PurePosixPath(name).parts
@@ -126,7 +126,7 @@ def ignored(folder: Path) -> frozenset[str]:
     Raises GitError if git cannot list them.
     """
     what = ("--others", "--ignored", "--exclude-standard", "--directory", "--full-name", "-z")
-    return frozenset(name.rstrip("/") for name in _names(_git(folder, "ls-files", *what, hooked=False)))
+    return frozenset(name.rstrip("/") for name in process.names(_git(folder, "ls-files", *what, hooked=False)))
 
 
 def contents(top: Path, tree: str, paths: Iterable[str], env: Mapping[str, str] | None = None) -> dict[str, bytes]:
@@ -159,11 +159,7 @@ def _gone(top: Path) -> list[str]:
 
 
 def _differing(top: Path, *what: str) -> tuple[str, ...]:
-    return tuple(_names(_git(top, "diff", "--name-only", "-z", "--ignore-submodules", *what, "--")))
-
-
-def _names(output: bytes) -> list[str]:
-    return [os.fsdecode(name) for name in output.split(b"\0") if name]
+    return tuple(process.names(_git(top, "diff", "--name-only", "-z", "--ignore-submodules", *what, "--")))
 
 
 def _git(top: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes = b"", hooked: bool = True) -> bytes:

@@ -94,6 +94,11 @@ def run(
     return result
 
 
+def names(output: bytes) -> list[str]:
+    """Return the paths that git printed with `-z`."""
+    return [os.fsdecode(name) for name in output.split(b"\0") if name]
+
+
 def complaint(result: Finished, where: Path) -> GitError:
     """Return the error of a git command as one line, with the next step."""
     output = result.stderr.decode("utf-8", "replace").strip() or result.text.strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,6 +112,13 @@ class Repository:
         if name is None:
             return self.git("hash-object", "-w", "-t", "tree", "--stdin").decode().strip()
         return self.git("rev-parse", "--verify", f"{name}^{{tree}}").decode().strip()
+
+    def differences(self, before: str, after: str) -> Iterator[tuple[str, tuple[str, str, str, str]]]:
+        """Yield the paths in which two trees differ, each with its old mode, new mode, old blob and new blob."""
+        fields = iter(process.names(self.git("diff-tree", "-r", "-z", "--no-renames", "--raw", before, after)))
+        for head in fields:
+            old_mode, new_mode, old, new, _ = head.removeprefix(":").split(" ")
+            yield next(fields), (old_mode, new_mode, old, new)
 
     def commit_tree(
         self, tree: str, parent: str | None, message: str, env: Mapping[str, str] | None = OURS, *, sign: bool = False

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 from coderefine.core.plurals import listed
 from coderefine.errors import PublishError
 from coderefine.git import Repository
+from coderefine.git.process import names
 from coderefine.journal import FileChange, IndexChange, Journal, Publication
 from coderefine.publishers import file_io
 from coderefine.publishers.message import changed_lines
@@ -110,9 +110,9 @@ def _added_by_hooks(repository: Repository, plan: Publication) -> str:
     if not others:
         return ""
     what = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *others)
-    status = repository.git(*what, env={"GIT_LITERAL_PATHSPECS": "1"})
-    names = [os.fsdecode(line[3:]) for line in status.split(b"\0") if line]
-    return f"; your hooks committed more, which stays in the tree: {listed(names)}" if names else ""
+    status = names(repository.git(*what, env={"GIT_LITERAL_PATHSPECS": "1"}))
+    left = [line[3:] for line in status]
+    return f"; your hooks committed more, which stays in the tree: {listed(left)}" if left else ""
 
 
 def _reversed(changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:
