@@ -196,7 +196,7 @@ def _between(
 
     `under`: the files in which `before` differs from the working tree. Raises UsageError if the trees are equal.
     """
-    modes = {path: (old, new) for path, (old, new, *_) in repository.differences(before, after)}
+    modes = _modes(repository, before, after)
     if not modes:
         raise UsageError(f"{name} changes nothing: there is no patch to prove")
     links = tuple(sorted(path for path, pair in modes.items() if not {LINK, MODULE}.isdisjoint(pair)))
@@ -274,3 +274,8 @@ def _changed_modes(pairs: Mapping[str, tuple[str, str]]) -> Iterator[str]:
     for path, (old, new) in pairs.items():
         if ABSENT not in (old, new) and old != new:
             yield f"{path}: {old[-3:]} → {new[-3:]}"
+
+
+def _modes(repository: Repository, before: str, after: str) -> dict[str, tuple[str, str]]:
+    """Return the paths in which two trees differ, each with its modes before and after."""
+    return {path: (old, new) for path, (old, new, *_) in repository.differences(before, after)}
