@@ -53,7 +53,7 @@ def _ignored(place: Place) -> frozenset[str]:
     """Return the files and folders (without trailing slash) that git ignores below the project's root."""
     if place.git_dir is None:
         return frozenset()
-    from coderefine.git.ignored import ignored
+    from coderefine.git.changes import ignored
 
     try:
         return ignored(place.root)

@@ -24,9 +24,12 @@ NOTHING = frozenset("0")
 """The character of the null object id (all zeros), which means "no commit"."""
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The id of the empty tree in SHA-1 repositories; git accepts it even if the object does not exist."""
-NEEDED = frozenset({".venv", "venv", "node_modules", ".tox", ".nox", "__pypackages__", ".direnv", ".conda", ".eggs"})
-"""Folders of environments: they are untracked and part of no commit, but the tests need them."""
+ENVIRONMENTS = frozenset(
+    {".venv", "venv", "node_modules", ".tox", ".nox", "__pypackages__", ".direnv", ".conda", ".eggs"}
+)
+"""Folders that are untracked and part of no commit, but the tests need them."""
 CACHES = frozenset({"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"})
+CHANGED, DELETED = ("--diff-filter=ACMRT",), ("--diff-filter=D", "--no-renames")
 METADATA = ".egg-info"
 """Metadata that an editable install writes next to the source; interpreters find entry points there."""
 
@@ -52,13 +55,14 @@ def staged(top: Path) -> Staged:
 
     In a hook, this is the index of the commit in progress, also for `-a`, `-- file` and `--amend`.
     """
-    return Staged(_changed(top, "--cached"), hidden(top), _deleted(top, "--cached"))
+    return Staged(_differing(top, *CHANGED, "--cached"), hidden(top), _differing(top, *DELETED, "--cached"))
 
 
 def committed(top: Path, since: str, commit: str = "HEAD") -> Staged:
     """Compare `commit` with `since`, a name of a commit; if there is no such commit, with the empty tree."""
     since = known(top, since)
-    return Staged(_changed(top, since, commit), hidden(top, commit), _deleted(top, since, commit), since, commit)
+    changed, deleted = (_differing(top, *kind, since, commit) for kind in (CHANGED, DELETED))
+    return Staged(changed, hidden(top, commit), deleted, since, commit)
 
 
 def hidden(top: Path, tree: str = "") -> dict[str, bytes | None]:
@@ -69,7 +73,7 @@ def hidden(top: Path, tree: str = "") -> dict[str, bytes | None]:
     """
     what = ("--raw", "-z", "--no-renames", "--abbrev=64", "--ignore-submodules", *filter(None, (tree,)), "--")
     with _without_flags(top, hooked=not tree) as env:
-        fields = iter(_names(_git(top, "diff", *what, env=env, hooked=not tree)))
+        fields = iter(process.names(_git(top, "diff", *what, env=env, hooked=not tree)))
         modes = {next(fields): head[1:].split(" ")[0] for head in fields}
         regular = [path for path, mode in modes.items() if mode not in (ABSENT, LINK, MODULE)]
         data = contents(top, tree, regular, env)
@@ -105,13 +109,24 @@ def _without_flags(top: Path, *, hooked: bool) -> Iterator[Mapping[str, str]]:
 
 def untracked(top: Path, *, hooked: bool = False) -> Iterator[str]:
     """Yield files that git neither tracks nor ignores; environments, caches and nested repositories are left out."""
-    names = _names(_git(top, "ls-files", "--others", "--exclude-standard", "-z", hooked=hooked))
+    names = process.names(_git(top, "ls-files", "--others", "--exclude-standard", "-z", hooked=hooked))
     environments = {name.removesuffix("pyvenv.cfg") for name in names if name.endswith("/pyvenv.cfg")}
     for name in names:
         parts = PurePosixPath(name).parts
-        kept = NEEDED.isdisjoint(parts) and CACHES.isdisjoint(parts) and not any(p.endswith(METADATA) for p in parts)
+        kept = (
+            ENVIRONMENTS.isdisjoint(parts) and CACHES.isdisjoint(parts) and not any(p.endswith(METADATA) for p in parts)
+        )
         if kept and not name.endswith("/") and not any(map(name.startswith, environments)):
             yield name
+
+
+def ignored(folder: Path) -> frozenset[str]:
+    """Return the files and folders (without trailing slash) that git ignores below `folder`, relative to the top.
+
+    Raises GitError if git cannot list them.
+    """
+    what = ("--others", "--ignored", "--exclude-standard", "--directory", "--full-name", "-z")
+    return frozenset(name.rstrip("/") for name in process.names(_git(folder, "ls-files", *what, hooked=False)))
 
 
 def contents(top: Path, tree: str, paths: Iterable[str], env: Mapping[str, str] | None = None) -> dict[str, bytes]:
@@ -138,25 +153,13 @@ def known(top: Path, name: str) -> str:
     return name if _commit(top, name) else EMPTY_TREE
 
 
-def _changed(top: Path, *what: str) -> tuple[str, ...]:
-    return tuple(
-        _names(_git(top, "diff", "--name-only", "-z", "--diff-filter=ACMRT", "--ignore-submodules", *what, "--"))
-    )
-
-
 def _gone(top: Path) -> list[str]:
     """Return files that are staged for deletion, but still exist in the working tree."""
-    return [name for name in _deleted(top, "--cached", renames=True) if (top / name).is_file()]
+    return [name for name in _differing(top, "--diff-filter=D", "--cached") if (top / name).is_file()]
 
 
-def _deleted(top: Path, *what: str, renames: bool = False) -> tuple[str, ...]:
-    more = () if renames else ("--no-renames",)
-    output = _git(top, "diff", "--name-only", "-z", "--diff-filter=D", "--ignore-submodules", *more, *what, "--")
-    return tuple(_names(output))
-
-
-def _names(output: bytes) -> list[str]:
-    return [os.fsdecode(name) for name in output.split(b"\0") if name]
+def _differing(top: Path, *what: str) -> tuple[str, ...]:
+    return tuple(process.names(_git(top, "diff", "--name-only", "-z", "--ignore-submodules", *what, "--")))
 
 
 def _git(top: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes = b"", hooked: bool = True) -> bytes:

@@ -98,16 +98,12 @@ def _unpacked(repository: Repository, text: bytes) -> tuple[bytes, str]:
 
 
 def _check_untracked(repository: Repository, before: str, found: GivenPatch) -> None:
-    """Raise UsageError if the patch creates a file that exists."""
-    if there := next((path for path in found.files if _is_untracked(repository, before, path)), ""):
-        raise UsageError(f"{found.name} does not apply: {there} exists already, and git does not track it")
-
-
-def _is_untracked(repository: Repository, before: str, path: str) -> bool:
-    """Return whether `path` is in the working tree, and not in the tree `before`."""
-    if not os.path.lexists(repository.top / path):
-        return False
-    return not repository.git("ls-tree", before, "--", path, env={"GIT_LITERAL_PATHSPECS": "1"})
+    """Raise UsageError if the patch creates a file that exists. `before`: the tree of the tracked files."""
+    literal = {"GIT_LITERAL_PATHSPECS": "1"}
+    for path in found.files:
+        there = os.path.lexists(repository.top / path)
+        if there and not repository.git("ls-tree", before, "--", path, env=literal):
+            raise UsageError(f"{found.name} does not apply: {path} exists already, and git does not track it")
 
 
 def read_commits(repository: Repository, name: str) -> GivenPatch | None:
@@ -200,7 +196,7 @@ def _between(
 
     `under`: the files in which `before` differs from the working tree. Raises UsageError if the trees are equal.
     """
-    modes = dict(_modes(repository, before, after))
+    modes = _modes(repository, before, after)
     if not modes:
         raise UsageError(f"{name} changes nothing: there is no patch to prove")
     links = tuple(sorted(path for path, pair in modes.items() if not {LINK, MODULE}.isdisjoint(pair)))
@@ -280,10 +276,6 @@ def _changed_modes(pairs: Mapping[str, tuple[str, str]]) -> Iterator[str]:
             yield f"{path}: {old[-3:]} → {new[-3:]}"
 
 
-def _modes(repository: Repository, before: str, after: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield the paths in which two trees differ, each with its modes before and after."""
-    fields = iter(repository.git("diff-tree", "-r", "-z", "--no-renames", "--raw", before, after).split(b"\0"))
-    for head in fields:
-        if head.startswith(b":"):
-            old, new, *_ = head[1:].decode().split(" ")
-            yield os.fsdecode(next(fields)), (old, new)
+def _modes(repository: Repository, before: str, after: str) -> dict[str, tuple[str, str]]:
+    """Return the paths in which two trees differ, each with its modes before and after."""
+    return {path: (old, new) for path, (old, new, *_) in repository.differences(before, after)}

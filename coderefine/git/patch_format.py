@@ -13,22 +13,10 @@ from coderefine.git.repository import Repository
 from coderefine.git.scratch import EXECUTABLE, scratch
 
 OPTIONS = (
-    "-r",
-    "-p",
-    "--binary",
-    "-M",
-    "-U3",
-    "--no-color",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--src-prefix=a/",
-    "--dst-prefix=b/",
-    "--no-relative",
-    "--submodule=short",
-    "--diff-algorithm=histogram",
-    "--inter-hunk-context=0",
+    "-r", "-p", "--binary", "-M", "-U3", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/",
+    "--dst-prefix=b/", "--no-relative", "--submodule=short", "--diff-algorithm=histogram", "--inter-hunk-context=0",
     "-O/dev/null",
-)
+)  # fmt: skip
 
 
 def diff(repository: Repository, before: str, after: str, env: Mapping[str, str] | None = None) -> bytes:
@@ -43,17 +31,8 @@ def stat(repository: Repository, before: str, after: str, env: Mapping[str, str]
 
 
 def _diff_tree(repository: Repository, before: str, after: str, *options: str, env: Mapping[str, str] | None) -> bytes:
-    return repository.git(
-        "-c",
-        "core.quotePath=true",
-        "-c",
-        "diff.suppressBlankEmpty=false",
-        "diff-tree",
-        *options,
-        before,
-        after,
-        env=env,
-    )
+    settings = ("-c", "core.quotePath=true", "-c", "diff.suppressBlankEmpty=false")
+    return repository.git(*settings, "diff-tree", *options, before, after, env=env)
 
 
 def diff_files(

@@ -12,20 +12,10 @@ from coderefine.core import Finished
 from coderefine.errors import GitError, ProcessError
 
 KEPT = (
-    "GIT_AUTHOR_NAME",
-    "GIT_AUTHOR_EMAIL",
-    "GIT_COMMITTER_NAME",
-    "GIT_COMMITTER_EMAIL",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_CONFIG_COUNT",
-    "GIT_CEILING_DIRECTORIES",
-    "GIT_SSH_COMMAND",
-    "GIT_SSH",
-    "GIT_SSH_VARIANT",
-    "GIT_ASKPASS",
-)
+    "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_COUNT", "GIT_CEILING_DIRECTORIES", "GIT_SSH_COMMAND",
+    "GIT_SSH", "GIT_SSH_VARIANT", "GIT_ASKPASS",
+)  # fmt: skip
 """Variables with the user's identity, configuration and transport: none of them names a repository or an index.
 
 git gets no other `GIT_*` variable of our environment, except those whose names begin with one of NUMBERED.
@@ -102,6 +92,11 @@ def run(
     if result.timed_out:
         raise GitError(f"git {_command(args)} did not end within {timeout:.0f} s in {cwd}")
     return result
+
+
+def names(output: bytes) -> list[str]:
+    """Return the paths that git printed with `-z`."""
+    return [os.fsdecode(name) for name in output.split(b"\0") if name]
 
 
 def complaint(result: Finished, where: Path) -> GitError:

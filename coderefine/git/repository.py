@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,22 +113,19 @@ class Repository:
             return self.git("hash-object", "-w", "-t", "tree", "--stdin").decode().strip()
         return self.git("rev-parse", "--verify", f"{name}^{{tree}}").decode().strip()
 
+    def differences(self, before: str, after: str) -> Iterator[tuple[str, tuple[str, str, str, str]]]:
+        """Yield the paths in which two trees differ, each with its old mode, new mode, old blob and new blob."""
+        fields = iter(process.names(self.git("diff-tree", "-r", "-z", "--no-renames", "--raw", before, after)))
+        for head in fields:
+            old_mode, new_mode, old, new, _ = head.removeprefix(":").split(" ")
+            yield next(fields), (old_mode, new_mode, old, new)
+
     def commit_tree(
         self, tree: str, parent: str | None, message: str, env: Mapping[str, str] | None = OURS, *, sign: bool = False
     ) -> str:
         """Create only a commit object (no ref, no index, no hook); return its id."""
-        parents = ("-p", parent) if parent else ()
-        output = self.git(
-            *IN_UTF_8,
-            "commit-tree",
-            *(("-S",) if sign else ()),
-            *parents,
-            "-F",
-            "-",
-            tree,
-            stdin=message.encode("utf-8", "replace"),
-            env=env,
-        )
+        options = (*(("-S",) if sign else ()), *(("-p", parent) if parent else ()), "-F", "-", tree)
+        output = self.git(*IN_UTF_8, "commit-tree", *options, stdin=message.encode("utf-8", "replace"), env=env)
         return output.decode().strip()
 
     def move_ref(self, ref: str, new: str | None, old: str | None, why: str, hold: tuple[int, ...] = ()) -> None:

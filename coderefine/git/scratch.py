@@ -12,6 +12,7 @@ from pathlib import Path
 
 from coderefine import temporary
 from coderefine.errors import GitError
+from coderefine.git.process import names
 from coderefine.git.repository import Repository
 
 LARGEST, IN_ALL = 5_000_000, 50_000_000
@@ -164,18 +165,17 @@ def _dirty(repository: Repository) -> list[str]:
     output = repository.git(
         "status", "--porcelain", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=dirty"
     )
-    states = ((line[:2].decode(), os.fsdecode(line[3:])) for line in output.split(b"\0") if line)
-    changed = ((path, repository.top / path) for state, path in states if state[1] != " ")
+    changed = ((line[3:], repository.top / line[3:]) for line in names(output) if line[1] != " ")
     return [path for path, file in changed if not file.exists() or os.access(file, os.R_OK)]
 
 
 def untracked_files(repository: Repository) -> dict[str, bytes]:
     """Return untracked files that are small enough to be source code, with their content."""
     output = repository.git("ls-files", "--others", "--exclude-standard", "-z")
-    names = [os.fsdecode(name) for name in output.split(b"\0") if name and not name.endswith(b"/")]
+    paths = [name for name in names(output) if not name.endswith("/")]
     found: dict[str, bytes] = {}
     room = IN_ALL
-    for name in names[:MOST]:
+    for name in paths[:MOST]:
         path = repository.top / name
         try:
             facts = path.lstat()

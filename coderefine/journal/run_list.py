@@ -187,8 +187,7 @@ def _tracked(journal: Journal, start: str) -> Mapping[str, bytes | None]:
     repository = journal.repository
     with temporary.folder("replay") as folder:
         now = snapshot(repository, folder / "index")
-    output = repository.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", now, repository.tree(start))
-    paths = [os.fsdecode(name) for name in output.split(b"\0") if name]
+    paths = [path for path, _ in repository.differences(now, repository.tree(start))]
     entries = read_files(repository, start, paths) if paths else {}
     files = contents(repository.top, start, [path for path, entry in entries.items() if entry and entry.mode != LINK])
     return {path: files.get(path) for path, entry in entries.items() if entry is None or path in files}

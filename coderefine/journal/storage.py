@@ -38,14 +38,16 @@ def write(path: Path, data: bytes) -> None:
 def append(path: Path, data: bytes) -> None:
     """Append `data` to `path` and wait until it is on the disk. Raises JournalError.
 
-    An incomplete write is removed again, so that the next record begins on a new line.
+    What a killed process left of a line is removed before, and an incomplete write of ours after it: `data` begins on
+    a new line.
     """
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
     except OSError as error:
         raise unwritable(path, error) from error
     size = os.fstat(handle).st_size
     try:
+        size = _cut_torn_line(handle, size)
         view = memoryview(data)
         while view:
             view = view[os.write(handle, view) :]
@@ -56,6 +58,20 @@ def append(path: Path, data: bytes) -> None:
         raise unwritable(path, error) from error
     finally:
         os.close(handle)
+
+
+def _cut_torn_line(handle: int, size: int) -> int:
+    """Remove a last line without a line end, which a killed process was writing; return the size of the file then."""
+    if size == 0:
+        return 0
+    os.lseek(handle, size - 1, os.SEEK_SET)
+    if os.read(handle, 1) == b"\n":
+        return size
+    with os.fdopen(handle, "rb", closefd=False) as file:
+        file.seek(0)
+        whole = file.read().rfind(b"\n") + 1
+    os.ftruncate(handle, whole)
+    return whole
 
 
 def make_folder(path: Path) -> None:
@@ -107,16 +123,14 @@ class Blobs:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A line of journal.jsonl. `kind`: what `body` (JSON) describes; `at`: Unix time."""
+    """A line of journal.jsonl. `kind`: what `body` (JSON) describes."""
 
     kind: str
-    at: float
     body: Json
 
 
 def add_record(path: Path, kind: str, body: Json) -> None:
     """Append one record with its checksum and wait until it is on the disk. Raises JournalError."""
-    cut_torn_line(path)
     text = json.dumps({"kind": kind, "at": time.time(), "body": body}, separators=(",", ":")).encode()
     append(path, b"%08x %s\n" % (zlib.crc32(text), text))
 
@@ -139,28 +153,12 @@ def read_records(path: Path) -> Iterator[Record]:
         yield record
 
 
-def cut_torn_line(path: Path) -> None:
-    """Remove a last line without a line end, which a killed process was writing."""
-    try:
-        with path.open("r+b") as file:
-            if file.seek(0, os.SEEK_END) == 0:
-                return
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.seek(0)
-                file.truncate(file.read().rfind(b"\n") + 1)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise unwritable(path, error) from error
-
-
 def _parsed(line: bytes) -> Record | None:
     checksum, _, text = line.partition(b" ")
     if checksum != b"%08x" % zlib.crc32(text):
         return None
     try:
         found = json.loads(text)
-        return Record(found["kind"], found["at"], found["body"])
+        return Record(found["kind"], found["body"])
     except (ValueError, KeyError, TypeError):
         return None

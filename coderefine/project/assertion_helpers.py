@@ -77,11 +77,15 @@ class AssertionHelpers:
 
     def _serves(self, path: str, name: str) -> bool:
         """Return whether tests call the function `name` of `path` as a helper, and no other file calls it."""
-        uses = [(other, self._use(other)) for other in self._mentioning(name) if other != path]
-        tests = _together(use for other, use in uses if self.is_test(other))
-        program = _together(use for other, use in uses if not self.is_test(other))
-        serving = tests.called if NAMED.match(name) else tests.stated
-        return name in serving and name not in tests.expected | program.called
+        serving = False
+        for other in self._mentioning(name):
+            if other == path:
+                continue
+            use, is_test = self._use(other), self.is_test(other)
+            if name in (use.expected if is_test else use.called):
+                return False
+            serving = serving or (is_test and name in (use.called if NAMED.match(name) else use.stated))
+        return serving
 
     def _mentioning(self, name: str) -> Iterator[str]:
         if not self._texts:
@@ -99,12 +103,6 @@ class AssertionHelpers:
         if path not in self._uses:
             self._uses[path] = _uses(syntax(self._texts[path]))
         return self._uses[path]
-
-
-def _together(uses: Iterable[Uses]) -> Uses:
-    every = list(uses)
-    names = ([one.called for one in every], [one.stated for one in every], [one.expected for one in every])
-    return Uses(*(frozenset[str]().union(*part) for part in names))
 
 
 def _uses(tree: ast.Module | None) -> Uses:

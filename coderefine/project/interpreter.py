@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,53 +42,13 @@ sys.stdout.buffer.write("\\n".join(
     ["coderefine", "%d.%d.%d" % sys.version_info[:3], version, sys.prefix] +
     ["\\t".join([folder] + sorted(found[folder])) for folder in found]).encode("utf-8", "surrogateescape"))
 """
-"""Prints the fields of ProbeResult.
+"""Prints the fields of an Interpreter.
 
 pytest's version is in the name of a folder: `importlib.metadata` would take longer than everything else.
 """
 
 OLDEST = (3, 10)
 """The oldest Python that the runner's agent supports."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeResult:
-    """The report of an interpreter. `pytest`: pytest's version, or None. `fault`: why it cannot be used.
-
-    `importable`: names of top-level modules by the folder from which they are imported ("": built in).
-    """
-
-    version: str = ""
-    pytest: str | None = None
-    prefix: Path = Path()
-    fault: str = ""
-    importable: Mapping[str, frozenset[str]] = field(default_factory=dict)
-
-
-def probe(python: Path, environ: Mapping[str, str], *, timeout: float = 20.0) -> ProbeResult:
-    """Run the probe with `python` (10-20 ms). Never raises: a fault is part of the result."""
-    if not python.is_file():
-        return ProbeResult(fault="does not exist")
-    if not os.access(python, os.X_OK):
-        return ProbeResult(fault="is not executable")
-    try:
-        result = proc.run((str(python), "-c", PROBE), env=proc.clean_env(base=environ), timeout=timeout)
-    except ProcessError as error:
-        return ProbeResult(fault=str(error))
-    lines = result.stdout.decode("utf-8", "surrogateescape").split("\n")
-    if result.returncode != 0 or len(lines) < 4 or lines[0] != "coderefine":
-        late = f"did not answer within {timeout:g} s"
-        return ProbeResult(fault=late if result.timed_out else f"does not run: {result.complaint}")
-    return _answer(lines)
-
-
-def _answer(lines: list[str]) -> ProbeResult:
-    version, pytest, prefix = lines[1:4]
-    if tuple(map(int, version.split(".")[:2])) < OLDEST:
-        return ProbeResult(fault=f"is Python {version}; {OLDEST[0]}.{OLDEST[1]} or newer is needed")
-    rows = (line.split("\t") for line in lines[4:])
-    importable = {folder: frozenset(names) for folder, *names in rows}
-    return ProbeResult(version, None if pytest == "-" else pytest, Path(prefix), importable=importable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +83,31 @@ class Interpreter:
         return found
 
 
+def probe(candidate: PythonCandidate, environ: Mapping[str, str], *, timeout: float = 20.0) -> Interpreter | str:
+    """Run the probe with `candidate` (10-20 ms); return a text about its fault if it cannot be used."""
+    if not candidate.path.is_file():
+        return "does not exist"
+    if not os.access(candidate.path, os.X_OK):
+        return "is not executable"
+    try:
+        result = proc.run((str(candidate.path), "-c", PROBE), env=proc.clean_env(base=environ), timeout=timeout)
+    except ProcessError as error:
+        return str(error)
+    lines = result.stdout.decode("utf-8", "surrogateescape").split("\n")
+    if result.returncode != 0 or len(lines) < 4 or lines[0] != "coderefine":
+        return f"did not answer within {timeout:g} s" if result.timed_out else f"does not run: {result.complaint}"
+    return _answer(candidate, lines)
+
+
+def _answer(candidate: PythonCandidate, lines: list[str]) -> Interpreter | str:
+    version, pytest, prefix = lines[1:4]
+    if tuple(map(int, version.split(".")[:2])) < OLDEST:
+        return f"is Python {version}; {OLDEST[0]}.{OLDEST[1]} or newer is needed"
+    importable = {folder: frozenset(names) for folder, *names in (line.split("\t") for line in lines[4:])}
+    known = (candidate.path, version, candidate.source, None if pytest == "-" else pytest, Path(prefix))
+    return Interpreter(*known, importable=importable)
+
+
 def interpreter(place: Place, config: Config, environ: Mapping[str, str]) -> Interpreter:
     """Return the interpreter for running the project's tests (usually at the cost of one process of 20 ms).
 
@@ -137,13 +122,13 @@ def interpreter(place: Place, config: Config, environ: Mapping[str, str]) -> Int
     passed: list[str] = []
     bare: Interpreter | None = None
     for candidate in _own_last(place, environ):
-        answer = probe(candidate.path, environ)
-        if not answer.fault:
-            found = _found(candidate, answer, passed)
+        found = probe(candidate, environ)
+        if isinstance(found, Interpreter):
+            found = replace(found, passed_over=tuple(passed))
             if found.pytest:
                 return found
-            bare = bare or found
-        passed.append(f"{candidate.path} ({candidate.source}) {answer.fault or 'has no pytest'}")
+            bare, found = bare or found, "has no pytest"
+        passed.append(f"{candidate.path} ({candidate.source}) {found}")
     if bare is None or "pytest" in config.gates:
         advice = "install it in the project's environment or set `python`"
         raise SurroundingsError(f"no interpreter has pytest; {advice} (tried: {'; '.join(passed)})")
@@ -169,13 +154,7 @@ def _configured(place: Place, name: str, environ: Mapping[str, str]) -> Interpre
     """
     path = place.root / Path(name).expanduser()
     path = python_of(path) if path.is_dir() else path
-    candidate = PythonCandidate(path, "configured")
-    answer = probe(path, environ)
-    if answer.fault:
-        raise SurroundingsError(f"the configured python {path} {answer.fault}")
-    return _found(candidate, answer, [])
-
-
-def _found(candidate: PythonCandidate, answer: ProbeResult, passed: list[str]) -> Interpreter:
-    known = (candidate.path, answer.version, candidate.source, answer.pytest, answer.prefix)
-    return Interpreter(*known, tuple(passed), answer.importable)
+    found = probe(PythonCandidate(path, "configured"), environ)
+    if isinstance(found, str):
+        raise SurroundingsError(f"the configured python {path} {found}")
+    return found

@@ -34,66 +34,41 @@ DATA_FOLDER = re.compile(
 )
 """Names of folders with expected results of tests; a package (`__init__.py`) is never such a folder."""
 
-NAMES = {
-    "is lint or test configuration": (
-        *("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "tox.toml", "noxfile.py"),
-        *("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", ".coveragerc", "codecov.yml", ".codecov.yml"),
-        *("ruff.toml", ".ruff.toml", "mypy.ini", ".mypy.ini", "pyrightconfig.json", ".flake8", "pylintrc", ".pylintrc"),
-        *(".bandit", ".isort.cfg", "radon.cfg", ".editorconfig", "makefile", "gnumakefile", "justfile", ".justfile"),
-        *(
-            "ty.toml",
-            "pyrefly.toml",
-            "basedpyright*.json",
-            "zuban.toml",
-            ".pyre_configuration*",
-            "pytype.*",
-            ".pytype.*",
-        ),
-        *("uv.toml", "pixi.toml", "hatch.toml", "hatch_build.py", "pdm.toml", ".pdm.toml", "poetry.toml", "dodo.py"),
-        *(
-            "taskfile*.y*ml",
-            "mise.toml",
-            ".mise.toml",
-            ".tool-versions",
-            ".python-version",
-            ".importlinter",
-            "tach.toml",
-        ),
-        *(
-            ".pylintrc.toml",
-            "pylintrc.toml",
-            ".flake8.toml",
-            ".coveragerc.toml",
-            ".vulture*",
-            "sonar-project.properties",
-        ),
-    ),
-    "is a hook": (".pre-commit-*", "lefthook*.yml"),
-    "is CI configuration": (
-        *(".gitlab-ci.yml", ".travis.yml", ".drone.yml", ".cirrus.yml", "appveyor.yml", ".appveyor.yml"),
-        *("jenkinsfile*", "azure-pipelines*", "bitbucket-pipelines.yml", "cloudbuild.y*ml"),
-    ),
-    "is a lock file": (
-        *("*.lock", "pylock*.toml", "package-lock.json", "pnpm-lock.yaml", "conda-lock.yml"),
-        *("pipfile", "requirements*.txt", "requirements*.in", "constraints*.txt", "environment.y*ml"),
-    ),
-    "runs at every start of Python": ("sitecustomize.py", "usercustomize.py", "*.pth"),
-    "is git's own": (".git*",),
-    "holds settings of this machine": (".env", ".env.*"),
-    "is compiled": ("*.pyc", "*.pyo", "*.so", "*.pyd", "*.dll", "*.dylib"),
+_NAMES = {
+    "is lint or test configuration": """
+        pyproject.toml setup.cfg setup.py tox.ini tox.toml noxfile.py pytest.ini .pytest.ini pytest.toml .pytest.toml
+        .coveragerc .coveragerc.toml codecov.yml .codecov.yml ruff.toml .ruff.toml mypy.ini .mypy.ini pyrightconfig.json
+        basedpyright*.json ty.toml pyrefly.toml zuban.toml .pyre_configuration* pytype.* .pytype.* .flake8 .flake8.toml
+        pylintrc .pylintrc pylintrc.toml .pylintrc.toml .bandit .isort.cfg radon.cfg .vulture* .importlinter tach.toml
+        sonar-project.properties .editorconfig makefile gnumakefile justfile .justfile taskfile*.y*ml dodo.py mise.toml
+        .mise.toml .tool-versions .python-version uv.toml pixi.toml hatch.toml hatch_build.py pdm.toml .pdm.toml
+        poetry.toml
+        """,
+    "is a hook": ".pre-commit-* lefthook*.yml",
+    "is CI configuration": """
+        .gitlab-ci.yml .travis.yml .drone.yml .cirrus.yml appveyor.yml .appveyor.yml jenkinsfile* azure-pipelines*
+        bitbucket-pipelines.yml cloudbuild.y*ml
+        """,
+    "is a lock file": """
+        *.lock pylock*.toml package-lock.json pnpm-lock.yaml conda-lock.yml pipfile requirements*.txt requirements*.in
+        constraints*.txt environment.y*ml
+        """,
+    "runs at every start of Python": "sitecustomize.py usercustomize.py *.pth",
+    "is git's own": ".git*",
+    "holds settings of this machine": ".env .env.*",
+    "is compiled": "*.pyc *.pyo *.so *.pyd *.dll *.dylib",
 }
-
-_FOLDERS = {
-    "is git's own": (".git",),
-    "is CI configuration": (".github", ".gitlab", ".circleci", ".ci", ".buildkite", ".azure-pipelines", ".woodpecker"),
-    "is a hook": (".githooks", ".git-hooks", ".husky", ".hooks"),
-    "runs at every start of Python": ("sitecustomize", "usercustomize"),
-    "belongs to an environment": (
-        *(".venv", "venv", "site-packages", "node_modules", ".tox", ".nox", "__pypackages__"),
-    ),
-    "is compiled": ("__pycache__",),
-}
-FOLDERS = {why: frozenset(names) for why, names in _FOLDERS.items()}
+NAMES = {why: tuple(names.split()) for why, names in _NAMES.items()}
+FOLDERS = {
+    "is git's own": {".git"},
+    "is CI configuration": {".github", ".gitlab", ".circleci", ".ci", ".buildkite", ".azure-pipelines", ".woodpecker"},
+    "is a hook": {".githooks", ".git-hooks", ".husky", ".hooks"},
+    "runs at every start of Python": {"sitecustomize", "usercustomize"},
+    "belongs to an environment": {
+        ".venv", "venv", "site-packages", "node_modules", ".tox", ".nox", "__pypackages__",
+    },
+    "is compiled": {"__pycache__"},
+}  # fmt: skip
 GLOB = frozenset("*?[")
 METADATA = ("*.egg-info", "*.dist-info")
 """Folders with the metadata of an installed package, which declares plug-ins."""

@@ -12,8 +12,16 @@ from pathlib import Path
 from coderefine.config import toml
 from coderefine.errors import ConfigError
 
-INI = (("pytest.ini", "pytest"), (".pytest.ini", "pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest"))
-TOML = (("pytest.toml", ("pytest",)), (".pytest.toml", ("pytest",)), ("pyproject.toml", ("tool", "pytest")))
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "pytest.toml": ("pytest",),
+    ".pytest.toml": ("pytest",),
+    "pytest.ini": ("pytest",),
+    ".pytest.ini": ("pytest",),
+    "pyproject.toml": ("tool", "pytest"),
+    "tox.ini": ("pytest",),
+    "setup.cfg": ("tool:pytest",),
+}
+"""The files with settings of pytest, in its order, and the table (or section) in each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +42,7 @@ USUAL = PytestSettings()
 
 def read_settings(root: Path) -> PytestSettings:
     """Return the settings of the project at `root`; unreadable files are skipped (pytest itself reports them)."""
-    for name in ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"):
+    for name in SECTIONS:
         path = root / name
         table = _table(path) if path.is_file() else {}
         if table:
@@ -48,17 +56,18 @@ def read_settings(root: Path) -> PytestSettings:
 
 
 def _table(path: Path) -> Mapping[str, object]:
+    """Return pytest's settings in a file; in TOML `[tool.pytest]` (pytest 9) or `[tool.pytest.ini_options]`."""
+    keys = SECTIONS[path.name]
+    if path.suffix == ".toml":
+        table = _inner(_loaded(path), *keys)
+        older = table.get("ini_options")
+        return older if isinstance(older, dict) else table
+    parser = configparser.RawConfigParser(strict=False)
     try:
-        return _toml(path) if path.suffix == ".toml" else _ini(path)
+        parser.read_string(path.read_text("utf-8"))
+        return dict(parser.items(*keys)) if parser.has_section(*keys) else {}
     except (OSError, ValueError, configparser.Error):
         return {}
-
-
-def _toml(path: Path) -> Mapping[str, object]:
-    """Return pytest's settings in a TOML file: `[tool.pytest]` (pytest 9) or `[tool.pytest.ini_options]`."""
-    table = _inner(_loaded(path), *dict(TOML)[path.name])
-    older = table.get("ini_options")
-    return older if isinstance(older, dict) else table
 
 
 def _loaded(path: Path) -> Mapping[str, object]:
@@ -74,13 +83,6 @@ def _inner(table: object, *keys: str) -> Mapping[str, object]:
     for key in keys:
         table = table.get(key) if isinstance(table, dict) else None
     return table if isinstance(table, dict) else {}
-
-
-def _ini(path: Path) -> Mapping[str, object]:
-    parser = configparser.RawConfigParser(strict=False)
-    parser.read_string(path.read_text("utf-8"))
-    section = dict(INI)[path.name]
-    return dict(parser.items(section)) if parser.has_section(section) else {}
 
 
 def _folders(value: object) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ the planned tree, or that of the separate index, which still exists after a kill
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 
 from coderefine.core import Outcome
@@ -75,11 +74,8 @@ class Commit:
         tree = self.snapshot.repository.tree(done.commit)
         if tree == done.tree:
             return ""
-        listing = self.snapshot.repository.git(
-            "diff-tree", "-r", "-z", "--name-only", "--no-renames", done.tree or "", tree
-        )
-        names = tuple(os.fsdecode(name) for name in listing.split(b"\0") if name)
-        return f"; your hooks changed {listed(names)} after the proof"
+        changed = tuple(path for path, _ in self.snapshot.repository.differences(done.tree or "", tree))
+        return f"; your hooks changed {listed(changed)} after the proof"
 
     def _verify(self, changes: tuple[FileChange, ...], index: UserIndex) -> None:
         index.acquire()
@@ -137,13 +133,8 @@ def _after_hooks(repository: Repository, index: UserIndex, done: Publication) ->
 
     A path that a hook changed is updated only if its entry in the user's index was the same as in the old HEAD.
     """
-    listing = repository.git("diff-tree", "-r", "-z", "--no-renames", done.head or repository.tree(None), "HEAD")
-    fields = iter(listing.split(b"\0"))
-    changed: dict[str, tuple[Item, Item]] = {}
-    for head in fields:
-        if head.startswith(b":"):
-            old_mode, new_mode, old, new, _ = head[1:].decode().split(" ")
-            changed[os.fsdecode(next(fields))] = (_item(old_mode, old), _item(new_mode, new))
+    found = repository.differences(done.head or repository.tree(None), "HEAD")
+    changed = {path: (_item(old_mode, old), _item(new_mode, new)) for path, (old_mode, new_mode, old, new) in found}
     planned = {item.path: item for item in done.staged}
     mine = index.entries({path: None for path in changed if path not in planned})
     for path, (was, now) in changed.items():

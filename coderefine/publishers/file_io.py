@@ -1,4 +1,8 @@
-"""Read and replace the user's files, one at a time."""
+"""Read and replace the user's files, one at a time; a file is replaced or removed only if it has the expected content.
+
+The content is compared after the rename, so that even an edit that is saved at this moment is not lost. An editor may
+save by renaming a new file to the old name.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import contextlib
 import errno
 import os
 import stat
+import sys
+from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 
@@ -14,6 +20,14 @@ from coderefine.errors import PublishError
 MANAGED = ("security.", "trusted.")
 UNKNOWN = frozenset({errno.ENOTSUP, errno.ENOSYS})
 """Error codes of a file system without extended attributes."""
+AT_CWD = -100
+EXCHANGE = 2
+"""RENAME_EXCHANGE of renameat2(2)."""
+CAUSES = {
+    errno.EFBIG: "the file would be too large",
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+}
 
 
 def place_of(top: Path, path: str, *, remove: bool) -> str:
@@ -40,13 +54,12 @@ def current(top: Path, path: str) -> bytes | None:
     Raises PublishError for a folder or a device, or if the file may not be read.
     """
     place = top / path
-    try:
-        if stat.S_ISREG(place.stat().st_mode):
-            return place.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise refused(path, error) from error
+    with refused(path):
+        try:
+            if stat.S_ISREG(place.stat().st_mode):
+                return place.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
     raise PublishError(f"{path} is not a regular file any more; nothing was written")
 
 
@@ -59,21 +72,112 @@ def mode_of(top: Path, path: str) -> int | None:
 
 
 def prepare(top: Path, path: str, temp: str, data: bytes, mode: int | None) -> None:
-    """Write `data` to `temp`, in the folder of `path`, with the mode and owner of `path`, and flush it to the disk.
+    """Write `data` to `TEMP.new`, in the folder of `path`, with mode and owner of `path`, and flush it to the disk.
 
     `mode`: the mode if there is no file at `path`.
     """
+    ready = top / f"{temp}.new"
+    ready.parent.mkdir(parents=True, exist_ok=True)
     present = mode_of(top, path)
     mode = mode if present is None else present
-    handle = os.open(top / temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    handle = os.open(ready, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
         file.flush()
         if mode is not None:
-            (top / temp).chmod(mode)
-            _own(top / path, top / temp)
-            _attribute(top / path, top / temp)
+            ready.chmod(mode)
+            _own(top / path, ready)
+            _attribute(top / path, ready)
         os.fsync(file.fileno())
+
+
+def install(top: Path, path: str, temp: str, found: bytes | None, data: bytes | None) -> bool:
+    """Give `path` the content `data` of the prepared file `TEMP.new` (None: remove it); `TEMP.old` is the old file.
+
+    Return False, with `path` unchanged, if its content is not `found` (None: no file). A file with several names (hard
+    links) is written in place instead, so that all names get the new content.
+    """
+    place, ready, kept = top / path, top / f"{temp}.new", top / f"{temp}.old"
+    if _content(place) != found:
+        return False
+    if data is None:
+        return found is None or _take_out(place, kept, found)
+    if found is None:
+        return _create(ready, place)
+    if is_shared(place) and not kept.exists():
+        return overwrite(place, found, data)
+    return _replace(ready, place, kept, found, data)
+
+
+def _create(ready: Path, place: Path) -> bool:
+    """Rename `ready` to `place`, never over a file that appeared meanwhile, if the file system has hard links."""
+    if _link(ready, place):
+        ready.unlink()
+        return True
+    if os.path.lexists(place):
+        return False
+    ready.replace(place)
+    return True
+
+
+def _take_out(place: Path, kept: Path, expected: bytes) -> bool:
+    place.replace(kept)
+    if _content(kept) == expected:
+        return True
+    if not _create(kept, place):
+        remove(kept)  # saved once more: that content replaces this one
+    return False
+
+
+def _replace(ready: Path, place: Path, kept: Path, expected: bytes, ours: bytes) -> bool:
+    if not _exchange(ready, place):
+        return _replace_linked(ready, place, kept, expected)
+    if _content(ready) == expected:
+        ready.replace(kept)
+        return True
+    _exchange(ready, place)
+    if _content(ready) != ours:
+        _exchange(ready, place)  # saved once more: that content replaces this one
+    return False
+
+
+def _replace_linked(ready: Path, place: Path, kept: Path, expected: bytes) -> bool:
+    """Replace `place` where two files cannot be exchanged: an edit between comparison and rename may be lost."""
+    linked = _link(place, kept)
+    if _content(place) != expected or (linked and not place.samefile(kept)):
+        return False
+    ready.replace(place)
+    if linked and _content(kept) != expected:
+        kept.replace(place)
+        return False
+    return True
+
+
+def _exchange(one: Path, two: Path) -> bool:
+    """Exchange two files in one step. Return False if the system or the file system cannot do it."""
+    if sys.platform != "linux":
+        return False
+    import ctypes  # 8 ms; needed only when something is written
+
+    rename = getattr(ctypes.CDLL(None), "renameat2", None)
+    return rename is not None and rename(AT_CWD, os.fsencode(one), AT_CWD, os.fsencode(two), EXCHANGE) == 0
+
+
+def _link(place: Path, name: Path) -> bool:
+    """Make a hard link. Return False if that is not possible."""
+    try:
+        os.link(place, name, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
+def _content(path: Path) -> bytes | None:
+    """Return the content of a file; None if there is none that can be read."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def is_shared(path: Path) -> bool:
@@ -145,15 +249,14 @@ def remove(path: Path) -> None:
         path.unlink()
 
 
-def refused(path: str, error: OSError) -> PublishError:
-    """Convert an OSError on writing to a PublishError with a message of one line."""
-    reason = {
-        "EFBIG": "the file would be too large",
-        "ENOSPC": "the disk is full",
-        "EDQUOT": "the disk quota is used up",
-    }
-    cause = reason.get(errno.errorcode.get(error.errno or 0, ""), (error.strerror or str(error)).lower())
-    return PublishError(f"{path} cannot be written: {cause}; nothing was changed")
+@contextlib.contextmanager
+def refused(path: str) -> Iterator[None]:
+    """Convert an OSError about `path` to a PublishError with a message of one line."""
+    try:
+        yield
+    except OSError as error:
+        cause = CAUSES.get(error.errno or 0, (error.strerror or str(error)).lower())
+        raise PublishError(f"{path} cannot be written: {cause}; nothing was changed") from error
 
 
 def _attribute(original: Path, copy: Path) -> None:

@@ -60,11 +60,10 @@ def _repair(journal: Journal) -> str | None:
             transaction.clean(journal.repository.top, last)
         return None
     index = UserIndex(journal.repository)
-    undoing = journal.last_published() if plan.how == "undo" else None
-    what = "undoing its patch" if undoing else "committing" if plan.how == "commit" else "writing"
+    what = {"undo": "undoing its patch", "commit": "committing"}.get(plan.how, "writing")
     start = f"run {journal.run} was interrupted while {what}; "
     if done := _reached(journal, plan):
-        _finish(journal, index, done, undoing)
+        _finish(journal, index, done)
         return start + "it is complete now"
     in_use = journal.repository.resolve("HEAD") != plan.head or bool(plan.lock and not index.holds(plan.lock))
     try:
@@ -72,7 +71,7 @@ def _repair(journal: Journal) -> str | None:
     finally:
         index.release(plan.lock)
     transaction.clean(journal.repository.top, plan)
-    transaction.give_up(journal, plan, undoing)
+    transaction.give_up(journal, plan)
     if lines:
         return start + "; ".join(("what it wrote is taken back", *lines))
     return start + "everything is as it was before"
@@ -89,15 +88,15 @@ def _reached(journal: Journal, plan: Publication) -> Publication | None:
     return plan if all(file_io.current(top, change.path) == change.after for change in plan.changes) else None
 
 
-def _finish(journal: Journal, index: UserIndex, done: Publication, undoing: Publication | None) -> None:
+def _finish(journal: Journal, index: UserIndex, done: Publication) -> None:
     top = journal.repository.top
     if index.holds(done.lock):
         if index.is_ready(done.lock):
             index.replace_lock()
-        if undoing:
+        if done.how == "undo":
             index.commit()
         else:
             done = finish_index(journal, index, done)
     transaction.clean(top, done)
-    transaction.settle(journal, replace(done, changes=as_committed(journal.repository, done)), undoing)
+    transaction.settle(journal, replace(done, changes=as_committed(journal.repository, done)))
     index.tidy()

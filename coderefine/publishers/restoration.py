@@ -7,13 +7,13 @@ nor the new one is a hook's only if the hook staged it for our commit; any other
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from coderefine.errors import CoderefineError
 from coderefine.git import Repository, merge_bytes, scratch
 from coderefine.journal import FileChange, Journal, Publication
 from coderefine.publishers import file_io
-from coderefine.publishers.exchange import put
 from coderefine.publishers.user_index import UserIndex
 
 
@@ -64,7 +64,7 @@ def _take_back(journal: Journal, temp: str, change: FileChange, *, in_use: bool)
     if in_use and _is_in(repository, repository.resolve("HEAD"), change.path, found):
         return f"{change.path} stays as it is in HEAD"
     wanted, line = _wanted(journal, change, found, in_use=in_use)
-    if wanted is None or not _restore(repository, temp, wanted, found):
+    if wanted is None or not _restore(repository.top, temp, wanted, found):
         return _left(journal, change)
     return line
 
@@ -81,18 +81,15 @@ def _wanted(
     merged = None if in_use else _without_patch(journal.repository, change, found)
     if merged is None:
         return None, ""
-    return replace(
-        change, before=merged
-    ), f"{change.path} was changed meanwhile: this change stays, the rest is as before"
+    line = f"{change.path} was changed meanwhile: this change stays, the rest is as before"
+    return replace(change, before=merged), line
 
 
 def _left(journal: Journal, change: FileChange) -> str:
-    old = (
-        f"; the content that was to be restored is in {journal.keep(change.before)}"
-        if change.before is not None
-        else ""
-    )
-    return f"{change.path} was changed meanwhile, and it stays as it is: look at it{old}"
+    left = f"{change.path} was changed meanwhile, and it stays as it is: look at it"
+    if change.before is None:
+        return left
+    return f"{left}; the content that was to be restored is in {journal.keep(change.before)}"
 
 
 def _is_in(repository: Repository, tree: str | None, path: str, data: bytes | None) -> bool:
@@ -112,21 +109,14 @@ def _without_patch(repository: Repository, change: FileChange, found: bytes | No
     return merge_bytes(repository, found, change.after, change.before)
 
 
-def _restore(repository: Repository, temp: str, change: FileChange, found: bytes | None) -> bool:
+def _restore(top: Path, temp: str, change: FileChange, found: bytes | None) -> bool:
     """Put the old content in place of `found`; return False if the file is not `found` any more."""
-    place = repository.top / change.path
-    ready, kept = repository.top / f"{temp}.new", repository.top / f"{temp}.old"
-    if change.before is None:
-        return put(None, place, kept, found)
-    if found is not None and not kept.exists() and file_io.is_shared(place):
-        return file_io.overwrite(place, found, change.before)
-    file_io.remove(ready)
-    if kept.exists() and kept.read_bytes() == change.before:
-        kept.replace(ready)
-    else:
-        file_io.remove(kept)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        file_io.prepare(
-            repository.top, change.path, ready.relative_to(repository.top).as_posix(), change.before, change.mode
-        )
-    return put(ready, place, kept, found)
+    if change.before is not None:
+        ready, kept = top / f"{temp}.new", top / f"{temp}.old"
+        file_io.remove(ready)
+        if kept.exists() and kept.read_bytes() == change.before:
+            kept.replace(ready)
+        else:
+            file_io.remove(kept)
+            file_io.prepare(top, change.path, temp, change.before, change.mode)
+    return file_io.install(top, change.path, temp, found, change.before)

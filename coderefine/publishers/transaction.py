@@ -27,9 +27,8 @@ from types import FrameType
 
 from coderefine.errors import CoderefineError, JournalError, PublishError, UnrecordedError
 from coderefine.git import Repository
-from coderefine.journal import FileChange, Journal, Publication, flock, storage
+from coderefine.journal import Journal, Publication, flock, storage
 from coderefine.publishers import file_io
-from coderefine.publishers.exchange import put
 from coderefine.publishers.restoration import take_back
 
 Hold = Callable[[], None]
@@ -53,19 +52,11 @@ def marker(repository: Repository) -> Path:
     return repository.git_dir / storage.PENDING
 
 
-def publish(
-    journal: Journal,
-    plan: Publication,
-    check: Callable[[], None],
-    act: Act | None = None,
-    *,
-    undoing: Publication | None = None,
-) -> Publication:
+def publish(journal: Journal, plan: Publication, check: Callable[[], None], act: Act | None = None) -> Publication:
     """Write all files of `plan`, then call `act`, which may change the plan; return the publication.
 
     `check` raises PublishError if the tree is not the one for which the plan was made. After any failure, an interrupt
-    included, everything is restored; the error names files that somebody else changed meanwhile. `undoing`: the
-    publication that this plan undoes.
+    included, everything is restored; the error names files that somebody else changed meanwhile.
     """
     top = journal.repository.top
     # A temporary name in the folder of each file: with `.new` for the new content, with `.old` for the old file.
@@ -83,41 +74,34 @@ def publish(
             check()
         except BaseException:
             hold()
-            give_up(journal, plan, undoing)
+            give_up(journal, plan)
             raise
         try:
             _write(top, plan)
-            done = _acted(act, top, plan, lock, hold) if act else plan
-            hold()
-            if act is None:
-                settle(journal, done, undoing)
+            if act:
+                _forget_old(top, plan)  # a hook may stage them (`git add -A`); the journal has them
+                done = act(plan, lock, hold)
+                hold()
+            else:
+                done = plan
+                hold()
+                settle(journal, done)
         except BaseException as error:
             hold()
-            _withdraw(journal, plan, undoing, error)
+            _withdraw(journal, plan, error)
             raise
         try:
             if act:
-                _settle_acted(journal, done, undoing)
+                settle(journal, done)
+        except JournalError as error:
+            # The last step of `act` cannot be taken back; `recover` records it.
+            raise UnrecordedError(f"it is done, but {error}: free some space, then run `coderefine log`") from error
         finally:
             clean(top, plan)
     return done
 
 
-def _acted(act: Act, top: Path, plan: Publication, lock: int, hold: Hold) -> Publication:
-    """Call `act` without old files in the tree, because a hook may stage them (`git add -A`); the journal has them."""
-    _forget_old(top, plan)
-    return act(plan, lock, hold)
-
-
-def _settle_acted(journal: Journal, done: Publication, undoing: Publication | None) -> None:
-    """Record a publication whose last step cannot be taken back. Raises UnrecordedError; `recover` completes it."""
-    try:
-        settle(journal, done, undoing)
-    except JournalError as error:
-        raise UnrecordedError(f"it is done, but {error}: free some space, then run `coderefine log`") from error
-
-
-def _withdraw(journal: Journal, plan: Publication, undoing: Publication | None, error: BaseException) -> None:
+def _withdraw(journal: Journal, plan: Publication, error: BaseException) -> None:
     """Restore everything after `error`. Raises PublishError if there is something to say about a file.
 
     If a file cannot be restored, the publication stays announced, so that `recover` tries again.
@@ -126,7 +110,7 @@ def _withdraw(journal: Journal, plan: Publication, undoing: Publication | None, 
     clean(journal.repository.top, plan)
     if complete:
         with contextlib.suppress(JournalError):  # then `recover` detects that the files are restored
-            give_up(journal, plan, undoing)
+            give_up(journal, plan)
     if lines and isinstance(error, CoderefineError | KeyboardInterrupt):
         raise PublishError("\n  ".join((str(error) or "interrupted", *lines))) from error
 
@@ -160,16 +144,17 @@ def deferred() -> Iterator[None]:
             signal.raise_signal(number)
 
 
-def settle(journal: Journal, done: Publication, undoing: Publication | None) -> None:
-    """Record that `done` was carried out; if `undoing` is given, as the undoing of this publication."""
-    if undoing:
+def settle(journal: Journal, done: Publication) -> None:
+    """Record that `done` was carried out."""
+    if done.how == "undo":
         journal.unpublished(done)
     else:
         journal.published(done)
 
 
-def give_up(journal: Journal, plan: Publication, undoing: Publication | None) -> None:
-    """Record that `plan` was not carried out, or that the publication `undoing`, which it was to undo, still exists."""
+def give_up(journal: Journal, plan: Publication) -> None:
+    """Record that `plan` was not carried out, or that the publication which it was to undo still exists."""
+    undoing = journal.last_published() if plan.how == "undo" else None
     if undoing:
         journal.published(undoing)
     else:
@@ -231,47 +216,19 @@ def _forget_old(top: Path, plan: Publication) -> None:
 
 
 def _write(top: Path, plan: Publication) -> None:
-    for step in (_prepare, _replace):
-        for temp, change in zip(plan.temps, plan.changes, strict=True):
-            try:
-                step(top, temp, change)
-            except OSError as error:  # noqa: PERF203
-                raise file_io.refused(change.path, error) from error
+    """Prepare all files, then replace them one by one; the old files are kept."""
+    pairs = list(zip(plan.temps, plan.changes, strict=True))
+    for temp, change in pairs:
+        with file_io.refused(change.path):
+            if change.before is not None and not os.access(top / change.path, os.W_OK):
+                raise PermissionError(13, "Permission denied")
+            if change.after is not None:
+                file_io.prepare(top, change.path, temp, change.after, change.mode)
+    for temp, change in pairs:
+        with file_io.refused(change.path):
+            if not file_io.install(top, change.path, temp, change.before, change.after):
+                raise PublishError(
+                    f"{change.path} was changed by another program at this moment, so nothing was written: run again"
+                )
     for folder in {(top / change.path).parent for change in plan.changes}:
         storage.sync_folder(folder)
-
-
-def _prepare(top: Path, temp: str, change: FileChange) -> None:
-    """Write the new content to a temporary file in the same folder."""
-    place = top / change.path
-    if change.before is not None and not os.access(place, os.W_OK):
-        raise PermissionError(13, "Permission denied")
-    if change.after is not None:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        file_io.prepare(top, change.path, f"{temp}.new", change.after, change.mode)
-
-
-def _replace(top: Path, temp: str, change: FileChange) -> None:
-    """Replace one file; the old one is kept."""
-    place = top / change.path
-    if _overwrite(place, change):
-        return
-    ready = top / f"{temp}.new" if change.after is not None else None
-    if not put(ready, place, top / f"{temp}.old", change.before):
-        raise _raced(change.path)
-
-
-def _overwrite(place: Path, change: FileChange) -> bool:
-    """Write a file with several names (hard links) in place, so that all names get the new content.
-
-    Return whether `place` is such a file. Its old content is in the journal.
-    """
-    if change.before is None or change.after is None or not file_io.is_shared(place):
-        return False
-    if not file_io.overwrite(place, change.before, change.after):
-        raise _raced(change.path)
-    return True
-
-
-def _raced(path: str) -> PublishError:
-    return PublishError(f"{path} was changed by another program at this moment, so nothing was written: run again")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 from coderefine.core.plurals import listed
 from coderefine.errors import PublishError
 from coderefine.git import Repository
+from coderefine.git.process import names
 from coderefine.journal import FileChange, IndexChange, Journal, Publication
 from coderefine.publishers import file_io
 from coderefine.publishers.message import changed_lines
@@ -34,7 +34,7 @@ def undo(journal: Journal) -> str:
 def _files(journal: Journal, done: Publication) -> str:
     head = journal.repository.head()
     plan = Publication("undo", done.top, _reversed(done.changes), head.sha, head.ref, folders=done.folders)
-    publish(journal, plan, lambda: _verify(journal, plan.changes), undoing=done)
+    publish(journal, plan, lambda: _verify(journal, plan.changes))
     return f"undone: {changed_lines(plan.changes)}"
 
 
@@ -93,7 +93,7 @@ def _commit(journal: Journal, done: Publication) -> str:
         return plan
 
     try:
-        publish(journal, plan, check, move_back, undoing=done)
+        publish(journal, plan, check, move_back)
     finally:
         index.release(plan.lock)
     gone = f"undone: the commit {commit[:10]} is gone from {head.branch or 'HEAD'}, {changed_lines(plan.changes)}"
@@ -110,9 +110,9 @@ def _added_by_hooks(repository: Repository, plan: Publication) -> str:
     if not others:
         return ""
     what = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *others)
-    status = repository.git(*what, env={"GIT_LITERAL_PATHSPECS": "1"})
-    names = [os.fsdecode(line[3:]) for line in status.split(b"\0") if line]
-    return f"; your hooks committed more, which stays in the tree: {listed(names)}" if names else ""
+    status = names(repository.git(*what, env={"GIT_LITERAL_PATHSPECS": "1"}))
+    left = [line[3:] for line in status]
+    return f"; your hooks committed more, which stays in the tree: {listed(left)}" if left else ""
 
 
 def _reversed(changes: tuple[FileChange, ...]) -> tuple[FileChange, ...]:

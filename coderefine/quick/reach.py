@@ -39,6 +39,8 @@ If the digest is "", every change of the file counts.
 """
 Entries = dict[str, dict[str, Entry]]
 """Test file -> file that it executed -> the executed parts."""
+Ran = dict[str, dict[str, set[int]]]
+"""Test file -> file that it executed -> the executed lines."""
 
 
 class FunctionDigests:
@@ -102,19 +104,38 @@ def entries(
     `texts`: the sources of the run, by path; other files were deleted or do not belong to the project.
     """
     parts = {path: _parsed(text) for path, text in texts.items() if path in marks}
-    imported = coverage.get("", {})
-    shared, every = _elsewhere(_carrying(coverage, parts, texts)), _elsewhere(coverage)
+    ran = _by_file(coverage)
+    imported = ran.pop("", {})
+    shared, every = _elsewhere(_by_file(_carrying(coverage, parts, texts))), _elsewhere(ran)
 
-    def run(path: str, *ran: Mapping[str, set[int]]) -> Entry:
-        lines = set().union(*(more.get(path, ()) for more in ran))
+    def run(path: str, *found: Mapping[str, set[int]]) -> Entry:
+        lines = set().union(*(more.get(path, ()) for more in found))
         return marks[path], *_run(parts[path], texts[path], imported.get(path, ()), lines)
 
     common = {path: run(path, shared) for path in parts.keys() & {*imported, *every}}
     found: Entries = {}
-    for test in _recordable(parts.keys() & tests, coverage, texts, marks):
-        own = _elsewhere({name: lines for name, lines in coverage.items() if name.partition("::")[0] == test})
+    for test in _recordable(parts.keys() & tests, ran, texts, marks):
+        own = _elsewhere({test: ran.get(test, {})})
         more = {path: run(path, shared, own) for path in common.keys() & own if own[path] - shared.get(path, set())}
         found[test] = {**common, **more, **{path: (marks[path], [], "") for path in (test, *_above(test, marks))}}
+    return found
+
+
+def _by_file(coverage: Mapping[str, Mapping[str, Iterable[int]]]) -> Ran:
+    """Return what the tests of each file executed together; "" for imports."""
+    ran: Ran = {}
+    for name, by_path in coverage.items():
+        for path, lines in by_path.items():
+            ran.setdefault(name.partition("::")[0], {}).setdefault(path, set()).update(lines)
+    return ran
+
+
+def _elsewhere(ran: Ran) -> dict[str, set[int]]:
+    """Return the lines that any test executed outside its own file."""
+    found: dict[str, set[int]] = {}
+    for test, by_path in ran.items():
+        for path in by_path.keys() - {test}:
+            found.setdefault(path, set()).update(by_path[path])
     return found
 
 
@@ -126,7 +147,7 @@ def _carrying(
     """Return the coverage of those tests that may leave state behind for later tests of the run."""
     from coderefine.quick import shared_state
 
-    states = {path: shared_state.parse(texts[path]) for path, one in parts.items() if one}
+    states = {path: state for path in parts if (state := shared_state.parse(texts[path]))}
     executed = {
         name: {path: one.run(lines) if (one := parts.get(path)) else [-1] for path, lines in by_path.items()}
         for name, by_path in coverage.items()
@@ -135,42 +156,18 @@ def _carrying(
     return {name: coverage[name] for name in shared_state.carrying(states, imported, executed)}
 
 
-def _recordable(
-    tests: Iterable[str],
-    coverage: Mapping[str, Mapping[str, Iterable[int]]],
-    texts: Mapping[str, str],
-    marks: Mapping[str, Mark],
-) -> list[str]:
+def _recordable(tests: Iterable[str], ran: Ran, texts: Mapping[str, str], marks: Mapping[str, Mark]) -> list[str]:
     """Return the test files that read no files and start no programs, also not through code that they execute."""
     opening = {path for path, text in texts.items() if any(word in text for word in OPEN)}
-    if any("scope=" in texts[path] for path in opening & _elsewhere(coverage).keys()):
+    if any("scope=" in texts[path] for path in opening & _elsewhere(ran).keys()):
         return []  # a program that a fixture started may still run when later tests begin
-    executed = _executed(coverage)
-    return [test for test in tests if not opening & {test, *_above(test, marks), *executed.get(test, ())}]
+    return [test for test in tests if not opening & {test, *_above(test, marks), *ran.get(test, ())}]
 
 
 def _above(test: str, marks: Mapping[str, Mark]) -> list[str]:
     """Return the conftest.py files for `test`, which may have been imported before recording began."""
     ends = [path.removesuffix(CONFTEST) for path in marks if f"/{path}".endswith(f"/{CONFTEST}")]
     return [end + CONFTEST for end in ends if test.startswith(end)]
-
-
-def _executed(coverage: Mapping[str, Mapping[str, Iterable[int]]]) -> dict[str, set[str]]:
-    """Return the files that each test file executed."""
-    files: dict[str, set[str]] = {}
-    for name, lines in coverage.items():
-        files.setdefault(name.partition("::")[0], set()).update(lines)
-    return files
-
-
-def _elsewhere(coverage: Mapping[str, Mapping[str, Iterable[int]]]) -> dict[str, set[int]]:
-    """Return the lines that any test executed outside its own file."""
-    lines: dict[str, set[int]] = {}
-    for name, by_path in coverage.items():
-        for path, more in by_path.items():
-            if name and path != name.partition("::")[0]:
-                lines.setdefault(path, set()).update(more)
-    return lines
 
 
 def _run(

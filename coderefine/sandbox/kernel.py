@@ -149,7 +149,7 @@ def freeze(write: Sequence[str]) -> bool:
     kept = [os.fsencode(path) for path in write]
     if not _mounted(kept):
         return False
-    again = [point for point, writable in _mounts() if writable and any(_is_at(point, path) for path in kept)]
+    again = [point for point, writable in mounts() if writable and any(_is_at(point, path) for path in kept)]
     if not _read_only(b"/", AT_RECURSIVE, on=True):
         return False
     refused = [path for path in again if not _read_only(path, 0, on=False)]
@@ -158,7 +158,7 @@ def freeze(write: Sequence[str]) -> bool:
 
 def _mounted(paths: Sequence[bytes]) -> bool:
     """Make each of `paths` a mount point; return whether this worked."""
-    mounted = {point for point, _ in _mounts()}
+    mounted = {point for point, _ in mounts()}
     return all(path in mounted or _bound(path, path, MS_REC) for path in paths)
 
 
@@ -186,7 +186,7 @@ def _is_at(point: bytes, path: bytes) -> bool:
     return point == path or point.startswith(path.rstrip(b"/") + b"/")
 
 
-def _mounts() -> list[tuple[bytes, bool]]:
+def mounts() -> list[tuple[bytes, bool]]:
     """Return each mount point, and whether it is writable. proc(5): mountinfo escapes blanks in octal."""
     with open("/proc/self/mountinfo", "rb") as stream:
         fields = [line.split(b" ") for line in stream]

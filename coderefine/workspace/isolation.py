@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -178,9 +178,8 @@ class BytecodeViews:
 
     views: Views
     top: Path
-    kept: Mapping[str, bytes] = field(default_factory=dict)
-    written: Mapping[str, int] = field(default_factory=dict)
-    """When the sources of `kept` were written, in nanoseconds."""
+    kept: Mapping[str, tuple[bytes, int]] = field(default_factory=dict)
+    """Path -> bytecode, and when its source was written, in nanoseconds."""
 
     @contextlib.contextmanager
     def open(self, patch: Patch = Patch()) -> Iterator[View]:
@@ -190,14 +189,13 @@ class BytecodeViews:
                 add(view.host_path, self._usable(view.host_path, patch))
             yield view
             if view.top == self.top and not (patch.files or self.kept):
-                self.kept = compiled(view.host_path)
-                written = _written(view.host_path, self.kept)
-                self.written = {path: when for path, when in written.items() if 0 < when < began}
+                found = compiled(view.host_path).items()
+                dated = {path: (data, _source_written(view.host_path, path)) for path, data in found}
+                self.kept = {path: kept for path, kept in dated.items() if 0 < kept[1] < began}
 
     def _usable(self, host_path: Path, patch: Patch) -> dict[str, bytes]:
-        now = _written(host_path, self.kept)
-        same = (path for path, when in self.written.items() if when == now[path])
-        return {path: self.kept[path] for path in same if _source(path) not in patch.files}
+        kept = {path: kept for path, kept in self.kept.items() if _source(path) not in patch.files}
+        return {path: data for path, (data, when) in kept.items() if when == _source_written(host_path, path)}
 
     def instead(self, why: str) -> bool:
         return self.views.instead(why)
@@ -224,13 +222,12 @@ def _content(path: Path, most: int) -> bytes:
         return file.read() if os.fstat(file.fileno()).st_size <= most else b""
 
 
-def _written(host_path: Path, caches: Iterable[str]) -> dict[str, int]:
-    """Return when the source of each .pyc was written, in nanoseconds; 0 if there is no source."""
-    found = dict.fromkeys(caches, 0)
-    for path in found:
-        with contextlib.suppress(OSError):
-            found[path] = (host_path / _source(path)).stat().st_mtime_ns
-    return found
+def _source_written(host_path: Path, cache: str) -> int:
+    """Return when the source of a .pyc was written, in nanoseconds; 0 if there is no source."""
+    try:
+        return (host_path / _source(cache)).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _source(path: str) -> str:

@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from coderefine.git.changes import CACHES, ENVIRONMENTS
 from coderefine.temporary import remove
 
-SKIPPED = frozenset(
-    {".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
-    | {"__pypackages__", ".direnv", ".conda", ".git", ".hg", ".svn", ".eggs"}
-)
-"""Environments and caches: large, rebuilt when needed, never imported from a copy."""
+SKIPPED = ENVIRONMENTS | CACHES | {".git", ".hg", ".svn"}
+"""Large folders that are rebuilt when needed, and never imported from a copy."""
 FICLONE = 0x40049409
 """ioctl of linux/fs.h: share all blocks of another file (btrfs, xfs, bcachefs)."""
 
@@ -57,7 +55,10 @@ class Mirror:
         self._drop_extras(here, there)
         for name, facts in there.items():
             fresh[name] = self._restored(name, facts, here.get(name))
-        self._folder_times(there)
+        for name, facts in there.items():
+            if stat.S_ISDIR(facts.st_mode):
+                with contextlib.suppress(OSError):
+                    os.utime(self.copy / name, ns=(facts.st_atime_ns, facts.st_mtime_ns))
         self.known = fresh
 
     def _drop_extras(self, here: dict[str, os.stat_result], there: dict[str, os.stat_result]) -> None:
@@ -93,12 +94,6 @@ class Mirror:
             return str(self.copy / full.relative_to(self.origin)) if target.is_absolute() else str(target)
         return str(full)
 
-    def _folder_times(self, there: dict[str, os.stat_result]) -> None:
-        for name, facts in there.items():
-            if stat.S_ISDIR(facts.st_mode):
-                with contextlib.suppress(OSError):
-                    os.utime(self.copy / name, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-
 
 def walk(top: Path, below: str, *, every: bool = False) -> Iterator[tuple[str, os.stat_result]]:
     """Yield path and `lstat` of files, folders (before their content) and links. `every`: also what is never copied."""
@@ -108,19 +103,17 @@ def walk(top: Path, below: str, *, every: bool = False) -> Iterator[tuple[str, o
         name = f"{below}/{entry.name}" if below else entry.name
         facts = entry.stat(follow_symlinks=False)
         folder = stat.S_ISDIR(facts.st_mode)
-        if not every and (name == ".git" or _skipped(entry, folder=folder) or not _copyable(facts)):
+        if not every and (name == ".git" or _skipped(entry, facts.st_mode)):
             continue
         yield name, facts
         if folder and name != ".git":
             yield from walk(top, name, every=every)
 
 
-def _skipped(entry: os.DirEntry[str], *, folder: bool) -> bool:
-    return folder and (entry.name in SKIPPED or os.path.lexists(os.path.join(entry.path, "pyvenv.cfg")))  # noqa: PTH118
-
-
-def _copyable(facts: os.stat_result) -> bool:
-    return stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode) or stat.S_ISLNK(facts.st_mode)
+def _skipped(entry: os.DirEntry[str], mode: int) -> bool:
+    if stat.S_ISDIR(mode):
+        return entry.name in SKIPPED or os.path.lexists(os.path.join(entry.path, "pyvenv.cfg"))  # noqa: PTH118
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode))
 
 
 def _print(facts: os.stat_result) -> Print:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import select
 import shutil
 import subprocess
@@ -53,8 +52,8 @@ class Namespaces:
 
         The command that follows must itself drop all capabilities except `capabilities`.
         """
-        net = () if self.network else ("-n",)
-        return ("nsenter", "-t", str(self.pid), "-m", *net, "-p", *(() if self.privileged else _SAME_USER), "--")
+        net, same_user = () if self.network else ("-n",), ("-U", "--preserve-credentials")
+        return ("nsenter", "-t", str(self.pid), "-m", *net, "-p", *(() if self.privileged else same_user), "--")
 
     @property
     def capabilities(self) -> tuple[str, ...]:
@@ -80,9 +79,6 @@ class Namespaces:
             raise WorkspaceError(f"commands cannot enter the namespaces: {result.complaint}")
 
 
-_SAME_USER = ("-U", "--preserve-credentials")
-
-
 def _dropped(*, privileged: bool) -> tuple[str, ...]:
     """Return the command prefix that drops capabilities.
 
@@ -91,19 +87,8 @@ def _dropped(*, privileged: bool) -> tuple[str, ...]:
     if privileged:
         kept = ",".join(f"+{name}" for name in KEPT.split(","))
         return ("setpriv", "--bounding-set", f"-all,{kept}", "--inh-caps", "-all", "--")
-    if os.getuid() == 0:
-        return (
-            "setpriv",
-            "--no-new-privs",
-            "--bounding-set",
-            "-all",
-            "--inh-caps",
-            "-all",
-            "--ambient-caps",
-            "-all",
-            "--",
-        )
-    return ("setpriv", "--no-new-privs", "--")
+    every = ("--bounding-set", "-all", "--inh-caps", "-all", "--ambient-caps", "-all") if os.getuid() == 0 else ()
+    return ("setpriv", "--no-new-privs", *every, "--")
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +233,8 @@ def _linked(folders: Iterable[Path]) -> Iterator[Path]:
 
 
 def _mounts() -> Iterator[Path]:
-    """Yield mount points of this process that are folders (proc(5): mountinfo escapes blanks in octal)."""
-    for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
-        name = re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), line.split(b" ")[4])
-        path = Path(name.decode("utf-8", "surrogateescape"))
-        if path.is_dir():
-            yield path
+    """Yield mount points of this process that are folders."""
+    if sys.platform.startswith("linux"):
+        from coderefine.sandbox.kernel import mounts  # only POSIX has its modules
+
+        yield from filter(Path.is_dir, (Path(os.fsdecode(point)) for point, _ in mounts()))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from coderefine.errors import PublishError, SurroundingsError
-from coderefine.git.process import run
+from coderefine.git.process import names, run
 from coderefine.workspace.patched_tree import plain
 
 
@@ -45,8 +45,8 @@ class Originals(Mapping[str, "bytes | None"]):
     def edited(self, since: int) -> tuple[str, ...]:
         """Return the files written after `since` (`time.time_ns`), without those that git ignores."""
         argv = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
-        names = run(argv, cwd=self._top).stdout.decode("utf-8", "surrogateescape").split("\0")
-        return tuple(dict.fromkeys(name for name in names if name and _written(self._top / name) > since))
+        listed = dict.fromkeys(names(run(argv, cwd=self._top).stdout))
+        return tuple(name for name in listed if _written(self._top / name) > since)
 
     def _read(self, file: Path, path: str) -> bytes | None:
         try:

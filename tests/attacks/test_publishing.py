@@ -329,9 +329,9 @@ ATTACKS = (
     ),
     attack(
         another_name_of_a_file_left_behind,
-        ("publishers/transaction.py", "or not file_io.is_shared(place):", "or True:"),
+        ("publishers/file_io.py", "if is_shared(place) and", "if False and"),
     ),
-    attack(an_attribute_dropped, ("publishers/file_io.py", "            _attribute(top / path, top / temp)\n", "")),
+    attack(an_attribute_dropped, ("publishers/file_io.py", "            _attribute(top / path, ready)\n", "")),
     attack(hooks_for_every_repository, ("app/hook.py", "if folder and scope", "if False and scope")),
     attack(dollars_nobody_counts, ("app/engine.py", "                check_price(config)", "                pass")),
     attack(

@@ -308,7 +308,7 @@ prepared = stage(Path(sys.argv[1]), {"m0.py": "new = 0\\n", "m1.py": "new = 1\\n
 left = 2
 def watch(frame, event, _):
     global left
-    left -= frame.f_code.co_name == "_replace" and "transaction" in frame.f_code.co_filename
+    left -= frame.f_code.co_name == "install" and "file_io" in frame.f_code.co_filename
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
 sys.settrace(watch)

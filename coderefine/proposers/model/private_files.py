@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from coderefine.errors import GitError
-from coderefine.git.ignored import ignored
+from coderefine.git.changes import ignored
 from coderefine.project import Place
 
 KEYS = (".env", ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ovpn", ".tfvars", ".tfstate")

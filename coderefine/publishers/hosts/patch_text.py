@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from coderefine.project.protection import protected_name
 
@@ -74,29 +74,24 @@ def _hunks(rows: Sequence[str], at: int) -> int:
         head = HUNK.fullmatch(rows[at])
         if head is None:
             raise ValueError("it has lines outside of any hunk")
-        at += 1
-        at += sum(1 for _ in _body(rows, at, _length(head[2]), _length(head[4])))
+        at = _end(rows, at + 1, int(head[2] or 1), int(head[4] or 1))
         while at < len(rows) and rows[at].startswith("\\ "):
             at += 1
     return at
 
 
-def _length(count: str | None) -> int:
-    """Return the number of lines in a hunk's header; 1 if the header gives no number."""
-    return 1 if count is None else int(count)
-
-
-def _body(rows: Sequence[str], at: int, old: int, new: int) -> Iterator[str]:
+def _end(rows: Sequence[str], at: int, old: int, new: int) -> int:
+    """Return where a hunk ends whose header counts `old` and `new` lines."""
     while old > 0 or new > 0:
         row = rows[at] if at < len(rows) else ""
         if row[:1] not in (" ", "+", "-", "\\"):
             raise ValueError("it has a hunk that ends too early")
         old -= row[0] in " -"
         new -= row[0] in " +"
-        yield row
         at += 1
     if old or new:
         raise ValueError("a hunk has other lines than its header counts")
+    return at
 
 
 def _path(header: str) -> str:
