@@ -20,20 +20,12 @@ ENOUGH = 0.55
 """Minimum similarity (difflib ratio) of a position that is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class WhitespaceMatch:
-    """Lines `first` to `last` (exclusive) of the file, and their replacement."""
-
-    first: int
-    last: int
-    lines: tuple[str, ...]
-
-
 def match_ignoring_whitespace(
     search: Sequence[str], new: Sequence[str], lines: Sequence[str]
-) -> WhitespaceMatch | None:
-    """Return the only position in `lines` that equals `search` except for white space; None for none or several.
+) -> tuple[int, int, tuple[str, ...]] | None:
+    """Return the only lines, from the first to the last (exclusive), that equal `search` except for white space.
 
+    The third value is their replacement. If there are none or several such lines, return None.
     Lines of `new` that are also in `search` are taken from the file; the others get the file's indentation.
     """
     written = [line for line in search if line.strip()]
@@ -45,7 +37,7 @@ def match_ignoring_whitespace(
         return None
     real = filled[places[0] : places[0] + length]
     kept = {line: lines[number] for line, number in zip(written, real, strict=True)}
-    return WhitespaceMatch(real[0], real[-1] + 1, tuple(_indented(new, kept)))
+    return real[0], real[-1] + 1, tuple(_indented(new, kept))
 
 
 def _indented(new: Sequence[str], kept: dict[str, str]) -> list[str]:

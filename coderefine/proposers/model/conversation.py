@@ -10,8 +10,7 @@ from coderefine.core import PLAUSIBLE, Attempt, Patch, Situation
 from coderefine.errors import BudgetError, ModelError, ReplyError, TooLongError
 from coderefine.llm.client import Client
 from coderefine.llm.context import Context
-from coderefine.llm.editable_files import EditableFiles
-from coderefine.llm.edits import NOTHING_KEPT, apply
+from coderefine.llm.edits import NOTHING_KEPT, EditableFiles, apply
 from coderefine.llm.folding import MARKED
 from coderefine.llm.model_request import CUT, Answer, Message, ModelRequest
 from coderefine.llm.normalize import cut, fenced, mark
