@@ -84,21 +84,31 @@ def apply(blocks: Sequence[Block], tree: EditableFiles, kept: Kept = NOTHING_KEP
     is a PartlyUsableError that contains them. Raises NothingToApplyError if no file would change.
     """
     faults: dict[int, ReplyError] = {}
-    found = list(_located(blocks, tree, kept.path, faults))
-    replaced = {(block.path, block.splits[0][0]) for block in found}
-    others = (block for block in kept.blocks if (block.path, block.splits[0][0]) not in replaced)
-    placed = [*found, *(replace(block, number=at) for at, block in enumerate(others, len(blocks) + 1))]
+    placed = _with_kept(list(_located(blocks, tree, kept.path, faults)), kept, len(blocks))
     grouped: dict[str, list[Block]] = {}
     for block in placed:
         grouped.setdefault(block.path, []).append(block)
     files = {path: _file(path, group, tree, faults) for path, group in grouped.items()}
     changed = {path: data for path, data in files.items() if data != tree.read(path)}
-    done = {at for at, fault in faults.items() if changed and isinstance(fault, AlreadyAppliedError)}
-    if serious := {at: str(fault) for at, fault in faults.items() if at not in done}:
-        raise _refusal(serious, [block for block in placed if block.number not in done])
+    _check(faults, placed, useful=bool(changed))
     if not changed:
         raise NothingToApplyError("The edits change nothing: the file already reads like that. Find another cause.")
     return changed
+
+
+def _check(faults: Mapping[int, ReplyError], placed: Sequence[Block], *, useful: bool) -> None:
+    """Raise the error with all faults. If the edits are `useful`, a block that is already applied is no fault."""
+    done = {number for number, fault in faults.items() if useful and isinstance(fault, AlreadyAppliedError)}
+    serious = {number: str(fault) for number, fault in faults.items() if number not in done}
+    if serious:
+        raise _refusal(serious, [block for block in placed if block.number not in done])
+
+
+def _with_kept(placed: Sequence[Block], kept: Kept, number: int) -> Sequence[Block]:
+    """Return `placed` and the kept blocks that `placed` does not replace, with numbers after `number`."""
+    replaced = {(block.path, block.splits[0][0]) for block in placed}
+    others = (block for block in kept.blocks if (block.path, block.splits[0][0]) not in replaced)
+    return (*placed, *(replace(block, number=at) for at, block in enumerate(others, number + 1)))
 
 
 def _located(
@@ -142,7 +152,7 @@ def _changed_path(block: Block, usual: str, named: Sequence[str], tree: Editable
     A file that the line above names comes first, since the same lines may be in others. If SEARCH occurs nowhere, the
     only possible file is returned, because its error shows the most similar lines.
     """
-    above = [path for path in tree.named(block.above) if tree.is_open(path)]
+    above = list(filter(tree.is_open, tree.named(block.above)))
     every = list(dict.fromkeys(filter(None, (*named, usual))))
     possible = [path for path in every if path == usual or tree.is_open(path)]
     fits = partial(_occurs, block, tree)
