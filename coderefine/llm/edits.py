@@ -18,7 +18,6 @@ from coderefine.source import decode
 
 MARKUP = (".md", ".mdx", ".markdown", ".rst", ".txt")
 """Ends of the names of files in which a line may be a code fence."""
-
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 Lines = tuple[str, ...]

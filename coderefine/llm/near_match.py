@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, get_close_matches
 
 HEAD = re.compile(r"(?:async def|def|class) (\w+)")
 """Matches the first line of a function or class definition; group 1 is the name."""
-
 AROUND = 2
 """Number of lines shown before and after the most similar lines."""
-
 MOST = 30
 """Maximum number of lines shown."""
-
 ENOUGH = 0.55
 """Minimum similarity (difflib ratio) of a position that is shown."""
 
@@ -145,17 +142,6 @@ def _likely(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
             votes[start] = votes.get(start, 0) + 1
     if votes:
         return sorted(votes, key=lambda start: (-votes[start], start))[:8]
-    return _similar(wanted, real)
-
-
-def _similar(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
-    """Return up to eight starting points at which a line is similar to the longest line of `wanted`."""
-    key = max(wanted, key=len, default="")
-    matcher = SequenceMatcher(b=key, autojunk=False)
-    rated: list[tuple[float, int]] = []
-    for index, line in enumerate(real[:5000]):
-        matcher.set_seq1(line)
-        # Upper bounds first: the ratio itself is slow.
-        if line and matcher.real_quick_ratio() > ENOUGH and matcher.quick_ratio() > ENOUGH:
-            rated.append((-matcher.ratio(), index))
-    return sorted({max(0, at - wanted.index(key)) for _, at in sorted(rated)[:8]})
+    longest = max(wanted, key=len, default="")
+    near = get_close_matches(longest, real[:5000], 8, ENOUGH)
+    return sorted({max(0, at - wanted.index(longest)) for at, line in enumerate(real[:5000]) if line and line in near})

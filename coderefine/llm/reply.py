@@ -24,7 +24,6 @@ MENTIONED = re.compile(
     r"|\b(?:function|method|class|module|constant|definition of) (?:called |named )?(\w+)"
 )
 """Matches code in prose: text in backticks, a file name, a call, a name with an underscore, `the function f`."""
-
 PREFIX = re.compile(r"^(?:#+ |// |[-*] |\d+[.)] )?(?:(?:file|path)(?:name)?: ?)?", re.IGNORECASE)
 LABEL = re.compile(r"^[A-Za-z]\w+[:=](?=[^:/])")
 """Matches a word before the path, for example a language: `python:a.py`, `path=a.py`."""
@@ -122,17 +121,25 @@ class Kept:
 
 def refused(text: str) -> str | None:
     """Return the reason in a reply with NO REPAIR and without edits; None for any other reply."""
-    answer = without_reasoning(text)
-    found = None if SEARCHED.search(answer) else NO_REPAIR.search(answer)
+    found = NO_REPAIR.search(_without_edits(text))
     return " ".join(found[1].split()) or "no reason given" if found else None
 
 
 def needs(text: str) -> tuple[tuple[str, str], ...]:
     """Return (path, symbol) of each `NEED path:symbol` line in a reply without edits; one of the two may be empty."""
+    return tuple(dict.fromkeys(map(_need, NEED.findall(_without_edits(text)))))
+
+
+def mentioned(text: str) -> tuple[str, ...]:
+    """Return the files and names mentioned as code in a reply without edits, in order."""
+    found = (next(filter(None, match)) for match in MENTIONED.findall(_without_edits(text)))
+    return tuple(dict.fromkeys(name.strip("()") for name in found))
+
+
+def _without_edits(text: str) -> str:
+    """Return a reply without its reasoning; "" if it has edits."""
     answer = without_reasoning(text)
-    if SEARCHED.search(answer):
-        return ()
-    return tuple(dict.fromkeys(_need(line) for line in NEED.findall(answer)))
+    return "" if SEARCHED.search(answer) else answer
 
 
 def _need(line: str) -> tuple[str, str]:
@@ -143,15 +150,6 @@ def _need(line: str) -> tuple[str, str]:
     if not symbol and "/" not in path and not re.search(r"\.\w{1,4}$", path):
         return "", path.strip("()")
     return path.strip("`'\" "), symbol
-
-
-def mentioned(text: str) -> tuple[str, ...]:
-    """Return the files and names mentioned as code in a reply without edits, in order."""
-    answer = without_reasoning(text)
-    if SEARCHED.search(answer):
-        return ()
-    found = (next(filter(None, match)) for match in MENTIONED.findall(answer))
-    return tuple(dict.fromkeys(name.strip("()") for name in found))
 
 
 @dataclass(frozen=True, slots=True)
