@@ -19,7 +19,6 @@ DYNAMIC = rb"(?:import_module|__import__)\(\s*['\"]([.\w]+)"
 DULL = frozenset({"__pycache__", "node_modules", "site-packages"})
 BORDERS = frozenset({"pyvenv.cfg", ".git"})
 """Files in the top folder of a virtual environment, or of another repository."""
-
 RULES = 2
 """The version of the rules above; imports that were found by other rules are read again."""
 Mark = tuple[int, int]

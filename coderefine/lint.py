@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 BATCH = 400
 """Maximum number of paths per command line, far below the system's limit."""
-
 SYNTAX = "invalid-syntax"
 _OLD_SYNTAX = frozenset({None, "E999", "syntax-error"})
 

@@ -25,11 +25,9 @@ from coderefine.errors import ProcessError
 
 KEEP = 2_000_000
 """Bytes kept of each output stream: half from its head, half from its tail."""
-
 _HIDDEN: set[str] = set()
 GRACE = 0.5
 """Seconds between SIGTERM and SIGKILL."""
-
 LONGEST = 2**31 - 1
 """Milliseconds that poll(2) can count: 24 days."""
 
@@ -143,7 +141,8 @@ def run(
     """
     began = time.monotonic()
     child = start(argv, cwd=cwd, env=env, pass_fds=pass_fds, stdin=subprocess.PIPE if stdin else subprocess.DEVNULL)
-    with _killed_at_exit(child):
+    with contextlib.ExitStack() as stack:
+        stack.callback(reap, child)  # whatever ends the block, Ctrl-C included
         readers = [Reader(stream, keep) for stream in (child.stdout, child.stderr) if stream]
         feeder = _feed(child, stdin)
         timed_out = not ends(child, timeout)
@@ -248,15 +247,6 @@ def _slept(child: subprocess.Popen[bytes], timeout: float) -> bool:
     return True
 
 
-@contextlib.contextmanager
-def _killed_at_exit(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Kill the child's group at the end of the block, whatever ends the block (Ctrl-C included)."""
-    try:
-        yield
-    finally:
-        reap(child)
-
-
 def reap(child: subprocess.Popen[bytes]) -> None:
     """Kill the child's group if it is still running, and close its output."""
     if child.returncode is None:
@@ -267,16 +257,17 @@ def reap(child: subprocess.Popen[bytes]) -> None:
 
 
 def _feed(child: subprocess.Popen[bytes], data: bytes) -> list[threading.Thread]:
-    if not data or child.stdin is None:
+    stream = child.stdin
+    if not data or stream is None:
         return []
-    thread = threading.Thread(target=_write, args=(child.stdin, data), daemon=True)
+
+    def write() -> None:
+        with contextlib.suppress(OSError), stream:
+            stream.write(data)
+
+    thread = threading.Thread(target=write, daemon=True)
     thread.start()
     return [thread]
-
-
-def _write(stream: IO[bytes], data: bytes) -> None:
-    with contextlib.suppress(OSError), stream:
-        stream.write(data)
 
 
 class Reader(threading.Thread):

@@ -25,7 +25,6 @@ AGENTS = frozenset((
     "VSCODE_IPC_HOOK_CLI", "VSCODE_GIT_IPC_HANDLE", "ACTIONS_RUNTIME_URL", "ACTIONS_CACHE_URL",
 ))  # fmt: skip
 """Variables with addresses of programs that act in the user's name: agents, daemons, the session."""
-
 TOKENS = (
     r"\bgithub_pat_[A-Za-z0-9_]{20,}",
     r"\bgh[pousr]_[A-Za-z0-9]{20,}",
@@ -43,8 +42,6 @@ TOKENS = (
 """Patterns of tokens; the secret is the pattern's group, or the whole match if the pattern has no group."""
 LOGIN = r"://[^/\s:@'\"]*:([^/\s@'\"]+)@"
 """Pattern of a URL with a password, which is the pattern's group."""
-
-
 _judged: dict[tuple[str, str], bool] = {}
 """Results of `is_secret`: each start of a process checks the whole environment, which takes 0.4 ms.
 

@@ -14,8 +14,6 @@ from pathlib import Path
 
 PREFIX = "coderefine-"
 KINDS = frozenset({"view", "git", "merge", "mail", "replay"})
-FORMER = frozenset({"message"})
-"""Kinds that earlier versions made: `sweep` removes them, too."""
 AGE = 30.0
 """Age in seconds above which a folder counts as abandoned if its lock is free: a new one may not be locked yet."""
 
@@ -50,7 +48,7 @@ def _stale(path: Path) -> bool:
     facts = path.lstat()
     mine = stat.S_ISDIR(facts.st_mode) and (not hasattr(os, "getuid") or facts.st_uid == os.getuid())
     kind = path.name.removeprefix(PREFIX).partition("-")[0]
-    return mine and kind in KINDS | FORMER and time.time() - facts.st_mtime > AGE
+    return mine and kind in KINDS and time.time() - facts.st_mtime > AGE
 
 
 def _removed_if_free(path: Path, first: Callable[[Path], object]) -> bool:

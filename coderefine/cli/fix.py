@@ -11,7 +11,6 @@ from coderefine.app.history import unfinished
 from coderefine.app.project import Project, find_project
 from coderefine.app.request import Request
 from coderefine.app.run import RunResult, run
-from coderefine.cli.last_line import exit_code, with_patch
 from coderefine.cli.options import (
     CLUSTER,
     DESTINATION,
@@ -24,9 +23,10 @@ from coderefine.cli.options import (
     options,
     request_of,
 )
-from coderefine.cli.screen import Screen, note, screen
+from coderefine.cli.screen import Screen, exit_code, note, screen
 from coderefine.core import EMPTY, Proposer, Stop
 from coderefine.journal import Journal
+from coderefine.reports.rows import ending
 
 
 @click.command()
@@ -65,7 +65,18 @@ def run_and_report(
 
     def report(result: RunResult) -> None:
         pipe = destination.diff and bool(result.diff) and result.outcome.stop is not Stop.INTERRUPTED
-        display.result(result, with_patch(result, elsewhere=destination.elsewhere), pipe=pipe)
+        display.result(result, _with_patch(result, elsewhere=destination.elsewhere), pipe=pipe)
 
     show = display.prompt if show_prompts else None
     return exit_code(run(project, asked, report, proposers=proposers, base=base, earlier=earlier, show=show).outcome)
+
+
+def _with_patch(result: RunResult, *, elsewhere: bool) -> str:
+    """Return the last line for a patch that is not in the working tree: it was written `elsewhere`, or refused."""
+    outcome = result.outcome
+    if not outcome.best.number or outcome.stop is Stop.INTERRUPTED:
+        return ""
+    patched = f"with the patch {ending(outcome)}" if not outcome.clean or outcome.stop is Stop.CLEAN else ""
+    if result.published.refused:
+        return "; ".join(filter(None, ("nothing was written", patched)))
+    return patched if elsewhere else ""

@@ -12,9 +12,8 @@ import click
 from coderefine.app.hook import COMMIT, PUSH, RepairRequest, check_state, states
 from coderefine.app.hook import install as install_hook
 from coderefine.app.hook import uninstall as uninstall_hooks
-from coderefine.cli.last_line import failures, refusal, repaired
 from coderefine.cli.options import GATES, OUTPUT, option, options, settings
-from coderefine.cli.screen import Screen, screen
+from coderefine.cli.screen import Screen, failures, screen
 from coderefine.core.plurals import counted
 from coderefine.errors import UsageError
 from coderefine.project import locate
@@ -70,13 +69,34 @@ def run(  # one parameter per flag that is no configuration key
             if not found.repaired:
                 # Tests in other files that the state breaks are not findings.
                 broken = f"it breaks {counted(len(found.broken), 'test')}" if found.broken else ""
-                display.checks(found.checks, refusal(state.commit, failures(found.checks) or broken))
+                display.checks(found.checks, _refusal(state.commit, failures(found.checks) or broken))
             return 1  # after a repair, too: the user has to review it before the commit
     return 0
 
 
 def _print_repair(display: Screen, commit: str, result: RunResult) -> None:
-    display.result(result, refusal(commit, failures(result.outcome.baseline.checks), repaired(result)))
+    display.result(result, _refusal(commit, failures(result.outcome.baseline.checks), _repaired(result)))
+
+
+def _refusal(commit: str, failed: str, repair: str = "") -> str:
+    """Return the report's last line for a refused commit: the reason, and the text `repair`.
+
+    `commit`: "" for the staged tree.
+    """
+    what = f"push refused: {commit[:10]}" if commit else "commit refused"
+    return "; ".join(part for part in (f"{what}: {failed or 'not everything could be checked'}", repair) if part)
+
+
+def _repaired(result: RunResult) -> str:
+    """Return a text on where the repair of a refused commit is, and whether it repairs everything."""
+    outcome = result.outcome
+    if not outcome.best.number:
+        found = sum(len(offer.alternatives) for offer in outcome.offers)
+        return f"{counted(found, 'plausible repair')} offered, see above" if found else ""
+    what = "a repair" if outcome.clean else "a repair of a part of it"
+    if not result.written:
+        return f"{what} is kept as a patch"
+    return f"{what} was written to {', '.join(sorted(outcome.best.patch.files))}, not staged"
 
 
 @hook.command()

@@ -12,9 +12,8 @@ from coderefine.app.prove import PatchSource
 from coderefine.app.prove import prove as judge
 from coderefine.app.request import Destination
 from coderefine.app.run import RunResult
-from coderefine.cli.last_line import proof_exit_code
 from coderefine.cli.options import CLUSTER, DESTINATION, GATES, LOOP, OUTPUT, PROOF, options, request_of
-from coderefine.cli.screen import screen
+from coderefine.cli.screen import proof_exit_code, screen
 from coderefine.core import Stop
 from coderefine.errors import UsageError
 

@@ -1,15 +1,16 @@
-"""The output of a command: progress on stderr, the report on stdout."""
+"""The output of a command: progress on stderr, the report on stdout; and its exit code."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from coderefine.core import Check, Event, Listen
+from coderefine.core import Check, Event, Listen, Outcome, Severity, Stop
+from coderefine.core.plurals import counted
 from coderefine.reports.progress import choose
 from coderefine.reports.terminal import colour, columns
 
@@ -93,6 +94,31 @@ def screen(*, quiet: bool, format_: str, diff: bool = False) -> Iterator[Screen]
 def note(event: Event) -> None:
     """Print the event's text to stderr; for commands without a report."""
     print(f"note: {event.text}", file=sys.stderr)
+
+
+def failures(checks: Iterable[Check]) -> str:
+    """Return how many tests and findings failed: `2 tests fail, 1 ruff finding`; "" for none."""
+    parts = []
+    for check in checks:
+        hard = [finding for finding in check.findings if finding.severity is Severity.HARD]
+        failing = sum(finding.symbol in check.cases for finding in hard)
+        if failing:
+            parts.append(f"{counted(failing, 'test')} fail{'s' * (failing == 1)}")
+        if len(hard) > failing:
+            parts.append(counted(len(hard) - failing, f"{check.critic} finding"))
+    return ", ".join(parts)
+
+
+def exit_code(outcome: Outcome) -> int:
+    """Return 0 if no HARD finding is left, with the best patch if there is one, else 1; for an early end, 2 or 130."""
+    return {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}.get(outcome.stop, 0 if outcome.clean else 1)
+
+
+def proof_exit_code(outcome: Outcome) -> int:
+    """Return 0 if a given patch is proved, 1 if not; for a run that ended early, see `exit_code`."""
+    if outcome.stop in (Stop.ENVIRONMENT, Stop.INTERRUPTED):
+        return exit_code(outcome)
+    return 0 if outcome.proof and outcome.proof.verdict else 1
 
 
 def _coloured(stream: TextIO) -> bool:

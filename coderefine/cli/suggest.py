@@ -14,13 +14,13 @@ from coderefine.app.posting import PostingTarget
 from coderefine.app.request import Request
 from coderefine.app.run import Published, RunResult
 from coderefine.app.suggest import changed, commits, judged, prove
-from coderefine.cli.last_line import exit_code, proof_exit_code, suggested
 from coderefine.cli.options import CLUSTER, GATES, LOOP, OUTPUT, option, options, settings
-from coderefine.cli.screen import Screen, screen
-from coderefine.core import Check, Stop
+from coderefine.cli.screen import Screen, exit_code, failures, proof_exit_code, screen
+from coderefine.core import Check, Outcome, Stop
 from coderefine.errors import UsageError
 from coderefine.git import Repository
 from coderefine.publishers.hosts.bundle import Bundle
+from coderefine.reports.rows import ending
 
 FOLDER = click.Path(file_okay=False)
 PULL = (
@@ -114,7 +114,7 @@ def _suggest(
     def report(result: RunResult) -> None:
         if not result.outcome.best.number and result.outcome.stop is not Stop.INTERRUPTED:
             result = replace(result, published=Published("0 suggestions"))
-        display.result(result, suggested(result.outcome, empty.head))
+        display.result(result, _suggested(result.outcome, empty.head))
 
     prompt = display.prompt if show else None
     result, bundle = prove(
@@ -128,3 +128,11 @@ def _suggest(
 def _post(target: PostingTarget, bundle: Bundle, result: RunResult | None) -> None:
     if lines := posting.deliver(target, bundle, result):
         print(lines, file=sys.stderr)
+
+
+def _suggested(outcome: Outcome, head: str) -> str:
+    """Return the last line for a pull request whose head fails and whose patch was only suggested."""
+    failed = failures(outcome.baseline.checks)
+    if not failed or not outcome.best.number:
+        return ""
+    return f"{head[:10]}: {failed}; with the patch {ending(outcome)}"

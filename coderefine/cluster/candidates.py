@@ -18,8 +18,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeVar
 
-from coderefine.cluster import warm_pools
-from coderefine.cluster.warm_pools import BatchOrder, PoolJob
+from coderefine.cluster.worker import BatchOrder, PoolJob, close_pool, judge, open_warm
 from coderefine.cluster.workers import Workers
 from coderefine.core import Event, Listen
 from coderefine.core.plurals import counted
@@ -153,7 +152,9 @@ class SpreadPool:
         if self.opening is None:
             self.opening = self._open()
         try:
-            while self._is_left() and time.monotonic() < plan.ends:
+            while self.here or self.stuck or self.hung or self._is_left_there():
+                if time.monotonic() >= plan.ends:
+                    break
                 yield from self._judged_round(plan)
         finally:
             self.judging += time.monotonic() - self.began
@@ -164,22 +165,15 @@ class SpreadPool:
 
     def _judged_round(self, plan: Plan) -> Iterator[Judged]:
         """Judge this machine's candidates, exchange candidates with the workers, and yield all verdicts."""
-        for judged in self._judged_here(plan):
-            yield judged
-            yield from _taken_from(self.refused)
+        for candidates, rule in ((self._own(), plan), (_taken_from(self.stuck), replace(plan, retry=0.0))):
+            for judged in self.pool.judge(candidates, rule, lambda: self._exchange(plan)):
+                yield judged
+                yield from _taken_from(self.refused)
         self._exchange(plan)
         self._end_hung()
         if self.team and not (self.refused or self.here or self.stuck):
             self.workers.wait()
         yield from _taken_from(self.refused)
-
-    def _judged_here(self, plan: Plan) -> Iterator[Judged]:
-        """Judge the candidates in `here` and `stuck`; meanwhile exchange batches with the workers."""
-        yield from self.pool.judge(self._own(), plan, lambda: self._exchange(plan))
-        yield from self.pool.judge(_taken_from(self.stuck), replace(plan, retry=0.0), lambda: self._exchange(plan))
-
-    def _is_left(self) -> bool:
-        return bool(self.here or self.stuck or self.hung) or self._is_left_there()
 
     def _is_left_there(self) -> bool:
         return not self.source.empty or bool(self.longer) or any(worker.batches for worker in self.team.values())
@@ -190,7 +184,7 @@ class SpreadPool:
 
         for address in self.team:
             with suppress(Exception):  # a worker, or the connection, is lost
-                fire_and_forget(self.workers.submit(address, warm_pools.close, self.job.key))
+                fire_and_forget(self.workers.submit(address, close_pool, self.job.key))
         if self.away:
             self.listen(Event("note", f"{counted(self.away, 'candidate')} ran on the cluster"))
 
@@ -205,7 +199,7 @@ class SpreadPool:
         def opened() -> dict[str, PoolWorker]:
             tree, able = self.bring()
             job = replace(self.job, tree=tree)
-            opening = ((address, self.workers.submit(address, warm_pools.open_warm, job)) for address in able)
+            opening = ((address, self.workers.submit(address, open_warm, job)) for address in able)
             return {address: PoolWorker(future, size, patience) for address, future in opening}
 
         threads = ThreadPoolExecutor(1)
@@ -281,7 +275,7 @@ class SpreadPool:
                 # Without `ends`, which is a time of this machine's clock.
                 there = replace(plan, retry=math.inf if batch.longer else 0.0, ends=math.inf)
                 order = BatchOrder(self.job.key, tuple(batch.candidates.values()), there, BATCH, batch.least)
-                worker.batches[self.workers.submit(address, warm_pools.judge, order)] = batch
+                worker.batches[self.workers.submit(address, judge, order)] = batch
 
     def _next_batch(self, worker: PoolWorker) -> WorkerBatch | None:
         """Return the next batch for `worker`; None if there is none."""

@@ -13,7 +13,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -23,11 +23,10 @@ from uuid import uuid4
 
 from coderefine.cluster.candidates import SpreadPool
 from coderefine.cluster.environments import Environment, LockFile, describe
-from coderefine.cluster.shards import SuiteRecord, merged, same
+from coderefine.cluster.shards import SuiteRecord, SuiteRun
 from coderefine.cluster.trees import TreeStore, cache
-from coderefine.cluster.warm_pools import PoolJob
-from coderefine.cluster.worker import Job
-from coderefine.cluster.workers import Batch, Workers
+from coderefine.cluster.worker import Job, PoolJob
+from coderefine.cluster.workers import Workers
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Event, Finding, Listen, Patch, Severity, View, Views
 from coderefine.core.plurals import counted, listed
@@ -92,20 +91,6 @@ def _dask(address: str) -> tuple[Any, Any]:
     except ImportError:
         raise UsageError("--cluster needs Dask: pip install 'coderefine[cluster]'") from None
     return dask, distributed
-
-
-@dataclass(frozen=True, slots=True)
-class SpreadRun:
-    """The result of the workers. `check`: None if they have no result.
-
-    `why`: the reason if `check` is None, otherwise the number of shards as a text. `record`: the updated record of the
-    tests. `divided`: whether the tests ran in several shards.
-    """
-
-    check: Check | None
-    why: str
-    record: SuiteRecord
-    divided: bool
 
 
 @dataclass(slots=True)
@@ -193,7 +178,11 @@ class Cluster:
         if check is None:
             listen(Event("note", f"all tests ran here: {why}"))
             check = at_home(ask)
-            return replace(check, findings=tuple(_deadly(self.workers, check)))
+            findings: tuple[Finding, ...] = ()
+            if case := check.cases.get(self.workers.last_test):  # it ran when the last of several workers died
+                why = self.workers.deadly
+                findings = (Finding("pytest", "workers-died", case.path, why, None, case.id, severity=Severity.SOFT),)
+            return replace(check, findings=findings)
         note = f"{counted(len(check.cases), 'test')} ran on the cluster ({why})"
         return replace(check, seconds=time.monotonic() - began, notes=(*check.notes, note))
 
@@ -245,70 +234,16 @@ class Cluster:
     def _sent(
         self, job: Job, place: Place, config: Config, at_home: Callable[[Ask], Check]
     ) -> tuple[Check | None, str]:
-        """Send the tree to the workers and run the tests there; return the same as `_asked`."""
+        """Send the tree to the workers and run the tests there; return the same as `SuiteRun.check`."""
         try:
             tree, able = self._bring(place)
         except (GitError, OSError) as error:  # a disk is full
             return None, f"the tree cannot be sent: {error}"
-        if able:
-            known = SuiteRecord.load(file := cache() / f"{_name(place)}.json").of(
-                _tests(job.patch, tree, place, config)
-            )
-            return self._asked(replace(job, tree=tree), able, known, file, at_home)
-        return None, "; ".join(dict.fromkeys(self.workers.out.values())) or "no worker is left"
-
-    def _asked(
-        self, job: Job, able: Sequence[str], record: SuiteRecord, file: Path, at_home: Callable[[Ask], Check]
-    ) -> tuple[Check | None, str]:
-        """Return the result of the workers `able`, and the number of shards; or None, and the reason.
-
-        `record`, stored in `file`, describes the tests. New or changed tests run all together, and then once more in
-        shards; if the results are equal, later runs use shards. A test that fails in a shard, but did not fail in the
-        last whole run, may depend on tests of other shards, so all tests run together once more. If the results
-        of this run, or the results on this machine, are different, the tests are not divided again until they change.
-        """
-        partial = job.ask.files is not None
-        shards = record.shards(len(able)) if record.independent and not partial else []
-        run = self._run(job, able, record, shards)
-        check, record = run.check, run.record
-        if check is None:
-            return None, run.why
-        if check.complete and not partial:
-            record = self._compared(job, able, check, record.learn(check, whole=not run.divided))
-            record.save(file)
-        confirmed = _confirmed(check, job.ask, at_home)
-        if not confirmed and check.complete and run.divided:
-            replace(record, independent=False).save(file)
-        return confirmed, run.why if confirmed else "other results on the workers than here"
-
-    def _run(self, job: Job, able: Sequence[str], record: SuiteRecord, shards: Sequence[tuple[str, ...]]) -> SpreadRun:
-        """Run the `shards`; if tests fail that did not fail in the last whole run, run all tests; see `_asked`."""
-        check, why = self._sharded(job, able, record, shards)
-        if check is None or len(shards) < 2 or set(check.failing) <= set(record.failing):
-            return SpreadRun(check, why, record, divided=len(shards) > 1)
-        whole, why = self._sharded(job, able, record, [])
-        if whole and check.complete and not same(check, whole):
-            record = replace(record, independent=False)
-        return SpreadRun(whole, why, record, divided=False)
-
-    def _compared(self, job: Job, able: Sequence[str], check: Check, record: SuiteRecord) -> SuiteRecord:
-        """Return `record` with `independent`: whether shards give the results of `check`, a run of all tests."""
-        shards = record.shards(len(able))
-        if record.independent is not None or len(shards) < 2:
-            return record
-        again, _ = self._sharded(job, able, record, shards)
-        return replace(record, independent=None if again is None else same(check, again))
-
-    def _sharded(
-        self, job: Job, able: Sequence[str], record: SuiteRecord, shards: Sequence[tuple[str, ...]]
-    ) -> tuple[Check | None, str]:
-        """Run the shards, the first together with all tests that are in no shard; without shards, run all tests."""
-        jobs = _divided(job, shards)
-        expected = [sum(map(record.seconds.__getitem__, shard)) for shard in shards or [tuple(record.seconds)]]
-        answers = Batch(self.workers, jobs, able, expected).answers()
-        if fault := next((answer for answer in answers if isinstance(answer, str)), ""):
-            return None, fault
-        return merged([answer for answer in answers if isinstance(answer, Check)]), counted(len(jobs), "shard")
+        if not able:
+            return None, "; ".join(dict.fromkeys(self.workers.out.values())) or "no worker is left"
+        file = cache() / f"{_name(place)}.json"
+        record = SuiteRecord.load(file).of(_tests(job.patch, tree, place, config))
+        return SuiteRun(self.workers, replace(job, tree=tree), able, record, file, at_home).check()
 
 
 def _name(place: Place) -> str:
@@ -324,35 +259,3 @@ def _tests(patch: Patch, tree: str, place: Place, config: Config) -> str:
     }
     kept = {path: content for path, content in files.items() if protection.is_test(path) or protected_name(path)}
     return hashlib.sha256(json.dumps(sorted(kept.items())).encode()).hexdigest()
-
-
-def _divided(job: Job, shards: Sequence[tuple[str, ...]]) -> list[Job]:
-    others = [path for shard in shards[1:] for path in shard]
-    root = "" if job.prefix == "." else f"{job.prefix}/"
-    ignored = tuple(f"--ignore={path.removeprefix(root)}" for path in others)
-    first = replace(job, config=replace(job.config, pytest_args=(*job.config.pytest_args, *ignored)))
-    return [first, *(replace(job, ask=replace(job.ask, files=shard)) for shard in shards[1:])]
-
-
-def _deadly(workers: Workers, check: Check) -> Iterator[Finding]:
-    """Yield a soft finding about the test that ran when the last of several workers died, if that test is known.
-
-    All tests were then run on this machine; the result of the test on this machine counts.
-    """
-    if case := check.cases.get(workers.last_test):
-        yield Finding("pytest", "workers-died", case.path, workers.deadly, None, case.id, severity=Severity.SOFT)
-
-
-def _confirmed(check: Check, ask: Ask, at_home: Callable[[Ask], Check]) -> Check | None:
-    """Run at home the test files that have failures; return `check` with the results at home, or None if they differ.
-
-    If `check` ended at its first failure, return the check at home instead, or None if no new failure occurs there.
-    """
-    failing = tuple(dict.fromkeys(check.cases[name].path for name in check.failing))
-    if not failing:
-        return check if check.complete else None
-    home = at_home(replace(ask, files=failing))
-    if not check.complete:
-        return home if ask.stop_early and set(home.failing) - ask.known else None
-    there = {id: case for id, case in check.cases.items() if case.path in failing}
-    return replace(check, cases={**check.cases, **home.cases}) if same(replace(check, cases=there), home) else None

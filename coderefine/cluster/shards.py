@@ -1,16 +1,26 @@
-"""Divide the tests of a run by their durations, and merge the results."""
+"""Run all tests on the workers, divided by their durations if they do not depend on each other, and merge the results.
+
+New or changed tests run all together, and then once more in shards; if the results are equal, later runs use shards.
+A test that fails in a shard, but did not fail in the last whole run, may depend on tests of other shards, so all tests
+run together once more. If the results of this run, or the results on this machine, are different, the tests are not
+divided again until they change.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
+from itertools import chain
 from pathlib import Path
 
-from coderefine.core import Check, Coverage
+from coderefine.cluster.worker import Job
+from coderefine.cluster.workers import Batch, Workers
+from coderefine.core import Ask, Check, Coverage
+from coderefine.core.plurals import counted
 from coderefine.journal import storage
 
 SHORTEST = 2.0
@@ -71,6 +81,89 @@ class SuiteRecord:
             found[index].append(path)
             loads[index] = (load + seconds, index)
         return [tuple(shard) for shard in found]
+
+
+@dataclass(slots=True)
+class SuiteRun:
+    """A run of all tests of `job` on the workers `able`. `at_home` runs tests on this machine.
+
+    `record`, stored in `file`, describes the tests; the run updates it.
+    """
+
+    workers: Workers
+    job: Job
+    able: Sequence[str]
+    record: SuiteRecord
+    file: Path
+    at_home: Callable[[Ask], Check]
+
+    def check(self) -> tuple[Check | None, str]:
+        """Return the result of the workers, and the number of shards; or None, and why they have no result."""
+        shards = self.record.shards(len(self.able)) if self.record.independent and not self._partial else []
+        check, why = self._sharded(shards)
+        if check and len(shards) > 1 and not set(check.failing) <= set(self.record.failing):
+            check, why = self._whole(check)
+            shards = []
+        if check is None:
+            return None, why
+        self._learn(check, whole=len(shards) < 2)
+        if result := confirmed(check, self.job.ask, self.at_home):
+            return result, why
+        if check.complete and len(shards) > 1:
+            replace(self.record, independent=False).save(self.file)
+        return None, "other results on the workers than here"
+
+    @property
+    def _partial(self) -> bool:
+        return self.job.ask.files is not None
+
+    def _whole(self, divided: Check) -> tuple[Check | None, str]:
+        """Run all tests together, and compare the result with that of shards."""
+        check, why = self._sharded([])
+        if check and divided.complete and not same(divided, check):
+            self.record = replace(self.record, independent=False)
+        return check, why
+
+    def _learn(self, check: Check, *, whole: bool) -> None:
+        """Update the record by `check`; if it is not known whether the tests may be divided, run them in shards."""
+        if self._partial or not check.complete:
+            return
+        self.record = self.record.learn(check, whole=whole)
+        shards = self.record.shards(len(self.able))
+        if self.record.independent is None and len(shards) > 1:
+            again, _ = self._sharded(shards)
+            self.record = replace(self.record, independent=None if again is None else same(check, again))
+        self.record.save(self.file)
+
+    def _sharded(self, shards: Sequence[tuple[str, ...]]) -> tuple[Check | None, str]:
+        """Run the shards, the first together with all tests that are in no shard; without shards, run all tests."""
+        job = self.job
+        others = chain.from_iterable(shards[1:])
+        root = f"{job.prefix}/".removeprefix("./")
+        ignored = (f"--ignore={path.removeprefix(root)}" for path in others)
+        first = replace(job, config=replace(job.config, pytest_args=(*job.config.pytest_args, *ignored)))
+        jobs = [first, *(replace(job, ask=replace(job.ask, files=shard)) for shard in shards[1:])]
+        seconds = self.record.seconds
+        expected = [sum(map(seconds.__getitem__, shard)) for shard in shards or [tuple(seconds)]]
+        answers = Batch(self.workers, jobs, self.able, expected).answers()
+        if fault := next((answer for answer in answers if isinstance(answer, str)), ""):
+            return None, fault
+        return merged([answer for answer in answers if isinstance(answer, Check)]), counted(len(jobs), "shard")
+
+
+def confirmed(check: Check, ask: Ask, at_home: Callable[[Ask], Check]) -> Check | None:
+    """Run at home the test files that have failures; return `check` with the results at home, or None if they differ.
+
+    If `check` ended at its first failure, return the check at home instead, or None if no new failure occurs there.
+    """
+    failing = tuple(dict.fromkeys(check.cases[name].path for name in check.failing))
+    if not failing:
+        return check if check.complete else None
+    home = at_home(replace(ask, files=failing))
+    if not check.complete:
+        return home if ask.stop_early and set(home.failing) - ask.known else None
+    there = {id: case for id, case in check.cases.items() if case.path in failing}
+    return replace(check, cases={**check.cases, **home.cases}) if same(replace(check, cases=there), home) else None
 
 
 def merged(checks: Sequence[Check]) -> Check:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import stat
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,14 +82,10 @@ class TreeStore:
         folder = self.folder / "trees" / tree
         if not self._is_whole(folder):
             remove(folder)
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            made = Path(tempfile.mkdtemp(prefix="new-", dir=folder.parent))
-            (made / "files").mkdir()
-            self._git("read-tree", tree, env=_work(made))
-            self._git("checkout-index", "--all", "--force", "--index", env=_work(made))
-            with contextlib.suppress(OSError):  # another task was faster
-                made.rename(folder)
-            remove(made)
+            with _made(folder) as new:
+                (new / "files").mkdir()
+                self._git("read-tree", tree, env=_work(new))
+                self._git("checkout-index", "--all", "--force", "--index", env=_work(new))
             self._trim(folder)
         os.utime(folder)
         return folder / "files"
@@ -121,17 +117,25 @@ class TreeStore:
         return result.stdout
 
     def _make(self) -> None:
-        """Create the repository in one step, by renaming a folder, because several tasks may do so at the same time."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix="new-", dir=self.folder))
-        result = process.run(("init", "-q", "--bare", "--template=", str(made)), cwd=self.folder)
-        if result.returncode:
-            raise process.complaint(result, self.folder)
-        (made / "info").mkdir(exist_ok=True)
-        (made / "info" / "attributes").write_text(BYTES, "ascii")
-        with contextlib.suppress(OSError):
-            made.rename(self._repository)
-        remove(made)
+        with _made(self._repository) as new:
+            result = process.run(("init", "-q", "--bare", "--template=", str(new)), cwd=self.folder)
+            if result.returncode:
+                raise process.complaint(result, self.folder)
+            (new / "info").mkdir(exist_ok=True)
+            (new / "info" / "attributes").write_text(BYTES, "ascii")
+
+
+@contextlib.contextmanager
+def _made(folder: Path) -> Iterator[Path]:
+    """Yield a new folder that is renamed to `folder` at the end; several tasks may make `folder` at the same time."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(prefix="new-", dir=folder.parent))
+    try:
+        yield new
+        with contextlib.suppress(OSError):  # another task was faster
+            new.rename(folder)
+    finally:
+        remove(new)
 
 
 def _work(folder: Path) -> dict[str, str]:

@@ -6,23 +6,27 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 from coderefine.config.key_rules import USUAL, key_refusal
-from coderefine.config.performance import Performance, performance
 from coderefine.config.tables import (
     CRITERIA,
     GATES,
-    WORDS,
     Command,
     Criterion,
+    Performance,
+    check_keys,
     chosen,
     commands,
+    converted,
     criterion,
     hint,
+    keys_of,
+    kinds_of,
     number,
+    performance,
 )
 from coderefine.core import FIX, Limits, Task
 from coderefine.errors import ConfigError
@@ -54,6 +58,7 @@ PROOFS = ("local", "cluster")
 """Where the final proof runs."""
 POLICIES = ("coderefine", "retry", "warming", "self-refine")
 """Strategies of the requests to the model (proposers/model/policies.py)."""
+CHOICES = {"sandbox": SANDBOXES, "view": VIEWS, "policy": POLICIES, "accept": ACCEPTS, "proof": PROOFS}
 ADDED = ("commands", "criteria", "protect")
 """Keys for which the values of the user and of the task are combined; for other keys, one replaces the other."""
 NO_KEYS = frozenset({"cost_alone", "asked", "key_refusal"})
@@ -140,6 +145,12 @@ class Config:
         return Limits(self.max_iterations, self.max_requests, self.max_tokens, self.max_cost, self.timeout)
 
 
+KINDS = kinds_of(Config)
+KEYS = frozenset(keys_of(Config)) - {name.replace("_", "-") for name in NO_KEYS}
+TABLES: Mapping[str, Callable[[object, str], object]] = {"commands": commands, "performance": performance}
+"""Keys whose values are tables, with the functions that read these values."""
+
+
 def load(
     root: Path,
     environ: Mapping[str, str] | None = None,
@@ -161,7 +172,7 @@ def load(
     given = {**written, **from_environ}
     for source in (given, from_flags):
         if "criteria" in source:
-            source["criteria"] = chosen(source["criteria"], written.get("criteria", ()))
+            source["criteria"] = tuple(chosen(one, written.get("criteria", ())) for one in source["criteria"])
     given |= from_flags
     together = _together(base, given, gates_given="gates" in from_flags)
     alone = "max_cost" in given and not {"max_tokens", "max_requests"} & given.keys()
@@ -199,7 +210,8 @@ def typed(table: Mapping[str, object], where: str, besides: Iterable[str] = ()) 
     Raises ConfigError for an unknown key; the message names `where`. `besides`: keys that are read elsewhere and may be
     suggested.
     """
-    return {_key(name, where, besides): _typed(name, value, where) for name, value in table.items()}
+    check_keys(table, KEYS.union(besides), where)
+    return {name.replace("-", "_"): _typed(name, value, where) for name, value in table.items()}
 
 
 def _added(first: tuple[Any, ...], more: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -234,19 +246,12 @@ def _checked(config: Config) -> Config:
             raise ConfigError(
                 f"unknown gate {gate!r}{hint(gate, known)}; a command gate needs [[tool.coderefine.commands]]"
             )
-    for name, value, allowed in (
-        ("sandbox", config.sandbox, SANDBOXES),
-        ("view", config.view, VIEWS),
-        ("policy", config.policy, POLICIES),
-        ("accept", config.accept, ACCEPTS),
-        ("proof", config.proof, PROOFS),
-    ):
-        if value not in allowed:
+    for name, allowed in CHOICES.items():
+        if (value := getattr(config, name)) not in allowed:
             raise ConfigError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
     usual = Config()
-    for key, kind in _kinds().items():
-        value = getattr(config, key)
-        if kind in WORDS and value != getattr(usual, key):  # flags come here untyped
+    for key, kind in KINDS.items():
+        if kind in (int, float) and (value := getattr(config, key)) != getattr(usual, key):  # flags come here untyped
             number(key.replace("_", "-"), value, kind, "given")
     return config
 
@@ -270,25 +275,27 @@ def _from_file(path: Path, data: bytes | None) -> dict[str, Any]:
     table = tools.get("coderefine", {}) if isinstance(tools, dict) else {}
     if not isinstance(table, dict):
         raise ConfigError(f"{path.name}: [tool.coderefine] must be a table")
-    return {
-        _key(name, f"{path.name}: [tool.coderefine]"): _typed(name, value, path.name) for name, value in table.items()
-    }
+    check_keys(table, KEYS, f"{path.name}: [tool.coderefine]")
+    return typed(table, path.name)
 
 
 def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name, text in environ.items():
-        if name.startswith(PREFIX):
-            key = _variable(name)
-            given[key] = _typed(key, _from_text(key, text), name)
+        if not name.startswith(PREFIX):
+            continue
+        key = name.removeprefix(PREFIX).lower()
+        if key.replace("_", "-") not in KEYS:
+            known = {f"{PREFIX}{item.replace('-', '_').upper()}" for item in KEYS}
+            raise ConfigError(f"{name} is not a setting{hint(name, known, quoted=False)}")
+        given[key] = _typed(key, _from_text(text, KINDS[key]), name)
     if "base_url" not in given and environ.get("OPENAI_BASE_URL"):
         given["base_url"] = environ["OPENAI_BASE_URL"]
     return given
 
 
-def _from_text(key: str, text: str) -> object:
-    """Convert the text of an environment variable to a value as in TOML."""
-    kind = _kinds()[key]
+def _from_text(text: str, kind: Any) -> object:
+    """Convert the text of an environment variable to a value as in TOML; a text that does not fit is left as it is."""
     if kind is bool:
         return {"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text)
     if kind in (int, float):
@@ -296,69 +303,16 @@ def _from_text(key: str, text: str) -> object:
             return kind(text)
         except ValueError:
             return text
-    if "tuple" in str(kind):
-        return [part for part in text.split(",") if part]
-    return text
-
-
-def _key(name: str, where: str, besides: Iterable[str] = ()) -> str:
-    """Return the name of the Config field for the key `name`.
-
-    Raises ConfigError for an unknown key. `besides`: other keys that are known in `where`.
-    """
-    known = {item.name for item in fields(Config)} - NO_KEYS
-    key = name.replace("-", "_")
-    if key not in known or (name != key and "_" in name):
-        spelled = {*(item.replace("_", "-") for item in known), *besides}
-        raise ConfigError(f"{where} has no key {name!r}{hint(name.replace('_', '-'), spelled)}")
-    return key
-
-
-def _variable(name: str) -> str:
-    """Return the name of the Config field for the environment variable `name`.
-
-    Raises ConfigError for an unknown variable.
-    """
-    known = {item.name for item in fields(Config)} - NO_KEYS
-    key = name.removeprefix(PREFIX).lower()
-    if key not in known:
-        spelled = {f"{PREFIX}{item.upper()}" for item in known}
-        raise ConfigError(f"{name} is not a setting{hint(name, spelled, quoted=False)}")
-    return key
-
-
-def _kinds() -> dict[str, Any]:
-    """Return the type of each field of Config; `float` in place of `float | None`."""
-    hints = get_type_hints(Config)
-    return {name: float if kind == float | None else kind for name, kind in hints.items()}
-
-
-TABLES: Mapping[str, Callable[[object, str], object]] = {"commands": commands, "performance": performance}
-"""Keys whose values are tables, with the functions that read these values."""
+    return [part for part in text.split(",") if part] if "tuple" in str(kind) else text
 
 
 def _typed(name: str, value: object, where: str) -> object:
-    """Convert `value` to the type of the field.
-
-    Raises ConfigError if it has another type.
-    """
+    """Convert the value of the key `name` to the type of its field. Raises ConfigError if it has another type."""
     key = name.replace("-", "_")
-    kind = _kinds()[key]
     if key in TABLES:
         return TABLES[key](value, where)
-    if key == "criteria" and isinstance(value, dict):
-        return tuple(criterion(str(item), text, where) for item, text in value.items())
-    if "tuple" in str(kind):
-        return _strings(name, value, where)
-    if kind in WORDS:
-        return number(name.replace("_", "-"), value, kind, where)
-    plain = bool if kind is bool else dict if key == "extra_headers" else str
-    if not isinstance(value, plain):
-        raise ConfigError(f"{where}: {name} must be {plain.__name__}, not {value!r}")
-    return value
-
-
-def _strings(name: str, value: object, where: str) -> tuple[str, ...]:
-    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-        return tuple(value)
-    raise ConfigError(f"{where}: {name} must be a list of strings, not {value!r}")
+    if key == "criteria":
+        if isinstance(value, dict):
+            return tuple(criterion(str(item), text, where) for item, text in value.items())
+        return converted(name, value, tuple[str, ...], where)  # `load` finds the criteria of these names
+    return converted(name.replace("_", "-"), value, KINDS[key], where)

@@ -44,7 +44,7 @@ def key_refusal(base_url: str | None, variable: str, chosen: Collection[str]) ->
     url = "https://api.openai.com" if base_url is None else base_url
     provider = _provider(url)
     needed = {}
-    if "base_url" not in chosen and not (provider or _may_get(url, variable)):
+    if "base_url" not in chosen and not (provider or _may_get(host_of(url), variable)):
         needed["CODEREFINE_BASE_URL"] = base_url
     if "api_key_env" not in chosen and variable not in (USUAL, *PROVIDERS.get(provider or "", ())):
         needed["CODEREFINE_API_KEY_ENV"] = variable
@@ -54,20 +54,25 @@ def key_refusal(base_url: str | None, variable: str, chosen: Collection[str]) ->
     return f"only files of the project choose where the key in {variable} goes: if you trust them, set {assignments}"
 
 
-def _provider(base_url: str) -> str | None:
-    """Return the known provider whose server `base_url` names; None for any other server."""
+def host_of(url: str) -> str:
+    """Return the host of an http:// or https:// address; "" if `url` is no such address."""
     try:
-        parts = urlsplit(base_url)
-        host = f".{parts.hostname}" if parts.scheme == "https" else ""
-    except ValueError:
-        return None
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.port != 0
+    except ValueError:  # no IP address in brackets, no port number
+        return ""
+    return (usable and parts.hostname) or ""
+
+
+def _provider(url: str) -> str | None:
+    """Return the known provider whose server `url` names; None for any other server."""
+    host = f".{host_of(url)}" if url.lower().startswith("https:") else ""
     return next((known for known in PROVIDERS if host.endswith(f".{known}")), None)
 
 
-def _may_get(base_url: str, variable: str) -> bool:
-    """Return whether `variable` is USUAL and `base_url` a server on this machine, such as one of LiteLLM or vLLM."""
+def _may_get(host: str, variable: str) -> bool:
+    """Return whether `variable` is USUAL and `host` this machine, which may have a server of LiteLLM or vLLM."""
     try:
-        host = urlsplit(base_url).hostname or ""
         return variable == USUAL and (host == "localhost" or ip_address(host).is_loopback)
-    except ValueError:  # no address, or another name
+    except ValueError:  # another name
         return False

@@ -1,19 +1,30 @@
-"""Check values of [tool.coderefine]: numbers, commands as gates, criteria of a review."""
+"""Check and convert the values of [tool.coderefine]: plain values, and the tables that become frozen dataclasses."""
 
 from __future__ import annotations
 
 import difflib
 import math
 import re
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from coderefine.errors import ConfigError
 
-DAY = 86_400.0
-WORDS = {int: "a whole number", float: "a number"}
+Table = TypeVar("Table")
+
+KINDS: Mapping[Any, str] = {
+    str: "a string",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    tuple[str, ...]: "a list of strings",
+    tuple[int, ...]: "a list of whole numbers",
+    Mapping[str, str]: "a table",
+}
+"""The types of values, and their names in messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,36 +44,93 @@ class Range:
         return f"from {self.least:g} " + ("on" if math.isinf(self.most) else f"to {self.most:g}")
 
 
+NOT_NEGATIVE = Range()
 RANGES: Mapping[str, Range] = {
     "max-complexity": Range(1),
     "samples": Range(1),
     "min-maintainability": Range(0, 100),
     "temperature": Range(0, 2),
-    "test-timeout": Range(0.01, DAY),
+    "test-timeout": Range(0.01, 86_400),
+    "timeout of a command": Range(0.001, 1e9),
+    "weight": Range(0.001, 1e9),
+    "performance.target": Range(1, 1e9),
+    "performance.enough": Range(1, 1e9),
+    "performance.seconds": Range(0, 1e9),
 }
-"""Ranges of keys for which "not negative" is not enough."""
+"""Ranges of keys for which NOT_NEGATIVE is not enough."""
 
 
-def number(name: str, value: object, kind: type, where: str, span: Range | None = None) -> float:
-    """Return `value` as `kind`, int or float.
+def converted(name: str, value: object, kind: Any, where: str) -> Any:
+    """Return `value`, as it is in TOML, as `kind`, one of KINDS.
 
-    Raises ConfigError, with `name` and `where`, for another type, a number out of range, or nan.
+    Raises ConfigError, with `where` and `name`, for another type or a number out of range. A bool is not a number.
     """
-    span = span or RANGES.get(name, Range())
+    if kind in (int, float):
+        return number(name, value, kind, where)
+    items = {tuple[str, ...]: str, tuple[int, ...]: int}.get(kind)
+    if items and isinstance(value, list | tuple) and all(type(item) is items for item in value):
+        return tuple(value)
+    if items or not isinstance(value, dict if kind == Mapping[str, str] else kind):
+        raise ConfigError(f"{where}: {name} must be {KINDS[kind]}, not {value!r}")
+    return value
+
+
+def number(name: str, value: object, kind: type, where: str) -> float:
+    """Return `value` as `kind`, int or float. Raises the errors of `converted`, also for nan."""
+    allowed = RANGES.get(name, NOT_NEGATIVE)
+    what = KINDS[kind] + " of seconds" * ("time" in name)
     if isinstance(value, bool) or not isinstance(value, int | float) or (kind is int and isinstance(value, float)):
-        raise ConfigError(f"{where}: {name} must be {WORDS[kind]}, not {value!r}")
-    if value not in span:
-        raise ConfigError(f"{where}: {name} must be {WORDS[kind]} {span}, not {value!r}")
+        raise ConfigError(f"{where}: {name} must be {what}, not {value!r}")
+    if value not in allowed:
+        raise ConfigError(f"{where}: {name} must be {what} {allowed}, not {value!r}")
     try:
         return kind(value)  # type: ignore[no-any-return]
     except OverflowError:
         raise ConfigError(f"{where}: {name} is too large a number") from None
 
 
+def kinds_of(table: type) -> Mapping[str, Any]:
+    """Return the type of each field of a dataclass: `X` for a field that is `X | None`, and so on."""
+    hints = get_type_hints(table).items()
+    return {name: get_args(hint)[0] if type(None) in get_args(hint) else hint for name, hint in hints}
+
+
+def made(table: type[Table], values: Mapping[str, Any], where: str, name: str) -> Table:
+    """Return the dataclass `table` with `values`; the key `a-b` belongs to the field `a_b`.
+
+    `name`: how a key is called in messages; `{}` in it stands for the key. Raises the errors of `converted`.
+    """
+    kinds = kinds_of(table)
+    found = {key.replace("-", "_"): value for key, value in values.items()}
+    given = {key: converted(name.format(key.replace("_", "-")), found[key], kinds[key], where) for key in found}
+    return table(**given)
+
+
+def hint(word: str, known: Collection[str], *, quoted: bool = True) -> str:
+    """Return a hint with the `known` word that is most similar to `word`; if none is similar, with all of them."""
+    near = difflib.get_close_matches(word, sorted(known), 1)
+    if near:
+        return f" (did you mean {repr(near[0]) if quoted else near[0]}?)"
+    return f" (known: {', '.join(sorted(known))})"
+
+
+def check_keys(table: Mapping[str, object], known: Collection[str], where: str) -> None:
+    """Raise ConfigError if `table` has a key that is not `known`; a key may be written with underscores."""
+    for key in table:
+        if (spelled := key.replace("_", "-")) not in known:
+            raise ConfigError(f"{where} has no key {key!r}{hint(spelled, known)}")
+
+
+def keys_of(table: Any) -> list[str]:
+    """Return the keys of a dataclass, as they are written in TOML."""
+    return [item.name.replace("_", "-") for item in fields(table)]
+
+
 GATES = ("pytest", "ruff", "radon")
 """The built-in gates (critics/__init__.py has their classes), and the default of the key `gates`."""
 CRITERIA = ("readability", "performance", "security", "api-design")
-"""The built-in sets of criteria (llm/criteria)."""
+"""The built-in sets of criteria (llm/prompts/criteria)."""
+CLOCKS = ("wall", "cpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,100 +174,92 @@ class Command:
         return (f"**/{script.as_posix()}",) if local else ()
 
 
-def hint(word: str, known: set[str], *, quoted: bool = True) -> str:
-    """Return a hint with the `known` word that is most similar to `word`; if none is similar, with all of them."""
-    near = difflib.get_close_matches(word, sorted(known), 1)
-    if near:
-        return f" (did you mean {repr(near[0]) if quoted else near[0]}?)"
-    return f" (known: {', '.join(sorted(known))})"
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """[tool.coderefine.performance]: how speed is measured, and which speed-up a patch needs.
 
+    `run`: a command in the project's root, such as `python bench.py`; empty: the project's pytest-benchmark tests.
+    `target` and `enough` are factors of speed (1.5 means 1.5 times as fast): a patch is accepted if it is certainly at
+    least `target` times as fast, and ends the run if it is certainly `enough` times as fast. `clock`: see CLOCKS; cpu
+    is user and system time. `seconds`: time for measuring one attempt.
+    """
 
-def check_keys(table: Mapping[str, Any], known: set[str], where: str) -> None:
-    """Raise ConfigError if `table` has a key that is not `known`."""
-    for key in table:
-        if key not in known:
-            raise ConfigError(f"{where} has no key {key!r}{hint(key, known)}")
+    run: tuple[str, ...] = ()
+    target: float = 1.05
+    enough: float = 1.5
+    clock: str = CLOCKS[0]
+    seconds: float = 120.0
+
+    @property
+    def protected(self) -> Iterator[str]:
+        """Yield globs of the files and modules (after `-m`) that the command names: no patch may change them."""
+        for before, word in zip(("", *self.run), self.run, strict=False):
+            if before == "-m":
+                module = word.replace(".", "/")
+                yield from (f"**/{module}.py", f"**/{module}/__main__.py")
+            elif PurePosixPath(word).suffix and not word.startswith("-"):
+                yield f"**/{PurePosixPath(word).as_posix()}"
 
 
 def commands(value: object, where: str) -> tuple[Command, ...]:
+    """Convert the value of the key `commands`. Raises ConfigError; the message names `where`."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise ConfigError(f"{where}: commands must be written as [[tool.coderefine.commands]] tables")
-    commands = tuple(_command(item, where) for item in value)
-    for number, command in enumerate(commands):
-        if command.name in (*GATES, *(other.name for other in commands[:number])):
-            raise ConfigError(f"{where}: there is a gate {command.name!r} already: give the command another name")
-    return commands
+    taken, found = list(GATES), []
+    for table in value:
+        check_keys(table, keys_of(Command), f"{where}: commands")
+        if "name" not in table or "run" not in table:
+            raise ConfigError(f"{where}: a command needs name (a string) and run (a list of strings)")
+        found.append(made(Command, table, where, "{} of a command"))
+        if found[-1].name in taken:
+            raise ConfigError(f"{where}: there is a gate {found[-1].name!r} already: give the command another name")
+        taken.append(found[-1].name)
+    return tuple(found)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1e9
-
-
-def _all(kind: type) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, list) and all(type(item) is kind for item in value)
-
-
-KEYS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
-    "name": ("a string", _is_text),
-    "run": ("a list of strings", _all(str)),
-    "format": ("a string", _is_text),
-    "regex": ("a string", _is_text),
-    "findings-exit": ("a list of whole numbers", _all(int)),
-    "timeout": ("a number of seconds", _is_number),
-}
-"""Types of a command's keys: in words and as a predicate."""
-
-
-def _command(table: Mapping[str, Any], where: str) -> Command:
-    check_keys(table, {item.name.replace("_", "-") for item in fields(Command)}, f"{where}: commands")
-    if "name" not in table or "run" not in table:
-        raise ConfigError(f"{where}: a command needs name (a string) and run (a list of strings)")
-    for name, value in table.items():
-        what, fits = KEYS[name]
-        if not fits(value):
-            raise ConfigError(f"{where}: {name} of a command must be {what}, not {value!r}")
-    given: dict[str, Any] = {
-        key.replace("-", "_"): tuple(item) if isinstance(item, list) else item for key, item in table.items()
-    }
-    return Command(**given)
-
-
-def chosen(asked: Any, written: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
-    """Return the criteria for `--criteria`: each is a name from the file, a built-in set, or a sentence."""
-    return tuple(one if isinstance(one, Criterion) else _named(str(one), written) for one in asked)
-
-
-def _named(value: str, written: tuple[Criterion, ...]) -> Criterion:
-    known = {criterion.name: criterion for criterion in written}
-    if value in known:
-        return known[value]
-    if value in CRITERIA:
-        return Criterion(value)
-    if len(value.split()) > 1:
-        return Criterion("-".join(re.findall(r"[a-z]+", value.lower())[:4]) or "asked", value, source="asked for")
-    raise ConfigError(f"criteria: there is no set {value!r}{hint(value, {*CRITERIA, *known})}; or write a sentence")
+def performance(value: object, where: str) -> Performance:
+    """Convert the value of the key `performance`, a table or only a command. Raises ConfigError, as `commands`."""
+    table = {"run": value} if isinstance(value, str) else value
+    if not isinstance(table, dict):
+        raise ConfigError(f"{where}: performance must be a table or a command, not {value!r}")
+    check_keys(table, keys_of(Performance), f"{where}: performance")
+    if isinstance(run := table.get("run", []), str):
+        try:
+            table = {**table, "run": shlex.split(run)}
+        except ValueError as error:
+            raise ConfigError(f"{where}: performance.run cannot be read: {error}") from error
+    elif not isinstance(run, list):
+        raise ConfigError(f"{where}: performance.run must be a command line or a list of strings, not {run!r}")
+    found = made(Performance, table, where, "performance.{}")
+    if found.clock not in CLOCKS:
+        raise ConfigError(f"{where}: performance.clock must be one of {', '.join(CLOCKS)}, not {found.clock!r}")
+    return found
 
 
 def criterion(name: str, value: object, where: str) -> Criterion:
-    """Parse one entry of [tool.coderefine.criteria]: a sentence, a table, or `true` (a built-in set)."""
-    table = _criterion_table(name, value, where)
-    text, paths, weight = table.get("text", ""), table.get("paths", []), table.get("weight", 1.0)
-    if not (_is_text(text) and _all(str)(paths) and _is_number(weight)):
+    """Convert one entry of [tool.coderefine.criteria]: a sentence, a table, or `true` (a built-in set)."""
+    table: dict[str, Any] = value if isinstance(value, dict) else {"text": "" if value is True else value}
+    check_keys(table, ("text", "paths", "weight"), f"{where}: criteria.{name}")
+    try:
+        found = made(Criterion, {"name": name, **table}, where, "{}")
+    except ConfigError as error:
         raise ConfigError(
             f"{where}: criteria.{name} must be true (a built-in set), a sentence, or a table of text (a sentence), "
             "paths (a list of globs) and weight (a number above 0)"
-        )
-    if not text and name not in CRITERIA:
-        raise ConfigError(f"{where}: criteria.{name} needs a text: it is not a built-in set{hint(name, set(CRITERIA))}")
-    return Criterion(name, text, tuple(paths), float(weight), f"built in, chosen in {where}" if not text else where)
+        ) from error
+    if not found.text and name not in CRITERIA:
+        raise ConfigError(f"{where}: criteria.{name} needs a text: it is not a built-in set{hint(name, CRITERIA)}")
+    source = where if found.text else f"built in, chosen in {where}"
+    return Criterion(name, found.text, found.paths, found.weight, source)
 
 
-def _criterion_table(name: str, value: object, where: str) -> dict[str, Any]:
-    """Return the entry as a table. Raises ConfigError for an unknown key."""
-    table: dict[str, Any] = value if isinstance(value, dict) else {"text": "" if value is True else value}
-    check_keys(table, {"text", "paths", "weight"}, f"{where}: criteria.{name}")
-    return table
+def chosen(value: str | Criterion, written: Collection[Criterion]) -> Criterion:
+    """Return the criterion that `--criteria` chooses: a name from the file, a built-in set, or a sentence."""
+    if isinstance(value, Criterion):
+        return value
+    known = {criterion.name: criterion for criterion in written}
+    if value in known or value in CRITERIA:
+        return known.get(value) or Criterion(value)
+    if len(value.split()) > 1:
+        return Criterion("-".join(re.findall(r"[a-z]+", value.lower())[:4]) or "asked", value, source="asked for")
+    raise ConfigError(f"criteria: there is no set {value!r}{hint(value, {*CRITERIA, *known})}; or write a sentence")

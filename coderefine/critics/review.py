@@ -17,11 +17,10 @@ from coderefine.critics.source_files import python_files
 from coderefine.errors import CriticError, ReplyError, TooLongError
 from coderefine.llm.client import Client
 from coderefine.llm.context import given_files
-from coderefine.llm.criteria import expanded
 from coderefine.llm.model_request import Message, ModelRequest, Schema
 from coderefine.llm.modules import ProjectModule
 from coderefine.llm.normalize import fenced, mark
-from coderefine.llm.prompts import render, task_text
+from coderefine.llm.prompts import expanded, render, task_text
 from coderefine.llm.structured import ask_json, record
 from coderefine.project import Place, Protection
 from coderefine.source import owners, syntax, text_of

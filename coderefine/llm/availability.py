@@ -6,9 +6,9 @@ import os
 import re
 from collections.abc import Mapping
 from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from coderefine.config import Config, masked
+from coderefine.config.key_rules import host_of
 from coderefine.core import Verdict
 from coderefine.errors import UsageError
 from coderefine.sensitive import LOGIN, is_secret
@@ -22,7 +22,7 @@ def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verd
     environ = os.environ if environ is None else environ
     if not config.model:
         return Verdict(ok=False, reason="no model is set; give --model NAME or `model` in [tool.coderefine]")
-    if config.base_url and not _is_address(config.base_url):
+    if config.base_url and not host_of(config.base_url):
         return Verdict(
             ok=False, reason=f"base-url must be set to an http:// or https:// address, not {masked(config.base_url)!r}"
         )
@@ -65,17 +65,9 @@ def _is_credential(header: str) -> bool:
     return header.lower() in {"authorization", "api-key", "x-api-key"}
 
 
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # no IP address in brackets, no port number
-        return False
-
-
 def _near(base_url: str | None) -> bool:
     """Return whether the server is on this machine or in a private network, where keys are unusual."""
-    host = urlsplit(base_url or "").hostname or ""
+    host = host_of(base_url or "")
     try:
         return ip_address(host).is_private
     except ValueError:

@@ -28,7 +28,6 @@ from coderefine.llm.failures import (
     Target,
     TransientError,
     UnsupportedError,
-    check_filter,
 )
 from coderefine.llm.model_request import CUT, MORE, Answer, Memory, ModelRequest, encodable
 from coderefine.llm.reasoning import without_reasoning
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT = 60.0
 """Maximum pause in seconds before the next try; if the server asks for a longer pause, the request fails at once."""
-
 TOO_LONG = "too long"
 """`Answer.finish` for a request that was too long for the model; recorded, so that no run sends the request again."""
 
@@ -125,10 +123,7 @@ class Client:
 
     @property
     def spent(self) -> Cost:
-        """Return the cost of the run so far, including the cost of the recorded answers that were used again.
-
-        Pending requests count with their maximum cost until they are answered.
-        """
+        """Return the cost so far: of recorded answers that were used again, too; of pending requests, their maximum."""
         return self.budget.used
 
     @property
@@ -156,7 +151,7 @@ class Client:
         """
         answer = self._fulfil(self._prepared(request))
         model = request.model or self._config.model or ""
-        if not all(map(_only_reasons, answer.each)):
+        if any(one.finish != CUT or without_reasoning(one.text).strip() for one in answer.each):
             return answer
         if model in self._reasoning:
             self._note(f"{model} used all tokens of its answer to reason again: use a model that reasons less")
@@ -216,7 +211,8 @@ class Client:
         answer = self._recalled(asked) or self._send(asked)
         if answer.finish == TOO_LONG:
             raise TooLongError(answer.text)
-        check_filter(answer.finish)
+        if answer.finish == "content_filter":
+            raise ModelError("the provider's content filter stopped the answer; use another model or a narrower path")
         restore = self._redactor.restore
         others = tuple((restore(text), finish) for text, finish in answer.others)
         return replace(answer, text=restore(answer.text), others=others)
@@ -262,8 +258,7 @@ class Client:
             )
         if self._preview:
             raise BudgetError("requests", "prompts are shown only, nothing is sent")
-        ready = self.ready
-        if not ready:
+        if not (ready := self.ready):
             raise ModelError(ready.reason)
         try:
             answer, grant = self._persist(asked.request, asked.model)
@@ -294,19 +289,20 @@ class Client:
         """Send `request` until it is answered, as `_persist` does. Raises TooLongError if a `raised` cap is refused."""
         failed = 0
         while True:
-            outcome = self._outcome(request, model)
-            if isinstance(outcome, tuple):
-                return outcome
-            if isinstance(outcome, UnsupportedError):
-                if raised and outcome.part in CAPS and outcome.most is None:
-                    raise TooLongError(f"the server refuses this {outcome.part}")
-                if outcome.once and outcome.most:
-                    request = replace(request, reply_tokens=outcome.most)
+            try:
+                return self._try(request, model)
+            except UnsupportedError as refused:  # noqa: PERF203 - a try is a request
+                if raised and refused.part in CAPS and refused.most is None:
+                    raise TooLongError(f"the server refuses this {refused.part}") from None
+                if refused.once and refused.most:
+                    request = replace(request, reply_tokens=refused.most)
                 else:
-                    self._adapt(outcome, model)
-                continue
-            failed += 1
-            self._wait(outcome, failed)
+                    self._adapt(refused, model)
+            except TransientError as error:
+                failed += 1
+                self._wait(error, failed)
+            except ModelError as error:
+                raise type(error)(self._redactor.scrub(str(error))) from None
 
     def _adapt(self, refused: UnsupportedError, model: str) -> None:
         """Send all further requests as the server supports them."""
@@ -316,14 +312,6 @@ class Client:
         else:
             self._connected().leave_out(refused.part)
             self._note(f"the server does not support {refused.part}; sent without it")
-
-    def _outcome(self, request: ModelRequest, model: str) -> tuple[Answer, Grant] | UnsupportedError | TransientError:
-        try:
-            return self._try(request, model)
-        except (UnsupportedError, TransientError) as error:
-            return error
-        except ModelError as error:
-            raise type(error)(self._redactor.scrub(str(error))) from None
 
     def _try(self, request: ModelRequest, model: str) -> tuple[Answer, Grant]:
         transport = self._connected()
@@ -400,10 +388,6 @@ class Client:
                 server = Server(config.base_url, self._key, config.extra_headers, config.request_timeout)
                 self._transport = OpenAITransport(server, target, stream=config.stream)
             return self._transport
-
-
-def _only_reasons(answer: Answer) -> bool:
-    return answer.finish == CUT and not without_reasoning(answer.text).strip()
 
 
 def run_in_thread(call: Callable[[Given], Result], given: Given) -> Future[Result]:

@@ -18,33 +18,22 @@ from coderefine.llm.normalize import cut, fenced, fenced_files, mark
 from coderefine.llm.selection import Selection, Trace
 from coderefine.source import syntax
 
-TESTS = 700
-"""Maximum number of characters of failing tests."""
-
-SHARED = 500
-"""Maximum number of characters of conftest.py files and of helpers in other test modules."""
-
 LONGEST = 7_600
 """Maximum number of characters of the context, without the lines around files; a request has less than 10,000."""
-
+TESTS, USERS = 700, 6_500
+"""Maximum number of characters of failing tests, and of tests that use missing symbols: they specify the new code."""
+SHARED = 500
+"""Maximum number of characters of conftest.py files and of helpers in other test modules."""
 FUNCTIONS, PLACE = 4_000, 2_500
 """Characters reserved for the project's functions or, if symbols are missing, for the code where these belong."""
-
 LEAST = 200
 """Minimum number of characters of a shortened excerpt; if there is less room, the excerpt is omitted."""
-
-USERS = 6_500
-"""Maximum number of characters of tests that use missing symbols: these tests specify the requested code."""
-
 SEARCHED = 4_000
 """Maximum number of characters of each part of a failure that are searched for missing symbols."""
-
 GIVEN = 10_000
 """Maximum number of characters of each read-only file of a task."""
-
 WIDER = 1.6
 """Factor for the size of tests and results once there is progress, when all remaining failures are shown."""
-
 LEGEND = f"Lines that the failing tests executed end in {RAN.strip()}; leave that mark out of edits."
 
 
@@ -145,7 +134,6 @@ def _notes(symbols: Sequence[MissingSymbol], repository: SourceTree) -> list[str
 
 
 def _test_file(finding: Finding, case: Case | None) -> str:
-    """Return the file of the finding's test."""
     return case.path if case and case.path else finding.path
 
 

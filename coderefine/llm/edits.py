@@ -1,23 +1,23 @@
-"""Apply the blocks of a reply to files: all of them, each at its only possible position, or none of them."""
+"""Find the file of each block of a reply, and apply all blocks, each at its only possible position, or none."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from operator import itemgetter
+from pathlib import PurePosixPath
 
 from coderefine.errors import ReplyError
-from coderefine.llm.editable_files import EditableFiles, located
 from coderefine.llm.folding import MARKED
 from coderefine.llm.near_match import find_closest, match_ignoring_whitespace
-from coderefine.llm.reply import FENCE, Block, Kept, NothingToApplyError, PartlyUsableError
+from coderefine.llm.reply import FENCE, Block, Kept, NothingToApplyError, PartlyUsableError, is_certain
 from coderefine.source import decode
 
 MARKUP = (".md", ".mdx", ".markdown", ".rst", ".txt")
 """Ends of the names of files in which a line may be a code fence."""
-
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 Lines = tuple[str, ...]
@@ -40,6 +40,40 @@ class MatchedBlock:
 NOTHING_KEPT = Kept()
 
 
+@dataclass(frozen=True, slots=True)
+class EditableFiles:
+    """The files to which edits apply.
+
+    `read` returns the bytes of a file; None if it does not exist. `creatable` returns why no new file may be created
+    at a path; None if it may be created. `closed` returns why a file may not be changed or its lines not be told to
+    the model, as "PATH is …"; None if both is allowed. `shown`: the paths that the model was shown.
+    """
+
+    read: Callable[[str], bytes | None]
+    creatable: Callable[[str], str | None] = lambda _: None
+    closed: Callable[[str], str | None] = lambda _: None
+    shown: tuple[str, ...] = ()
+
+    def existing(self, path: str) -> str:
+        """Return the path of the file that `path` means: itself, or the only shown path that resembles it; or "".
+
+        Two paths resemble each other if one is the end of the other.
+        """
+        if not _is_outside(path) and self.read(path) is not None:
+            return path
+        alike = [known for known in self.shown if known.endswith(f"/{path}") or path.endswith(f"/{known}")]
+        return alike[0] if len(alike) == 1 else ""
+
+    def named(self, words: Sequence[str], *, new: bool = False) -> list[str]:
+        """Return the existing files that `words` name, each once. `new`: a path is that of a new file, literally."""
+        found = (word if new and is_certain(word) else self.existing(word) for word in words)
+        return list(dict.fromkeys(filter(None, found)))
+
+    def is_open(self, path: str) -> bool:
+        """Return whether the file may be changed, or does not exist."""
+        return self.read(path) is None or self.closed(path) is None
+
+
 def apply(blocks: Sequence[Block], tree: EditableFiles, kept: Kept = NOTHING_KEPT) -> Mapping[str, bytes]:
     """Apply `blocks` to the files of `tree`; return the new bytes by path.
 
@@ -49,8 +83,7 @@ def apply(blocks: Sequence[Block], tree: EditableFiles, kept: Kept = NOTHING_KEP
     is a PartlyUsableError that contains them. Raises NothingToApplyError if no file would change.
     """
     faults: dict[int, ReplyError] = {}
-    found = located(blocks, tree, kept.path, faults, lambda block, path: _occurs(block, tree.read(path)))
-    placed = _with_kept(list(found), kept, len(blocks))
+    placed = _with_kept(list(_located(blocks, tree, kept.path, faults)), kept, len(blocks))
     grouped: dict[str, list[Block]] = {}
     for block in placed:
         grouped.setdefault(block.path, []).append(block)
@@ -62,6 +95,14 @@ def apply(blocks: Sequence[Block], tree: EditableFiles, kept: Kept = NOTHING_KEP
     return changed
 
 
+def _check(faults: Mapping[int, ReplyError], placed: Sequence[Block], *, useful: bool) -> None:
+    """Raise the error with all faults. If the edits are `useful`, a block that is already applied is no fault."""
+    done = {number for number, fault in faults.items() if useful and isinstance(fault, AlreadyAppliedError)}
+    serious = {number: str(fault) for number, fault in faults.items() if number not in done}
+    if serious:
+        raise _refusal(serious, [block for block in placed if block.number not in done])
+
+
 def _with_kept(placed: Sequence[Block], kept: Kept, number: int) -> Sequence[Block]:
     """Return `placed` and the kept blocks that `placed` does not replace, with numbers after `number`."""
     replaced = {(block.path, block.splits[0][0]) for block in placed}
@@ -69,12 +110,87 @@ def _with_kept(placed: Sequence[Block], kept: Kept, number: int) -> Sequence[Blo
     return (*placed, *(replace(block, number=at) for at, block in enumerate(others, number + 1)))
 
 
-def _check(faults: Mapping[int, ReplyError], placed: Sequence[Block], *, useful: bool) -> None:
-    """Raise the error with all faults. If the edits are `useful`, a block that is already applied is no fault."""
-    done = {number for number, fault in faults.items() if useful and isinstance(fault, AlreadyAppliedError)}
-    serious = {number: str(fault) for number, fault in faults.items() if number not in done}
-    if serious:
-        raise _refusal(serious, [block for block in placed if block.number not in done])
+def _located(
+    blocks: Sequence[Block], tree: EditableFiles, first: str, faults: dict[int, ReplyError]
+) -> Iterator[Block]:
+    """Yield the blocks with the paths of their files; store errors in `faults` by the number of the block.
+
+    A block that names no file belongs to that of the previous block, the first one to `first`, or to the only file
+    that is shown.
+    """
+    usual = first or (tree.shown[0] if len(tree.shown) == 1 else "")
+    for block in blocks:
+        try:
+            usual = _path_of(block, usual, tree)
+        except ReplyError as fault:
+            faults[block.number], usual = fault, ""
+        if usual:
+            yield replace(block, path=usual)
+
+
+def _path_of(block: Block, usual: str, tree: EditableFiles) -> str:
+    """Return the path of the block's file: the line above it, else the file that is named before it, else `usual`.
+
+    Raises ReplyError if the file is outside the repository, or if it is not clear which file the block is for.
+    """
+    if block.path and (" " not in block.path or tree.existing(block.path)):
+        return _resolve(block, tree)
+    named = tree.named((*block.above, *block.between), new=block.creates)
+    path = _new_path(block, usual, tree) if block.creates else _changed_path(block, usual, named, tree)
+    if path:
+        return path
+    which = f" ({', '.join(named)} are named)" if len(named) > 1 else ""
+    raise ReplyError(
+        f"Block {block.number} names no file{which}. Write its path, and nothing else, on the line above SEARCH."
+    )
+
+
+def _changed_path(block: Block, usual: str, named: Sequence[str], tree: EditableFiles) -> str:
+    """Return the file, of those `named` and `usual`, in which SEARCH occurs; "" if that is not clear.
+
+    A file that the line above names comes first, since the same lines may be in others. If SEARCH occurs nowhere, the
+    only possible file is returned, because its error shows the most similar lines.
+    """
+    above = list(filter(tree.is_open, tree.named(block.above)))
+    every = list(dict.fromkeys(filter(None, (*named, usual))))
+    possible = [path for path in every if path == usual or tree.is_open(path)]
+    fits = partial(_occurs, block, tree)
+    fitting = list(filter(fits, above)) or list(filter(fits, every))
+    lists = [fitting] if fitting else [above, possible]
+    only = next((paths[0] for paths in lists if len(paths) == 1), "")
+    return only if only in possible else ""
+
+
+def _new_path(block: Block, usual: str, tree: EditableFiles) -> str:
+    """Return the file that the line above a block without a SEARCH text names, else `usual`; "" if it is not clear.
+
+    The line may also be the path of a new file in a folder with blanks.
+    """
+    above = tree.named(block.above, new=True)
+    possible = [path for path in above if tree.is_open(path)]
+    if len(possible) == 1 and "/" not in block.path.replace(possible[0], ""):
+        return _resolve(replace(block, path=possible[0]), tree)
+    others = (path for path in tree.named(block.between) if path != usual and tree.is_open(path))
+    return "" if above or any(others) else usual
+
+
+def _resolve(block: Block, tree: EditableFiles) -> str:
+    """Return the path of a block that has one: that of an existing file, or of a new one.
+
+    Raises ReplyError if the path is outside the repository.
+    """
+    outside = _is_outside(block.path)
+    if block.creates and not outside:
+        return block.path
+    found = tree.existing(block.path)
+    if outside and not found:
+        raise ReplyError(f"Block {block.number}: {block.path} is outside the repository. Use the paths you were shown.")
+    return found or block.path
+
+
+def _is_outside(path: str) -> bool:
+    parts = PurePosixPath(path)
+    return parts.is_absolute() or ".." in parts.parts or bool(re.match(r"[A-Za-z]:", path))
 
 
 def _file(path: str, blocks: Sequence[Block], tree: EditableFiles, faults: dict[int, ReplyError]) -> bytes:
@@ -154,9 +270,9 @@ def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, R
     return _encoded("".join(lines), path, source.encode, source.encoding)
 
 
-def _occurs(block: Block, data: bytes | None) -> bool:
-    """Return whether the SEARCH text of `block` is in a file, perhaps with other white space."""
-    source = decode(data or b"")
+def _occurs(block: Block, tree: EditableFiles, path: str) -> bool:
+    """Return whether the SEARCH text of `block` is in the file, perhaps with other white space."""
+    source = decode(tree.read(path) or b"")
     lines = tuple(LINE.findall(source.text)) if source else ()
     bare = tuple(line.rstrip("\r\n") for line in lines)
     readings = _readings(block, lines)
@@ -193,14 +309,14 @@ def _place(block: Block, path: str, lines: Lines) -> MatchedBlock:
             f"(lines {', '.join(str(index + 1) for index in at[:8])}). Add neighbouring lines until it is unique."
         )
     if at:
-        last = at[0] + len(search)
-        return MatchedBlock(block, at[0], last, _with_line_ends(new, lines[at[0] : last]))
-    if block.creates:
+        first, last = at[0], at[0] + len(search)
+    elif block.creates:
         return _whole(block, path, lines)
-    loose = next(filter(None, (match_ignoring_whitespace(old, want, bare) for old, want in readings)), None)
-    if loose is None:
+    elif loose := next(filter(None, (match_ignoring_whitespace(old, want, bare) for old, want in readings)), None):
+        first, last, new = loose
+    else:
         raise _not_found(block, path, bare)
-    return MatchedBlock(block, loose.first, loose.last, _with_line_ends(loose.lines, lines[loose.first : loose.last]))
+    return MatchedBlock(block, first, last, _with_line_ends(new, lines[first:last]))
 
 
 def _whole(block: Block, path: str, lines: Lines) -> MatchedBlock:

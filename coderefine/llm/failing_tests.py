@@ -15,19 +15,14 @@ from coderefine.source import Function, first_line, syntax
 
 LONGEST = 800
 """Number of characters above which only the head of a test and the surroundings of failing lines are shown."""
-
 SHARED = 400
 """Minimum number of characters reserved for other code of the test file that the tests use."""
-
 NAMES = 6
 """Maximum number of tests that are only named."""
-
 HEAD, BEFORE, AFTER = 6, 8, 3
 """Number of lines shown of a long test: at its beginning, before a failing line, and after a failing line."""
-
 ALWAYS = 4
 """Maximum number of lines of an autouse fixture that is shown although no test names it."""
-
 SET_UP = frozenset({"setUp", "setup_method", "asyncSetUp", "setUpClass", "setup_class", "setup"})
 
 

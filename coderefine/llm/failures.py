@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coderefine.errors import BudgetError, ModelError, TooLongError
+from coderefine.sensitive import shortened
 
 CAPS = ("max_completion_tokens", "max_tokens")
 """Names of the parameter that limits a reply.
@@ -18,7 +19,6 @@ OpenAI's reasoning models refuse `max_tokens`; most other servers know only `max
 """
 OPTIONAL = ("temperature", *CAPS[::-1], "stream_options", "response_format", "n")
 """Parts of a request that some servers do not support; each is left out once a server has refused it."""
-
 CONTEXT = re.compile(r"context.?(length|window|size)|maximum context|too many tokens|prompt is too long", re.IGNORECASE)
 QUOTA = re.compile(r"insufficient.?(quota|credit|balance)|billing|out of credits", re.IGNORECASE)
 FILTER = re.compile(r"content.?(filter|policy|management)", re.IGNORECASE)
@@ -220,9 +220,8 @@ def _fault(item: object) -> str:
     return f"{'.'.join(map(str, names))}: {item['msg']}"
 
 
-def short_line(text: str, most: int = 200) -> str:
-    plain = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    return plain if len(plain) <= most else plain[: most - 1] + "…"
+def short_line(text: str) -> str:
+    return shortened(" ".join("".join(char if char.isprintable() else " " for char in text).split()), 200)
 
 
 def retry_after(headers: object) -> float | None:
@@ -242,9 +241,3 @@ def retry_after(headers: object) -> float | None:
         except (TypeError, ValueError):
             return None
     return None
-
-
-def check_filter(finish: str) -> None:
-    """Raise ModelError for an answer that the provider's content filter stopped."""
-    if finish == "content_filter":
-        raise ModelError("the provider's content filter stopped the answer; use another model or a narrower path")

@@ -13,39 +13,25 @@ from coderefine.llm.normalize import cut, normalize, normalize_output
 from coderefine.llm.selection import Trace
 from coderefine.sensitive import shortened
 
-IN_FULL = 4
-"""Maximum number of failures described in full; the others are only listed by their messages."""
-
-WIDE = 12
-"""Maximum number of failures described in full once there is progress."""
-
+IN_FULL, WIDE = 4, 12
+"""Maximum number of failures described in full, at first and once there is progress; others are listed by message."""
 LINES, NAMED = 2, 3
 """Maximum number of lines for failing tests that are not described in full, and of tests named in one such line."""
-
 REMARKS, FEW = 25, 1
 """Maximum number of lines for findings that are not about tests: if all tests pass, and if tests fail."""
-
-MOST = 600
-"""Maximum number of characters of failures described in full; the first failure is always included."""
-
-FULL = 1_200
-"""Maximum number of characters of a failure described in full."""
-
+MOST, FULL = 600, 1_200
+"""Maximum number of characters of all failures described in full (except the first), and of each of them."""
+EACH, OUTPUT = 700, 400
+"""Maximum number of characters of the message of a failure described in full, and of its output."""
 BRIEF = 800
 """Maximum number of characters of a short failure message; failures with short messages come first."""
-
 NEAR = 3
 """Maximum number of passing tests that are named."""
-
-EACH = 700
-OUTPUT = 400
+FRAMES = 4
 LOCALS, FEWER = 6, 2
 """Maximum number of locals shown for the innermost frame, and for each of its callers."""
-
 VALUE, SHORTER, VALUES = 80, 40, 240
 """Maximum number of characters of a value in the innermost frame and in its callers, and of all values of a frame."""
-
-FRAMES = 4
 
 
 @dataclass(frozen=True, slots=True)

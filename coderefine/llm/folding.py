@@ -11,21 +11,16 @@ from coderefine.source import Function
 
 RAN = "  #>"
 """Mark after lines that the failing tests executed; it is not part of the file."""
-
 MARKED = re.compile(rf"[ \t]*{re.escape(RAN.strip())}[ \t]*$", re.MULTILINE)
 
 LONG = 200
 """Number of lines from which on only the executed branches of a function are shown."""
-
 DOCSTRING, BEGINNING = 12, 5
 """Number of lines from which on only the beginning of a docstring is shown, and length of this beginning in lines."""
-
 SUMMARY = 4
 """Number of lines from which on only the first paragraph of a docstring is shown, if a summary is enough."""
-
 WINDOWS = (12, 6, 3, 1)
 """Lines kept around each important line if the executed branches are too long; the first number that fits is used."""
-
 TABLE = 1_000
 """Number of characters above which only the first and last lines of a table are shown."""
 

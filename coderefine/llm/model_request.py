@@ -12,10 +12,8 @@ from coderefine.errors import JournalError
 
 CHARS_PER_TOKEN = 3.5
 """ASCII characters of prose and code per token; intentionally low, so that estimates are not too small."""
-
 CUT = "length"
 """`Answer.finish` of an answer that was cut off because it was too long."""
-
 MORE = 4
 """How many times as many tokens the second request gets if the first answer was cut off before it was of use."""
 

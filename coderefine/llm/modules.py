@@ -14,7 +14,6 @@ from coderefine.source import Function, first_line, syntax
 
 DEPTH = 4
 """Maximum number of re-exports that are followed from an import to the definition."""
-
 REACH = 40
 """Maximum number of modules that are followed from one module through its imports."""
 

@@ -5,35 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, get_close_matches
 
 HEAD = re.compile(r"(?:async def|def|class) (\w+)")
 """Matches the first line of a function or class definition; group 1 is the name."""
-
 AROUND = 2
 """Number of lines shown before and after the most similar lines."""
-
 MOST = 30
 """Maximum number of lines shown."""
-
 ENOUGH = 0.55
 """Minimum similarity (difflib ratio) of a position that is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class WhitespaceMatch:
-    """Lines `first` to `last` (exclusive) of the file, and their replacement."""
-
-    first: int
-    last: int
-    lines: tuple[str, ...]
-
-
 def match_ignoring_whitespace(
     search: Sequence[str], new: Sequence[str], lines: Sequence[str]
-) -> WhitespaceMatch | None:
-    """Return the only position in `lines` that equals `search` except for white space; None for none or several.
+) -> tuple[int, int, tuple[str, ...]] | None:
+    """Return the only lines, from the first to the last (exclusive), that equal `search` except for white space.
 
+    The third value is their replacement. If there are none or several such lines, return None.
     Lines of `new` that are also in `search` are taken from the file; the others get the file's indentation.
     """
     written = [line for line in search if line.strip()]
@@ -45,7 +34,7 @@ def match_ignoring_whitespace(
         return None
     real = filled[places[0] : places[0] + length]
     kept = {line: lines[number] for line, number in zip(written, real, strict=True)}
-    return WhitespaceMatch(real[0], real[-1] + 1, tuple(_indented(new, kept)))
+    return real[0], real[-1] + 1, tuple(_indented(new, kept))
 
 
 def _indented(new: Sequence[str], kept: dict[str, str]) -> list[str]:
@@ -153,17 +142,6 @@ def _likely(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
             votes[start] = votes.get(start, 0) + 1
     if votes:
         return sorted(votes, key=lambda start: (-votes[start], start))[:8]
-    return _similar(wanted, real)
-
-
-def _similar(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
-    """Return up to eight starting points at which a line is similar to the longest line of `wanted`."""
-    key = max(wanted, key=len, default="")
-    matcher = SequenceMatcher(b=key, autojunk=False)
-    rated: list[tuple[float, int]] = []
-    for index, line in enumerate(real[:5000]):
-        matcher.set_seq1(line)
-        # Upper bounds first: the ratio itself is slow.
-        if line and matcher.real_quick_ratio() > ENOUGH and matcher.quick_ratio() > ENOUGH:
-            rated.append((-matcher.ratio(), index))
-    return sorted({max(0, at - wanted.index(key)) for _, at in sorted(rated)[:8]})
+    longest = max(wanted, key=len, default="")
+    near = get_close_matches(longest, real[:5000], 8, ENOUGH)
+    return sorted({max(0, at - wanted.index(longest)) for at, line in enumerate(real[:5000]) if line and line in near})

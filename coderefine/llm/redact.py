@@ -16,7 +16,6 @@ CODE = re.compile(r"[A-Za-z_][\w.]*|.*[(){}\[\],].*")
 PLACEHOLDER = re.compile(r"REDACTED_SECRET_(\d+)_")
 NOISY = {"IPPublicDetector", "KeywordDetector", "PrivateKeyDetector", "HexHighEntropyString", "Base64HighEntropyString"}
 """Plug-ins of detect_secrets that are not used: they search without a regex, or report hashes, addresses and words."""
-
 SHORTEST = 6
 """Minimum length of a secret; shorter literals next to the word "password" are usually test values."""
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import count, pairwise
 
 from coderefine.errors import ReplyError
-from coderefine.llm.named_paths import named_paths, whole_path
 from coderefine.llm.reasoning import without_reasoning
 
 SEARCH = re.compile(r"^( *)<{5,9} ?SEARCH\b(.*)$")
@@ -25,6 +24,15 @@ MENTIONED = re.compile(
     r"|\b(?:function|method|class|module|constant|definition of) (?:called |named )?(\w+)"
 )
 """Matches code in prose: text in backticks, a file name, a call, a name with an underscore, `the function f`."""
+PREFIX = re.compile(r"^(?:#+ |// |[-*] |\d+[.)] )?(?:(?:file|path)(?:name)?: ?)?", re.IGNORECASE)
+LABEL = re.compile(r"^[A-Za-z]\w+[:=](?=[^:/])")
+"""Matches a word before the path, for example a language: `python:a.py`, `path=a.py`."""
+PLACE = re.compile(r":(?:\d+(?:-\d+)?|:[\w.]+)$")
+"""Matches a place in the file after its path: `a.py:5`, `a.py::name`."""
+NO_PATH = re.compile(r"[][()<>{}|=\"',;]")
+URL = re.compile(r"\w+://\S*")
+NAMED = re.compile(r"(?<![\w./\\~-])(?:[A-Za-z]:[\\/])?[\w./\\@+~-]*\w\.[A-Za-z]\w{0,7}(?![\w/\\-])")
+LONGEST_PATH = 300
 
 FORMAT = (
     "Answer with one sentence of diagnosis and then edits, each exactly so:\n"
@@ -113,17 +121,25 @@ class Kept:
 
 def refused(text: str) -> str | None:
     """Return the reason in a reply with NO REPAIR and without edits; None for any other reply."""
-    answer = without_reasoning(text)
-    found = None if SEARCHED.search(answer) else NO_REPAIR.search(answer)
+    found = NO_REPAIR.search(_without_edits(text))
     return " ".join(found[1].split()) or "no reason given" if found else None
 
 
 def needs(text: str) -> tuple[tuple[str, str], ...]:
     """Return (path, symbol) of each `NEED path:symbol` line in a reply without edits; one of the two may be empty."""
+    return tuple(dict.fromkeys(map(_need, NEED.findall(_without_edits(text)))))
+
+
+def mentioned(text: str) -> tuple[str, ...]:
+    """Return the files and names mentioned as code in a reply without edits, in order."""
+    found = (next(filter(None, match)) for match in MENTIONED.findall(_without_edits(text)))
+    return tuple(dict.fromkeys(name.strip("()") for name in found))
+
+
+def _without_edits(text: str) -> str:
+    """Return a reply without its reasoning; "" if it has edits."""
     answer = without_reasoning(text)
-    if SEARCHED.search(answer):
-        return ()
-    return tuple(dict.fromkeys(_need(line) for line in NEED.findall(answer)))
+    return "" if SEARCHED.search(answer) else answer
 
 
 def _need(line: str) -> tuple[str, str]:
@@ -134,15 +150,6 @@ def _need(line: str) -> tuple[str, str]:
     if not symbol and "/" not in path and not re.search(r"\.\w{1,4}$", path):
         return "", path.strip("()")
     return path.strip("`'\" "), symbol
-
-
-def mentioned(text: str) -> tuple[str, ...]:
-    """Return the files and names mentioned as code in a reply without edits, in order."""
-    answer = without_reasoning(text)
-    if SEARCHED.search(answer):
-        return ()
-    found = (next(filter(None, match)) for match in MENTIONED.findall(answer))
-    return tuple(dict.fromkeys(name.strip("()") for name in found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,3 +280,33 @@ def _plain(line: str) -> str:
     while (bare := EMPHASIS.sub(r"\2", hidden)) != hidden:
         hidden = bare
     return re.sub("\0(\\d+)\0", lambda match: codes[int(match[1])], hidden).strip()
+
+
+def whole_path(line: str) -> str:
+    """Return `line` as a repo-relative POSIX path, "" if it does not look like one.
+
+    If it contains a blank, it may be a path with blanks, or a sentence that ends with a path.
+    """
+    word = PREFIX.sub("", line.strip().strip("*")).strip().strip("`'\"*<>").rstrip(":").strip("`'\"*")
+    word = _posix(PLACE.sub("", LABEL.sub("", word)))
+    looks = ("." in word or "/" in word) and not word.endswith((".", "/")) and len(word) < LONGEST_PATH
+    blank = " " in word and not re.search(r"\.\w{1,8}$", word)
+    return word if looks and not blank and not NO_PATH.search(word) else ""
+
+
+def named_paths(text: str) -> tuple[str, ...]:
+    """Return the words of `text` that may be paths of files, each once; other dotted names are among them."""
+    found = (_posix(word) for word in NAMED.findall(URL.sub(" ", text)))
+    return tuple(dict.fromkeys(word for word in found if len(word) < LONGEST_PATH))
+
+
+def is_certain(word: str) -> bool:
+    """Return whether `word`, which `named_paths` found, is certainly a path, not another dotted name."""
+    return "/" in word or word.lower().endswith((".py", ".pyi"))
+
+
+def _posix(word: str) -> str:
+    word = word.replace("\\", "/")
+    while word.startswith("./"):
+        word = word[2:]
+    return word

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
 from pathlib import PurePosixPath
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from coderefine.llm.folding import (
@@ -32,60 +31,42 @@ if TYPE_CHECKING:
 
 WHOLE = 1_200
 """Characters up to which a file is shown completely if any part of it is shown and no trace is known."""
-
 SMALL = 3_000
 """Total number of characters up to which all modules that the tests import are shown completely."""
-
 ASKED = 6_000
 """Maximum number of characters of a file that a task names or a model requests."""
-
 STYLE = 1_500
 """Maximum number of characters of the code shown as a style example where a symbol is missing."""
-
 BROKEN = 12
 """Number of lines shown before and after a syntax error."""
-
 LONGEST_HEADER = 3
 """Maximum number of comment lines at the top of a file that are shown; a longer comment is taken for a licence."""
-
 ENOUGH, LIMIT = 1_800, 6_000
 """Maximum number of characters of the shown functions: if the function at fault is probably among them, and if not.
 
 The first function may be longer."""
-
 SHARPNESS = 10
 """Exponent with which the suspicion of a function becomes the probability that it is at fault.
 
 Measured on mistakes in real projects: in two of three cases the function at fault is the most suspicious one; it is
 seldom one of the many functions that are half as suspicious.
 """
-
 CERTAIN = 0.88
 """The limit is ENOUGH as soon as the shown functions include the function at fault with this probability."""
-
 HEADING = 200
 """Estimated number of characters shown in addition to a function: its class, imports, the code that it uses."""
-
 OUTWARDS = 0.9
 """Factor from the suspicion of a function on a traceback to that of its caller, if no trace is known for the caller."""
-
 TELLING = 0.9
 """Minimum suspicion of a line that is always shown, also in a long function."""
-
 GAPS = 30
 """Characters of the lines that replace omitted lines around a function."""
-
 SUPPORT = 450
 """Maximum number of characters of constants, tables, fields and signatures that the shown functions use."""
-
 SHORT = 3
 """Number of body lines up to which a called function is shown completely; of longer ones, only the signature."""
-
 IMPORTS = 150
 """Characters up to which all imports of a file are shown; otherwise only those that the shown functions use."""
-
-LINES: Mapping[str, frozenset[int]] = MappingProxyType({})
-WEIGHTS: Mapping[str, Mapping[int, float]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +76,8 @@ class Trace:
     `near`: passing tests that execute suspicious code, the nearest first.
     """
 
-    ran: Mapping[str, frozenset[int]] = field(default_factory=lambda: LINES)
-    weights: Mapping[str, Mapping[int, float]] = field(default_factory=lambda: WEIGHTS)
+    ran: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    weights: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     near: tuple[str, ...] = ()
 
 
@@ -213,14 +194,10 @@ class Selection:
     def _add_requested(self) -> None:
         """Add the definitions that the model requested; they do not count towards the usual maximum length."""
         for path, name in self._tree.needed:
-            if name and (item := self._definition(name, path)):
-                self._take(item, ASKED)
+            found = self._project.locate(name, path) if name else None
+            if isinstance(found, Definition) and self._is_code(found.path):
+                self._take(found, ASKED)
         self._left, self._spent = self._most, 0
-
-    def _definition(self, name: str, path: str) -> Definition | None:
-        """Return the definition of `name` as seen from the file `path`, if it is the project's own code."""
-        found = self._project.locate(name, path)
-        return found if isinstance(found, Definition) and self._is_code(found.path) else None
 
     def _items(self, places: Iterable[tuple[str, int]]) -> dict[Definition, None]:
         """Return the definitions that contain `places`, in the order of `places` (a dict as an ordered set)."""

@@ -49,7 +49,6 @@ class Server:
 
 CONNECT = 15.0
 """Maximum number of seconds for opening a connection."""
-
 PRINTABLE = re.compile(r"[\t -~]*")
 
 LONGEST = 500_000
@@ -194,18 +193,11 @@ def _connect(server: Server, target: Target) -> OpenAI:
             f"no connection to {target.url} can be made: {short_line(masked(str(error)))}; "
             "check base-url and the proxy variables, such as ALL_PROXY"
         ) from error
-    if not _is_openai(url):
+    if not ((urlsplit(url).hostname or "").endswith(".openai.com") or url == os.environ.get("OPENAI_BASE_URL")):
+        # openai reads OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS for every server.
         client.organization = client.project = None
         client._custom_headers = headers
     return client
-
-
-def _is_openai(url: str) -> bool:
-    """Return whether `url` is OpenAI's or that of OPENAI_BASE_URL; only there does openai's environment belong.
-
-    openai reads OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS for every server.
-    """
-    return (urlsplit(url).hostname or "").endswith(".openai.com") or url == os.environ.get("OPENAI_BASE_URL")
 
 
 def _sendable(value: str, name: str) -> str:

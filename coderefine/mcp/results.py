@@ -14,6 +14,8 @@ from mcp.types import CallToolResult, TextContent
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import Self
 
+from coderefine.sensitive import shortened
+
 DEFAULT, PATCHES, LEAST = 1_500, 3_000, 600
 """Default maximum of characters of a result (text and structure together), without and with patches.
 
@@ -23,7 +25,6 @@ MESSAGE = 10
 """A message may have 1/MESSAGE of the characters of its result, but at least 120."""
 ENVELOPE = 130
 """Characters that the SDK adds: the kind of the result, and the server's name and version."""
-
 MaxChars = Annotated[int, Field(ge=LEAST, description="Longest result, in characters")]
 
 
@@ -93,8 +94,7 @@ def _size(answer: CallToolResult) -> int:
 
 
 def _cut(text: str, limit: int) -> str:
-    most = max(120, limit // MESSAGE)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return shortened(text, max(120, limit // MESSAGE))
 
 
 class Found(Typed):

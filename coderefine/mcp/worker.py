@@ -20,11 +20,19 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from coderefine import __version__
-from coderefine.core import Event, Finding, Outcome
-from coderefine.errors import CoderefineError, refused
+from coderefine.app import engine, history, pick
+from coderefine.app.project import find_project
+from coderefine.app.prove import PatchSource, prove
+from coderefine.app.request import Destination, Request
+from coderefine.app.run import RunResult, run
+from coderefine.core import Event, Finding, Listen, Outcome
+from coderefine.errors import CoderefineError, SurroundingsError, refused
 from coderefine.quick.ending import interrupt_on_signals
 from coderefine.reports.formats import blocking, rule, words
 from coderefine.reports.progress import ProgressState
+from coderefine.reports.rows import checks_row, ending, evidence, notes, numbered_offers, offer_headline
+from coderefine.reports.terminal import plain
+from coderefine.reports.verdict import proof_rows
 
 Job = Mapping[str, Any]
 Result = dict[str, object]
@@ -53,7 +61,7 @@ def _interrupt_at_the_end_of_input() -> None:
     os._exit(130)
 
 
-def _end(job: Job, listen: Callable[[Event], None]) -> Result:
+def _end(job: Job, listen: Listen) -> Result:
     """Run the job; return the last line to write: the job's result, or why there is none."""
     try:
         os.chdir(job["folder"])
@@ -97,11 +105,7 @@ def _write(output: BinaryIO, line: Mapping[str, object]) -> None:
         output.flush()
 
 
-def _check(job: Job, listen: Callable[[Event], None]) -> Result:
-    from coderefine.app import engine
-    from coderefine.app.project import find_project
-    from coderefine.reports.rows import checks_row, notes
-
+def _check(job: Job, listen: Listen) -> Result:
     checks = engine.check(find_project(job["paths"], {}, listen))
     return {
         "passed": engine.passed(checks),
@@ -118,28 +122,20 @@ def _findings(findings: Iterable[Finding]) -> list[Result]:
     ]
 
 
-def _fix(job: Job, listen: Callable[[Event], None]) -> Result:
-    from coderefine.app.project import find_project
-    from coderefine.app.request import Destination, Request
-    from coderefine.app.run import run
-
+def _fix(job: Job, listen: Listen) -> Result:
     settings = {"timeout": job["seconds"]} if job["seconds"] else {}
     project = find_project(job["paths"], settings, listen)
     request = Request(("mcp", "fix"), settings, Destination(diff=True), model=job["model"])
     return _outcome(run(project, request, _report_later))
 
 
-def _apply(job: Job, listen: Callable[[Event], None]) -> Result:
-    from coderefine.app.history import recorded
-    from coderefine.app.pick import choices, kept, offered
-    from coderefine.app.project import find_project
-    from coderefine.app.request import Destination, Request
-    from coderefine.app.run import run
-
+def _apply(job: Job, listen: Listen) -> Result:
     number, destination = job["number"], Destination()
-    journal, paths, then = recorded(job["run"], listen)
-    found = offered(journal, choices(journal, destination), number) if number else kept(journal, destination)
-    proposer, base = found
+    journal, paths, then = history.recorded(job["run"], listen)
+    if number:
+        proposer, base = pick.offered(journal, pick.choices(journal, destination), number)
+    else:
+        proposer, base = pick.kept(journal, destination)
     settings = {**then.settings, "accept": "plausible"}
     again = f"coderefine pick {journal.run} {number}" if number else f"apply run={journal.run}"
     request = Request(("mcp", "apply", journal.run), settings, destination, model=False, again=again)
@@ -151,10 +147,8 @@ def _report_later(_result: object) -> None:
     """Report nothing: the caller gets the result as a return value."""
 
 
-def _outcome(result: Any) -> Result:
-    """Return the end of a run as JSON values. `result`: a RunResult."""
-    from coderefine.reports.rows import ending, evidence
-
+def _outcome(result: RunResult) -> Result:
+    """Return the end of a run as JSON values."""
     outcome = result.outcome
     best = bool(outcome.best.number)
     return {
@@ -172,8 +166,6 @@ def _outcome(result: Any) -> Result:
 
 def offered(outcome: Outcome) -> Result:
     """Return the plausible patches by their numbers, the inputs on which they differ, and why none was written."""
-    from coderefine.reports.rows import numbered_offers, offer_headline
-
     every = tuple(numbered_offers(outcome))
     return {
         "offers": [
@@ -186,13 +178,7 @@ def offered(outcome: Outcome) -> Result:
     }
 
 
-def _prove(job: Job, listen: Callable[[Event], None]) -> Result:
-    from coderefine.app.prove import PatchSource, prove
-    from coderefine.app.request import Destination, Request
-    from coderefine.errors import SurroundingsError
-    from coderefine.reports.terminal import plain
-    from coderefine.reports.verdict import proof_rows
-
+def _prove(job: Job, listen: Listen) -> Result:
     request = Request(("mcp", "prove"), {}, Destination(diff=True), model=False, again="prove")
     result = prove(PatchSource(job["patch"] or None, job["staged"]), request, listen, _report_later)
     outcome, proof = result.outcome, result.outcome.proof
@@ -208,25 +194,18 @@ def _prove(job: Job, listen: Callable[[Event], None]) -> Result:
     }
 
 
-def _undo(job: Job, listen: Callable[[Event], None]) -> Result:
-    from coderefine.app.history import undo
-
-    return {"run": job["run"], "summary": undo(job["run"], listen)}
+def _undo(job: Job, listen: Listen) -> Result:
+    return {"run": job["run"], "summary": history.undo(job["run"], listen)}
 
 
-def _agree(job: Job, listen: Callable[[Event], None]) -> Result:
-    from coderefine.app.history import recorded
-    from coderefine.app.pick import agreeing, choices
-    from coderefine.app.project import find_project
-    from coderefine.app.request import Destination
-
-    journal, paths, then = recorded(job["run"], listen)
+def _agree(job: Job, listen: Listen) -> Result:
+    journal, paths, then = history.recorded(job["run"], listen)
     project = find_project(paths, then.settings, listen)
-    agreed = agreeing(project, choices(journal, Destination()), job["that"])
+    agreed = pick.agreeing(project, pick.choices(journal, Destination()), job["that"])
     return {"numbers": [one.number for one in agreed]}
 
 
-JOBS: Mapping[str, Callable[[Job, Callable[[Event], None]], Result]] = {
+JOBS: Mapping[str, Callable[[Job, Listen], Result]] = {
     "check": _check,
     "fix": _fix,
     "apply": _apply,

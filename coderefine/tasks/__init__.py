@@ -21,12 +21,12 @@ or a `coderefine.core.Task`, or a function from a `Place` to a Task, registered 
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coderefine.config import toml, typed
+from coderefine.config.tables import hint, made
 from coderefine.core import Task
 from coderefine.errors import ConfigError
 
@@ -55,9 +55,7 @@ def find(name: str, place: Place) -> Task:
 
     found = {entry.name: entry for entry in entry_points(group=GROUP)}
     if name not in found:
-        near = difflib.get_close_matches(name, [*BUILT_IN, *found], 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join((*BUILT_IN, *found))}; or a TOML file"
-        raise ConfigError(f"there is no task {name!r} ({hint})")
+        raise ConfigError(f"there is no task {name!r}{hint(name, (*BUILT_IN, *found))}; or name a TOML file")
     try:
         return _made(found[name].load(), name, place)
     except (ImportError, AttributeError) as error:
@@ -71,40 +69,18 @@ def _made(what: object, name: str, place: Place) -> Task:
     return task
 
 
-KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
-    **dict.fromkeys(("name", "goal", "role", "drafted"), ((str,), "a string")),
-    **dict.fromkeys(("drafts", "keeps"), ((bool,), "true or false")),
-    **dict.fromkeys(("rules", "given", "files", "wanted", "judged"), ((list,), "a list of strings")),
-    "enough": ((int, float), "a number"),
-}
-"""A task's own keys: their types in TOML, and the name of the type in messages."""
+KEYS = frozenset((
+    "name", "goal", "role", "rules", "given", "files", "wanted", "judged", "drafts", "drafted", "keeps", "enough",
+))  # fmt: skip
+"""A task's own keys, which are fields of Task."""
 
 
 def read(path: Path) -> Task:
-    """Read the task in the file at `path`. Raises ConfigError if it is invalid."""
+    """Read the task in the file at `path`, whose name is its default name. Raises ConfigError if it is invalid."""
     if not path.is_file():
         raise ConfigError(f"there is no task {path}")
     table = toml(path)
-    return task_of(table, path.name, path.stem)
-
-
-def task_of(table: Mapping[str, Any], where: str, name: str) -> Task:
-    """Return the task described by `table`. `name`: the task's name if the table contains none.
-
-    Raises ConfigError, with `where` in the message.
-    """
-    own = {key: _checked(key, value, where) for key, value in table.items() if key in KEYS}
     settings = {key: value for key, value in table.items() if key not in KEYS}
-    typed(settings, f"{where}: a task", KEYS)
-    found: dict[str, Any] = {"name": name, **own, "settings": settings}
-    return Task(**found)
-
-
-def _checked(key: str, value: object, where: str) -> object:
-    """Return `value` converted for a field of Task. Raises ConfigError for another type; bools are not numbers."""
-    types, called = KEYS[key]
-    if type(value) not in types or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
-        raise ConfigError(f"{where}: {key} must be {called}, not {value!r}")
-    if isinstance(value, list):
-        return tuple(value)
-    return float(value) if isinstance(value, int | float) and key == "enough" else value
+    typed(settings, f"{path.name}: a task", KEYS)
+    own = {key: value for key, value in table.items() if key in KEYS}
+    return replace(made(Task, {"name": path.stem, **own}, path.name, "{}"), settings=settings)

@@ -11,8 +11,9 @@ import dask
 import pytest
 
 from coderefine.cluster import worker
-from coderefine.cluster.client import Cluster, _confirmed, connect
+from coderefine.cluster.client import Cluster, connect
 from coderefine.cluster.environments import Environment
+from coderefine.cluster.shards import confirmed
 from coderefine.cluster.trees import TreeStore
 from coderefine.cluster.worker import Job
 from coderefine.cluster.workers import LATE, Batch, Running, Workers
@@ -43,10 +44,10 @@ def test_a_run_whose_tests_change_their_files_gives_no_answer(
 
 def test_for_a_run_ended_by_its_first_failure_the_result_here_counts() -> None:
     early = Ask(stop_early=True)
-    assert _confirmed(STOPPED, early, lambda _: FAILED) is FAILED
-    assert _confirmed(STOPPED, early, lambda _: PASSED) is None
-    assert _confirmed(STOPPED, Ask(stop_early=True, known=frozenset(FAILED.cases)), lambda _: FAILED) is None
-    assert _confirmed(STOPPED, Ask(), lambda _: FAILED) is None
+    assert confirmed(STOPPED, early, lambda _: FAILED) is FAILED
+    assert confirmed(STOPPED, early, lambda _: PASSED) is None
+    assert confirmed(STOPPED, Ask(stop_early=True, known=frozenset(FAILED.cases)), lambda _: FAILED) is None
+    assert confirmed(STOPPED, Ask(), lambda _: FAILED) is None
 
 
 @pytest.mark.thorough

@@ -15,7 +15,7 @@ from coderefine.config import Config, Criterion, load
 from coderefine.core import Ask, Check, Severity
 from coderefine.critics.review import Review
 from coderefine.errors import ConfigError, CriticError
-from coderefine.llm.criteria import expanded
+from coderefine.llm.prompts import expanded
 from coderefine.project import Place, Protection
 from tests.support.clients import Line, line
 from tests.support.llm_server import Reply, Script, Seen, error

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coderefine.errors import ReplyError
-from coderefine.llm.editable_files import EditableFiles
-from coderefine.llm.edits import NOTHING_KEPT, apply
+from coderefine.llm.edits import NOTHING_KEPT, EditableFiles, apply
 from coderefine.llm.reply import Kept, NothingToApplyError, PartlyUsableError, parse_reply
 from coderefine.source import BOM
 

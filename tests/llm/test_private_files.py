@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from coderefine.project.place import locate
-from coderefine.proposers.model.private_files import PrivateFiles
+from coderefine.proposers.model.code_lookup import PrivateFiles
 from tests.support.repo import git, write
 
 

@@ -27,7 +27,6 @@ STARTERS = {
     "project/interpreter.py": "asks the project's interpreter for its version, outside of the project",
     "app/fleet.py": "git, and coderefine itself once for each repository",
     "cluster/environments.py": "the interpreter of a worker, to ask for its distributions, and uv or pip to build one",
-    "cli/demo.py": "git, for the demo",
     "quick/children.py": "the hook's own tests and ruff, on what the user commits",
     "lint.py": "ruff, by View.run",
     "mcp/worker_client.py": "our own worker, for one call of a client; it starts what it runs by the launcher",

@@ -10,8 +10,7 @@ from coderefine.core import PLAUSIBLE, Attempt, Patch, Situation
 from coderefine.errors import BudgetError, ModelError, ReplyError, TooLongError
 from coderefine.llm.client import Client
 from coderefine.llm.context import Context
-from coderefine.llm.editable_files import EditableFiles
-from coderefine.llm.edits import NOTHING_KEPT, apply
+from coderefine.llm.edits import NOTHING_KEPT, EditableFiles, apply
 from coderefine.llm.folding import MARKED
 from coderefine.llm.model_request import CUT, Answer, Message, ModelRequest
 from coderefine.llm.normalize import cut, fenced, mark
@@ -30,9 +29,8 @@ from coderefine.llm.reply import (
     refused,
 )
 from coderefine.llm.structured import ask_json, record
-from coderefine.proposers.model.code_lookup import CodeLookup
+from coderefine.proposers.model.code_lookup import CodeLookup, PrivateFiles
 from coderefine.proposers.model.policies import History, Move
-from coderefine.proposers.model.private_files import PrivateFiles
 from coderefine.proposers.model.prompt_state import (
     ORIGIN,
     PromptState,
@@ -47,26 +45,19 @@ from coderefine.proposers.model.request_builder import PromptHistory, RequestBui
 
 FAILURES = 2
 """Number of failed attempts after which the critic model is asked."""
-
 EQUAL = 3
 """Number of equal consecutive replies after which no more requests are sent: the model ignores its feedback.
 
 Equal replies to one request count as one.
 """
-
 UNUSABLE = 12
 """Number of consecutive unusable replies after which no more requests are sent."""
-
 ECHO = 3_000
 """Maximum number of characters of a faulty reply that are included in the request to correct it."""
-
 NEEDS = 3
 """Maximum number of times that code requested by the model is added to one request."""
-
 NARROWEST = 0.15
 """Minimum share of the usual prompt length; shorter prompts are not tried."""
-
-
 DIAGNOSIS = record("diagnosis", cause={"type": "string"}, mistake={"type": "string"}, plan={"type": "string"})
 
 
@@ -276,18 +267,21 @@ class Conversation:
         return CodeLookup(self._builder.tree(state.patch), self._place.prefix, self._private.reason)
 
     def _editable(self, state: PromptState, shown: Context) -> EditableFiles:
-        """Return the files to which edits apply. Files that the model may not write, or may not see, are closed."""
+        """Return the files to which edits apply. Files that the model may not write, or may not see, are closed.
+
+        No file may be created outside the requested scope.
+        """
+        scopes = self._place.scope
 
         def closed(path: str) -> str | None:
             private = self._private.reason(path) if path not in shown.shown else None
             return self._builder.protection.reason(path) or private
 
-        return EditableFiles(self._builder.tree(state.patch).read, self._outside, closed, shown.shown)
+        def outside(path: str) -> str | None:
+            within = any(scope in (".", path) or path.startswith(f"{scope}/") for scope in scopes)
+            return None if within else f"only {', '.join(scopes)} may change"
 
-    def _outside(self, path: str) -> str | None:
-        """Return why no file may be created at `path` (outside the requested scope), or None."""
-        within = any(scope in (".", path) or path.startswith(f"{scope}/") for scope in self._place.scope)
-        return None if within else f"only {', '.join(self._place.scope)} may change"
+        return EditableFiles(self._builder.tree(state.patch).read, outside, closed, shown.shown)
 
     def _critique(self, situation: Situation) -> str:
         """Return the critic model's explanation of the failures; "" if its answer does not have the requested form."""

@@ -9,7 +9,6 @@ from itertools import count, repeat
 
 BREADTH = 3
 """Number of answers in most rounds after the first: the prompt, which is most of the price, is paid only once."""
-
 STEP = 0.2
 """Increase of the temperature per retry of `warming`."""
 

@@ -15,10 +15,8 @@ from coderefine.source import text_of
 
 ORIGIN = "model"
 """`Patch.origin` of a model's patches."""
-
 LARGEST = 1_000_000
 """Maximum size in bytes of a file that a model can edit."""
-
 REASON = 120
 """Maximum number of characters of a failing test's message in the outcome of an attempt."""
 

@@ -23,40 +23,29 @@ from coderefine.source import text_of
 
 HOTTEST = 1.2
 """Maximum temperature; above it answers become incoherent."""
-
 REPLY = 8192
 """Maximum number of tokens of an answer."""
-
 SHORTEST = 1024
 """Minimum number of tokens of an answer that contains an edit."""
-
 GROWTH = 1.09
 """Maximum ratio of the lengths of consecutive requests."""
-
 SMALL, STEP = 3_000, 400
 """A request of up to `SMALL` characters may in any case grow by `STEP` characters."""
-
 LEAST = 200
 """Minimum number of characters for the list of earlier attempts: one attempt must fit."""
-
 MARKS = 72
 """Number of characters of the lines that enclose the list of earlier attempts."""
-
 LAST = 8
 """Maximum number of failed attempts in the list: the newest are listed."""
-
 CHANGE = 160
 """Maximum number of characters of the changed lines of a listed attempt."""
-
 LIST = 2_400
 """Maximum number of characters of the list in a request without a length limit."""
-
 PLAUSIBLE = """The tests pass with each of these repairs, so the tests do not say which is right; perhaps none is.
 Docstrings, names, callers and similar functions may. Take one of them, or write a better one."""
 
 RULES = ("E4", "E7", "E9", "F")
 """ruff's default rules."""
-
 COLUMNS = 88
 """ruff's default line length."""
 
@@ -128,28 +117,21 @@ class RequestBuilder:
         sizes = tuple((name, len(text)) for name, text in (parts | {"tried": tried, "ask": ask}).items() if text)
         messages = (Message("system", system), Message("user", f"{context}\n{tried}{ask}{several}"))
         temperature = min(HOTTEST, round(self.config.temperature + move.warmth, 2))
-        model = self.model(move)
-        return ModelRequest("edit", messages, temperature, model, reply_tokens=self.reply, parts=sizes), context
+        model, reply = self.model(move), max(SHORTEST, int(REPLY * self.room))
+        return ModelRequest("edit", messages, temperature, model, reply_tokens=reply, parts=sizes), context
 
     def context(self, state: PromptState) -> Context:
         overlay = self.tree(state.patch)
-        always = tuple(path for pattern in self.task.files for path in self._matching(pattern))
+        top = self.place.top
+        found = (path for pattern in self.task.files for path in sorted(top.glob(pattern)) if path.is_file())
+        always = (path.relative_to(top).as_posix() for path in found)
         answers = (overlay.text, self.protection.is_test, self.writable, (*self.task.wanted, *always))
-        repository = SourceTree(self.place.top, self.place.prefix, *answers, overlay.listing, self.needed)
-        found = gather(
+        repository = SourceTree(top, self.place.prefix, *answers, overlay.listing, self.needed)
+        context = gather(
             state.findings, state.cases, repository, self.room, lambda: self.trace(state), wide=bool(state.patch)
         )
-        code = "\n".join(part for part in (given_files(self.task, overlay.text), found.code) if part)
-        return replace(found, code=code)
-
-    def _matching(self, pattern: str) -> list[str]:
-        """Return the files of the user's tree that match `pattern`."""
-        top = self.place.top
-        return sorted(path.relative_to(top).as_posix() for path in top.glob(pattern) if path.is_file())
-
-    @property
-    def reply(self) -> int:
-        return max(SHORTEST, int(REPLY * self.room))
+        code = "\n".join(part for part in (given_files(self.task, overlay.text), context.code) if part)
+        return replace(context, code=code)
 
     def model(self, move: Move) -> str | None:
         """Return the model for `move`; None for the configured one."""

@@ -21,10 +21,8 @@ Tracer = Callable[[Patch, Sequence[Case], Sequence[str]], Check]
 """Returns the results of tests on the patched tree, with the lines that the tests executed.
 
 Arguments: the patch, the failing tests, the passing tests. The first WARM passing tests run before the failing ones."""
-
 FAILING = 12
 """Maximum number of failing tests that are traced, one of each test function first."""
-
 PASSING, MORE = 20, 40
 """Maximum number of near tests (passing tests in the files of failing tests) to trace; MORE applies to quick tests.
 
@@ -32,24 +30,18 @@ The tests with names most similar to those of the failing tests come first.
 With 150 near tests and 20 tests of other files, the function at fault in real projects was found no more often. Before
 Python 3.12, a traced test costs at least about 20 ms.
 """
-
 SHARE, QUICK = 0.05, 0.5
 """Time limit for the near tests, and also for the tests of other files: the share SHARE of the seconds of all tests,
 but at least QUICK seconds. PASSING near tests are traced in any case."""
-
 LEAST, SLOW = 10, 0.1
 """A passing test that takes more than SLOW seconds is traced only if fewer than LEAST tests are faster. Tracing may
 make computations a hundred times slower, also in the programs that tests start."""
-
 FAR = 10
 """Maximum number of passing tests of other files that are traced: what nearly every test runs is not suspicious."""
-
 WARM = 2
 """Number of passing tests that run before the failing ones: otherwise code that runs only once would be suspicious."""
-
 SECONDS, RUNS = 30.0, 2
 """Wall seconds that a trace may take; if RUNS runs of all tests take longer, the trace may take as long as these."""
-
 NEAR = 5
 FREEDOM = Freedom()
 """Permissions of tests that are traced with a patch (see Ask): tight, because the patch may not be judged yet."""
@@ -102,16 +94,15 @@ def traced(
     if not failing:
         return None
     check = tracer(patch, failing, _passing(failing, cases))
-    coverage = check.coverage or {}
-    modules = {path: module for path, module in _modules(run_through(coverage, failing), read).items() if usable(path)}
+    executed = run_through(check.coverage or {}, failing)
+    modules = {path: module for path, module in _modules(executed, read).items() if usable(path)}
     tests = _modules({case.path for case in failing}, read)
-    inside = {path: _lines_in_functions(module) for path, module in modules.items()}
-    coverage = {test: _in_functions(inside, lines) for test, lines in coverage.items()}
+    coverage = _in_functions(check.coverage or {}, modules)
     found = suspects(modules, coverage, failing, test_sources(failing, tests), tests=tests, steps=check.steps)
     weights = _weights(modules, found)
     if not weights:
         return None
-    return Trace(_ran(coverage, failing, modules), weights, _near(coverage, failing, weights))
+    return Trace(_ran(coverage, failing), weights, _near(coverage, failing, weights))
 
 
 def _failing(cases: Mapping[str, Case]) -> list[Case]:
@@ -120,35 +111,34 @@ def _failing(cases: Mapping[str, Case]) -> list[Case]:
     return [case for case in _apart(bad) if not is_deadly(case)][:FAILING]
 
 
-def _in_functions(
-    inside: Mapping[str, frozenset[int]], by_path: Mapping[str, frozenset[int]]
-) -> Mapping[str, frozenset[int]]:
+def _in_functions(coverage: Coverage, modules: Mapping[str, Module]) -> Coverage:
     """Keep only lines in functions: other lines run when the first test imports the module, whatever this test does."""
-    return {path: by_path[path] & inside[path] for path in by_path.keys() & inside.keys()}
-
-
-def _lines_in_functions(module: Module) -> frozenset[int]:
-    functions = (stmt for stmt in module.statements if isinstance(stmt, Function))
-    return frozenset(line for one in functions for line in range(first_line(one.body[0]), (one.end_lineno or 0) + 1))
+    inside: dict[str, set[int]] = {path: set() for path in modules}
+    for path, module in modules.items():
+        for one in module.statements:
+            if isinstance(one, Function):
+                inside[path].update(range(first_line(one.body[0]), (one.end_lineno or 0) + 1))
+    return {
+        test: {path: lines & inside[path] for path, lines in by_path.items() if path in inside}
+        for test, by_path in coverage.items()
+    }
 
 
 def _weights(modules: Mapping[str, Module], found: Suspects) -> dict[str, dict[int, float]]:
     """Return by file the weight of each suspicious line; files without such lines are left out."""
-    weights: dict[str, dict[int, float]] = {}
-    for path, module in modules.items():
-        weighed = {stmt.lineno: found.weights[stmt] for stmt in module.statements if stmt in found.weights}
-        if weighed:
-            weights[path] = weighed
-    return weights
+    weighed = {
+        path: {stmt.lineno: found.weights[stmt] for stmt in module.statements if stmt in found.weights}
+        for path, module in modules.items()
+    }
+    return {path: lines for path, lines in weighed.items() if lines}
 
 
-def _ran(coverage: Coverage, failing: Sequence[Case], modules: Mapping[str, Module]) -> dict[str, frozenset[int]]:
+def _ran(coverage: Coverage, failing: Sequence[Case]) -> dict[str, frozenset[int]]:
     """Return by file the lines that at least one of the failing tests executed."""
     ran: dict[str, frozenset[int]] = {}
     for case in failing:
         for path, lines in coverage.get(case.id, {}).items():
-            if path in modules:
-                ran[path] = ran.get(path, frozenset()) | lines
+            ran[path] = ran.get(path, frozenset()) | lines
     return ran
 
 

@@ -20,13 +20,14 @@ from pathlib import Path
 
 import tomlkit
 
-from coderefine.cli.demo import FILES
+from coderefine.config import toml
 from tests.support.command import ROOT
 from tests.support.repo import make_repo
 
 PEAK = "import atexit; atexit.register(lambda: print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]))"
 """Prints the KiB the process itself had at most; what `wait4` says includes us, who started it."""
 BARE = (sys.executable, "-c", PEAK)
+FILES = toml(ROOT / "coderefine/cli/demo.toml")
 START = "import sys; sys.argv[1:] = ['--version']; from coderefine.cli import main; main()"
 VERSION = (sys.executable, "-c", f"{PEAK}; {START}")
 CHECK = (sys.executable, "-m", "coderefine", "check", "-q")
