@@ -362,41 +362,35 @@ UNNAMED = {
             return text
         """,
     "a part of a repetition: any other number of its steps would do": """
-        def kind(code, tables):
-            if asked(code, tables.control) or asked(code, tables.lines):
-                return Kind.CONTROL
-            if asked(code, tables.letters):
-                return Kind.LETTER
-            if asked(code, tables.marks):
-                return Kind.MARK
-            if asked(code, tables.vowels):
-                return Kind.VOWEL
-            return Kind.OTHER
-        """,
-    "a bound method, which would be an argument": """
-        def to_text(self, scheme, authority):
-            parts = []
-            add = parts.append
-            if authority and scheme:
-                add("//")
-                add(authority)
-            elif scheme or self.default:
-                add("//")
-            else:
-                add("/")
-                add(self.path)
-            return parts
+        def set_rows(self, options):
+            if options.get("title"):
+                self.rows.append(Title(options))
+                self.rows.append(Line())
+            if options.get("names"):
+                self.rows.append(Names(options))
+                self.rows.append(Line())
+            if options.get("notes"):
+                self.rows.append(Notes(options))
+                self.rows.append(Line())
+            if options.get("total"):
+                self.rows.append(Total(options))
+                self.rows.append(Line())
+            return self
         """,
     "a branch of a special method, whose result has no name": """
         def __getitem__(self, index):
-            rows = self.rows
-            if self.size:
-                if index == 0:
-                    return rows[0]
-                if index == -1:
-                    return rows[-1]
-                return self.found(index)
-            raise IndexError(index)
+            if index is None or not self.size and index:
+                return None
+
+            if isinstance(index, slice):
+                start, stop, step = index.indices(self.size)
+                if step == 1:
+                    return self.between(start, stop)
+                if step == -1:
+                    return self.back(stop, start)
+                places = range(start, stop, step)
+                return self.several(places)
+            return self.found(index)
         """,
     "a text and a list are changed, and only one is a result": """
         def render(levels, s):
@@ -554,3 +548,29 @@ def test_a_function_of_the_old_function_is_no_argument_of_the_new_one() -> None:
     inner = inner.replace("    first =", "    def made(one):\n        return one\n\n    first =")
     draft = shortened(Unit(inner), Unit(inner).complexity - 2)
     assert draft is None or not any("made" in one.text.partition("\n")[0] for one in draft.added)
+
+
+BOUND = """
+def render_table(self, table):
+    if table is None or not table and self.full:
+        return []
+
+    parts = []
+    put = parts.append
+    for row in table.rows:
+        put("<")
+        if row.title:
+            put(row.title)
+        elif row.cells and self.full:
+            put(self.joined(row.cells))
+        put(">")
+    return parts
+"""
+
+
+def test_a_bound_method_is_no_argument_of_the_new_function() -> None:
+    """In hyperlink, it was `self._add_authority(scheme, authority, path, _add)`."""
+    unit = Unit(BOUND.lstrip("\n"), "self", "", "Tables")
+    draft = shortened(unit, unit.complexity - 2)
+    assert draft is not None
+    assert not any("put" in one.text.partition("\n")[0].partition("(")[2] for one in draft.added)
