@@ -81,11 +81,6 @@ class StatementBlock:
         """Return whether the end of the block is the end of its suite."""
         return self.stop == len(self.suite.statements)
 
-    @property
-    def is_divided(self) -> bool:
-        """Return whether the block is an `elif` with further branches."""
-        return bool(self.suite.chained and getattr(self.body[0], "orelse", None))
-
     @cached_property
     def returns(self) -> tuple[ast.Return, ...]:
         return tuple(node for node in self.nodes if isinstance(node, ast.Return))

@@ -7,13 +7,14 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
 import libcst as cst
 
 from coderefine.proposers.refactorings.blocks import rebound
-from coderefine.proposers.refactorings.declared import Elsewhere, declared
+from coderefine.proposers.refactorings.declared import Declared, Elsewhere, declared
 from coderefine.proposers.refactorings.sequence import Draft
 from coderefine.proposers.refactorings.trees import Unit
 from coderefine.source import Function, first_line
@@ -31,6 +32,29 @@ MOST_DOCUMENTED of them have docstrings."""
 
 
 @dataclass(frozen=True)
+class _Module:
+    """What is the same for all functions of a file; to find it takes longer than most drafts."""
+
+    tree: ast.Module
+    indent: str
+    width: int
+    documented: bool
+    declared: Declared
+    rebound: frozenset[str]
+
+
+@lru_cache(maxsize=4)
+def _module(text: str, elsewhere: Elsewhere) -> _Module:
+    tree = ast.parse(text)
+    indent = cst.parse_module(text).default_indent
+    return _Module(tree, indent, _width(text.split("\n")), _documents(tree), declared(tree, elsewhere), rebound(tree))
+
+
+def _nowhere(_name: str) -> None:
+    return None
+
+
+@dataclass(frozen=True)
 class Placed:
     """A function of a file: its unit, its rows (0-based, end excluded), and how deep it is indented."""
 
@@ -40,19 +64,20 @@ class Placed:
 
 
 def placed(
-    text: str, symbol: str, taken: frozenset[str], line: int = 0, elsewhere: Elsewhere = lambda _: None
+    text: str, symbol: str, taken: frozenset[str], line: int = 0, elsewhere: Elsewhere = _nowhere
 ) -> Placed | str:
     """Return the function `symbol` of a file, or the reason why it is left alone.
 
     `line`: the line of its `def`, because a property and its setter have the same name. `elsewhere`: finds the
     annotations of the module that defines an imported name.
     """
-    tree = ast.parse(text)
+    module = _module(text, elsewhere)
+    tree, indent = module.tree, module.indent
     found = _chosen(list(_found(tree, symbol.split("."), ())), line)
     if len(found) != 1:
         return "it is inside a function, or is defined more than once"
     ((function, classes),) = found
-    lines, indent = text.split("\n"), cst.parse_module(text).default_indent
+    lines = text.split("\n")
     rows = range(_first_row(function), function.end_lineno or 0)
     margin = indent * len(classes)
     alone = _dedented(lines[rows.start : rows.stop], margin) if lines[rows.start].startswith(margin) else None
@@ -63,11 +88,11 @@ def placed(
         *belongs(function, classes),
         taken,
         indent,
-        _width(lines),
-        _documents(tree),
-        declared(tree, elsewhere),
+        module.width,
+        module.documented,
+        module.declared,
         far=bool(classes) and rows.start - _first_row(classes[0]) > FAR and _is_open(function, classes[-1], tree),
-        rebound=rebound(tree),
+        rebound=module.rebound,
     )
     return Placed(unit, rows, len(classes))
 

@@ -8,13 +8,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
 from coderefine.proposers.refactorings.effects import Effect, effects, main_effect, only_sets
 from coderefine.proposers.refactorings.extraction import remarks_above
+from coderefine.proposers.refactorings.flow import uses
 from coderefine.proposers.refactorings.trees import Loop, Unit
-from coderefine.proposers.refactorings.verbs import answering, decided, last_verb, making
+from coderefine.proposers.refactorings.verbs import MAKING, QUERIES, answering, decided, last_verb, making
 from coderefine.proposers.refactorings.words import (
+    ASKING,
     FILLERS,
     GENERIC,
     SKIPPED,
@@ -27,13 +30,19 @@ from coderefine.proposers.refactorings.words import (
 
 LONGEST, MOST_REMARKS = 34, 2
 """Maximum number of characters of a name; maximum number of lines of a comment from which a name is taken."""
-INPUTS = 0.4
+CHECKED = re.compile(r"^(check) (?:if|whether|that) we (?:get|got|have|reach|are at) ")
+"""The beginning of a comment that is about a check."""
+LOOP = 0.1
+"""Cost of a name that is made from what a loop iterates."""
+INPUTS = 0.5
 """Cost of a name that is made from the name of a parameter."""
 HIDDEN, HIDDEN_SET, HIDDEN_MORE, HIDDEN_MOST = 0.9, 0.3, 0.2, 1.3
 """Costs of a name that does not mention effects of the block: HIDDEN for the first effect (HIDDEN_SET if all of them
 only set something), HIDDEN_MORE for each further effect, HIDDEN_MOST at most."""
 VAGUE = 0.2
 """Cost of a verb that says little."""
+PART = 0.3
+"""Cost of a name that consists of the function's verb and words for one of its branches, or for an item of a loop."""
 UNNAMED = 0.7
 """Cost of a name that describes none of the effects; a name that describes some of them costs less, in proportion."""
 HALF = 0.5
@@ -42,8 +51,6 @@ that the verb `process` is taken not to describe: this verb fits all effects, bu
 MOST_WORDS = 3
 """Maximum number of words after the verb of a name, if some of these words only say which part of the function is
 meant."""
-ASKING = frozenset(("is", "has", "needs", "can", "should", "was", "are"))
-"""First words of names of truth values, such as `is_empty`; such a name also suits a function."""
 Named = tuple[str, float]
 """A name and its cost: how badly it describes the function (0 is best)."""
 
@@ -51,27 +58,35 @@ Named = tuple[str, float]
 def name_for(found: Extraction) -> Named | None:
     """Return the best name for the extracted function, None if no words describe it."""
     best_first = sorted(_ideas(found), key=lambda idea: idea[1])
-    ideas = (("_" + "_".join(words), cost) for words, cost in best_first if words)
+    ideas = (("_" + "_".join(words), cost) for words, cost in best_first if words and not _stutters(words))
     return next(((name, cost) for name, cost in ideas if is_possible(name, found.block.unit)), None)
+
+
+def _stutters(words: Sequence[str]) -> bool:
+    """Return whether a word occurs twice, such as in `set_path_paths` or `click_clicked`."""
+    pairs = combinations(sorted(words), 2)
+    return any(two == one or (len(one) > 3 and two.startswith(one)) for one, two in pairs)
 
 
 def is_possible(name: str, unit: Unit) -> bool:
     """Return whether a new private function beside `unit` may have this name."""
     fits = len(name) <= LONGEST and name.isidentifier() and not keyword.iskeyword(name)
-    return fits and name not in unit.reserved and not name.lstrip("_").startswith(unit.beginnings)
+    return fits and unit.reserved.isdisjoint((name, name[1:])) and not name.lstrip("_").startswith(unit.beginnings)
 
 
 def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
     block, every = found.block, effects(found)
-    if not block.is_divided and (words := _remark(block)):
+    if words := _remark(block):
         yield words, 0.0
     results = () if block.yields else found.outputs or _returned(found)
     if results:
         yield from _computed(replace(found, outputs=results), every)
     elif not block.yields and found.manner in ("", "continue"):
         yield from _done(found, every)
-    if not block.is_divided:  # no condition describes several branches of a decision
-        yield from _acting(found, every)
+        yield _same_for_part(found), PART
+    elif found.manner in ("return", "value"):
+        yield _same_for_part(found), PART
+    yield from _acting(found, every)
 
 
 def _acting(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str], float]]:
@@ -86,11 +101,31 @@ def _acting(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[s
         yield words, (0.9 if found.outputs else 0.3) + cost + (UNNAMED * _unnamed(words, every))
 
 
+def _same_for_part(found: Extraction) -> list[str]:
+    """Return the verb of the function and words for its part: `render_row` in `render_table`; [] if it has no verb.
+
+    The verb describes all that a function does, except if it asks for a result that the part does not return.
+    """
+    block = found.block
+    verb = split(block.unit.function.name)[:1]
+    done = found.manner in ("", "continue")
+    if not VERBS.issuperset(verb) or (done and QUERIES.issuperset(verb)):
+        return []
+    match block.body:
+        case [ast.For(iter=items) | ast.AsyncFor(iter=items)] if not _is_whole(block):
+            words = split(last_word(items))
+        case _:
+            words = _condition(block)
+    return [*verb, *words] if words and not GENERIC.issuperset(words) else []
+
+
 def _unnamed(words: Sequence[str], every: Sequence[Effect]) -> float:
-    """Return the share of the effects whose verb differs from the first of `words`; HALF if this is `process`."""
-    if every and words[:1] == ["process"]:
-        return HALF
-    return sum(one.verb != words[0] for one in every) / len(every) if words and every else 0.0
+    """Return the share of the effects that `words` do not describe; HALF if the verb is `process`."""
+    if not every or not words or words[0] == "process":
+        return HALF if every and words else 0.0
+    changing = words[0] in ("set", "adjust")
+    others = [one for one in every if one.verb != words[0] or (changing and not {*one.noun} & {*words})]
+    return len(others) / len(every)
 
 
 def _done(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str], float]]:
@@ -98,7 +133,7 @@ def _done(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str
     main = main_effect(every)
     if main is None or main[1] < HALF:
         return
-    verb, noun, cost = main[0].verb, [*main[0].noun], 0.1 + (1 - main[1])
+    verb, noun, cost = main[0].verb, [*main[0].noun], 0.1 + 1.5 * (1 - main[1])
     for words, further in ((_condition(found.block), 0.0), (_object(found.block), 0.05)):
         if words and not {*words} & {verb, *noun} and len(words) + len(noun) <= MOST_WORDS:
             yield [verb, *words, *noun], cost + further
@@ -109,13 +144,20 @@ def _condition(block: StatementBlock) -> list[str]:
     """Return at most two words for an `if` or `for` whose whole body is the block, or that alone is the block."""
     owner = block.suite.parents[-1] if _is_whole(block) else block.body[0] if len(block.body) == 1 else None
     match owner:
+        case ast.If(orelse=[_, *_]) if owner is block.body[0]:
+            return []  # the condition describes only one of the branches
         case ast.If(test=ast.UnaryOp() | ast.Compare(ops=[ast.Lt() | ast.Gt() | ast.LtE() | ast.GtE() | ast.NotIn()])):
             return []
         case ast.If(test=test):
             return [word for word in condition_words(test) if word != "missing"][:2]
         case ast.For(target=target, iter=iterable) | ast.AsyncFor(target=target, iter=iterable):
-            return _item(target, iterable)[:2]
+            return _item(target, iterable)[:2] if _uses_item(block, target) else []
     return []
+
+
+def _uses_item(block: StatementBlock, target: ast.expr) -> bool:
+    """Return whether the block is about the current item of a loop, or of that loop itself."""
+    return not block.used.reads.isdisjoint(uses([target]).binds)
 
 
 def _is_whole(block: StatementBlock) -> bool:
@@ -151,12 +193,14 @@ def _remark(block: StatementBlock) -> list[str]:
     cut = block.suite.cut(block.start, block.stop)
     above = remarks_above(block.suite.block.body[cut[0]])[1] if cut else []
     remarks = [line.comment.value for line in above if line.comment is not None]
-    return _instruction(remarks[0]) if 0 < len(remarks) <= MOST_REMARKS and block.paragraphs == 1 else []
+    fits = len(remarks) <= MOST_REMARKS or len(block.body) == 1
+    return _instruction(remarks[0]) if remarks and fits and block.paragraphs == 1 else []
 
 
 def _instruction(remark: str) -> list[str]:
     """Return the verb with which a comment begins and the words after it, up to the end of the phrase."""
-    verb, *others = [*re.findall(r"[A-Za-z][\w'-]*|[^\w\s]", remark.lstrip("#: ").lower()), ""][:8]
+    text = CHECKED.sub(r"\1 ", remark.lstrip("#: ").lower())
+    verb, *others = [*re.findall(r"[A-Za-z][\w'-]*|[^\w\s]", text), ""][:8]
     found = []
     for word in others:
         if not re.fullmatch(r"[a-z][a-z0-9_]*", word) or word in STOPPED - {"of"}:
@@ -187,8 +231,13 @@ def _computed(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list
         yield _resulting(verb, words), 0.1 * (len(names) - 1) + cost + VAGUE * (verb == "adjust")
         yield [*own, *words], 0.9 + cost
     if len(names) == 1:
-        others = ((noun, further) for noun, further in _nouns(found) if noun != words and further < INPUTS)
-        yield from (([verb, *noun, *words], 0.6 + cost + further) for noun, further in others)
+        yield from (([verb, *noun, *words], 0.6 + cost + further) for noun, further in _others(found, words))
+
+
+def _others(found: Extraction, words: Sequence[str]) -> Iterator[tuple[list[str], float]]:
+    """Yield further words beside the `words` for the result; if there are none, a condition does not say what it is."""
+    most = INPUTS if words else LOOP + 0.01
+    yield from ((noun, cost) for noun, cost in _nouns(found) if noun != words and cost < most)
 
 
 def _say_nothing(names: Sequence[str]) -> bool:
@@ -220,11 +269,15 @@ def _action(found: Extraction, noun: list[str]) -> list[str]:
 
 
 def _part(block: StatementBlock, noun: list[str]) -> list[str]:
-    """Return a verb and `noun` for a part of the function: the verb is that of the function's name, or of the block."""
+    """Return words for a part of the function: its own verb, or that of the block, and `noun`; [] if nothing fits."""
     name, own = block.unit.function.name, _function_words(block)
     if own and own[0] in VERBS and not name.startswith("__"):
         return [own[0], *noun] if noun != own[1:] else []
-    return ["set" if only_sets(block) else answering(block), *noun]
+    verb = "set" if only_sets(block) else answering(block)
+    if verb not in MAKING:
+        return [verb, *noun]
+    about = _object(block)[:1]  # `noun` says when something is made; only the name of the function says what
+    return [verb, *noun, *about] if about else []
 
 
 def _nouns(found: Extraction) -> Iterator[tuple[list[str], float]]:
@@ -232,23 +285,31 @@ def _nouns(found: Extraction) -> Iterator[tuple[list[str], float]]:
     block, owner = found.block, found.block.suite.parents[-1]
     if isinstance(owner, ast.If) and _is_whole(block):
         yield from _fitting(condition_words(owner.test), 0.0)
-    elif isinstance(owner, ast.For | ast.AsyncFor) and _is_whole(block):
-        yield from _fitting(_item(owner.target, owner.iter), 0.0)
+    item = _own_item(block)
+    if _is_whole(block):
+        yield from _fitting(item, 0.0)
     for node in block.body:
         yield from _fitting(*_subject(node))
-    if isinstance(owner, ast.For | ast.AsyncFor) and block.suite.branch == "body":
-        yield from _fitting(split(last_word(owner.target)), 0.1)
+    yield from _fitting(item, LOOP)
     yield from (idea for test in decided(block) for idea in _fitting(condition_words(test), 0.3))
     yield from _frequent(found)
+
+
+def _own_item(block: StatementBlock) -> list[str]:
+    """Return words for the item of the loop around a block; [] if the block does not read it."""
+    owner = block.suite.parents[-1]
+    if not isinstance(owner, ast.For | ast.AsyncFor) or block.suite.branch != "body":
+        return []
+    return _item(owner.target, owner.iter) if _uses_item(block, owner.target) else []
 
 
 def _subject(node: ast.stmt) -> tuple[list[str], float]:
     """Return the words for the subject of a loop or a condition, and their cost."""
     match node:
         case ast.For() | ast.AsyncFor():
-            return split(last_word(node.iter)), 0.1
-        case ast.If(test=ast.UnaryOp(operand=test)) | ast.If(test=test):
-            return [word for word in condition_words(test) if word != "missing"], 0.2
+            return split(last_word(node.iter)), LOOP
+        case ast.If(test=test) if (words := condition_words(test))[:1] != ["missing"]:
+            return words, 0.2
         case ast.While():
             return condition_words(node.test), INPUTS
     return [], 0.0

@@ -7,12 +7,13 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import takewhile
 
-from coderefine.proposers.refactorings.blocks import Extraction, extractions
+from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, extractions
 from coderefine.proposers.refactorings.decisions import shorter
 from coderefine.proposers.refactorings.extraction import NewFunction, extracted
-from coderefine.proposers.refactorings.flow import own_nodes, uses
+from coderefine.proposers.refactorings.flow import own_nodes, parameters, uses
 from coderefine.proposers.refactorings.names import Named, name_for
 from coderefine.proposers.refactorings.signatures import input_types, result_type
 from coderefine.proposers.refactorings.trees import Unit
@@ -22,8 +23,8 @@ from coderefine.source import Function
 
 MOST_FUNCTIONS, WIDTH, CHOICES = 8, 3, 6
 """Maximum numbers of new functions, of drafts kept after each step, and of steps tried on each draft."""
-MOST_FLAWS, MOST_IN_ONE = 1.1, 1.8
-"""Maximum flaws of a draft, as the mean over its new functions; and of a single new function."""
+MOST_FLAWS, FURTHER_FLAWS, MOST_IN_ONE = 1.12, 0.8, 1.4
+"""Maximum flaws of a draft: for its first new function and for each further one; and of a single new function."""
 MOST_GROWTH, FEW_LINES = 0.15, 8
 """Maximum growth of the code, without blank lines: as a share; for a short function, as a number of lines."""
 
@@ -95,10 +96,9 @@ def _next(drafts: list[Draft], limit: int, ends: float, name: Namer) -> list[Dra
 def _is_readable(unit: Unit, draft: Draft) -> bool:
     """Return whether a reviewer would accept the draft: few flaws, and hardly more lines than before."""
     before = _written(unit.text)
-    after = sum(_written(text) for text in (draft.unit.text, *(one.text for one in draft.added)))
-    return draft.flaws <= MOST_FLAWS * max(1, len(draft.added)) and after - before <= max(
-        FEW_LINES, MOST_GROWTH * before
-    )
+    growth = sum(_written(text) for text in (draft.unit.text, *(one.text for one in draft.added))) - before
+    flaws = MOST_FLAWS + FURTHER_FLAWS * max(0, len(draft.added) - 1)
+    return draft.flaws <= flaws and growth <= max(FEW_LINES, MOST_GROWTH * before)
 
 
 def _written(text: str) -> int:
@@ -124,23 +124,69 @@ def _flaws(found: Extraction) -> Iterator[float]:
     block = found.block
     yield 0.5 * max(0, len(found.inputs) - 3)
     yield 0.7 * max(0, len(found.outputs) - 1)
-    inner = {
-        node for node in own_nodes(block.unit.function.body) if isinstance(node, Function | ast.Import | ast.ImportFrom)
-    }
-    yield 2.0 * len(uses(inner).binds.intersection(found.inputs))  # a nested function or a module would be an argument
+    yield 2.0 * len(_tools(block).intersection(found.inputs))
     yield {"flag": 0.6, "value": 0.8}.get(found.manner, 0.0)
-    lines = block.end[0] - block.body[0].lineno + 1
-    yield 1.2 if lines < 3 else 0.6 if lines < 5 else 0.0
-    yield 0.02 * max(0, lines - 30)
-    yield 0.3 * block.suite.chained + 0.6 * block.is_divided
+    rows = block.unit.text.split("\n")[block.body[0].lineno - 1 : block.end[0]]
+    lines = sum(bool(row.strip()) and not row.lstrip().startswith("#") for row in rows)
+    yield _misfit(lines)
+    yield _divided_repetition(block)
     whole = block.start == 0 and block.ends
     yield 0.0 if whole or len(block.body) == 1 else 0.2
-    of_all = lines / max(1, (block.unit.function.end_lineno or 1) - block.unit.function.body[0].lineno + 1)
+    parts = block.paragraphs - isinstance(block.body[-1], ast.Return)
+    yield 0.0 if whole else 0.15 * max(0, parts - 1)
+    of_all = len(rows) / max(1, (block.unit.function.end_lineno or 1) - block.unit.function.body[0].lineno + 1)
     yield 2.0 if of_all > 0.8 else 0.0
     yield 0.4 * _is_rest(found)
     yield 0.4 * _begun(found)
     yield 0.25 * _missing_annotations(found)
     yield from _cuts(found)
+
+
+def _misfit(lines: int) -> float:
+    """Return a penalty for a block that is too short or too long; comments do not count."""
+    return 1.2 if lines < 3 else 0.6 if lines < 5 else 0.02 * max(0, lines - 30)
+
+
+def _tools(block: StatementBlock) -> set[str]:
+    """Return local names of functions and modules: as arguments of a new function, they would be confusing."""
+    function = block.unit.function
+    kinds = Function | ast.Import | ast.ImportFrom
+    made = uses({node for node in own_nodes(function.body) if isinstance(node, kinds)}).binds
+    names = {node.func.id for node in block.nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    return made | (names - parameters(function.args))
+
+
+def _divided_repetition(block: StatementBlock) -> float:
+    """Return a penalty if the block has some, but not all statements of a repetition: any other number would do."""
+    shapes = [_shape(statement) for statement in block.suite.statements]
+    inside = shapes[block.start : block.stop]
+    outside = {*shapes[: block.start], *shapes[block.stop :]}
+    repeated = [shape for shape in inside if shape and shape in outside]
+    return 1.2 if len({*repeated}) < len(repeated) else 0.5 * bool(repeated and len(inside) == 1)
+
+
+@lru_cache(maxsize=20_000)
+def _shape(statement: ast.stmt) -> str:
+    """Return a text that is the same for statements that ask the same question of an object; "" for others."""
+    match statement:
+        case ast.If(test=test, body=[ast.Assign(targets=[ast.Subscript(value=changed)])], orelse=[]):
+            return f"{ast.unparse(changed)}[]"
+        case ast.If(test=test):
+            return f"if {_question(test)}" if _question(test) else ""
+        case ast.Assign(value=ast.Call(func=ast.Attribute() as asked)):
+            return ast.unparse(asked)
+    return ""
+
+
+def _question(test: ast.expr) -> str:
+    match test:
+        case ast.UnaryOp(operand=inner) | ast.BoolOp(values=[inner, *_]):
+            return _question(inner)
+        case ast.Call(func=asked):
+            return ast.unparse(asked)
+        case ast.Compare(left=left, ops=[op]):
+            return f"{ast.unparse(left)} {type(op).__name__}"
+    return ""
 
 
 def _missing_annotations(found: Extraction) -> int:
@@ -154,7 +200,8 @@ def _is_rest(found: Extraction) -> bool:
     """Return whether the block is the last part of the function's body; such a part is seldom a separate step."""
     block = found.block
     statements = len(block.body) - isinstance(block.body[-1], ast.Return)
-    return found.manner == "return" and block.suite.parents == (block.unit.function,) and statements > 1
+    last = found.manner == "return" or (block.ends and block.paragraphs > 1)
+    return last and block.suite.parents == (block.unit.function,) and statements != 1
 
 
 def _begun(found: Extraction) -> int:

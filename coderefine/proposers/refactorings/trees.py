@@ -18,12 +18,12 @@ Loop = ast.For | ast.AsyncFor | ast.While
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Consecutive statements with the same indentation; or an `elif` with its further branches, taken as one `if`.
+    """Consecutive statements with the same indentation.
 
     `places`: the position of each statement in `block`; None if it shares its line with another. `tail`: whether the
     function returns None where the suite ends. `looped`: whether the suite is in a loop. `loop_tail`: whether the
     innermost loop continues where the suite ends. `parents`: the statements around the suite, outermost first;
-    `branch`: the field of the innermost one that contains it (`body`, `orelse` …). `chained`: whether it is an `elif`.
+    `branch`: the field of the innermost one that contains it (`body`, `orelse` …).
     """
 
     statements: Sequence[ast.stmt]
@@ -34,12 +34,10 @@ class Suite:
     loop_tail: bool
     parents: tuple[ast.AST, ...]
     branch: str
-    chained: bool = False
 
     def replaced(self, body: Sequence[cst.BaseStatement]) -> tuple[cst.CSTNode, cst.CSTNode]:
         """Return the node to replace so that the suite has this `body`, and the new node."""
-        suite = self.block.with_changes(body=body)
-        return (self.block.body[0], cst.Else(suite)) if self.chained else (self.block, suite)
+        return self.block, self.block.with_changes(body=body)
 
     def cut(self, start: int, stop: int) -> tuple[int, int] | None:
         """Return the range in `block` of the statements from `start` to `stop`; None if they share lines."""
@@ -156,16 +154,6 @@ def _suites(body: Sequence[ast.stmt], block: cst.BaseSuite, branch: str, at: _Po
         last = number == len(pairs) - 1
         for owner, inner, suite, name in _inside(node, twin):
             yield from _suites(inner, suite, name, _below(owner, name, at, last=last))
-        yield from _chained(node, twin, at, last=last)
-
-
-def _chained(node: ast.stmt, twin: cst.CSTNode, at: _Position, *, last: bool) -> Iterator[Suite]:
-    """Yield each `elif` of the `if` statement `node`, with its further branches."""
-    while isinstance(node, ast.If) and isinstance(twin, cst.If) and isinstance(twin.orelse, cst.If):
-        here = _below(node, "orelse", at, last=last)
-        node, twin = node.orelse[0], twin.orelse
-        block = cst.IndentedBlock([twin])
-        yield Suite([node], block, (0,), here.tail, here.looped, here.loop_tail, here.parents, "orelse", chained=True)
 
 
 def _below(node: ast.stmt, branch: str, at: _Position, *, last: bool) -> _Position:

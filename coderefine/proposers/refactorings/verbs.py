@@ -13,6 +13,12 @@ from coderefine.proposers.refactorings.trees import Loop
 from coderefine.proposers.refactorings.words import VERBS, split
 
 CHECKING = frozenset(("check", "validate", "verify"))
+QUERIES = frozenset(
+    "build calculate check choose compute count create determine find get guess lookup make search select".split()
+)
+"""Verbs of functions that are called for their result."""
+MAKING = frozenset(("build", "choose", "compute"))
+"""Verbs that need an object which says what is made."""
 READING = frozenset(("get", "strip", "join", "split", "replace", "format"))
 """Methods of built-in types: their names do not describe a block."""
 MADE = ast.JoinedStr | ast.List | ast.Dict | ast.Set | ast.Tuple | ast.ListComp | ast.DictComp | ast.SetComp | ast.BinOp

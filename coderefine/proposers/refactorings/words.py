@@ -10,30 +10,33 @@ from coderefine.proposers.refactorings.flow import called
 VERBS = frozenset(
     """add adjust align analyse analyze append apply assign attach bind block break build cache calculate call cancel
     capture change check choose clean clear click close coalesce collapse collect combine compare compile complete
-    compose compress compute configure connect consume convert copy count create cut deactivate debug decide
-    decode define delete deserialize detach detect determine disable discard display divide draw drop dump edit
-    emit enable encode enqueue ensure enter escape evaluate execute exit expand export expose extend extract fetch
-    fill filter find finish fix flush fold force format forward freeze generate get group guess handle hide
-    highlight import include increment indent infer init initialize insert inspect install invoke iter iterate
-    join lex limit load lock log look lookup make mark mask match measure merge minify move normalise normalize
-    notify open overwrite pad paint parse patch peek pick pop populate prefix prepare print process prune pull
-    push put query quit quote raise read rebuild record redirect reduce refresh register reindent release reload
-    remove rename render reorder repeat replace report request reset resize resolve restore retry reverse rewrite
-    rotate round run sanitize save scan schedule search select send serialize setup shift show simplify skip sort
-    spawn split start stop store stringify strip subscribe subtract suspend swap switch sync tokenise tokenize
-    trace track transform translate traverse trim truncate turn unescape unpack unquote unwrap update upload use
-    validate verify visit wait walk warm warn wrap write yield zip""".split()
+    compose compress compute configure connect consume convert copy count create cut deactivate debug decide decode
+    define delete deserialize detach detect determine disable discard derive display divide draw drop dump edit emit
+    enable encode enforce enqueue ensure enter escape evaluate execute exit expand export expose extend extract
+    fetch fill filter find finish fix flush fold force format forward freeze generate get group guess handle hide
+    highlight import include increment indent infer init initialize inject insert inspect install invoke iter
+    iterate join lex limit load lock log look lookup make mark mask match measure merge minify move normalise
+    normalize notify open overwrite pad paint parse patch peek pick pop populate prefix prepare print process
+    propagate prune pull push put query quit quote raise read rebuild record redirect reduce refresh register
+    reindent release reload remove rename render reorder repeat replace report request reset resize resolve restore
+    retry reverse rewrite rotate round run sanitize save scan schedule search select send serialize setup shift show
+    simplify skip sort spawn split start stop store stringify strip subscribe subtract suspend swap switch sync
+    tokenise tokenize trace track transform translate traverse trim truncate turn unescape unpack unquote unwrap
+    update upload use validate verify visit wait walk warm warn wrap write yield zip""".split()
 )
 GENERIC = frozenset(
     """a b c d e f g h i j k l m n o p q r s t u v w x y z res ret rv result results value val out output data tmp temp
-    item obj args kwargs flag found done self cls other key it el elem arg ok cur""".split()
+    item obj args kwargs flag found done self cls other key it el elem arg ok cur
+    bool bytes dict float int len list none set str tuple type""".split()
 )
+ASKING = frozenset("is has needs can should was are".split())
+"""First words of names of truth values, such as `is_empty`."""
 FILLERS = frozenset("to from is has do does make on str string text func function helper impl internal inner".split())
 """Words of a function's name that do not say what it is about."""
 SKIPPED = frozenset("the a an all any each every this that these those its their our if we".split())
 STOPPED = frozenset(
     """and or for of in on to with from by as is are so because when where but
-    which into at not were was had have has be been it before after make sure only""".split()
+    which into at not were was had have has be been it them now here then before after make sure only""".split()
 )
 
 
@@ -82,14 +85,23 @@ def condition_words(test: ast.expr) -> list[str]:
             return condition_words(first)
         case ast.NamedExpr(target=target):
             return split(target.id)
-    return split(last_word(test))
+    return _without_question(split(last_word(test)), getattr(test, "value", None))
+
+
+def _without_question(words: list[str], subject: ast.AST | None) -> list[str]:
+    """Return the words for what a question such as `is_empty` is about, so that a noun follows an adjective."""
+    at = next((place for place, word in enumerate(words) if word in ASKING), None)
+    if at is None:
+        return words
+    about = split(last_word(subject)) if subject is not None else []
+    return words[:at] or (words[1:] + about if about and not GENERIC.issuperset(about) else [])
 
 
 def _asked(test: ast.Call) -> list[str]:
     """Return the words for a call that is a condition."""
     match test:
-        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
-            return split(last_word(kind.elts[0] if isinstance(kind, ast.Tuple) and kind.elts else kind))
+        case ast.Call(func=ast.Name(id="isinstance"), args=[one, kind]):
+            return _of_kind(one, kind)
         case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str(name))]):
             return split(name)
         case ast.Call(func=ast.Attribute(attr="get" | "group"), args=[ast.Constant(value=str(name)), *_]) if name:
@@ -99,7 +111,14 @@ def _asked(test: ast.Call) -> list[str]:
         case ast.Call(func=ast.Name(id="len" | "any" | "all" | "sum" | "min" | "max" | "int" | "str"), args=[one, *_]):
             return split(last_word(one))
     words = split(called(test))
-    return words[1:] if words[:1] in (["is"], ["has"], ["should"], ["can"]) else words
+    subject = [*test.args, getattr(test.func, "value", None)][0]
+    return _without_question(words, subject) if ASKING.issuperset(words[:1]) else []
+
+
+def _of_kind(one: ast.expr, kind: ast.expr) -> list[str]:
+    """Return the words for a type; if these say little, such as `str`, also those for the object `one`."""
+    words = split(last_word(kind.elts[0] if isinstance(kind, ast.Tuple) and kind.elts else kind))
+    return [*words, *split(last_word(one))] if GENERIC.issuperset(words) else words
 
 
 def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> list[str]:

@@ -147,7 +147,7 @@ def after(found: Extraction) -> str:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs_behave_alike_after_each_extraction(seed: int) -> None:
-    count = chained = 0
+    count = 0
     for number in range(seed * 25, seed * 25 + 25):
         text = Program(number).text()
         before = behaviour(text)
@@ -155,9 +155,7 @@ def test_random_programs_behave_alike_after_each_extraction(seed: int) -> None:
             new = after(found)
             assert behaviour(new) == before, f"{text}\n-> {new}"
             count += 1
-            chained += found.block.suite.chained
     assert count > 20
-    assert chained
 
 
 def test_where_all_usual_names_of_results_are_taken_another_one_is_made() -> None:

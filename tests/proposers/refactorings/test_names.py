@@ -11,6 +11,7 @@ from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock,
 from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import placed
 from coderefine.proposers.refactorings.model_names import name_for_now
+from coderefine.proposers.refactorings.names import is_possible
 from coderefine.proposers.refactorings.sequence import shortened
 from coderefine.proposers.refactorings.trees import Unit
 
@@ -205,7 +206,7 @@ NAMED = {
                 return result
             return list(table)
         """,
-        "_build_plain(table):",
+        "_build_plain_rows(table):",
     ),
     "where one function makes the result in all cases, it gives the verb": (
         """
@@ -259,7 +260,74 @@ NAMED = {
             sb.append(name)
             return sb
         """,
-        "_add_attributes(self, sb):",
+        "_render_attributes(self, sb):",
+    ),
+    "a type alone says nothing, but the tested variable does": (
+        """
+        def make_rotation(rotation, sizes):
+            if rotation is None or not sizes and rotation:
+                return None
+            if isinstance(rotation, str):
+                size = sizes.parse(rotation)
+                if size is not None:
+                    return sizes.rotate(size)
+                if rotation in sizes:
+                    return sizes[rotation]
+                raise ValueError(rotation)
+            return rotation
+        """,
+        "_make_str_rotation(rotation, sizes):",
+    ),
+    "the item of a loop says nothing about a block that does not read it": (
+        """
+        def feed(self, text):
+            for match in self.pattern.finditer(text):
+                markup = self.markup(match)
+                if markup is None or not self.open and markup:
+                    continue
+
+                if markup in self.tags:
+                    self.tags.remove(markup)
+                    self.closed.append(markup)
+                elif markup:
+                    self.tags.append(markup)
+                    self.opened.append(markup)
+        """,
+        "_add_markup(self, markup):",
+    ),
+    "the verb of the function describes all that it does with an item": (
+        """
+        def render_table(self, table, sb):
+            if table is None or not table and sb:
+                return sb
+
+            for row in table.rows:
+                sb.begin()
+                if row.title:
+                    sb.append(row.title)
+                elif row.cells:
+                    self.count += 1
+                    sb.extend(row.cells)
+            return sb
+        """,
+        "_render_row(self, sb, row):",
+    ),
+    "a comment that checks whether something is there names the check": (
+        """
+        def process(self, kind, value):
+            if kind is None and value:
+                return
+
+            # Check if we get the end of a statement
+            # (issue 809: not inside of blocks)
+            # and remember it.
+            if kind == ";" or value == ";":
+                self.begun = False
+                self.level = 0
+            elif value and value.split():
+                self.ended = True
+        """,
+        "_check_end_of_statement(self, kind, value):",
     ),
 }
 
@@ -293,6 +361,37 @@ UNNAMED = {
                     text += str(value)
             return text
         """,
+    "a part of a repetition: any other number of its steps would do": """
+        def set_rows(self, options):
+            if options.get("title"):
+                self.rows.append(Title(options))
+                self.rows.append(Line())
+            if options.get("names"):
+                self.rows.append(Names(options))
+                self.rows.append(Line())
+            if options.get("notes"):
+                self.rows.append(Notes(options))
+                self.rows.append(Line())
+            if options.get("total"):
+                self.rows.append(Total(options))
+                self.rows.append(Line())
+            return self
+        """,
+    "a branch of a special method, whose result has no name": """
+        def __getitem__(self, index):
+            if index is None or not self.size and index:
+                return None
+
+            if isinstance(index, slice):
+                start, stop, step = index.indices(self.size)
+                if step == 1:
+                    return self.between(start, stop)
+                if step == -1:
+                    return self.back(stop, start)
+                places = range(start, stop, step)
+                return self.several(places)
+            return self.found(index)
+        """,
     "a text and a list are changed, and only one is a result": """
         def render(levels, s):
             if s is None or not levels and s:
@@ -314,15 +413,8 @@ def test_nothing_is_extracted_that_has_no_honest_name(name: str) -> None:
     assert shortened(unit, unit.complexity - 2) is None
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "several branches of a decision, which no name describes",
-        "a text and a list are changed, and only one is a result",
-    ],
-)
-def test_what_has_no_honest_name_is_extracted_where_a_model_names_it(name: str) -> None:
-    unit = Unit(textwrap.dedent(UNNAMED[name]).lstrip("\n"))
+def test_what_has_no_honest_name_is_extracted_where_a_model_names_it() -> None:
+    unit = Unit(textwrap.dedent(UNNAMED["a text and a list are changed, and only one is a result"]).lstrip("\n"))
     assert shortened(unit, unit.complexity - 1) is None
     draft = shortened(unit, unit.complexity - 1, name=name_for_now)
     assert draft is not None
@@ -336,6 +428,13 @@ def test_a_new_function_is_named_after_its_result(name: str) -> None:
     draft = shortened(unit, unit.complexity - 2)
     assert draft is not None
     assert [one.text.partition("\n")[0].removeprefix("def ") for one in draft.added] == [header]
+
+
+def test_a_new_function_is_not_confused_with_a_method_that_it_calls() -> None:
+    """In mistune, `self._process_text(state, pos)` called `self.process_text(text, state)`."""
+    unit = Unit("def parse(self, text):\n    self.process_text(text)\n")
+    assert is_possible("_process_texts", unit)
+    assert not is_possible("_process_text", unit)
 
 
 def test_a_result_that_is_returned_at_once_is_returned_by_the_new_function() -> None:
@@ -448,5 +547,30 @@ def test_a_function_of_the_old_function_is_no_argument_of_the_new_one() -> None:
     inner = inner.replace("        state.cursor += len(line)\n", "")
     inner = inner.replace("    first =", "    def made(one):\n        return one\n\n    first =")
     draft = shortened(Unit(inner), Unit(inner).complexity - 2)
+    assert draft is None or not any("made" in one.text.partition("\n")[0] for one in draft.added)
+
+
+BOUND = """
+def render_table(self, table):
+    if table is None or not table and self.full:
+        return []
+
+    parts = []
+    put = parts.append
+    for row in table.rows:
+        put("<")
+        if row.title:
+            put(row.title)
+        elif row.cells and self.full:
+            put(self.joined(row.cells))
+        put(">")
+    return parts
+"""
+
+
+def test_a_bound_method_is_no_argument_of_the_new_function() -> None:
+    """In hyperlink, it was `self._add_authority(scheme, authority, path, _add)`."""
+    unit = Unit(BOUND.lstrip("\n"), "self", "", "Tables")
+    draft = shortened(unit, unit.complexity - 2)
     assert draft is not None
-    assert not any("made" in one.text.partition("\n")[0] for one in draft.added), "it moves with what calls it"
+    assert not any("put" in one.text.partition("\n")[0].partition("(")[2] for one in draft.added)
