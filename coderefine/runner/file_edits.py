@@ -15,18 +15,21 @@ from itertools import chain, count, takewhile
 
 from coderefine.runner.agent.code_diff import same, same_but_for_names
 from coderefine.runner.reached_code import Function
-from coderefine.source import decode, first_line
+from coderefine.source import bound_names, decode, first_line
 
 DEFINITIONS = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 READS_DOCSTRINGS = re.compile(
     r"__doc__|getdoc|docopt|yacc|^[ \t]*(from|import)\b([^\n(]*\([^)]*|.*)(click|fire|typer)", re.MULTILINE
 )
 """Code that reads docstrings at run time. Modules whose names are common words count only in import statements."""
+DOCSTRING = re.compile(r"[\w.]+\.__doc__|getattr\([\w.]+, '__doc__'(, (None|''))?\)")
+ANY = "*"
 INDIFFERENT = frozenset(
     re.findall(
         r"\w+",
-        """abstractmethod cache cached_property classmethod contextmanager dataclass deleter getter lru_cache
-        overload override property setter staticmethod total_ordering wraps""",
+        """abstractmethod asynccontextmanager cache cached_property cachedproperty classmethod contextmanager dataclass
+        deleter final getter lru_cache overload override property reify runtime_checkable setter singledispatch
+        singledispatchmethod staticmethod total_ordering unique wraps""",
     )
 )
 """Decorators that do not use the docstring, except to copy it."""
@@ -88,12 +91,12 @@ class FileEdit:
     def of_texts(cls, old: str, new: str) -> FileEdit:
         """Compare two texts of a file.
 
-        Docstrings are compared like other constants if code of the file may read them. Otherwise, only the examples in
-        them are compared, which doctest would run.
+        A docstring is compared like other constants if code of the file may read it. Otherwise, only the examples in
+        it are compared, which doctest would run.
         """
-        reads = bool(READS_DOCSTRINGS.search(old) or READS_DOCSTRINGS.search(new))
         try:
-            was, now = units_of(old, documented=reads), units_of(new, documented=reads)
+            read = _read_docstrings(old) | _read_docstrings(new)
+            was, now = units_of(old, read), units_of(new, read)
         except (SyntaxError, ValueError, RecursionError):
             return cls({}, {}, frozenset({""}), frozenset(), frozenset(), frozenset())
         alike = {name for name in was.keys() & now.keys() if _alike(was[name].flat, now[name].flat, whole=bool(name))}
@@ -185,16 +188,16 @@ def _touched(functions: Mapping[_Lines, str], spans: Iterable[tuple[int, int]]) 
 
 
 @lru_cache(maxsize=64)
-def units_of(text: str, *, documented: bool = False) -> Mapping[str, UnitCode]:
+def units_of(text: str, documented: frozenset[str] = frozenset()) -> Mapping[str, UnitCode]:
     """Return the module's own code ("") and all outermost functions and methods, by qualified name.
 
-    If two have the same name (a property and its setter), the second is called `NAME#2`. `documented`: keep docstrings.
+    If two have the same name (a property and its setter), the second is called `NAME#2`. `documented`: the names of the
+    definitions that keep their docstrings, as from `_read_docstrings`.
     """
     tree = ast.parse(text)
-    if not documented:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                _clear_docstring(node)
+    for node in ast.walk(tree):
+        if isinstance(node, DEFINITIONS) and documented.isdisjoint({ANY, getattr(node, "name", "")}):
+            _clear_docstring(node)
     code = _by_name(compile(tree, "unit", "exec", dont_inherit=True))
     _flatten(tree)
     flat = _by_name(compile(tree, "unit", "exec", dont_inherit=True))
@@ -236,6 +239,53 @@ def _clear_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.Asy
     text = ast.get_docstring(node, clean=False)
     if text is not None and not decorated:
         node.body[0].value = ast.Constant(_examples(text), lineno=node.body[0].lineno, col_offset=0)  # type: ignore[attr-defined]
+
+
+@lru_cache(maxsize=4)
+def _read_docstrings(text: str) -> frozenset[str]:
+    """Return the names of the definitions whose docstrings code of a file may read. "": the module; ANY: all of them.
+
+    To copy a docstring to the `__doc__` of another object is no such reading. Comments and docstrings are no code:
+    examples in docstrings are tests, and the tests run before anything is written.
+    """
+    if not READS_DOCSTRINGS.search(text):
+        return frozenset()
+    tree = ast.parse(text)
+    bound = {name for node in ast.walk(tree) if not isinstance(node, DEFINITIONS) for name in bound_names(node)}
+    found = set()
+    for node in list(ast.walk(tree)):
+        if isinstance(node, DEFINITIONS) and ast.get_docstring(node, clean=False) is not None:
+            node.body[0] = ast.Pass()
+        elif isinstance(node, ast.Assign | ast.Call):
+            _clear_copy(node)
+    for node in [one for one in ast.walk(tree) if isinstance(one, ast.Attribute) and one.attr == "__doc__"]:
+        if isinstance(node.value, ast.Name) and node.value.id not in bound:
+            found.add(node.value.id)
+            node.attr = "doc"
+    inside = {one for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for one in ast.walk(node)}
+    for name in {one for one in ast.walk(tree) if isinstance(one, ast.Name) and one.id == "__doc__"} - inside:
+        found.add("")
+        name.id = "doc"
+    return frozenset({ANY} if READS_DOCSTRINGS.search(ast.unparse(tree)) else found)
+
+
+def _clear_copy(node: ast.Assign | ast.Call) -> None:
+    """Remove `__doc__` from an assignment or a call of `property`, as far as it is stored, or only copied."""
+    if isinstance(node, ast.Call):
+        if ast.unparse(node.func) == "property":
+            node.args = [one for one in node.args if not _is_docstring(one)]
+            node.keywords = [one for one in node.keywords if not _is_docstring(one.value)]
+        return
+    stored = [one for one in node.targets if isinstance(one, ast.Attribute) and one.attr == "__doc__"]
+    if len(stored) == len(node.targets) and _is_docstring(node.value):
+        node.value = ast.Constant(None)
+    for one in stored:
+        one.attr = "doc"
+
+
+def _is_docstring(node: ast.expr) -> bool:
+    """Return whether the value of an expression is the docstring of an object."""
+    return DOCSTRING.fullmatch(ast.unparse(node)) is not None
 
 
 def _decorator(node: ast.expr) -> str:
