@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import chain, count, takewhile
 
 from coderefine.runner.agent.code_diff import same, same_but_for_names
+from coderefine.runner.equal_forms import uniform
 from coderefine.runner.reached_code import Function
 from coderefine.source import bound_names, decode, first_line
 
@@ -97,9 +98,11 @@ class FileEdit:
         try:
             read = _read_docstrings(old) | _read_docstrings(new)
             was, now = units_of(old, read), units_of(new, read)
+            alike = _alike_units(was, now)
+            if len(alike) < len(was.keys() & now.keys()):
+                alike |= _alike_units(units_of(uniform(old), read), units_of(uniform(new), read))
         except (SyntaxError, ValueError, RecursionError):
             return cls({}, {}, frozenset({""}), frozenset(), frozenset(), frozenset())
-        alike = {name for name in was.keys() & now.keys() if _alike(was[name].flat, now[name].flat, whole=bool(name))}
         removed, lines = _changed_lines(old, new)
         changed = frozenset((was.keys() | now.keys()) - alike)
         certain = "" in changed and _certain(old, removed) and _certain(new, lines)
@@ -319,6 +322,11 @@ def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
 
 def _is_class(code: types.CodeType) -> bool:
     return not code.co_flags & 0x02  # CO_NEWLOCALS
+
+
+def _alike_units(old: Mapping[str, UnitCode], new: Mapping[str, UnitCode]) -> set[str]:
+    """Return the names of the units whose code is equal."""
+    return {name for name in old.keys() & new.keys() if _alike(old[name].flat, new[name].flat, whole=bool(name))}
 
 
 def _alike(old: types.CodeType, new: types.CodeType, *, whole: bool) -> bool:
