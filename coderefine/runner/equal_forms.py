@@ -13,7 +13,7 @@ The first two only change how long the value of `first` is kept: at most until t
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from coderefine.source import Comprehension, Function, bindings, bound_names, last_name
@@ -30,35 +30,37 @@ def uniform(text: str) -> str:
     tree = ast.parse(text)
     bound = {name for node in ast.walk(tree) for name in bound_names(node)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Try) and node.handlers and "BaseException" not in bound:
-            _catch_all(node.handlers[-1])
-        elif isinstance(node, Function) and SEES_NAMES.isdisjoint(map(last_name, ast.walk(node))):
-            for loop in [one for one in ast.walk(node) if isinstance(one, LOOPS)]:
-                _use_one_name(node, loop)
+        if isinstance(node, ast.Try) and "BaseException" not in bound:
+            _catch_all(node)
+        elif isinstance(node, Function):
+            _use_one_name(node)
     return ast.unparse(tree)
 
 
-def _catch_all(handler: ast.ExceptHandler) -> None:
-    if handler.name is None and isinstance(handler.type, ast.Name) and handler.type.id == "BaseException":
-        handler.type = None
+def _catch_all(node: ast.Try) -> None:
+    for handler in node.handlers[-1:]:
+        if handler.name is None and isinstance(handler.type, ast.Name) and handler.type.id == "BaseException":
+            handler.type = None
 
 
-def _use_one_name(function: ast.AST, loop: ast.For | ast.AsyncFor) -> None:
-    """Remove the second names of the variables of `loop`."""
-    if not all(isinstance(node, PLAIN) for node in ast.walk(loop.target)):
-        return
+def _use_one_name(function: ast.AST) -> None:
+    """Remove the second names of the variables of all loops in `function`."""
+    loops = [one for one in ast.walk(function) if isinstance(one, LOOPS)]
+    if loops and SEES_NAMES.isdisjoint(map(last_name, ast.walk(function))):
+        for loop in loops:
+            if all(isinstance(node, PLAIN) for node in ast.walk(loop.target)):
+                _remove_copy(function, loop)
+                _remove_second_names(function, loop)
+
+
+def _remove_second_names(function: ast.AST, loop: ast.For | ast.AsyncFor) -> None:
+    own = {one.id for one in _names([loop.target])}
     for statement, here, later in list(_assignments(loop.body, ())):
-        second, value = statement.targets[0], statement.value
-        own = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
-        if not isinstance(second, ast.Name) or second.id in own | _fixed(function):
-            continue
-        if isinstance(value, ast.Name) and statement is loop.body[0] and len(loop.body) > 1:
-            _remove_copy(function, loop, second.id, value.id)
-            continue
-        for first in sorted(own & {one.id for one in _names([value])} - _fixed(function)):
-            if _is_last_use(function, loop, first, [*here, *later]) and _is_only_here(function, second, here):
-                _rename(function, second.id, first)
-                break
+        second, fixed = statement.targets[0], _fixed(function)
+        read = {one.id for one in _names([statement.value])}
+        if isinstance(second, ast.Name) and second.id not in own | fixed and _is_only_here(function, second, here):
+            lasts = (one for one in sorted(own & read - fixed) if _is_last_use(function, loop, one, [*here, *later]))
+            _rename(function, second.id, next(lasts, second.id))
 
 
 def _assignments(
@@ -80,35 +82,41 @@ def _names(nodes: Iterable[ast.AST]) -> list[ast.Name]:
 
 def _fixed(function: ast.AST) -> set[str]:
     """Return the names that must not be changed: bound by other statements, deleted, or used in a scope inside."""
-    found: set[str] = set()
-    for node in ast.walk(function):
-        if node is not function and isinstance(node, SCOPES):
-            found.update(name for one in ast.walk(node) for name in bindings(one))
-        elif isinstance(node, Comprehension):
-            found.update(name for one in ast.walk(node) for name in bound_names(one))
-        elif isinstance(node, ast.Name):
-            found.update({node.id} if isinstance(node.ctx, ast.Del) else ())
-        elif not isinstance(node, ast.keyword | ast.Attribute):
-            found.update(bindings(node))
-    return found
+    return {name for node in ast.walk(function) for name in _fixed_by(node, function)}
 
 
-def _remove_copy(function: ast.AST, loop: ast.For | ast.AsyncFor, second: str, first: str) -> None:
-    """Let `loop` assign to `second`, which is a copy of `first`, if `first` is used nowhere else."""
-    in_target = [one for one in _names([loop.target]) if one.id == first]
-    uses = [one for one in _names([function]) if one.id == first]
-    if len(in_target) == 1 and len(uses) == 2 and first not in _fixed(function):
-        in_target[0].id = second
-        del loop.body[0]
+def _fixed_by(node: ast.AST, function: ast.AST) -> Iterator[str]:
+    if node is not function and isinstance(node, SCOPES):
+        yield from _all_names(bindings, node)
+    elif isinstance(node, Comprehension):
+        yield from _all_names(bound_names, node)
+    elif isinstance(node, ast.Name):
+        yield from [node.id] if isinstance(node.ctx, ast.Del) else ()
+    elif not isinstance(node, ast.keyword | ast.Attribute):
+        yield from bindings(node)
+
+
+def _all_names(of: Callable[[ast.AST], Iterable[str]], node: ast.AST) -> Iterator[str]:
+    yield from (name for one in ast.walk(node) for name in of(one))
+
+
+def _remove_copy(function: ast.AST, loop: ast.For | ast.AsyncFor) -> None:
+    """Let `loop` assign to the copy that its first statement makes of a variable, if this is used nowhere else."""
+    match loop.body[0]:
+        case ast.Assign(targets=[ast.Name(id=second)], value=ast.Name(id=first)) if len(loop.body) > 1:
+            named, everywhere = {one.id: one for one in _names([loop.target])}, [one.id for one in _names([function])]
+            alone = first in named and second not in named and everywhere.count(first) == 2
+            if alone and _fixed(function).isdisjoint({first, second}):
+                named[first].id = second
+                del loop.body[0]
 
 
 def _is_last_use(function: ast.AST, loop: ast.For | ast.AsyncFor, first: str, following: Sequence[ast.stmt]) -> bool:
     """Return whether `first` is not used in `following`, and elsewhere only where a loop has just set it."""
-    loops = [one for one in ast.walk(function) if isinstance(one, LOOPS)]
-    inside = {node for one in loops if one is loop or not _overlap(one, loop) for node in _inside(one, first)}
-    return all(one.id != first for one in _names(following)) and all(
-        one in inside for one in _names([function]) if one.id == first
-    )
+    others = (one for one in ast.walk(function) if isinstance(one, LOOPS) and not _overlap(one, loop))
+    inside = {node for one in (loop, *others) for node in _inside(one, first)}
+    used = {one for one in _names([function]) if one.id == first}
+    return used <= inside and used.isdisjoint(_names(following))
 
 
 def _overlap(one: ast.AST, other: ast.AST) -> bool:

@@ -254,36 +254,49 @@ def _read_docstrings(text: str) -> frozenset[str]:
     if not READS_DOCSTRINGS.search(text):
         return frozenset()
     tree = ast.parse(text)
-    bound = {name for node in ast.walk(tree) if not isinstance(node, DEFINITIONS) for name in bound_names(node)}
-    found = set()
     for node in list(ast.walk(tree)):
         if isinstance(node, DEFINITIONS) and ast.get_docstring(node, clean=False) is not None:
             node.body[0] = ast.Pass()
-        elif isinstance(node, ast.Assign | ast.Call):
+        elif isinstance(node, ast.Assign):
             _clear_copy(node)
-    for node in [one for one in ast.walk(tree) if isinstance(one, ast.Attribute) and one.attr == "__doc__"]:
-        if isinstance(node.value, ast.Name) and node.value.id not in bound:
-            found.add(node.value.id)
-            node.attr = "doc"
-    inside = {one for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for one in ast.walk(node)}
-    for name in {one for one in ast.walk(tree) if isinstance(one, ast.Name) and one.id == "__doc__"} - inside:
-        found.add("")
-        name.id = "doc"
+        elif isinstance(node, ast.Call):
+            _clear_property(node)
+    found = {*_clear_named(tree), *_clear_own(tree)}
     return frozenset({ANY} if READS_DOCSTRINGS.search(ast.unparse(tree)) else found)
 
 
-def _clear_copy(node: ast.Assign | ast.Call) -> None:
-    """Remove `__doc__` from an assignment or a call of `property`, as far as it is stored, or only copied."""
-    if isinstance(node, ast.Call):
-        if ast.unparse(node.func) == "property":
-            node.args = [one for one in node.args if not _is_docstring(one)]
-            node.keywords = [one for one in node.keywords if not _is_docstring(one.value)]
-        return
+def _clear_copy(node: ast.Assign) -> None:
+    """Remove `__doc__` from the targets of an assignment; from its value, too, if it only copies a docstring."""
     stored = [one for one in node.targets if isinstance(one, ast.Attribute) and one.attr == "__doc__"]
     if len(stored) == len(node.targets) and _is_docstring(node.value):
         node.value = ast.Constant(None)
     for one in stored:
         one.attr = "doc"
+
+
+def _clear_property(node: ast.Call) -> None:
+    """Remove the docstring that a call of `property` copies."""
+    if ast.unparse(node.func) == "property":
+        node.args = [one for one in node.args if not _is_docstring(one)]
+        node.keywords = [one for one in node.keywords if not _is_docstring(one.value)]
+
+
+def _clear_named(tree: ast.Module) -> Iterator[str]:
+    """Remove `NAME.__doc__` where only definitions bind NAME; yield these names."""
+    bound = {name for node in ast.walk(tree) if not isinstance(node, DEFINITIONS) for name in bound_names(node)}
+    for node in [one for one in ast.walk(tree) if isinstance(one, ast.Attribute) and one.attr == "__doc__"]:
+        if isinstance(node.value, ast.Name) and node.value.id not in bound:
+            node.attr = "doc"
+            yield node.value.id
+
+
+def _clear_own(tree: ast.Module) -> Iterator[str]:
+    """Remove `__doc__`, the docstring of the module, outside of classes; yield "" for each."""
+    inside = {one for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for one in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == "__doc__" and node not in inside:
+            node.id = "doc"
+            yield ""
 
 
 def _is_docstring(node: ast.expr) -> bool:

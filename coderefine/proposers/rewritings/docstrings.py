@@ -342,15 +342,19 @@ def _abbreviated(sentence: str, described: tuple[str, str]) -> str:
     name, kind = described
     short = ROLE.sub(r":\1:`~\3`", sentence)
     found = own_subject(name).match(short)
-    if found is None or found["used"]:
-        return short
-    verb, rest = found["verb"], short[found.end() :]
-    if kind in ("class", "module") and verb == "is" and re.match(r" (an?|the|raised) ", rest):
-        return rest[1:2].upper() + rest[2:]
+    return (found and found["verb"] and _without_name(found, kind)) or short
+
+
+def _without_name(found: re.Match[str], kind: str) -> str:
+    """Return a sentence without the name in `found`, as from `own_subject`; "" if its verb is unknown."""
+    verb, rest = found["verb"], found.string[found.end() :]
     base = _base(verb, VERBS | OTHERS)
-    if kind in ("function", "method") and base and OBJECT.match(rest) and not _has_verbs(rest):
+    if kind in ("class", "module"):
+        if verb == "is" and re.match(r" (an?|the|raised) ", rest):
+            return rest[1:2].upper() + rest[2:]
+    elif base and OBJECT.match(rest) and not _has_verbs(rest):
         return base.capitalize() + rest
-    return f"This{found['noun'] or f' {kind}'} {verb}{rest}" if base or verb in SINGULAR else short
+    return f"This{found['noun'] or f' {kind}'} {verb}{rest}" if base or verb in SINGULAR else ""
 
 
 CLAUSE = re.compile(r"(?P<sign>;|,(?: and| but| then| and then)?| and| --| -| –| —)\s+(?P<word>[a-z]+)\b(?!['=(.-])")
