@@ -17,9 +17,8 @@ from coderefine.app.engine import Contents, Show, open_loop
 from coderefine.app.project import Project
 from coderefine.app.request import Destination, Request
 from coderefine.config import masked
-from coderefine.core import EMPTY, Event, Outcome, Proposer, Stop, Views
+from coderefine.core import EMPTY, Attempt, Event, Outcome, Proposer, Stop, Views
 from coderefine.core.plurals import listed
-from coderefine.critics.drafted import Drafted
 from coderefine.errors import CoderefineError, GitError, PublishError, SurroundingsError, UnrecordedError
 from coderefine.git import Repository
 from coderefine.journal import Journal, Meta, lock, prune, running
@@ -228,9 +227,7 @@ def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publ
     if not best.number:
         line = f"nothing; {next_step}" if interrupted else _how_to_pick(outcome, journal.run)
         return RunResult(outcome, journal.run, Published(line), before=before, snapshot=snapshot)
-    files = dict(best.patch.files)
-    for critic in parts.advice:
-        files |= critic.file_for(best) if isinstance(critic, Drafted) else {}
+    files = {**best.patch.files, **_drafted_tests(parts, best)}
     whole = replace(outcome, best=replace(best, patch=replace(best.patch, files=files)))
     diff = Diff(snapshot).text(whole)
     if interrupted:
@@ -239,6 +236,18 @@ def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publ
         published = _publish(publish, Proved(whole, diff, parts, snapshot))
     written = journal.publication() is not None or isinstance(published.refused, UnrecordedError)
     return RunResult(outcome, journal.run, published, diff, before, written, snapshot)
+
+
+def _drafted_tests(parts: Parts, best: Attempt) -> Contents:
+    """Return the files with the tests that a model drafted."""
+    if not parts.advice:
+        return EMPTY
+    from coderefine.critics.drafted import Drafted  # loads the model's client
+
+    files: dict[str, bytes | None] = {}
+    for critic in parts.advice:
+        files |= critic.file_for(best) if isinstance(critic, Drafted) else {}
+    return files
 
 
 def _publish(publish: Publish, proved: Proved) -> Published:

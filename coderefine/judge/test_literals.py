@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import doctest
 import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -11,7 +10,7 @@ from functools import lru_cache
 
 from coderefine.judge.change import name_set, parse
 from coderefine.judge.constant_folding import NONE, Names, NotLiteralError, fold
-from coderefine.source import Function, last_name
+from coderefine.source import Function, docstring_examples, last_name
 
 Key = str
 """A literal as text; equal values have equal keys (5 and 5.0, [1] and (1,))."""
@@ -92,11 +91,7 @@ def _docstrings(tree: ast.Module) -> Iterator[str]:
 def _of_examples(text: str) -> Iterator[TestCase]:
     """Yield the literals of each doctest example in `text`, with those of the examples without output before it."""
     context: TestCase = frozenset()
-    try:
-        examples = doctest.DocTestParser().get_examples(text) if ">>>" in text else []
-    except ValueError:
-        return
-    for one in examples:
+    for one in docstring_examples(text) or ():
         trees = [parse(part.strip().encode("utf-8", "replace")) for part in (one.source, one.want)]
         found = _keys(*filter(None, trees))
         if not one.want:

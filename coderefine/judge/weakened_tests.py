@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import doctest
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 from coderefine.judge.change import Change
-from coderefine.source import Function
+from coderefine.source import Function, docstring_examples
 
 Helpers = Callable[[str, "bytes | None"], frozenset[str]]
 """Returns the qualified names of assertion helpers in a file, given its path and bytes (Protection.helpers)."""
@@ -93,10 +92,7 @@ def _examples(node: ast.AST | None, name: str) -> Iterator[tuple[str, Counter[Ex
     """Yield each object's qualified name and docstring examples (source and expected output, whitespace normalised)."""
     if isinstance(node, ast.Module | ast.ClassDef | Function):
         text = ast.get_docstring(node) or ""
-        try:
-            found = doctest.DocTestParser().get_examples(text) if ">>>" in text else []
-        except ValueError:
-            found = []
+        found = docstring_examples(text) or ()
         yield name, Counter((" ".join(one.source.split()), " ".join(one.want.split())) for one in found)
         for child in node.body:
             inner = getattr(child, "name", "")

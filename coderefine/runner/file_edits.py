@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import doctest
 import re
 import types
 from collections import deque
@@ -16,7 +15,7 @@ from itertools import chain, count, takewhile
 from coderefine.runner.agent.code_diff import same, same_but_for_names
 from coderefine.runner.equal_forms import uniform
 from coderefine.runner.reached_code import Function
-from coderefine.source import bound_names, decode, first_line
+from coderefine.source import bound_names, decode, docstring_examples, first_line
 
 DEFINITIONS = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 READS_DOCSTRINGS = re.compile(
@@ -313,9 +312,8 @@ def _examples(docstring: str) -> str:
     """Return the examples in a docstring that doctest runs; the whole docstring if doctest cannot read it."""
     if ">>>" not in docstring:
         return ""
-    try:
-        found = doctest.DocTestParser().get_examples(docstring)
-    except ValueError:
+    found = docstring_examples(docstring)
+    if found is None:
         return docstring
     return repr([(one.source, one.want, sorted(one.options.items())) for one in found])
 

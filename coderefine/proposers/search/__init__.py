@@ -46,10 +46,10 @@ from coderefine.proposers.search.failures import (
 from coderefine.proposers.search.localise import Spectrum
 from coderefine.proposers.search.observation import Observation, function_of, ranked, run_through
 from coderefine.proposers.search.offering import offer, summary
-from coderefine.proposers.search.past import MOST_FILES, PastChange, changes, former
+from coderefine.proposers.search.past import MOST_DATED, MOST_FILES, PastChange, are_newer, changes, former
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial, beside, described, passing
-from coderefine.runner.candidates import Candidate, Comparison
+from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial, beside, described, outcomes, passing
+from coderefine.runner.candidates import Candidate, Comparison, Plan
 from coderefine.runner.cold import is_deadly, run_tests
 from coderefine.runner.cold_pool import AnyPool, ColdPool, open_any_pool
 from coderefine.runner.pool import Pool
@@ -369,7 +369,7 @@ class Search(Searcher):
     def _chosen(self, trial: Trial, failing: list[Case], spectrum: Spectrum) -> Chosen:
         """Return the repairs, best first, after comparing their behaviour on the tests' calls and on variants."""
         repairs, pool = [self._described(repair) for repair in trial.repairs], trial.pool
-        likely = compared(repairs)
+        likely, passed = self._passing_aside(compared(repairs), pool, trial.clock)
         comparison = self._comparison(likely, pool, failing) if likely else Comparison()
         rest = [repair for repair in repairs if repair not in likely]
         sets = rival_sets(
@@ -380,9 +380,28 @@ class Search(Searcher):
             together=self._together,
             aside=lambda site: self._ran(site) & self._aside,
             every=repairs,
+            passing=passed,
         )
-        sets = tuple(self._with_strength(rivals, pool, trial.clock.left) for rivals in sets)
+        sets = tuple(self._with_age(self._with_strength(rivals, pool, trial.clock.left)) for rivals in sets)
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison, spectrum)), sets=sets)
+
+    def _passing_aside(
+        self, repairs: list[Repair], pool: AnyPool, clock: Clock
+    ) -> tuple[list[Repair], dict[int, frozenset[str]]]:
+        """Run on each repair the tests set aside that run its code; return the best repairs, and what passes by id.
+
+        Of the repairs that fix the same tests, those with which most of these tests pass are the best.
+        """
+        loaded = self._aside & frozenset(pool.tests)
+        runs = [(one, (name,)) for one in repairs for name in sorted(self._ran(one.proposed.scored.site) & loaded)]
+        found: dict[int, frozenset[str]] = {id(repair): frozenset() for repair in repairs}
+        for repair, names, passes in outcomes(pool, runs, Plan(then=(), known=pool.unfit), lambda: clock.left > 0):
+            if passes:
+                found[id(repair)] |= frozenset(names)
+        most: dict[frozenset[str], int] = {}
+        for repair in repairs:
+            most[repair.fixed] = max(most.get(repair.fixed, 0), len(found[id(repair)]))
+        return [repair for repair in repairs if len(found[id(repair)]) == most[repair.fixed]], found
 
     def _ran(self, site: Site) -> frozenset[str]:
         """Return the failing tests that ran the statement of `site`, or a connecting statement of its function.
@@ -410,6 +429,18 @@ class Search(Searcher):
         """Judge mutants of the first repair; return `rivals` with the results (see `confidence.with_strength`)."""
         first = rivals.groups[0]
         features = with_strength(first.features, pool, first.repairs[0], seconds)
+        return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))
+
+    def _with_age(self, rivals: Rivals) -> Rivals:
+        """Return `rivals` with the feature `anew` of the first group."""
+        first, top = rivals.groups[0], self._place.top
+        repair = first.repairs[0]
+        site, module = repair.proposed.scored.site, repair.proposed.scored.site.module
+        tests = {
+            name: self._read(Patch(), name.partition("::")[0]) or b"" for name in sorted(repair.fixed)[:MOST_DATED]
+        }
+        code = (module.path, module.source.encode(module.text), site.local.function or site.stmt)
+        features = replace(first.features, anew=self._place.git_dir is not None and are_newer(top, tests, *code))
         return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))
 
     def _comparison(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Comparison:

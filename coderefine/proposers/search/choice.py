@@ -191,10 +191,24 @@ def removing(group: Sequence[int], repairs: Sequence[Repair]) -> float:
     return max(0.0, 1.0 - (best - max(scores)) / NEAR) if scores and len(group) > 1 else 0.0
 
 
+def abandons(repair: Repair) -> bool:
+    """Return whether the repair gives up an attribute that an object lacks, although other code uses it, too.
+
+    Then the attribute is no misspelt name: more likely, the object should have it.
+    """
+    site = repair.proposed.scored.site
+    lost = {word for old, _ in _changes(repair) for word in old} & site.hints.absent.keys()
+    lost -= {word for _, new in _changes(repair) for word in new}
+    uses = (re.compile(rf"\.{re.escape(name)}\b") for name in lost)
+    return any(sum(len(use.findall(module.text)) for module in site.world.modules.values()) > 1 for use in uses)
+
+
 def fitted(repair: Repair) -> bool:
     """Return whether a factor, or a text with letters or digits, in the repair was derived from the failure itself."""
     scored = repair.proposed.scored
     text = scored.site.module.text
+    if scored.operator.name == "member":
+        return any("'" in part.text for part in scored.edit.parts)
     return scored.operator.name == "difference" and any(
         found.rstrip(")") not in text[part.start : part.end]
         for part in scored.edit.parts

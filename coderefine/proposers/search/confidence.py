@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from types import MappingProxyType
 
 from coderefine.core import Patch
 from coderefine.core.plurals import counted
@@ -16,6 +17,7 @@ from coderefine.judge import mutants
 from coderefine.proposers.search.choice import (
     TEMPER,
     Behaviour,
+    abandons,
     clusters,
     crashes,
     doubt,
@@ -173,12 +175,15 @@ WEIGHTS: Mapping[str, float] = {
     "tokens": -0.1,
     "far": -0.8,
     "fitted": -1.5,
+    "anew": -3.5,
+    "abandons": -6.0,
 }
 """Log odds of the features if the repair is the only plausible one.
 
 They were learnt by learn.py of tests/bench/confidence on 60 trials, eight of them with mistakes inserted into real
 projects; rounded by hand, because there are so few trials. "rivalled" was added later, and set so that the 13 wrong
-repairs with this feature are only offered. "ordinary" was added later, too, with the weight of "intent".
+repairs with this feature are only offered. "ordinary" was added later, too, with the weight of "intent",
+and "anew" by hand: of nine real repairs between two releases, whose tests came with them, no first repair was right.
 """
 OFTEN = 10.0
 """If at least the share 1/OFTEN of the compared calls fail only with a repair, the feature "crashes" has its maximum
@@ -193,6 +198,8 @@ ORDINARY = 3.0
 `Repair.ordinary`."""
 HIDING = 3.0
 """Penalty of repairs that move a statement into a block which no test executes."""
+ABANDONING = 6.0
+"""Penalty of repairs that give up a missing attribute, see `choice.abandons`."""
 EXAMPLES = 6.0
 """Bonus of repairs that agree with the documentation (see `documented`), and penalty of repairs that contradict it."""
 FORMER = 4.0
@@ -228,8 +235,8 @@ class Features:
 
     The edit: `removes`: whether the first repair removes behaviour, or hides it from the tests; `removed`: see
     `choice.removing`. `renames`: whether the first repair renames or reorders parameters. `tokens`: number of changed
-    tokens. `fitted`: see `choice.fitted`. `worth`: the best score of the group; `margin`: how much it exceeds the
-    lowest score of a tried candidate.
+    tokens. `fitted`, `abandons`: see the functions in choice.py. `worth`: the best score of the group; `margin`: how
+    much it exceeds the lowest score of a tried candidate.
 
     Evidence: `named`: whether a repair replaces a missing name, which the error message contains, by a similar name.
     `intent`, `examples`: see the functions `intent` and `documented`. `ordinary`: see `Repair.ordinary`. `former`:
@@ -239,6 +246,7 @@ class Features:
     statement. `unexplained`: whether a failing test that no repair makes pass runs the same code as the repaired tests;
     `stuck`: whether the patched statement may explain such a test. `wrong`: number of judged mutants of the repair;
     `noticed`: number of those mutants that the tests kill; `unmeasured`: whether too few mutants could be judged.
+    `anew`: whether the repaired tests are much newer than the changed function, see `past.are_newer`.
     """
 
     share: float = 1.0
@@ -267,6 +275,8 @@ class Features:
     noticed: int = 0
     wrong: int = 0
     unmeasured: bool = False
+    anew: bool = False
+    abandons: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +375,8 @@ def vector(known: Features) -> dict[str, float]:
         "tokens": min(float(known.tokens), 8.0),
         "far": max(0.0, FAR - known.worth),
         "fitted": float(known.fitted and known.tests == 1),
+        "anew": float(known.anew),
+        "abandons": float(known.abandons),
     }
 
 
@@ -401,6 +413,8 @@ def doubts(group: Group) -> str:
         (known.worth < FAR, "it was found late, among thousands of other edits"),
         (known.fitted, "a number or text in it follows from the failing test itself"),
         (known.unmeasured, "there was no time to see whether the tests notice small wrong versions of it"),
+        (known.abandons, "it gives up a missing attribute that other code uses, too"),
+        (known.anew, "the failing test is newer than the changed code and may ask for something new"),
         (known.examples < 0, "it contradicts an example in a docstring, or a return annotation"),
         (known.ordinary < 0, "it contradicts a check for None, or is written unlike similar code"),
         (known.intent < 0, "its comparison contradicts a message, a comment or the docstring"),
@@ -454,19 +468,22 @@ def rival_sets(
     together: Collection[frozenset[str]] = (),
     aside: Callable[[Site], frozenset[str]] = lambda _: frozenset(),
     every: Sequence[Repair] = (),
+    passing: Mapping[int, frozenset[str]] = MappingProxyType({}),
 ) -> tuple[Rivals, ...]:
     """Group `repairs` by the tests that they repair, then by their behaviour.
 
     `frontier`, `spectrum`: see `groups`. `together`: sets of failing tests; the tests of a set run the same statement,
     which few passing tests run. `aside`: returns the failing tests that run the code of a site, but are not in
-    `spectrum`. `every`: all repairs that were found, also repairs that are not compared.
+    `spectrum`. `every`: all repairs that were found, also repairs that are not compared. `passing`: by id of a repair,
+    those of the further failing tests that pass with it.
     """
     found: dict[frozenset[str], list[list[int]]] = {}
     for cluster in clusters(repairs, answers(comparison)):
         found.setdefault(repairs[cluster[0]].fixed, []).append(cluster)
     made = []
     for fixed, members in found.items():
-        explained = fixed | _fixed_elsewhere([repairs[place] for places in members for place in places], every)
+        own = [repairs[place] for places in members for place in places]
+        explained = fixed.union(_fixed_elsewhere(own, every), *(passing.get(id(repair), ()) for repair in own))
         related = (*together, *_of_functions(repairs, members, spectrum, fixed, aside))
         unexplained = any(tests & fixed and tests - explained for tests in related)
         sets = groups(repairs, members, comparison, frontier, spectrum, explained=explained, unexplained=unexplained)
@@ -576,7 +593,8 @@ def _bonus(places: Sequence[int], repairs: Sequence[Repair], spectrum: Spectrum)
     ordinary = max(repairs[place].ordinary for place in places)
     hidden = all(_hides(repairs[place], spectrum) for place in places)
     known = INTENT * _intent(places, repairs) + ORDINARY * ordinary + FORMER * _restores(places, repairs)
-    return known - HIDING * hidden
+    given_up = all(abandons(repairs[place]) for place in places)
+    return known - HIDING * hidden - ABANDONING * given_up
 
 
 def _order(repair: Repair, spectrum: Spectrum) -> tuple[object, ...]:
@@ -650,6 +668,7 @@ def _features(
         ordinary=first.ordinary,
         former=_restores(order, repairs),
         fitted=fitted(first),
+        abandons=abandons(first),
         stuck=any(spectrum.blaming(stmt) - explained for stmt in stmts),
         renames=_renames(first),
         reached=min(spectrum.passing.get(stmt, 0) for stmt in stmts),

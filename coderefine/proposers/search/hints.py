@@ -23,6 +23,7 @@ BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
         "outdent": 1.0,
     },
     "AttributeError": {
+        "initialised": 3.0,
         "other-type": 3.0,
         "attribute": 2.0,
         "field-of": 1.5,
@@ -180,7 +181,7 @@ class Hints:
     the attributes that the object has, if these are known. `slips`: names that were not found, each with the most
     similar existing names. `class_wanted`: whether `isinstance` or `issubclass` got another object in place of a class.
     `operations`: operations that turn actual values into the expected ones, see `differences.operations`. `literals`:
-    strings in the failing tests. `ratios`: expected numbers divided by actual numbers.
+    strings in the failing tests and their messages. `ratios`: expected numbers divided by actual numbers.
     """
 
     odds: Mapping[str, float] = field(default_factory=dict)
@@ -220,7 +221,7 @@ class Hints:
             class_wanted=wanted,
             operations=shapes,
             ratios=ratios(texts),
-            literals=frozenset(text for case in failing for text in _literals(case.id, sources.get(case.id, ""))),
+            literals=frozenset(text for case in failing for text in _literals(case, sources.get(case.id, ""))),
         )
 
 
@@ -230,10 +231,10 @@ def _mean(odds: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: sum(one.get(name, 0.0) for one in odds) / len(odds) for name in names}
 
 
-def _literals(name: str, source: str) -> Iterator[str]:
-    """Yield the texts in the source of a test, and the values of its parameters that its id shows."""
-    yield from (one or two for one, two in LITERAL.findall(source))
-    yield from name.partition("[")[2].removesuffix("]").split("-")
+def _literals(case: Case, source: str) -> Iterator[str]:
+    """Yield the strings in the source of a test and in its message, and the values of its parameters in its id."""
+    yield from (one or two for one, two in LITERAL.findall(f"{source}\n{case.failure.words if case.failure else ''}"))
+    yield from case.id.partition("[")[2].removesuffix("]").split("-")
 
 
 def _absent(failures: Sequence[Failure]) -> dict[str, tuple[str, ...]]:

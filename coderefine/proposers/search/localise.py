@@ -13,7 +13,7 @@ from types import MappingProxyType
 from coderefine.core import Case, Coverage, Frame, Steps, function_name
 from coderefine.proposers.search.spectrum import Spectrum, spectrum_of
 from coderefine.proposers.search.suspiciousness_features import FeatureInput, odds, unreached
-from coderefine.proposers.search.syntax import JUMPS, Function, Module, has_docstring, own_nodes
+from coderefine.proposers.search.syntax import JUMPS, Function, Module, entries, has_docstring, own_nodes, strings
 from coderefine.proposers.search.value_kinds import names_of
 from coderefine.source import first_line
 
@@ -207,18 +207,31 @@ QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 
 
 def add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module], messages: Sequence[str]) -> None:
-    """Give weights to statements that run at import and bind or change a name that a suspicious statement reads."""
-    readers = _readers(weights, modules)
-    words = frozenset(word for text in messages for pair in QUOTED.findall(text) for word in pair if len(word) > 1)
+    """Give weights to statements that run at import and bind or change a name that a suspicious statement reads.
+
+    Also to tables with an entry for a string that a failure message quotes: they may be read only at import.
+    """
+    readers, top = _readers(weights, modules), max(weights.values(), default=1.0)
+    words = _quoted(messages)
     for module in modules.values():
         called = _called(module, words)
         for stmt in module.statements:
             function = module.function(stmt)
             share = AT_IMPORT if function is None else called.get(function, 0.0)
             most = max((readers.get(name, 0.0) for name in _made(stmt, inside=function is not None)), default=0.0)
-            _raise_to(weights, stmt, share * most)
+            _raise_to(weights, stmt, share * (top if _lists(stmt, words) and function is None else most))
         for function in called:
             _lift(weights, function)
+
+
+def _quoted(messages: Sequence[str]) -> frozenset[str]:
+    return frozenset(word for text in messages for pair in QUOTED.findall(text) for word in pair if len(word) > 1)
+
+
+def _lists(stmt: ast.stmt, words: frozenset[str]) -> bool:
+    """Return whether the statement has a table of which some, but not all, entries belong to one of `words`."""
+    tables = ([not strings(key).isdisjoint(words) for key, _ in entries(node)] for node in own_nodes(stmt))
+    return any(any(belongs) and not all(belongs) for belongs in tables)
 
 
 def _raise_to(weights: dict[ast.stmt, float], stmt: ast.stmt, weight: float) -> None:

@@ -1,17 +1,25 @@
-"""Earlier states of the lines of a file: from the last commits that changed it, and from uncommitted work."""
+"""The past of the lines of a file: earlier states, from commits and uncommitted work, and when they were written."""
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
+from coderefine.core import function_name
 from coderefine.errors import GitError
 from coderefine.git import process
-from coderefine.proposers.search.syntax import Module
+from coderefine.proposers.search.syntax import Function, Module
+from coderefine.source import first_line
 
+SETTLED = 7 * 86400.0
+"""Minimum age of code in seconds when a test was written, for the test to ask for something new."""
+MOST_DATED = 3
+"""Maximum number of repaired tests whose age is compared with the age of the code."""
 MOST_COMMITS, SECONDS, MOST_FILES = 30, 0.3, 3
 """Limits: number of commits that are read for a file, seconds for each of the two git commands for a file, and number
 of files."""
@@ -20,6 +28,10 @@ DIFF = ("-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "
 UNCOMMITTED = "undoes your uncommitted change"
 OFFLINE = ("--literal-pathspecs", "-c", "protocol.allow=never")
 """Options of git: take paths literally, and do not fetch the files that a partial clone lacks."""
+AUTHORED = re.compile(rb"^author-time (\d+)$", re.MULTILINE)
+"""A line of `git blame --porcelain`: when the author of a commit wrote it, in seconds since 1970."""
+UNCOMMITTED_LINE = re.compile(rb"^0{40,} ", re.MULTILINE)
+"""A line of `git blame --porcelain` for a line that is not committed; its hash consists of zeros."""
 COMMIT = re.compile(r"\0([0-9a-f]+)")
 
 
@@ -112,3 +124,40 @@ def former(module: Module, data: bytes, changes: Sequence[PastChange]) -> str:
     if not names or len(names) < len(undone):
         return ""
     return UNCOMMITTED if UNCOMMITTED in names else names[0]
+
+
+def are_newer(top: Path, tests: Mapping[str, bytes], path: str, data: bytes, node: ast.stmt) -> bool:
+    """Return whether all `tests` are much newer (see SETTLED) than `node`, a statement of the file at `path`.
+
+    `tests`: the content of each test's file by the test's id; `data`: the content of the file at `path`. Such tests
+    most likely ask for something new, which the code never did. Of code and tests of the same days, either may come
+    first.
+    """
+    code = written(top, path, data, first_line(node), node.end_lineno or node.lineno)
+    times = [_test_written(top, name, text) for name, text in tests.items()]
+    return code is not None and all(when is not None and when - code >= SETTLED for when in times)
+
+
+def _test_written(top: Path, name: str, data: bytes) -> float | None:
+    path = name.partition("::")[0]
+    module = Module.of(path, data)
+    functions = (one for one in (module.statements if module else ()) if isinstance(one, Function))
+    node = next((one for one in functions if one.name == function_name(name)), None)
+    return written(top, path, data, first_line(node), node.end_lineno or node.lineno) if node else None
+
+
+def written(top: Path, path: str, data: bytes, first: int, last: int) -> float | None:
+    """Return when the newest of the lines `first`..`last` of a file was written, in seconds since 1970.
+
+    `data`: the present content of the file at `path` below `top`. A line that is not committed was written now. Return
+    None if git cannot tell.
+    """
+    lines = ("--porcelain", "-w", "--no-textconv", "--contents", "-", "-L", f"{first},{last}")
+    try:
+        result = process.run((*OFFLINE, "blame", *lines, "--", path), cwd=top, stdin=data, timeout=SECONDS)
+    except GitError:
+        return None
+    if UNCOMMITTED_LINE.search(result.stdout) or b"no such path" in result.stderr:
+        return time.time()
+    times = list(map(int, AUTHORED.findall(result.stdout)))
+    return float(max(times)) if times and not result.returncode else None

@@ -13,7 +13,17 @@ from coderefine.proposers.search.conventions import odd_nodes
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import BUILTINS, FunctionContext, ProjectContext, all_arguments, own_words
 from coderefine.proposers.search.naturalness import Trigrams
-from coderefine.proposers.search.syntax import DEFINITIONS, LOOPS, Edit, Function, Module, has_docstring, own_nodes
+from coderefine.proposers.search.syntax import (
+    DEFINITIONS,
+    LOOPS,
+    Edit,
+    Function,
+    Module,
+    entries,
+    has_docstring,
+    own_nodes,
+    strings,
+)
 from coderefine.proposers.search.value_kinds import Kinds, names_of
 
 NEUTRAL: dict[type[ast.operator], str] = {
@@ -207,17 +217,17 @@ class Site:
 
     @cached_property
     def asked(self) -> tuple[tuple[int, int], ...]:
-        """Return the spans of those values in dictionary displays whose keys are strings in a failing test.
+        """Return the spans of the entries of tables that belong to a string in a failing test, or in its message.
 
-        A dictionary display is left out if all its keys are such strings.
+        They are the values of such keys in a dictionary display, and the rows of a display that contain such a string.
+        A display is left out if all its entries belong to such strings.
         """
         found: list[tuple[int, int]] = []
         for node in self.nodes if self.hints.literals else ():
-            if isinstance(node, ast.Dict):
-                keys = [getattr(key, "value", None) in self.hints.literals for key in node.keys]
-                pairs = zip(keys, node.values, strict=True)
-                spans = [(self.module.start(value), self.module.end(value)) for asked, value in pairs if asked]
-                found += spans if len(spans) < len(keys) else []
+            pairs = list(entries(node))
+            asked = (value for key, value in pairs if not strings(key).isdisjoint(self.hints.literals))
+            spans = [(self.module.start(value), self.module.end(value)) for value in asked]
+            found += spans if len(spans) < len(pairs) else []
         return tuple(found)
 
     @cached_property

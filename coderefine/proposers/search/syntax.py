@@ -180,3 +180,21 @@ class Edit:
     parts: tuple[Replacement, ...]
     weight: float = 1.0
     boost: float = 0.0
+
+
+ROW = (ast.Tuple, ast.List, ast.Call)
+"""Kinds of elements that are the rows of a table."""
+
+
+def entries(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield key and value of each entry of a dictionary display; for the rows of another display, the row is both."""
+    if isinstance(node, ast.Dict):
+        yield from ((key, value) for key, value in zip(node.keys, node.values, strict=True) if key is not None)
+    elif isinstance(node, ast.List | ast.Tuple | ast.Set) and all(isinstance(row, ROW) for row in node.elts):
+        yield from ((row, row) for row in node.elts)
+
+
+def strings(node: ast.AST) -> set[str]:
+    """Return the string constants in `node`."""
+    constants = (inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant))
+    return {value for value in constants if isinstance(value, str)}

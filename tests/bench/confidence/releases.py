@@ -23,10 +23,11 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
 
-from tests.bench.confidence.suites import changed, deselecting, only_commit, reported
+from tests.bench.confidence.suites import changed, commit, deselecting, only_commit, reported
 
 CACHE = Path(tempfile.gettempdir()) / "coderefine-bench-releases"
 CASES = CACHE / "cases.jsonl"
@@ -254,10 +255,18 @@ def cases_in(
 
 
 def ready(case: Case, top: Path) -> str:
-    """Lay the case out at `top`, in a repository of one commit; the original text of its file."""
+    """Lay the case out at `top`, in a repository of two commits; the original text of its file.
+
+    The first commit is the release before, the second, a month later, is the case.
+    """
     old, new = unpacked(case.package, case.before), unpacked(case.package, case.version)
     assert old is not None
     assert new is not None
+    laid_out(old, top)
+    only_commit(top)
+    history = top.with_name(f"{top.name}.git")
+    shutil.move(top / ".git", history)
+    shutil.rmtree(top)
     laid_out(new, top)
     unfit = [name for name, word in reported(top, python()).items() if word not in ("PASSED", "SKIPPED", "XFAIL")]
     settings = top / "pyproject.toml"
@@ -266,7 +275,8 @@ def ready(case: Case, top: Path) -> str:
     texts = reverted((old / case.path).read_bytes().decode("utf-8"), original)
     faulty = next(text for name, text, _ in texts if name == case.function)
     (top / case.path).write_bytes(faulty.encode())
-    only_commit(top)
+    shutil.move(history, top / ".git")
+    commit(top, (datetime.now(tz=timezone.utc) + timedelta(days=30)).isoformat())
     return original
 
 

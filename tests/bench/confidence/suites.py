@@ -17,8 +17,13 @@ def only_commit(top: Path) -> None:
     """Make the tree at `top` the only commit of a new repository: its history must not hold the original."""
     shutil.rmtree(top / ".git", ignore_errors=True)
     git(top, "init", "-q", "-b", "main")
+    commit(top)
+
+
+def commit(top: Path, date: str = "") -> None:
+    """Commit the whole tree at `top`, with a date of the author."""
     git(top, "add", "-A")
-    git(top, "commit", "-qm", "start")
+    git(top, "commit", "-qm", "start", *([f"--date={date}"] if date else []))
 
 
 @contextmanager

@@ -8,8 +8,10 @@ from typing import cast
 
 import pytest
 
-from coderefine.proposers.search.choice import Behaviour, choose, fitted
+from coderefine.proposers.search.choice import Behaviour, abandons, choose, fitted
 from coderefine.proposers.search.enumeration import Proposed, Scored
+from coderefine.proposers.search.hints import Hints
+from coderefine.proposers.search.ingredients import ProjectContext
 from coderefine.proposers.search.operators import TABLE
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Module, Replacement
@@ -179,6 +181,21 @@ def test_a_factor_that_was_there_before_does_not_follow_from_the_failure(new: st
     operator = next(row for row in TABLE if row.name == "difference")
     scored = Scored(-4.0, Edit((Replacement(0, 5, new),)), operator, cast(Site, site))
     assert fitted(Repair(Proposed(scored, ""), frozenset("t"), whole=True)) is wanted
+
+
+@pytest.mark.parametrize(
+    ("others", "new", "wanted"),
+    [("x.open = 1\n", "shut", True), ("", "shut", False), ("x.open = 1\n", "is_open and self.open", False)],
+    ids=["used elsewhere", "used nowhere else", "still used"],
+)
+def test_a_missing_attribute_that_other_code_uses_is_not_misspelt(others: str, new: str, *, wanted: bool) -> None:
+    """sqlparse: `_in_case`, which was not set at first, became `_is_create`, with a confidence of 0.99."""
+    module = Module.of("f.py", f"if self.open:\n    pass\n{others}".encode())
+    assert module is not None
+    world = ProjectContext({"f.py": module})
+    site = SimpleNamespace(module=module, world=world, hints=Hints(absent={"open": ()}))
+    scored = Scored(-4.0, Edit((Replacement(8, 12, new),)), PLAIN, cast(Site, site))
+    assert abandons(Repair(Proposed(scored, ""), frozenset("t"), whole=True)) is wanted
 
 
 def test_calls_that_crashed_before_may_crash() -> None:

@@ -29,6 +29,7 @@ from coderefine.proposers.search.confidence import (
     with_strength,
 )
 from coderefine.proposers.search.enumeration import Proposed, Scored
+from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.offering import offer
 from coderefine.proposers.search.operators import TABLE
 from coderefine.proposers.search.site import Site
@@ -49,6 +50,7 @@ class Place:
     """As much of a site as the choice asks for."""
 
     at_import = False
+    hints = Hints()
 
     def __init__(self, source: bytes = SOURCE) -> None:
         module = Module.of("f.py", source)
@@ -336,6 +338,8 @@ def test_a_repair_that_is_clearly_ahead_is_certain(known: Features) -> None:
         (replace(SURE, crashes=0.2), "fails on calls"),
         (replace(SURE, worth=-9.3), "thousands of other edits"),
         (replace(SURE, fitted=True, tests=1, reached=1), "number or text in it follows from"),
+        (replace(SURE, anew=True), "newer than the changed code"),
+        (replace(SURE, abandons=True, reached=1), "gives up a missing attribute"),
         (replace(SURE, noticed=1, wrong=6), "notice 1 of 6"),
         (replace(SURE, reached=1, noticed=1, wrong=1, unmeasured=True), "no time to see whether the tests notice"),
     ],
@@ -351,6 +355,8 @@ def test_a_repair_that_is_clearly_ahead_is_certain(known: Features) -> None:
         "crashes",
         "far-fetched",
         "fitted",
+        "a new test",
+        "a missing attribute",
         "weak",
         "unmeasured",
     ],

@@ -67,6 +67,19 @@ def test_the_table_entry_that_the_failing_test_uses_is_suspicious(source: str, n
     assert (text[first.scored.edit.parts[0].start :].startswith("10")) is bool(asked)
 
 
+def test_the_row_of_a_table_that_the_failing_test_quotes_is_suspicious() -> None:
+    """docutils: of a table of numerals, the number in the row of the wrong numeral was not tried in 800 candidates."""
+    text = "ROWS = [\n    (10, 'X'),\n    (9, 'IX'),\n    (6, 'V'),\n]\n"
+    (site,) = sites(text, {1: 1.0})
+    failure = Failure("'IVI' != 'V'", "AssertionError")
+    hints = Hints.of([Case("t.py::test", Status.FAILED, failure=failure)])
+    site = replace(site, hints=hints)
+    assert [text[start:end] for start, end in site.asked] == ["(6, 'V')"]
+    ((start, end),) = site.asked
+    (part,) = next(iter(Enumeration([site]))).scored.edit.parts
+    assert start <= part.start <= part.end <= end
+
+
 def test_an_attribute_of_a_coroutine_asks_for_await() -> None:
     """`values = fetch_all(...)` without `await`: `values.values()` became `store.values()`, which is wrong."""
     failure = Failure("AttributeError: 'coroutine' object has no attribute 'values'", "AttributeError")

@@ -261,6 +261,16 @@ def test_the_statement_that_fills_a_table_at_import_for_the_input_of_the_test() 
     assert 3 in order[:3]
 
 
+def test_a_table_that_is_read_only_at_import_is_suspicious_if_it_has_a_row_for_the_input() -> None:
+    """six: the table of moved names is read when the module is imported, and was never searched."""
+    text = "ROWS = [\n    Row('kine', 'cow'),\n    Row('oxen', 'ox'),\n]\n"
+    text += "def read(a):\n    return seek(a)\nPAIRS = ['a', 'b']\n"
+    order = ranked({"m.py": module_of(text)}, {"bad": lines(6)}, [case("bad", message="no attribute 'kine'")])
+    assert 1 in order
+    assert 7 not in order
+    assert 1 not in ranked({"m.py": module_of(text)}, {"bad": lines(6)}, [case("bad", message="no attribute 'cows'")])
+
+
 def test_showing_a_value_is_pytests_doing() -> None:
     module = module_of("class A:\n    def __repr__(self):\n        return 'A'\n    def go(self):\n        return 1\n")
     assert ranked({"m.py": module}, {"bad": lines(3, 5), "good": lines(5)}, [case("bad")])[0] == 5

@@ -9,7 +9,7 @@ import pytest
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
 from coderefine.proposers.search.operators.reverted import earlier
-from coderefine.proposers.search.past import UNCOMMITTED, PastChange, changes, former
+from coderefine.proposers.search.past import UNCOMMITTED, PastChange, changes, former, written
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Module
 from tests.support.repo import git, make_repo, write
@@ -37,6 +37,7 @@ def module(text: str) -> Module:
 def top(tmp_path: Path) -> Path:
     """A repository whose second commit brought a fault."""
     top = make_repo(tmp_path / "p", {"fee.py": FIRST})
+    git(top, "commit", "-q", "--amend", "--no-edit", "--date", "2020-01-01T00:00:00Z")
     write(top, {"fee.py": FAULTY})
     git(top, "commit", "-qam", "Simplify")
     return top
@@ -140,3 +141,16 @@ def test_a_change_of_several_lines_is_undone_as_a_whole(top: Path) -> None:
 
 def test_without_history_there_is_no_past(tmp_path: Path) -> None:
     assert changes(tmp_path, "fee.py", b"") == ()
+
+
+def test_the_newest_of_some_lines_tells_when_they_were_written(top: Path) -> None:
+    data = FAULTY.encode()
+    first, due = (written(top, "fee.py", data, *lines) for lines in ((1, 4), (7, 8)))
+    assert first is not None
+    assert due is not None
+    assert due == 1577836800 < first
+    for path, text in (("fee.py", data.replace(b"return 1", b"return 3")), ("other.py", b"x\n")):
+        now = written(top, path, text, 1, text.count(b"\n"))
+        assert now is not None
+        assert now >= first, "not committed"
+    assert written(top.parent, "fee.py", data, 1, 1) is None, "no repository"

@@ -17,7 +17,7 @@ from coderefine.critics.pytest import Pytest
 from coderefine.project import Protection, interpreter, locate
 from coderefine.proposers.search import Search
 from coderefine.workspace import open_views
-from tests.support.repo import make_repo
+from tests.support.repo import git, make_repo, write
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="candidates are judged in forks")
 
@@ -40,9 +40,16 @@ class Begun:
 
 @contextlib.contextmanager
 def begun(
-    tmp_path: Path, files: Mapping[str, str | bytes], seconds: float, *, timeout: float = 600.0, fork: bool = True
+    tmp_path: Path,
+    files: Mapping[str, str | bytes],
+    seconds: float,
+    *,
+    timeout: float = 600.0,
+    fork: bool = True,
+    changed: Callable[[Path], object] = lambda _: None,
 ) -> Iterator[Begun]:
     top = make_repo(tmp_path / "p", files)
+    changed(top)
     place = locate([top], top)
     config = replace(load(place.root, {}), search_time=seconds)
     python = interpreter(place, config, dict(os.environ))
@@ -492,6 +499,39 @@ def test_a_test_that_fails_only_after_others_is_not_repaired_by_every_candidate(
 
 
 @pytest.mark.thorough
+def test_an_offered_test_that_passes_with_a_later_repair_is_not_held_against_it(tmp_path: Path) -> None:
+    """iniconfig: the right repair was only offered, "another failing test stays failing"; that test passed with it."""
+    faulty = "def price(n):\n    total = n * 3\n    return total\n"
+    tests = "from shop import price\n\n\ndef test_two():\n    assert price(2) == 4\n\n\n"
+    tests += "def test_ten():\n    assert price(10) == 20\n\n\ndef test_other():\n    assert price(300) == 600\n"
+    with begun(tmp_path, {"shop.py": faulty, "test_shop.py": tests}, 300.0) as it:
+        next(it.search.propose(it.situation, it.views))
+        offer = Offer((), frozenset({"test_shop.py::test_other"}))
+        next(it.search.propose(replace(it.situation, offers=(offer,)), it.views))
+        (rivals,) = it.search.chosen.sets
+        assert not rivals.groups[0].features.unexplained
+
+
+@pytest.mark.parametrize("asked", ["with the code", "the same day", "later", "not committed"])
+def test_a_test_that_is_newer_than_the_code_is_evidence_against_its_repair(tmp_path: Path, asked: str) -> None:
+    """parse: a new test of rounding got `1000001` for `1000000`; between two releases most tests ask for new things."""
+    test = "from shop import price\n\n\ndef test_one():\n    assert price(9) == 18\n"
+    files = {"shop.py": "def price(n):\n    return n * 3\n", "test_shop.py": test}
+
+    def asking(top: Path) -> None:
+        if asked not in ("with the code", "the same day"):
+            git(top, "commit", "-q", "--amend", "--no-edit", "--date", "2020-01-01T00:00:00")
+        if asked != "with the code":
+            write(top, {"test_shop.py": test.replace("9", "8").replace("18", "16")})
+        if asked == "later":
+            git(top, "commit", "-qam", "Ask for more")
+
+    with begun(tmp_path, files, 300.0, changed=asking) as it:
+        next(it.search.propose(it.situation, it.views))
+        (rivals,) = it.search.chosen.sets
+        assert rivals.groups[0].features.anew is (asked in ("later", "not committed"))
+
+
 def test_a_test_that_fails_for_another_reason_does_not_hide_the_repair_of_many(tmp_path: Path) -> None:
     """A test that fails for the version of a dependency runs the faulty line, too: nothing was found for the others."""
     faulty = "def price(n):\n    return n * 9\n"

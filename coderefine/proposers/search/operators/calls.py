@@ -97,11 +97,21 @@ def _additions(site: Site, node: ast.Call, name: str) -> dict[str, float]:
                 options.setdefault(site.code(other.args[-1]), 2.0)
     for arguments in site.world.signatures.get(name, []):
         options |= _from_signature(site, node, arguments)
+    options |= dict.fromkeys(_forwarded(site, node), 3.0)
     for path in site.paths:
         options.setdefault(path, 0.6)
     for text in _elements(site):
         options.setdefault(text, 0.5)
     return options
+
+
+def _forwarded(site: Site, node: ast.Call) -> Iterator[str]:
+    """Yield `*args` and `**kwargs`, if they are parameters of this function that the call does not forward."""
+    given = {site.code(item) for item in (*node.args, *node.keywords)}
+    own = site.local.function.args if site.local.function else None
+    for stars, parameter in (("*", own.vararg), ("**", own.kwarg)) if own else ():
+        if parameter and (text := f"{stars}{parameter.arg}") not in given:
+            yield text
 
 
 def _elements(site: Site) -> list[str]:
@@ -137,24 +147,24 @@ def _appended(site: Site, node: ast.Call, text: str, weight: float) -> Iterator[
         at = site.module.end(node) - 1
         yield Edit((Replacement(at, at, text),), weight)
         return
-    keyword_first = bool(node.keywords) and "=" not in text
+    positional = "=" not in text and not text.startswith("**")
     if any(isinstance(argument, ast.GeneratorExp) for argument in node.args):
-        argument = node.args[0]
-        if len(node.args) == 1 and not site.code(argument).startswith("(("):
-            inner = site.code(argument)
-            bare = inner if inner.startswith("(") else f"({inner})"
-            yield Edit(
-                (Replacement(site.module.start(argument), site.module.end(argument), f"({bare}, {text})"),), weight
-            )
-        return
-    if keyword_first:
+        yield from _behind_generator(site, node, text, weight)
+    elif positional and node.keywords:
         at = spans[len(node.args)][0]
         yield Edit((Replacement(at, at, f"{text}, "),), weight)
     else:
         at = spans[-1][1]
         yield Edit((Replacement(at, at, f", {text}"),), weight)
-        if "=" not in text:
+        if positional:
             yield Edit((Replacement(spans[0][0], spans[0][0], f"{text}, "),), weight * 0.5)
+
+
+def _behind_generator(site: Site, node: ast.Call, text: str, weight: float) -> Iterator[Edit]:
+    argument, inner = node.args[0], site.code(node.args[0])
+    if len(node.args) == 1 and not inner.startswith("(("):
+        both = f"({inner if inner.startswith('(') else f'({inner})'}, {text})"
+        yield Edit((Replacement(site.module.start(argument), site.module.end(argument), both),), weight)
 
 
 def argument_value(site: Site) -> Iterator[Edit]:

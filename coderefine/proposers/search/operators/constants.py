@@ -25,6 +25,8 @@ LEAST_BY_ONE, LEAST_PROPORTIONAL, PROPORTION_BOOST = 5, 20, 4.0
 """LEAST_PROPORTIONAL: smallest integer that is changed in the ratio of the expected to the actual value. LEAST_BY_ONE:
 the same for an integer that changes by one, if the statement also has a larger integer that can be changed in this
 ratio. PROPORTION_BOOST: boost of the new number. `24 * 8` becomes `24 * 7` rather than `21 * 8`."""
+ROUND, UNROUND = 100, 3.0
+"""UNROUND: penalty of another number in place of a multiple of 10 that is at least ROUND."""
 OFTEN, UNLIKE, UNLIKE_BOOST = 3, 10.0, 2.0
 """UNLIKE, UNLIKE_BOOST: factor and boost of a number that the statement contains at least OFTEN times, in place of a
 number that it contains once."""
@@ -40,8 +42,12 @@ def numbers(site: Site) -> Iterator[Edit]:
         proportional = proportions.get(value, set())
         for new, weight in _other_numbers(site, node, value, proportional):
             alone = used[value] == 1 and used[new] >= OFTEN
-            boost = max(UNLIKE_BOOST * alone, PROPORTION_BOOST * (new in proportional))
+            boost = max(UNLIKE_BOOST * alone, PROPORTION_BOOST * (new in proportional)) - _unround(value, new)
             yield from site.swap(node, repr(new), weight * (UNLIKE if alone else 1.0), boost)
+
+
+def _unround(value: float, new: float) -> float:
+    return UNROUND if abs(value) >= ROUND and value % 10 == 0 and new % 10 != 0 else 0.0
 
 
 def _with_sign(site: Site, node: ast.Constant) -> tuple[ast.expr, float]:
@@ -226,8 +232,9 @@ def _found(site: Site, value: str) -> Iterator[tuple[str, float]]:
 def _likeness(one: str, other: str) -> float:
     if not one or not other:
         return 0.1
-    if other.startswith(one) or one.startswith(other):
-        return 0.6 + 0.4 * min(len(one), len(other)) / max(len(one), len(other))
+    short, long = sorted((one, other), key=len)
+    if long.startswith(short) or long.endswith(short):
+        return 0.6 + 0.4 * len(short) / len(long)
     pairs, others = _pairs(one), _pairs(other)
     shared = len(pairs & others) / max(len(pairs | others), 1)
     return max(shared, 0.05)

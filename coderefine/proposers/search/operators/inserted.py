@@ -177,7 +177,7 @@ def _unchanged(tree: ast.AST, prefix: str) -> set[str]:
     times = Counter(name for name, _ in bound)
     read = {dotted(node) for node in nodes if isinstance(getattr(node, "ctx", None), ast.Load)}
     touched = set(itertools.chain.from_iterable(map(_touched, nodes)))
-    empty = {name for name, value in bound if times[name] == 1 and _is_empty(value)}
+    empty = {name for name, value in bound if times[name] == 1 and is_empty(value)}
     return set(filter(re.compile(re.escape(prefix)).match, (empty & read) - touched))
 
 
@@ -198,7 +198,7 @@ def _touched(node: ast.AST) -> Iterator[str]:
             yield from map(dotted, ast.walk(node))
 
 
-def _is_empty(value: ast.expr) -> bool:
+def is_empty(value: ast.expr) -> bool:
     match value:
         case ast.Constant(value=None | 0 | "" | False):
             return True

@@ -5,10 +5,14 @@ from __future__ import annotations
 import ast
 import bisect
 import builtins
+import datetime
 import importlib
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from functools import lru_cache
+from pathlib import Path, PurePath
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.ingredients import BUILTINS, parameter_names
@@ -53,6 +57,9 @@ COUNTERPARTS = {
 }  # fmt: skip
 USUAL_METHODS = tuple(dict.fromkeys((*METHODS, *RECEIVERS, "get", "pop", "copy", "update")))
 """Methods of builtin types that are called often."""
+LIBRARY_TYPES = (datetime.datetime, datetime.date, datetime.timedelta, Decimal, PurePath, Path, re.Match, re.Pattern)
+SIMILAR = 0.5
+"""Least likeness of a name that may stand for another one, see `likeness`."""
 OPPOSITE = 1.0
 """Boost of the counterpart of a name: the opposite (`min`, `max`), or the same from the other side (`find`,
 `rfind`)."""
@@ -360,9 +367,19 @@ def _of_library(site: Site, node: ast.Attribute, *, called: bool) -> list[str]:
 
 
 def _of_builtin(site: Site, node: ast.Attribute) -> list[str]:
-    """Return the usual methods of the builtin type that the object has; none if its type is unknown."""
+    """Return the usual methods of the builtin type that the object has.
+
+    If its type is unknown, or has no such method, return the methods with similar names of those LIBRARY_TYPES that
+    have it.
+    """
     type_ = getattr(builtins, site.kinds.of(node.value) or "?", None)
-    return [name for name in USUAL_METHODS if hasattr(type_, name)]
+    usual = [name for name in USUAL_METHODS if hasattr(type_, name)]
+    return usual if usual and hasattr(type_, node.attr) else [*usual, *_of_library_types(node.attr)]
+
+
+def _of_library_types(method: str) -> list[str]:
+    names = {name for one in LIBRARY_TYPES if hasattr(one, method) for name in vars(one) if name[0] != "_"}
+    return sorted(name for name in names if likeness(method, name) >= SIMILAR)
 
 
 def _is_plain(value: object) -> bool:
@@ -370,7 +387,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _like(site: Site, name: str) -> list[str]:
-    return sorted(other for other in site.module.index.all_attributes if likeness(name, other) >= 0.5)
+    return sorted(other for other in site.module.index.all_attributes if likeness(name, other) >= SIMILAR)
 
 
 def functions(site: Site) -> Iterator[Edit]:
@@ -399,7 +416,13 @@ def _other_functions(site: Site, called: str, here: list[str]) -> dict[str, floa
         options |= {name: 1.0 + 2.0 * likeness(called, name) for name in here}
     elif called in reachable:
         options |= {name: 0.5 + 2.0 * likeness(called, name) for name in reachable}
-    return options
+    return options | _builtins_within(site, called)
+
+
+def _builtins_within(site: Site, called: str) -> dict[str, float]:
+    """Return the builtins that an undefined name contains: it may be `xrange`, `_unichr` or `raw_input` of Python 2."""
+    undefined = called if called in site.hints.undefined else ""
+    return {name: 3.0 for name in BUILTINS if name.islower() and len(name) >= 3 and name in undefined}
 
 
 def _confused_builtins(name: str) -> list[str]:

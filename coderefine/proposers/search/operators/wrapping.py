@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.syntax import Edit, Replacement
+from coderefine.proposers.search.syntax import Edit, Function, Replacement
 from coderefine.proposers.search.value_kinds import dotted, is_none
+from coderefine.source import last_name
 
 WRAPS: dict[str, tuple[tuple[str, float], ...]] = {
     "int": (
@@ -184,6 +185,9 @@ WRAPS: dict[str, tuple[tuple[str, float], ...]] = {
 CONVERSIONS = ("str({})", "int({})", "float({})", "set({})", "list({})", "tuple({})")
 """Wrappers that are also applied to literals."""
 
+NAMESAKE = 6.0
+"""Weight of a function that functions of the same name as this one call, such as the same method of other classes."""
+
 
 def wrap(site: Site) -> Iterator[Edit]:
     """Wrap a value in a call suitable for its kind: a conversion, its size, normalisation."""
@@ -192,10 +196,15 @@ def wrap(site: Site) -> Iterator[Edit]:
             continue
         if is_none(node):
             continue
-        plain = not isinstance(node, ast.Constant)
+        plain = not _is_literal(node)
         for shape, weight in WRAPS.get(site.kinds.of(node), WRAPS[""]):
             if plain or shape in CONVERSIONS:
                 yield from _shaped(site, node, shape, weight * (1.0 if plain else 0.2))
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """Return whether the node is a literal, or a number with a sign."""
+    return isinstance(node.operand if isinstance(node, ast.UnaryOp) else node, ast.Constant)
 
 
 def _inside(site: Site, node: ast.expr, shape: str) -> str:
@@ -224,14 +233,22 @@ def _no_value(site: Site, node: ast.AST) -> bool:
 
 def own_wrap(site: Site) -> Iterator[Edit]:
     """Pass a value through a function or method of this project with one argument."""
-    functions, methods = own_functions(site), own_methods(site)
+    functions, methods, likely = own_functions(site), own_methods(site), _called_by_namesakes(site)
     for node in site.values:
-        if _no_value(site, node) or isinstance(node, ast.Constant | ast.Compare | ast.BoolOp):
+        if _no_value(site, node) or _is_literal(node) or isinstance(node, ast.Compare | ast.BoolOp):
             continue
         for name in functions:
-            yield from site.swap(node, f"{name}({site.code(node)})", 1.0)
+            yield from site.swap(node, f"{name}({site.code(node)})", NAMESAKE if name in likely else 1.0)
         for name in methods:
             yield from site.swap(node, f"{site.local.receiver}.{name}({site.code(node)})", 0.7)
+
+
+def _called_by_namesakes(site: Site) -> set[str]:
+    """Return the names that other functions with the name of this function call, in this file."""
+    me = site.local.function
+    others = (stmt for stmt in site.module.statements if isinstance(stmt, Function) and me and stmt.name == me.name)
+    calls = (node for other in others if other is not me for node in ast.walk(other))
+    return {last_name(node.func) for node in calls if isinstance(node, ast.Call)}
 
 
 def own_functions(site: Site) -> list[str]:
