@@ -2,8 +2,9 @@
 
 The proof of a *unit* (an outermost function or method, or a module's own code) is one of these:
 
-1. Both versions compile to the same code, except for line numbers, names of local variables, docstrings, and causes
-   (`raise … from error`) if `error` is the exception that is being handled anyway.
+1. Both versions compile to the same code, except for line numbers, names of local variables, docstrings, forms that are
+   equal by the rules of Python (`equal_forms.py`), and causes (`raise … from error`) if `error` is the exception that
+   is being handled anyway.
 2. The tests execute every changed line of the unit, and all results are equal: the results of the calls that the tests
    make (arguments → result or exception, and the arguments after the call), and the results of repeating these calls
    and variants of them. For a module's own code: its attributes, and those of its classes, have equal values.

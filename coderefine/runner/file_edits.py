@@ -13,19 +13,23 @@ from functools import lru_cache
 from itertools import chain, count, takewhile
 
 from coderefine.runner.agent.code_diff import same, same_but_for_names
+from coderefine.runner.equal_forms import uniform
 from coderefine.runner.reached_code import Function
-from coderefine.source import decode, docstring_examples, first_line
+from coderefine.source import bound_names, decode, docstring_examples, first_line
 
 DEFINITIONS = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 READS_DOCSTRINGS = re.compile(
     r"__doc__|getdoc|docopt|yacc|^[ \t]*(from|import)\b([^\n(]*\([^)]*|.*)(click|fire|typer)", re.MULTILINE
 )
 """Code that reads docstrings at run time. Modules whose names are common words count only in import statements."""
+DOCSTRING = re.compile(r"[\w.]+\.__doc__|getattr\([\w.]+, '__doc__'(, (None|''))?\)")
+ANY = "*"
 INDIFFERENT = frozenset(
     re.findall(
         r"\w+",
-        """abstractmethod cache cached_property classmethod contextmanager dataclass deleter getter lru_cache
-        overload override property setter staticmethod total_ordering wraps""",
+        """abstractmethod asynccontextmanager cache cached_property cachedproperty classmethod contextmanager dataclass
+        deleter final getter lru_cache overload override property reify runtime_checkable setter singledispatch
+        singledispatchmethod staticmethod total_ordering unique wraps""",
     )
 )
 """Decorators that do not use the docstring, except to copy it."""
@@ -87,15 +91,17 @@ class FileEdit:
     def of_texts(cls, old: str, new: str) -> FileEdit:
         """Compare two texts of a file.
 
-        Docstrings are compared like other constants if code of the file may read them. Otherwise, only the examples in
-        them are compared, which doctest would run.
+        A docstring is compared like other constants if code of the file may read it. Otherwise, only the examples in
+        it are compared, which doctest would run.
         """
-        reads = bool(READS_DOCSTRINGS.search(old) or READS_DOCSTRINGS.search(new))
         try:
-            was, now = units_of(old, documented=reads), units_of(new, documented=reads)
+            read = _read_docstrings(old) | _read_docstrings(new)
+            was, now = units_of(old, read), units_of(new, read)
+            alike = _alike_units(was, now)
+            if len(alike) < len(was.keys() & now.keys()):
+                alike |= _alike_units(units_of(uniform(old), read), units_of(uniform(new), read))
         except (SyntaxError, ValueError, RecursionError):
             return cls({}, {}, frozenset({""}), frozenset(), frozenset(), frozenset())
-        alike = {name for name in was.keys() & now.keys() if _alike(was[name].flat, now[name].flat, whole=bool(name))}
         removed, lines = _changed_lines(old, new)
         changed = frozenset((was.keys() | now.keys()) - alike)
         certain = "" in changed and _certain(old, removed) and _certain(new, lines)
@@ -184,16 +190,16 @@ def _touched(functions: Mapping[_Lines, str], spans: Iterable[tuple[int, int]]) 
 
 
 @lru_cache(maxsize=64)
-def units_of(text: str, *, documented: bool = False) -> Mapping[str, UnitCode]:
+def units_of(text: str, documented: frozenset[str] = frozenset()) -> Mapping[str, UnitCode]:
     """Return the module's own code ("") and all outermost functions and methods, by qualified name.
 
-    If two have the same name (a property and its setter), the second is called `NAME#2`. `documented`: keep docstrings.
+    If two have the same name (a property and its setter), the second is called `NAME#2`. `documented`: the names of the
+    definitions that keep their docstrings, as from `_read_docstrings`.
     """
     tree = ast.parse(text)
-    if not documented:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                _clear_docstring(node)
+    for node in ast.walk(tree):
+        if isinstance(node, DEFINITIONS) and documented.isdisjoint({ANY, getattr(node, "name", "")}):
+            _clear_docstring(node)
     code = _by_name(compile(tree, "unit", "exec", dont_inherit=True))
     _flatten(tree)
     flat = _by_name(compile(tree, "unit", "exec", dont_inherit=True))
@@ -237,6 +243,66 @@ def _clear_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.Asy
         node.body[0].value = ast.Constant(_examples(text), lineno=node.body[0].lineno, col_offset=0)  # type: ignore[attr-defined]
 
 
+@lru_cache(maxsize=4)
+def _read_docstrings(text: str) -> frozenset[str]:
+    """Return the names of the definitions whose docstrings code of a file may read. "": the module; ANY: all of them.
+
+    To copy a docstring to the `__doc__` of another object is no such reading. Comments and docstrings are no code:
+    examples in docstrings are tests, and the tests run before anything is written.
+    """
+    if not READS_DOCSTRINGS.search(text):
+        return frozenset()
+    tree = ast.parse(text)
+    for node in list(ast.walk(tree)):
+        if isinstance(node, DEFINITIONS) and ast.get_docstring(node, clean=False) is not None:
+            node.body[0] = ast.Pass()
+        elif isinstance(node, ast.Assign):
+            _clear_copy(node)
+        elif isinstance(node, ast.Call):
+            _clear_property(node)
+    found = {*_clear_named(tree), *_clear_own(tree)}
+    return frozenset({ANY} if READS_DOCSTRINGS.search(ast.unparse(tree)) else found)
+
+
+def _clear_copy(node: ast.Assign) -> None:
+    """Remove `__doc__` from the targets of an assignment; from its value, too, if it only copies a docstring."""
+    stored = [one for one in node.targets if isinstance(one, ast.Attribute) and one.attr == "__doc__"]
+    if len(stored) == len(node.targets) and _is_docstring(node.value):
+        node.value = ast.Constant(None)
+    for one in stored:
+        one.attr = "doc"
+
+
+def _clear_property(node: ast.Call) -> None:
+    """Remove the docstring that a call of `property` copies."""
+    if ast.unparse(node.func) == "property":
+        node.args = [one for one in node.args if not _is_docstring(one)]
+        node.keywords = [one for one in node.keywords if not _is_docstring(one.value)]
+
+
+def _clear_named(tree: ast.Module) -> Iterator[str]:
+    """Remove `NAME.__doc__` where only definitions bind NAME; yield these names."""
+    bound = {name for node in ast.walk(tree) if not isinstance(node, DEFINITIONS) for name in bound_names(node)}
+    for node in [one for one in ast.walk(tree) if isinstance(one, ast.Attribute) and one.attr == "__doc__"]:
+        if isinstance(node.value, ast.Name) and node.value.id not in bound:
+            node.attr = "doc"
+            yield node.value.id
+
+
+def _clear_own(tree: ast.Module) -> Iterator[str]:
+    """Remove `__doc__`, the docstring of the module, outside of classes; yield "" for each."""
+    inside = {one for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for one in ast.walk(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == "__doc__" and node not in inside:
+            node.id = "doc"
+            yield ""
+
+
+def _is_docstring(node: ast.expr) -> bool:
+    """Return whether the value of an expression is the docstring of an object."""
+    return DOCSTRING.fullmatch(ast.unparse(node)) is not None
+
+
 def _decorator(node: ast.expr) -> str:
     """Return the name of a decorator, without its module and arguments."""
     return ast.unparse(node.func if isinstance(node, ast.Call) else node).rpartition(".")[2]
@@ -267,6 +333,11 @@ def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
 
 def _is_class(code: types.CodeType) -> bool:
     return not code.co_flags & 0x02  # CO_NEWLOCALS
+
+
+def _alike_units(old: Mapping[str, UnitCode], new: Mapping[str, UnitCode]) -> set[str]:
+    """Return the names of the units whose code is equal."""
+    return {name for name in old.keys() & new.keys() if _alike(old[name].flat, new[name].flat, whole=bool(name))}
 
 
 def _alike(old: types.CodeType, new: types.CodeType, *, whole: bool) -> bool:

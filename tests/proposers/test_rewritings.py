@@ -21,6 +21,86 @@ WORDS = ", ".join(f"'{word}'" for word in LONG.split()[:10])
 WIDE = f"\n\nx = '{'x' * 50}'\n"
 """A line as long as others may become."""
 
+SHORTER: list[tuple[str, str | None]] = [
+    (
+        f'class Cart:\n    """The :class:`Cart` base class adds\n    {"x" * 20}.\n    """\n{WIDE}',
+        f'class Cart:\n    """This base class adds {"x" * 20}.\n    """\n{WIDE}',
+    ),
+    (
+        'class Table:\n    """The ``Table`` is a list of rows of\n    all of them.\n    """\n',
+        'class Table:\n    """A list of rows of all of them.\n    """\n',
+    ),
+    (
+        'class MyError(E):\n    """MyError is raised when all rows\n    are old.\n    """\n',
+        'class MyError(E):\n    """Raised when all rows are old.\n    """\n',
+    ),
+    (
+        'def find():\n    """``find()`` returns the first of\n    the rows.\n    """\n',
+        'def find():\n    """Return the first of the rows.\n    """\n',
+    ),
+    ('class Table:\n    """The Tables is a list of rows of all\n    of them.\n    """\n', None),
+    (
+        f'def f():\n    """Return the :class:`Abc <b.c.Abc>` of the\n    row of it.\n    """\n{WIDE}',
+        f'def f():\n    """Return the :class:`~b.c.Abc` of the row of it.\n    """\n{WIDE}',
+    ),
+    ('def f():\n    """Return the :func:`A <b.c.A>` of all of\n    the rows.\n    """\n', None),
+    ('def f():\n    """Return the :class:`B <b.c.A>` of all of\n    the rows.\n    """\n', None),
+    (
+        'def f():\n    """Get a key from all of the rows, suitable\n    for caches.\n    """\n',
+        'def f():\n    """Get a key from all of the rows.\n\n    The result is suitable for caches.\n    """\n',
+    ),
+    (
+        'def f():\n    """Return a row of the names, in reverse\n    order.\n    """\n',
+        'def f():\n    """Return a row of the names.\n\n    The result is in reverse order.\n    """\n',
+    ),
+    ('def f():\n    """Print a row of all names, in the reverse\n    order.\n    """\n', None),
+    (
+        'def f():\n    """Add items of all the rows without\n    changing them.\n    """\n',
+        'def f():\n    """Add items of all the rows.\n\n    This is done without changing them.\n    """\n',
+    ),
+    ('class A:\n    """The items of all of the rows without\n    changing them.\n    """\n', None),
+    (
+        'class A:\n    """Same as the other class, except stores\n    a date.\n    """\n',
+        'class A:\n    """Same as the other class.\n\n    However, it stores a date.\n    """\n',
+    ),
+    ('class A:\n    """The rows of the other class, except stores\n    of it.\n    """\n', None),
+    (
+        'def f():\n    """Write the file with rows in order to\n    show it.\n    """\n',
+        'def f():\n    """Write the file with rows.\n\n    The purpose is to show it.\n    """\n',
+    ),
+    (
+        'def f():\n    """Add all of the names here, i.e., those\n    of it.\n    """\n',
+        'def f():\n    """Add all of the names here.\n\n    That is, those of it.\n    """\n',
+    ),
+    (
+        'class A:\n    """This class provides :class:`B` which\n    is small.\n    """\n',
+        'class A:\n    """This class provides :class:`B`.\n\n    It is small.\n    """\n',
+    ),
+]
+"""Summaries that do not fit in a line: a name, a reference or a clause can be left out, or be a sentence of its own."""
+IMPERATIVE: list[tuple[str, str | None]] = [
+    ('def f():\n    """Strips values from it."""\n', 'def f():\n    """Strip values from it."""\n'),
+    ('def f():\n    """Filters out empty rows."""\n', 'def f():\n    """Filter out empty rows."""\n'),
+    ('def f():\n    """Filters applied to it."""\n', None),
+    (
+        'def same():\n    """``same()`` returns the names of it."""\n',
+        'def same():\n    """Return the names of it."""\n',
+    ),
+    (
+        'def f():\n    """The :func:`f` (or g) function is used to add the rows."""\n',
+        'def f():\n    """Add the rows."""\n',
+    ),
+    ('def f():\n    """The g function is used to add the rows."""\n', None),
+    ('def f():\n    """The f function gets a row and returns it."""\n', None),
+    ('def f():\n    """Factory method that returns a row."""\n', 'def f():\n    """Return a row."""\n'),
+    ('def f():\n    """A utility function used for adding it."""\n', 'def f():\n    """Add it."""\n'),
+    (
+        'def f():\n    """Reads the rows, and returns which are left."""\n',
+        'def f():\n    """Read the rows, and return which are left."""\n',
+    ),
+]
+"""Docstrings of functions: words that are verbs by what follows them, the function's own name, and kinds of things."""
+
 DOCUMENTED = f'def f():\n    """{{}}\n    """\n{WIDE}'
 PARTED = (
     (
@@ -265,8 +345,10 @@ CASES: Table = {
             'def f():\n    """Return one of them, where there are some.\n    """\n' + f"x = '{'x' * 43}'\n",
         ),
         (f'def f():\n    """Return \\\n    one.\n    """\n{WIDE}', None),
+        *SHORTER,
     ],
     "D401": [
+        *IMPERATIVE,
         (
             'def f():\n    """Returns one."""\n    return 1\n',
             'def f():\n    """Return one."""\n    return 1\n',

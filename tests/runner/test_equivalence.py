@@ -162,6 +162,23 @@ CLICKED = f"import events\n# The event has been fired.\nEVENTS = ['onclick', 'ty
 CAUGHT = "try:\n    x = f()\n{0}except ValueError:\n    x = 2\n{1}"
 
 
+READERS: tuple[tuple[str, str, set[str]], ...] = (
+    ("a-comment-about-docstrings", "# f.__doc__\n", set()),
+    ("an-example-about-docstrings", 'def h():\n    """\n    >>> h.__doc__\n    """\n', set()),
+    ("it-is-copied", "def h(g):\n    g.__doc__ = f.__doc__\n", set()),
+    ("it-is-copied-if-there-is-one", "def h(g):\n    g.__doc__ = getattr(f, '__doc__', None)\n", set()),
+    ("it-is-copied-for-a-property", "class H:\n    size = property(g, doc=f.__doc__)\n", set()),
+    ("one-docstring-is-written", "f.__doc__ = 'a'\n", set()),
+    ("another-one-is-read", "def h():\n    print(h.__doc__, __doc__)\n", set()),
+    ("any-may-be-read", "def h(g):\n    return g.__doc__\n", {"f"}),
+    ("any-may-be-read-and-copied", "def h(g):\n    g.__doc__ = a = g.__doc__\n", {"f"}),
+    ("any-may-be-changed", "def h(g):\n    g.__doc__ += '.'\n", {"f"}),
+    ("one-that-may-be-called-otherwise", "def h():\n    return f.__doc__\n\n\nf = g(f)\n", {"f"}),
+    ("it-is-given-to-a-function", "h(doc=f.__doc__)\n", {"f"}),
+)
+"""(id, code after EXAMPLE, changed units if a word of the docstring of EXAMPLE changes)."""
+
+
 @pytest.mark.parametrize(
     ("before", "after", "changed"),
     [
@@ -183,6 +200,10 @@ CAUGHT = "try:\n    x = f()\n{0}except ValueError:\n    x = 2\n{1}"
         ),
         pytest.param(
             f"{EXAMPLE}g(f.__doc__)\n", f"{EXAMPLE}g(f.__doc__)\n".replace("Returns", "Return"), {"f"}, id="it-is-read"
+        ),
+        *(
+            pytest.param(EXAMPLE + read, (EXAMPLE + read).replace("Returns", "Return"), changed, id=name)
+            for name, read, changed in READERS
         ),
         pytest.param(STATIC, STATIC.replace("Returns", "Return"), set(), id="a-decorator-of-python"),
         pytest.param(

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import Code, Edits, Unsure, expect, sure
@@ -16,9 +17,10 @@ from coderefine.proposers.rewritings.code import Code, Edits, Unsure, expect, su
 FIRST_WORD = re.compile(r"""[rRuU]?("{3}|'{3}|"|')\s*(?P<word>[A-Za-z][a-z]+)\b""")
 KIND = re.compile(
     r"""[rRuU]?("{3}|'{3}|"|')\s*(?P<kind>(An? |The |This )?"""
-    r"((convenience|helper|utility|internal|private|simple|small|generic|class|static|common|function) )?"
-    r"(decorator|(helper )?function|helper|method|routine|utility|callback|hook|generator|(\w+ )?plugin) "
-    r"(to |for (?=(\w+ly )?\w+ing\b)|((that|which) )?(?=(\w+ly )?\w+s\b)|(?=\w+ing\b))"
+    r"((basic|convenience|custom|helper|utility|internal|private|simple|small|generic|class|static|common|function|factory"
+    r"|decorator|iterator) )?"
+    r"(decorator|(helper )?function|helper|method|routine|utility|callback|hook|generator|factory|(\w+ )?plugin) "
+    r"((used )?to |(used )?for (?=(\w+ly )?\w+ing\b)|((that|which) )?(?=(\w+ly )?\w+s\b)|(?=\w+ing\b))"
     r"|This (?=\w+s\b)|Use(d|ful) (to |for (?=\w+ing\b)))((?P<how>\w+ly) )?(?P<word>[a-z]+) ",
     re.IGNORECASE,
 )
@@ -64,6 +66,8 @@ BEFORE_NAMES = frozenset(
 )
 """Words that cannot end a sentence, so that a capital letter after them begins no new sentence."""
 USUAL_WIDTH, WIDEST = 72, 120
+NOUNS = ("class", "decorator", "exception", "function", "generator", "iterator", "method", "module", "type")
+"""Nouns that may follow the name of what a docstring describes."""
 VERBS = frozenset(
     """add allow apply attach build calculate call change check clear close collect compare compute
         construct convert copy create decode define delete determine disable display download emit
@@ -105,12 +109,21 @@ OTHERS = frozenset(
         rectify reformat regenerate reject relate relax remember repair resample resume revise satisfy scrape segment
         serialise shrink slugify smooth solve specialize squash squeeze stringify supply swallow tear terminate
         tighten traverse twist typecast uncompress undo unescape uninstall unify unlock unquote unset utilize
-        vectorize yank""".split()
+        vectorize yank
+        accumulate attempt avoid clamp clip compact constrain discard dismiss do empty exchange flag flip hash intersect
+        label lift migrate minimize offset pair pluralize poll prioritize promote purge recalculate replay replicate
+        rescale retain roll route sample sign transpose unlink unwind vary""".split()
 )
 """Words that count as verbs only before an OBJECT, because their third person may be the plural of a noun."""
 BEFORE_NOUNS = re.compile(r"\s+(the|an?|all|any|each|every|its|this|that|these|whether|if|given|one|new)\b")
-OBJECT = re.compile(rf"{BEFORE_NOUNS.pattern}|\s+(it|them|True|False|None)\b|\s+[`*:]")
+OBJECT = re.compile(rf"{BEFORE_NOUNS.pattern}|\s+(it|them|True|False|None|which|what|how|when|where)\b|\s+[`*:]")
 """A word that shows that the word before it is a verb."""
+NO_OBJECT = frozenset(
+    """and are as at by can for from has have if in is may must not of on only or should that to was were when where
+        which while who will with would""".split()
+)
+"""Words that may follow a noun in the plural."""
+THING_OR_HOW = re.compile(r"\s+(?P<word>[A-Za-z]\w*)(?<!ed)(?<!ing)\b")
 
 
 def imperative(code: Code, at: Diagnostic) -> Edits:
@@ -124,18 +137,61 @@ def imperative(code: Code, at: Diagnostic) -> Edits:
     if thing := THING.match(text):
         _check_returned(code, found, text[thing.start("word") :])
         return (code.edit(start + thing.start("word"), start + thing.end("word"), RETURNED[thing["word"].rstrip(",")]),)
+    if own := _own_verb(code, found):
+        begin, end, verb = own
+        _check_single(text[end:])
+        return (code.edit(start + begin, start + end, verb),)
     if noun := NOUN.match(text):
         sure(not INSIDE.search(text[noun.end() :].partition("\n")[0]))
         return (code.edit(start + noun.start("noun"), start + noun.end("noun"), _verb_of(noun["noun"])),)
     first = expect(FIRST_WORD.match(text), re.Match)
-    known = VERBS | OTHERS if OBJECT.match(text, first.end()) else VERBS
-    base = _base(first["word"], known)
+    base = _base(first["word"], VERBS | OTHERS if _goes_on(text, first.end()) else VERBS)
     sure(base, not first["word"].endswith("ing"))
     others = [code.edit(start + a, start + b, other) for a, b, other in _next_verbs(text, first.end())]
     colon = COLON.match(text, first.end())
     after = f" {_inside(colon[1])}" if colon else ""
     end = colon.end() if colon else first.end()
     return (code.edit(start + first.start("word"), start + end, base.capitalize() + after), *others)
+
+
+def _goes_on(text: str, place: int) -> bool:
+    """Return whether the word before `place`, the first one of a docstring, is a verb: no plural (`Maps of …`)."""
+    found = THING_OR_HOW.match(text, place)
+    return bool(OBJECT.match(text, place) or (found and found["word"].lower() not in NO_OBJECT))
+
+
+def _own_verb(code: Code, docstring: ast.Constant) -> tuple[int, int, str] | None:
+    """Return the position of a function's own name with a verb, at the beginning of its docstring, and the base form.
+
+    `` ``unique()`` returns a list`` → `Return`; None if the docstring begins otherwise.
+    """
+    text, (name, _) = code.source(docstring), owner(code, docstring, "")
+    opening = OPENING.match(text)
+    found = own_subject(name).match(text, opening.end()) if opening else None
+    base = _base(found["used"] or found["verb"], VERBS | OTHERS) if found else ""
+    if found is None or not base or not OBJECT.match(text, found.end()):
+        return None
+    return found.start("subject"), found.end(), base.capitalize()
+
+
+def owner(code: Code, docstring: ast.AST, path: str) -> tuple[str, str]:
+    """Return the name of what a docstring in the file at `path` describes, and its kind: `class`, `function`, …"""
+    around = code.parents[code.parents[docstring]]
+    if isinstance(around, ast.Module):
+        file = PurePosixPath(path)
+        return (file.parent.name if file.stem == "__init__" else file.stem), "module"
+    method = isinstance(code.parents[around], ast.ClassDef)
+    kind = "class" if isinstance(around, ast.ClassDef) else "method" if method else "function"
+    return getattr(around, "name", ""), kind
+
+
+def own_subject(name: str) -> re.Pattern[str]:
+    """Return a pattern for the beginning of a sentence: `name` as its subject, and a verb in the third person."""
+    own = rf"(:[\w:]+:)?`{{0,2}}~?\.?{re.escape(name) or '(?!)'}(\(\))?`{{0,2}}( \([^()]*\))?"
+    return re.compile(
+        rf"\s*(?P<subject>((The|Class|Function|Module) )?{own}(?P<noun>( \w+)? ({'|'.join(NOUNS)}))?)"
+        r" (is used to (?P<used>\w+)|(?P<verb>\w+s))\b"
+    )
 
 
 def _verb_of(noun: str) -> str:
@@ -227,7 +283,7 @@ def separate_summary(code: Code, at: Diagnostic) -> Edits:
     paragraph = list(itertools.takewhile(str.strip, rows[first:]))
     before, width = code.text[code.begin(code.line_of(start)) : start], _usual_width(code)
     margin = rows[first][: -len(rows[first].lstrip())]
-    blocks = _blocks(paragraph, width - len(margin if first else before))
+    blocks = _blocks(paragraph, width - len(margin if first else before), owner(code, found, at.path))
     summary = blocks[0][0] if first else blocks[0][0].lstrip()
     sure(all(len(row) <= max(width, *map(len, paragraph)) for block in blocks[1:] for row in block))
     made = "\n\n".join("\n".join(block) for block in ([summary], *blocks[1:]))
@@ -237,34 +293,68 @@ def separate_summary(code: Code, at: Diagnostic) -> Edits:
     return (code.edit(start, end, made),)
 
 
-def _blocks(paragraph: Sequence[str], room: int) -> list[list[str]]:
+def _blocks(paragraph: Sequence[str], room: int, described: tuple[str, str]) -> list[list[str]]:
     """Return a paragraph as blocks of rows: its first sentence in one row, its other sentences, and what is no prose.
 
     The rows of the other sentences are as long as before. Empty blocks are left out. `room`: maximum length of the
-    first sentence; a longer one is divided. Raises Unsure if the end of this sentence is uncertain.
+    first sentence; a longer one is divided. `described`: as from `owner`. Raises Unsure if the end of this sentence is
+    uncertain.
     """
     prose = list(itertools.takewhile(lambda row: not BLOCK.match(row), paragraph))
     sure(len(paragraph) > 1, prose)
     margin, first = (row[: len(row) - len(row.lstrip())] for row in (paragraph[1], paragraph[0]))
     # The first row may follow the quotes; if it has a margin instead, the others must not be indented deeper.
     sure(all(row.startswith(margin) for row in prose[1:]), len(first) < 2 or first.startswith(margin))
-    summary, rest = parted(joined(prose), room)
+    summary, rest = parted(joined(prose), room, described)
     width = max(USUAL_WIDTH, *map(len, paragraph)) - len(margin)
     wrapped = textwrap.wrap(rest, width, break_long_words=False, break_on_hyphens=False)
     blocks = [[margin + summary], [margin + row for row in wrapped], list(paragraph[len(prose) :])]
     return [block for block in blocks if block]
 
 
-def parted(text: str, room: int) -> tuple[str, str]:
+def parted(text: str, room: int, described: tuple[str, str] = ("", "")) -> tuple[str, str]:
     """Return the first sentence of `text`, or only its first clauses if it is too long, and the rest of the text.
 
-    `room`: the maximum length of the first part. Raises Unsure if it is uncertain where to divide.
+    `room`: the maximum length of the first part. `described`: as from `owner`. Raises Unsure if it is uncertain where
+    to divide.
     """
     summary, rest = _sentence(text)
-    if len(summary) <= room:
-        return summary, rest
-    summary, clause = _clause(summary, room)
+    short = summary if len(summary) <= room else _abbreviated(summary, described)
+    if len(short) <= room:
+        return short, rest
+    try:
+        summary, clause = _clause(summary, room)
+    except Unsure:
+        summary, clause = _clause(short, room)
     return summary, f"{clause} {rest}".strip()
+
+
+ROLE = re.compile(r":((?:py:)?(?:class|exc|data|attr|obj|mod|const)):`(\w+) <([\w.]*\.\2)>`")
+"""A reference of Sphinx that shows the last part of its target."""
+
+
+def _abbreviated(sentence: str, described: tuple[str, str]) -> str:
+    """Return a sentence with shorter references, and without the name of what it describes at its beginning.
+
+    `` :class:`A <b.A>` `` → `` :class:`~b.A` ``; in class A, `The A class is a list` → `A list`, `A adds` → `This class
+    adds`; in function f, `f adds` → `Add`.
+    """
+    name, kind = described
+    short = ROLE.sub(r":\1:`~\3`", sentence)
+    found = own_subject(name).match(short)
+    return (found and found["verb"] and _without_name(found, kind)) or short
+
+
+def _without_name(found: re.Match[str], kind: str) -> str:
+    """Return a sentence without the name in `found`, as from `own_subject`; "" if its verb is unknown."""
+    verb, rest = found["verb"], found.string[found.end() :]
+    base = _base(verb, VERBS | OTHERS)
+    if kind in ("class", "module"):
+        if verb == "is" and re.match(r" (an?|the|raised) ", rest):
+            return rest[1:2].upper() + rest[2:]
+    elif base and OBJECT.match(rest) and not _has_verbs(rest):
+        return base.capitalize() + rest
+    return f"This{found['noun'] or f' {kind}'} {verb}{rest}" if base or verb in SINGULAR else ""
 
 
 CLAUSE = re.compile(r"(?P<sign>;|,(?: and| but| then| and then)?| and| --| -| –| —)\s+(?P<word>[a-z]+)\b(?!['=(.-])")
@@ -321,7 +411,7 @@ class _Mood:
 
 def _without_adverb(sentence: str) -> str:
     """Return a sentence without an adverb at its beginning: `looks …` for `Quickly looks …`. A verb (`Apply`) stays."""
-    adverb = re.match(r"([A-Z][a-z]+ly) (?=[a-z])", sentence)
+    adverb = re.match(r"([A-Z][a-z-]+ly) (?=[a-z])", sentence)
     return sentence[adverb.end() :] if adverb and adverb[1].lower() not in VERBS | OTHERS else sentence
 
 
@@ -396,6 +486,7 @@ def _antecedent(head: str, *, after_comma: bool) -> str:
     if many and after_comma:
         return "They"
     new = after_comma or (not INSIDE.search(head) and ARTICLE.findall(head.lower()) in (["a"], ["an"]))
+    new = new or head.endswith("`")  # a clause cannot restrict a name
     # What follows a preposition may be meant, or what is before it.
     near = re.split(ARTICLE.pattern, head.lower())[-1]
     return "" if not new or PREPOSITION.search(near) else "They" if many else "It"
@@ -422,6 +513,23 @@ def _described(found: re.Match[str], _mood: _Mood, head: str) -> str:
     return f"{subject} {verb.lower()}"
 
 
+def _result(found: re.Match[str], _mood: _Mood, head: str) -> str:
+    """Return `The result is sorted by` for `, sorted by`; only for what is returned or made."""
+    made = re.match(r"(Return|Create|Construct|Build|Make|Generate|Produce|Get)s? (an?|the) ", head)
+    return f"The result is {found['word']}" if made and not INSIDE.search(head) else ""
+
+
+def _manner(found: re.Match[str], mood: _Mood, head: str) -> str:
+    """Return `This is done without adding` for `, without adding`, after a clause that begins with a verb."""
+    return f"This is done {found['word']}" if mood.form and not mood.subject and not INSIDE.search(head) else ""
+
+
+def _exception(found: re.Match[str], _mood: _Mood, head: str) -> str:
+    """Return `However, it adds` for `, except it adds`, in a docstring that compares with something else."""
+    like = re.match(r"(Much )?(Same|Similar|Like|Identical|Equivalent)\b", head, re.IGNORECASE)
+    return f"However, it {found['word']}" if like and _base(found["word"], VERBS | OTHERS) else ""
+
+
 def _aside(found: re.Match[str], *_: object) -> str:
     """Return `(Not if it is empty.)` for `(not if it is empty)`."""
     return f"({found['word'].capitalize()}{found['rest']}.)"
@@ -445,7 +553,18 @@ BEGINNINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Mood, str], s
     (re.compile(rf", but (?P<verb>{'|'.join(sorted(MODAL))})\b"), _contrary),
     (re.compile(rf", (?P<word>{'|'.join(DESCRIBING)})(?= (the|an?|its|all|any|[a-z]+)\b)"), _described),
     (re.compile(r", (?P<word>(?!followed|preceded)\w+ed)(?= (according to|by|with|as|from)\b)"), _described),
+    (
+        re.compile(
+            r", (?P<word>(suitable for|(formatted|sorted|ordered|grouped) (as|according to|by|in|with)"
+            r"|in (?=([\w-]+ )*(order|format|form|time|style)\b)))"
+        ),
+        _result,
+    ),
+    (re.compile(r",? (?P<word>(without|instead of|rather than) \w+ing)\b"), _manner),
+    (re.compile(r", except (that )?(it )?(?P<word>\w+s)\b"), _exception),
     (re.compile(r",? so that (?P<word>\w+)"), r"This way, \g<word>"),
+    (re.compile(r",? in order to(?= [a-z])"), "The purpose is to"),
+    (re.compile(r", (that is|i\.e\.),(?= )"), "That is,"),
     (
         re.compile(r", (?P<as>((equivalent|similar|identical) to|useful for|based on|(much )?like)\b)"),
         r"This is \g<as>",

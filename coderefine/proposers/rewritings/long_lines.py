@@ -10,7 +10,7 @@ import textwrap
 
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import Code, Edits, Unsure, expect, sure
-from coderefine.proposers.rewritings.docstrings import BLOCK, OPENING, joined, parted
+from coderefine.proposers.rewritings.docstrings import BLOCK, OPENING, joined, owner, parted
 
 LIMIT = re.compile(r"\((\d+) > (\d+)\)")
 COMMENT = re.compile(r"(?P<margin>\s*)(?P<begin>#\s+(?:[-*]\s+|\d+\.\s+)?)(?P<text>.*)")
@@ -133,7 +133,11 @@ def _part_summary(code: Code, at: Diagnostic) -> Edits:
     end = code.end(string) - len(opening[1]) if ends else code.begin(at.first + 1) - 1
     text, below = code.text[begin:end], "" if ends else code.lines[at.first].strip(" \t\n\"'")
     sure(begin <= end, not code.text[code.start(string) + opening.end() : begin].strip(), not below, "\\" not in text)
-    summary, rest = parted(text.strip(), limit(at) - (begin - code.begin(at.first) + len(_padding(text))))
+    summary, rest = parted(
+        text.strip(),
+        limit(at) - (begin - code.begin(at.first) + len(_padding(text))),
+        owner(code, string.value, at.path),
+    )
     sure(rest, not BLOCK.match(rest))
     rows = textwrap.wrap(rest, limit(at) - len(margin), break_long_words=False, break_on_hyphens=False)
     made = [f"{_padding(text)}{summary}", "", *(margin + row for row in rows), *([margin] if ends else ())]

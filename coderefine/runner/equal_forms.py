@@ -1,0 +1,140 @@
+"""Write code that behaves alike in the same form: names of loop variables, and handlers of all exceptions.
+
+Only forms whose equality follows from the rules of Python are handled, so that no test is needed to show it:
+
+1. `for first in rows: second = first` → `for second in rows:`, if `first` is used nowhere else.
+2. `second = f(first)`, in a loop over `first`, → `first = f(first)`, with the later uses of `second`, if no code that
+   may run later in the same row uses `first`, and no code outside of the loop can see its last value.
+3. `except BaseException:` → `except:`.
+
+The first two only change how long the value of `first` is kept: at most until the next row, or the end of the function.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from coderefine.source import Comprehension, Function, bindings, bound_names, last_name
+
+SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals", "_getframe", "currentframe"})
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.GeneratorExp)
+PLAIN = (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.expr_context)
+LOOPS = (ast.For, ast.AsyncFor)
+
+
+@lru_cache(maxsize=4)
+def uniform(text: str) -> str:
+    """Return a file in which equal forms are written alike; without its comments and layout."""
+    tree = ast.parse(text)
+    bound = {name for node in ast.walk(tree) for name in bound_names(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Try) and "BaseException" not in bound:
+            _catch_all(node)
+        elif isinstance(node, Function):
+            _use_one_name(node)
+    return ast.unparse(tree)
+
+
+def _catch_all(node: ast.Try) -> None:
+    for handler in node.handlers[-1:]:
+        if handler.name is None and isinstance(handler.type, ast.Name) and handler.type.id == "BaseException":
+            handler.type = None
+
+
+def _use_one_name(function: ast.AST) -> None:
+    """Remove the second names of the variables of all loops in `function`."""
+    loops = [one for one in ast.walk(function) if isinstance(one, LOOPS)]
+    if loops and SEES_NAMES.isdisjoint(map(last_name, ast.walk(function))):
+        for loop in loops:
+            if all(isinstance(node, PLAIN) for node in ast.walk(loop.target)):
+                _remove_copy(function, loop)
+                _remove_second_names(function, loop)
+
+
+def _remove_second_names(function: ast.AST, loop: ast.For | ast.AsyncFor) -> None:
+    own = {one.id for one in _names([loop.target])}
+    for statement, here, later in list(_assignments(loop.body, ())):
+        second, fixed = statement.targets[0], _fixed(function)
+        read = {one.id for one in _names([statement.value])}
+        if isinstance(second, ast.Name) and second.id not in own | fixed and _is_only_here(function, second, here):
+            lasts = (one for one in sorted(own & read - fixed) if _is_last_use(function, loop, one, [*here, *later]))
+            _rename(function, second.id, next(lasts, second.id))
+
+
+def _assignments(
+    block: Sequence[ast.stmt], later: Sequence[ast.stmt]
+) -> Iterator[tuple[ast.Assign, Sequence[ast.stmt], Sequence[ast.stmt]]]:
+    """Yield each assignment in `block` and in its branches, the statements after it, and those after its branches."""
+    for number, statement in enumerate(block):
+        here = block[number + 1 :]
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            yield statement, here, later
+        elif isinstance(statement, ast.If | ast.With):
+            for inner in (statement.body, getattr(statement, "orelse", [])):
+                yield from _assignments(inner, [*here, *later])
+
+
+def _names(nodes: Iterable[ast.AST]) -> list[ast.Name]:
+    return [one for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)]
+
+
+def _fixed(function: ast.AST) -> set[str]:
+    """Return the names that must not be changed: bound by other statements, deleted, or used in a scope inside."""
+    return {name for node in ast.walk(function) for name in _fixed_by(node, function)}
+
+
+def _fixed_by(node: ast.AST, function: ast.AST) -> Iterator[str]:
+    if node is not function and isinstance(node, SCOPES):
+        yield from _all_names(bindings, node)
+    elif isinstance(node, Comprehension):
+        yield from _all_names(bound_names, node)
+    elif isinstance(node, ast.Name):
+        yield from [node.id] if isinstance(node.ctx, ast.Del) else ()
+    elif not isinstance(node, ast.keyword | ast.Attribute):
+        yield from bindings(node)
+
+
+def _all_names(of: Callable[[ast.AST], Iterable[str]], node: ast.AST) -> Iterator[str]:
+    yield from (name for one in ast.walk(node) for name in of(one))
+
+
+def _remove_copy(function: ast.AST, loop: ast.For | ast.AsyncFor) -> None:
+    """Let `loop` assign to the copy that its first statement makes of a variable, if this is used nowhere else."""
+    match loop.body[0]:
+        case ast.Assign(targets=[ast.Name(id=second)], value=ast.Name(id=first)) if len(loop.body) > 1:
+            named, everywhere = {one.id: one for one in _names([loop.target])}, [one.id for one in _names([function])]
+            alone = first in named and second not in named and everywhere.count(first) == 2
+            if alone and _fixed(function).isdisjoint({first, second}):
+                named[first].id = second
+                del loop.body[0]
+
+
+def _is_last_use(function: ast.AST, loop: ast.For | ast.AsyncFor, first: str, following: Sequence[ast.stmt]) -> bool:
+    """Return whether `first` is not used in `following`, and elsewhere only where a loop has just set it."""
+    others = (one for one in ast.walk(function) if isinstance(one, LOOPS) and not _overlap(one, loop))
+    inside = {node for one in (loop, *others) for node in _inside(one, first)}
+    used = {one for one in _names([function]) if one.id == first}
+    return used <= inside and used.isdisjoint(_names(following))
+
+
+def _overlap(one: ast.AST, other: ast.AST) -> bool:
+    return other in ast.walk(one) or one in ast.walk(other)
+
+
+def _inside(loop: ast.For | ast.AsyncFor, name: str) -> list[ast.AST]:
+    """Return the nodes of the target and the body of a loop whose target is `name`."""
+    own = any(one.id == name for one in _names([loop.target]))
+    return [node for part in (loop.target, *loop.body) for node in ast.walk(part)] if own else []
+
+
+def _is_only_here(function: ast.AST, second: ast.Name, here: Sequence[ast.stmt]) -> bool:
+    """Return whether `second` is assigned once, and only read in the statements `here`, after the assignment."""
+    read = {one for one in _names(here) if isinstance(one.ctx, ast.Load)}
+    return all(one is second or one in read for one in _names([function]) if one.id == second.id)
+
+
+def _rename(function: ast.AST, old: str, new: str) -> None:
+    for one in _names([function]):
+        one.id = new if one.id == old else one.id
