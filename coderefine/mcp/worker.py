@@ -38,7 +38,7 @@ Job = Mapping[str, Any]
 Result = dict[str, object]
 
 PACE = 0.5
-"""Minimum seconds between lines of progress, unless a new stage or attempt begins."""
+"""Minimum seconds between lines of progress, unless a new stage, check or attempt begins."""
 PATIENCE = 20.0
 """Seconds that an interrupted job has to clean up."""
 
@@ -93,7 +93,7 @@ class Progress:
         with self.lock:
             self.state = self.state.after(event)
             text = event.text if event.kind == "note" else self.state.line
-            begins = event.kind in ("stage", "attempt", "request", "note")
+            begins = event.kind in ("stage", "critic", "attempt", "request", "note")
             if text and (begins or time.monotonic() - self.written > PACE):
                 self.written = time.monotonic()
                 _write(self.output, {"progress": text})
