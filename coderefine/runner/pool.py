@@ -552,7 +552,11 @@ class Pool:
                 **more,
             }
         )
-        answer = worker.server.hot.wait(self._left() if self.ends < math.inf else 3 * seconds + ANSWER)
+        try:
+            answer = worker.server.hot.wait(self._left() if self.ends < math.inf else 3 * seconds + ANSWER)
+        except RunnerError:
+            worker.close()  # else a late answer would be taken for the answer about the next candidate
+            raise
         self.cpu += answer["cpu"]
         results: Message = answer["results"]
         return results

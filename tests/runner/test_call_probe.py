@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import random
 import sys
@@ -16,6 +17,7 @@ from typing import Any, Optional, TypeVar, cast
 import pytest
 
 from coderefine.config import Config
+from coderefine.errors import RunnerError
 from coderefine.project import interpreter, locate
 from coderefine.runner.agent.call_probe import Answers, Call, answers, comparable, fits, label, near
 from coderefine.runner.agent.short_repr import Describer
@@ -709,3 +711,17 @@ def test_calls_that_change_their_arguments_do_not_differ_between_equal_versions(
     call = Call(cast(FunctionType, added), [[1], 2], {}, recorded=True)
     found = compared([call], {}, 40.0)
     assert found["own"] == found["other"] == found["within"]
+
+
+def test_an_answer_that_comes_too_late_is_not_taken_for_that_of_the_next_candidate(tmp_path: Path) -> None:
+    """inflect: on a busy machine the search ended with KeyError, exit 3, after a comparison that took too long."""
+    program = "import time\n\n\ndef more(n):\n    time.sleep(0.3)\n    return n + 1\n"
+    tests = "from m import more\n\n\ndef test_more():\n    assert more(1) == 2\n"
+    candidate = Candidate(1, {"m.py": program.replace("+ 1", "+ 2").encode()})
+    with opened(tmp_path, {"m.py": program, "test_m.py": tests}) as pool:
+        pool.ends = time.monotonic() + 0.1
+        with pytest.raises(RunnerError, match="did not answer"):
+            pool.probe([candidate], pool.tests, 5.0)
+        pool.ends = math.inf
+        (judged,) = pool.judge([candidate], Plan(("test_m.py::test_more",)))
+        assert not judged.plausible
