@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from coderefine.config import Config
 
 TEST_FOLDER = re.compile(
-    r"tests?|__tests__|__snapshots__|testdata|.+[-_]tests?|test[-_](data|files|cases|suites?|resources|assets|fixtures)"
+    r"tests?|t|__tests__|__snapshots__|testdata|.+[-_]tests?|test[-_](data|files|cases|suites?|resources|assets|fixtures)"
     r"|testsuites?|_?testing|test_?(utils?|helpers?|lib|support)"
 )
 TEST_FILE = ("conftest.py", "test_*.py", "*_test.py", "*_conftest.py", "conftest_*.py")

@@ -56,6 +56,7 @@ REFUSED = [
     ("src/pkg/test_x.py", "is a test"),
     ("src/pkg/x_test.py", "is a test"),
     ("unit_tests/helpers.py", "is a test"),
+    ("t/mocks.py", "is a test"),
     ("src/testdata/a.txt", "is a test"),
     ("src/pkg/testing.py", "is a test"),
     ("src/pkg/_testing.py", "is a test"),

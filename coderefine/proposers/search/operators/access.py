@@ -64,7 +64,7 @@ def _other_bounds(low: str, high: str, tail: str) -> dict[str, float]:
         f"{low}:{high}:-1": 0.4,
         f"{low}:{high}": 1.0,
         f"{high}:{tail}": 0.7,
-        f":{low}{tail}": 0.7,
+        f":{low}{tail}": 0.7 if low else 0.2,
         f"{low}:{high or '-1'}{tail}": 0.7,
         f"-{low}:{high}{tail}": 0.5 if low else 0.0,
     }
