@@ -1,0 +1,58 @@
+"""What projects and their plug-ins do must neither slow down the judging of candidates nor change verdicts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from coderefine.config import Config
+from coderefine.project import interpreter, locate
+from coderefine.runner.pool import Candidate, Judged, Plan, open_pool
+from coderefine.workspace import open_views
+from tests.support.repo import make_repo, write
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
+
+Judge = Callable[[Mapping[str, str], str, str], Judged]
+
+
+@pytest.fixture
+def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
+    """Return a function that judges `m.py` with `old` replaced by `new`, in a project with test_m.py::test_f.
+
+    Modules in the folder "installed" can be imported as if they were installed.
+    """
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "installed"))
+
+    def run(files: Mapping[str, str], old: str, new: str) -> Judged:
+        write(tmp_path, {path: text for path, text in files.items() if path.startswith("installed/")})
+        own = {path: text for path, text in files.items() if not path.startswith("installed/")}
+        top = make_repo(tmp_path / "project", {"pytest.ini": "[pytest]\n", **own})
+        place, config = locate([top], top), Config(python=sys.executable)
+        python = interpreter(place, config, os.environ)
+        with open_views(place) as views, open_pool(views, place, python, config, workers=1) as pool:
+            candidate = Candidate(1, {"m.py": files["m.py"].replace(old, new).encode()})
+            (judged,) = pool.judge([candidate], Plan(("test_m.py::test_f",), keep_going=True))
+        return judged
+
+    return run
+
+
+TEST = "import m\n\n\ndef test_f():\n    assert m.f(1) == 2\n"
+M = "def f(n):\n    return n - 1\n"
+
+
+def test_an_invalid_escape_sequence_elsewhere_in_the_module_does_not_make_candidates_slow(judge: Judge) -> None:
+    judged = judge({"m.py": f'import re\n\nDIGITS = re.compile("\\d+")\n\n\n{M}', "test_m.py": TEST}, "n - 1", "n + 1")
+    assert (judged.plausible, judged.slow) == (True, "")
+
+
+def test_a_candidate_that_causes_a_new_warning_is_imported_anew(judge: Judge) -> None:
+    """A project that turns warnings into errors cannot import such a candidate."""
+    judged = judge({"m.py": M, "test_m.py": TEST}, "n - 1", 'n + 1 if "\\d" else 0')
+    assert judged.slow.startswith("does not compile cleanly")
