@@ -56,3 +56,18 @@ def test_a_candidate_that_causes_a_new_warning_is_imported_anew(judge: Judge) ->
     """A project that turns warnings into errors cannot import such a candidate."""
     judged = judge({"m.py": M, "test_m.py": TEST}, "n - 1", 'n + 1 if "\\d" else 0')
     assert judged.slow.startswith("does not compile cleanly")
+
+
+def test_a_thread_that_a_plug_in_starts_at_configuration_does_not_make_candidates_slow(judge: Judge) -> None:
+    """pytest-rerunfailures together with pytest-xdist: a server thread waits from the configuration on."""
+    plug = "import threading\n\n\ndef pytest_configure():\n"
+    plug += "    threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    files = {"installed/plug.py": plug, "pytest.ini": "[pytest]\naddopts = -p plug\n", "m.py": M, "test_m.py": TEST}
+    judged = judge(files, "n - 1", "n + 1")
+    assert (judged.plausible, judged.slow) == (True, "")
+
+
+def test_a_thread_that_the_project_starts_at_import_still_makes_candidates_slow(judge: Judge) -> None:
+    starts = "import threading\n\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n\n\n"
+    judged = judge({"m.py": starts + M, "test_m.py": TEST}, "n - 1", "n + 1")
+    assert (judged.plausible, judged.slow) == (True, "threads are alive after the import")

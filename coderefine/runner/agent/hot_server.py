@@ -77,7 +77,7 @@ class HotServer:
         self._modules = modules_of(job["top"], self._rewritten)
         self._reach: dict[int, frozenset[Key]] = {}
         self._entering: dict[Key, set[int]] = {}
-        self._threads = threading.active_count()
+        self._threads = threading.active_count() - run.threads
         self._loaded = LoadedModules(job)
         self._way = DirectCalls(run.session, run)
         pytest_internals.skip_rendering(run.config)
@@ -164,7 +164,7 @@ class HotServer:
         `rough`: change also functions that ran during the import, although the effects of their old code stay; see
         `CodeEdit.rough`.
         """
-        if self._threads > 1:
+        if self._threads > 0:
             raise NotHotError("threads are alive after the import")
         try:
             return self._edit_of(files, self._ran)

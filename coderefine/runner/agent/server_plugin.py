@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -44,11 +45,17 @@ class ServerPlugin:
         self.config: Any = None
         self.session: Any = None
         self.job: dict[str, Any] = {}
+        self.threads = 1
+        """Number of threads before the collection: the main thread, and those of plug-ins, which no test needs."""
         self._canary: Any = None
         self._may_end = False
         """Whether the running code is that of a test."""
         self.void = ""
         """Why the results of this process are invalid; "" if they are valid."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        self.threads = threading.active_count()
 
     def pytest_ignore_collect(self, collection_path: Any, config: Any) -> bool | None:
         root = str(getattr(config, "rootpath", None) or config.rootdir)
