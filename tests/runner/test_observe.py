@@ -260,6 +260,17 @@ def test_a_slow_fixture_that_tests_share_does_not_make_all_candidates_hang(tmp_p
     assert (judged.reason, set(judged.statuses)) == ("", {FAILS, other})
 
 
+def test_a_passing_test_for_which_the_time_of_watching_does_not_suffice_is_not_unfit(tmp_path: Path) -> None:
+    slow = "import time\nfrom m import f\n\n\ndef test_far():\n    f(5)\n    until = time.process_time() + 2.5\n"
+    slow += "    while time.process_time() < until: pass\n"
+    top = make_repo(tmp_path / "p", {**FILES, "test_b.py": slow})
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, {})
+    with open_views(place) as views, open_pool(views, place, python, config, expected=EXPECTED, workers=1) as pool:
+        pool.observe([], [FAR], 0.1)
+        assert FAR not in pool.unfit
+
+
 @pytest.mark.parametrize(
     ("work", "workers"), [("time.sleep(0.5)", 4), ("sum(range(10**7))", 1)], ids=["waits", "computes"]
 )

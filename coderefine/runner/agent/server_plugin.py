@@ -121,7 +121,8 @@ class ServerPlugin:
         """Run the items `numbers` as `run_within` does, and record the code that they execute.
 
         `followed`: the folder where Python programs that the tests start store which lines they executed. `seconds`:
-        CPU time after which the run ends; the test that is then running is not recorded, unless it is the first one.
+        CPU time after which the run ends; the test that is then running gets no status, and the code that it executed
+        is recorded only if it is the first test.
         """
         done = WatchRecord([], [])
         over = self._timed(seconds)
@@ -136,9 +137,9 @@ class ServerPlugin:
             hits, unsure = watch.end()
             done.hits.append(hits)
             done.unsure.append(unsure)
-            board.note(number, status)
             if over:
-                break
+                break  # we have ended the test, so `status` is not the test's own
+            board.note(number, status)
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         return done
 
