@@ -71,3 +71,13 @@ def test_a_thread_that_the_project_starts_at_import_still_makes_candidates_slow(
     starts = "import threading\n\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n\n\n"
     judged = judge({"m.py": starts + M, "test_m.py": TEST}, "n - 1", "n + 1")
     assert (judged.plausible, judged.slow) == (True, "threads are alive after the import")
+
+
+def test_old_effects_of_functions_that_ran_at_import_do_not_count_although_coverage_is_measured(judge: Judge) -> None:
+    """pytest-enabler starts coverage itself: up to Python 3.11, its trace function replaced ours."""
+    plug = "import sys\n\n\ndef pytest_load_initial_conftests():\n    sys.settrace(lambda *_: None)\n"
+    made = f"{M}\n\nVALUE = f(1)\n"
+    test = "import m\n\n\ndef test_f():\n    assert m.VALUE == 2\n"
+    files = {"installed/plug.py": plug, "pytest.ini": "[pytest]\naddopts = -p plug\n", "m.py": made, "test_m.py": test}
+    judged = judge(files, "n - 1", "n + 1")
+    assert (judged.plausible, judged.speed) == (True, "warm"), judged.reason
