@@ -81,3 +81,38 @@ def test_old_effects_of_functions_that_ran_at_import_do_not_count_although_cover
     files = {"installed/plug.py": plug, "pytest.ini": "[pytest]\naddopts = -p plug\n", "m.py": made, "test_m.py": test}
     judged = judge(files, "n - 1", "n + 1")
     assert (judged.plausible, judged.speed) == (True, "warm"), judged.reason
+
+
+FINDER = """\
+import importlib.machinery, importlib.util, os, sys
+
+
+class SourceFileLoader(importlib.machinery.SourceFileLoader):
+    def set_data(self, path, data, *, _mode=None):
+        pass
+
+{more}
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "m":
+            return importlib.util.spec_from_file_location(name, FILE, loader=SourceFileLoader(name, FILE))
+
+
+FILE = os.path.abspath("m.py")
+sys.meta_path.insert(0, Finder())
+"""
+"""A finder like that of an editable install by meson-python; `more`: further methods of its loader."""
+OTHER = """\
+    def source_to_code(self, data, path, *, _optimize=-1):
+        return super().source_to_code(data.replace(b"1", b"2"), path)
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "slow"), [("", ""), (OTHER, "m.py was not imported in the usual way")], ids=["usual", "changes the source"]
+)
+def test_an_editable_install_by_meson_python_does_not_make_candidates_slow(judge: Judge, more: str, slow: str) -> None:
+    files = {"conftest.py": FINDER.replace("{more}", more), "m.py": M, "test_m.py": TEST.replace("== 2", "> 1")}
+    judged = judge(files, "n - 1", "n + 1")
+    assert (judged.plausible, judged.slow) == (True, slow), judged.reason

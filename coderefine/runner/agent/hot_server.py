@@ -532,18 +532,25 @@ def modules_of(top: str, tests: Container[str]) -> dict[str, str]:
 
     The loader that rewrites assertions is a usual one, except for `tests`.
     """
-    from importlib.machinery import SourceFileLoader
-
     found: dict[str, str] = {}
     for _, module in loaded():
         path = getattr(module, "__file__", None)
         if not ours(path, top):
             continue
         spec = getattr(module, "__spec__", None)
-        usual = type(getattr(spec, "loader", None)) is SourceFileLoader or (_rewrites(spec) and path not in tests)
+        usual = _compiles_as_usual(getattr(spec, "loader", None)) or (_rewrites(spec) and path not in tests)
         real = os.path.realpath(str(path))
         found[real] = str(path) if usual and found.get(real, str(path)) == str(path) else ""
     return found
+
+
+def _compiles_as_usual(loader: Any) -> bool:
+    """Return whether `loader` compiles a file as SourceFileLoader does, as that of meson-python's editable install."""
+    from importlib.machinery import SourceFileLoader
+
+    methods = ("get_code", "source_to_code", "get_data", "exec_module")
+    derived = isinstance(loader, SourceFileLoader)
+    return derived and all(getattr(type(loader), name) is getattr(SourceFileLoader, name) for name in methods)
 
 
 def rewritten(run: ServerPlugin) -> set[str]:
