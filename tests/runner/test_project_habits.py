@@ -116,3 +116,11 @@ def test_an_editable_install_by_meson_python_does_not_make_candidates_slow(judge
     files = {"conftest.py": FINDER.replace("{more}", more), "m.py": M, "test_m.py": TEST.replace("== 2", "> 1")}
     judged = judge(files, "n - 1", "n + 1")
     assert (judged.plausible, judged.slow) == (True, slow), judged.reason
+
+
+def test_a_module_that_the_program_has_made_does_not_make_the_candidates_of_its_file_slow(judge: Judge) -> None:
+    """bottle: the file of the made module bottle.ext is bottle.py, so all 209 candidates were slow."""
+    made = "import sys, types\n\next = types.ModuleType('m.ext')\n"
+    made += "ext.__file__ = __file__\nsys.modules[ext.__name__] = ext\n"
+    judged = judge({"m.py": f"{made}\n\n{M}", "test_m.py": TEST}, "n - 1", "n + 1")
+    assert (judged.plausible, judged.slow) == (True, "")

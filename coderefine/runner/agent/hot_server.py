@@ -530,18 +530,24 @@ class CodeEdit:
 def modules_of(top: str, tests: Container[str]) -> dict[str, str]:
     """Map the real path of each loaded project module to the file name in its code objects; "" for unusual loaders.
 
-    The loader that rewrites assertions is a usual one, except for `tests`.
+    The loader that rewrites assertions is a usual one, except for `tests`. A module without a loader, which a program
+    has made (such as bottle.ext), does not matter if another module was loaded from its file.
     """
     found: dict[str, str] = {}
+    made: dict[str, str] = {}
     for _, module in loaded():
         path = getattr(module, "__file__", None)
         if not ours(path, top):
             continue
         spec = getattr(module, "__spec__", None)
-        usual = _compiles_as_usual(getattr(spec, "loader", None)) or (_rewrites(spec) and path not in tests)
+        loader = getattr(spec, "loader", None)
         real = os.path.realpath(str(path))
+        if loader is None:
+            made[real] = ""
+            continue
+        usual = _compiles_as_usual(loader) or (_rewrites(spec) and path not in tests)
         found[real] = str(path) if usual and found.get(real, str(path)) == str(path) else ""
-    return found
+    return {**made, **found}
 
 
 def _compiles_as_usual(loader: Any) -> bool:
