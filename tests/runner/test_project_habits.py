@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -17,7 +18,9 @@ from tests.support.repo import make_repo, write
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
 
-Judge = Callable[[Mapping[str, str], str, str], Judged]
+
+class Judge(Protocol):
+    def __call__(self, files: Mapping[str, str], old: str, new: str, fastest: str = ...) -> Judged: ...
 
 
 @pytest.fixture
@@ -29,7 +32,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "installed"))
 
-    def run(files: Mapping[str, str], old: str, new: str) -> Judged:
+    def run(files: Mapping[str, str], old: str, new: str, fastest: str = "hot") -> Judged:
         write(tmp_path, {path: text for path, text in files.items() if path.startswith("installed/")})
         own = {path: text for path, text in files.items() if not path.startswith("installed/")}
         top = make_repo(tmp_path / "project", {"pytest.ini": "[pytest]\n", **own})
@@ -37,7 +40,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
         python = interpreter(place, config, os.environ)
         with open_views(place) as views, open_pool(views, place, python, config, workers=1) as pool:
             candidate = Candidate(1, {"m.py": files["m.py"].replace(old, new).encode()})
-            (judged,) = pool.judge([candidate], Plan(("test_m.py::test_f",), keep_going=True))
+            (judged,) = pool.judge([candidate], Plan(("test_m.py::test_f",), fastest=fastest))
         return judged
 
     return run
@@ -65,6 +68,15 @@ def test_a_thread_that_a_plug_in_starts_at_configuration_does_not_make_candidate
     files = {"installed/plug.py": plug, "pytest.ini": "[pytest]\naddopts = -p plug\n", "m.py": M, "test_m.py": TEST}
     judged = judge(files, "n - 1", "n + 1")
     assert (judged.plausible, judged.slow) == (True, "")
+
+
+def test_a_thread_of_a_plug_in_does_not_make_pytest_start_anew_for_each_candidate(judge: Judge) -> None:
+    plug = "import os, threading\n\n\ndef pytest_configure():\n    os.environ['CONFIGURED'] = str(os.getpid())\n"
+    plug += "    threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    test = f"import os\n{TEST}    assert int(os.environ['CONFIGURED']) != os.getpid()\n"
+    files = {"installed/plug.py": plug, "pytest.ini": "[pytest]\naddopts = -p plug\n", "m.py": M, "test_m.py": test}
+    judged = judge(files, "n - 1", "n + 1", "warm")
+    assert (judged.plausible, judged.speed) == (True, "warm"), judged.reason
 
 
 def test_a_thread_that_the_project_starts_at_import_still_makes_candidates_slow(judge: Judge) -> None:
