@@ -24,7 +24,7 @@ from coderefine.runner.client_channel import Message
 from coderefine.runner.pool_state import BRIEF, LEAST, STATUSES, TRIED, PoolState, message
 from coderefine.runner.pool_worker import ANSWER, PATIENCE, START, Worker, WorkerProcess, encoded, open_server
 from coderefine.runner.reached_code import Function, Packed, ReachedCode, joined, steps_of
-from coderefine.runner.scheduler import Scheduler
+from coderefine.runner.scheduler import MARGIN, Scheduler
 from coderefine.runner.test_selection import UNKNOWN, nearest, one_of_each, to_watch
 from coderefine.sandbox import Bounds, steps
 from coderefine.sandbox.permissions import machine_memory
@@ -112,6 +112,8 @@ class Pool:
         self._lined: set[str] = set()
         self._patterns: list[object] = []
         self._deaths = 0
+        self._setup = 0.0
+        """CPU seconds that one test needs in a process of its own, with the fixtures that it shares with others."""
         self.steps: Steps = {}
         """The project's lines that each line of the failing tests executed; recorded by `observe`."""
         self.launches = 0
@@ -220,12 +222,14 @@ class Pool:
         the functions that `failing` reach are traced. A test that crashes, hangs or cannot be traced does not affect
         other tests.
         """
+        chosen = self.tests if others is None else others
+        self._measure_setup(failing or chosen, seconds)
         until = time.monotonic() + seconds
         self._observe_failing(failing, until)
         self._loosen(failing, until)
         more = list(self._more_workers())  # they start during the observation of the other tests
-        until = max(until, time.monotonic() + LEAST_OTHERS)
-        rest = nearest(failing, self.tests if others is None else others)
+        until = max(until, time.monotonic() + LEAST_OTHERS + self._setup)
+        rest = nearest(failing, chosen)
         rest.sort(key=lambda name: self._state.seconds.get(name, UNKNOWN) > SLOW)
         places = [place for place in self._without_deadly(self._known(rest)) if self.tests[place] not in self._found]
         self._observe_others(places, self._reach.functions(failing), until)
@@ -307,6 +311,24 @@ class Pool:
         left = [place for place in order.places if self.tests[place] not in self._found]
         return left if "running" in answer and self._may_watch(until) else ()
 
+    def _measure_setup(self, names: Sequence[str], seconds: float) -> None:
+        """Run one test of `names` in a child without tracing, for `seconds` at most, to find out the time limits.
+
+        Each child sets up the fixtures that tests share, such as a database, but the cold run counts their duration for
+        the first test that uses them. The chosen test is therefore a fast one in the file of the slowest test.
+        """
+        places = self._without_deadly(self._known(names))
+        slowest = max(self._cold, key=self._cold.__getitem__, default="")
+        if not places or self._cold.get(slowest, 0.0) <= LEAST:
+            return
+        file = slowest.partition("::")[0]
+        place = min(places, key=lambda one: (self.tests[one].partition("::")[0] != file, self._duration(one)))
+        limit = min(seconds, SLACK + FUNCTIONS * self._cold[slowest])
+        for _, answer in self._shared([Order((place,), limit, watched=False)]):
+            if answer and "slow" not in answer and not answer["died"]:
+                self._setup = answer["cpu"]
+                self._state.least = max(self._state.least, MARGIN * answer["cpu"])
+
     def _observe_failing(self, failing: Sequence[str], until: float) -> None:
         """Observe failing tests in one process; if it crashes, observe the tests without a result one by one.
 
@@ -354,16 +376,19 @@ class Pool:
         """Yield portions of the `waiting` tests, in this order, until the time `until` (monotonic)."""
         while waiting and self._may_watch(until) and self._deaths <= DEATHS:
             portion: list[int] = []
-            room = PORTION
+            room = max(PORTION, self._setup)
             while waiting and room > 0 and len(portion) < MOST:
                 place = waiting.popleft()
                 portion.append(place)
-                room -= self._state.seconds[self.tests[place]]
+                room -= self._duration(place)
             seconds = min(self._limit(portion, FUNCTIONS), max(0.0, until - time.monotonic()))
-            yield Order(tuple(sorted(portion)), seconds + SLACK, functions=functions, seconds=seconds)
+            yield Order(tuple(sorted(portion)), seconds + SLACK + self._setup, functions=functions, seconds=seconds)
 
     def _limit(self, places: Iterable[int], factor: float) -> float:
-        return SLACK + factor * sum(self._state.seconds[self.tests[place]] for place in places)
+        return SLACK + FUNCTIONS * self._setup + factor * sum(map(self._duration, places))
+
+    def _duration(self, place: int) -> float:
+        return self._state.seconds[self.tests[place]]
 
     def _shared(self, orders: Iterable[Order]) -> Iterator[tuple[Order, Message]]:
         """Yield each order with the answer of the worker that executed it; the answer is empty if the server ended."""

@@ -243,6 +243,21 @@ def test_options_of_the_environment_and_of_our_configuration_count(cold: Cold, m
     assert list(check.cases) == ["test_a.py::test_a"]
 
 
+def test_pytest_does_not_refuse_to_start_because_pytest_randomly_is_required(cold: Cold) -> None:
+    """It is blocked by an option of ours; a blocked plug-in counts as missing."""
+    files = {
+        "pytest.ini": "[pytest]\nrequired_plugins = pytest-randomly>=3.0\n",
+        "test_a.py": "def test_a(pytestconfig): assert pytestconfig.getini('required_plugins')\n",
+    }
+    assert statuses(cold(files)) == {"test_a.py::test_a": Status.PASSED}
+
+
+def test_other_required_plugins_that_are_missing_are_an_error(cold: Cold) -> None:
+    files = {"pytest.ini": "[pytest]\nrequired_plugins = pytest-no-such\n", "test_a.py": "def test_a(): pass\n"}
+    with pytest.raises(CriticError, match="Missing required plugins: pytest-no-such"):
+        cold(files)
+
+
 FREEZES = """
 import sys, time
 

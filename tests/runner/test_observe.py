@@ -237,6 +237,40 @@ def test_candidates_that_get_further_than_the_unchanged_program_do_not_count_as_
     assert [one.reason for one in judged] == [""] * 8
 
 
+def test_a_slow_fixture_that_tests_share_does_not_make_all_candidates_hang(tmp_path: Path) -> None:
+    """pytest-django: each child sets up the database, whose duration the cold run counts for the first test only."""
+    slow = "import pytest, time\n\n\n@pytest.fixture(autouse=True, scope='session')\ndef database():\n"
+    slow += "    until = time.process_time() + 1.6\n    while time.process_time() < until: pass\n"
+    tests = "from m import f\n\n\ndef test_near():\n    assert f(0) == 2\n\n\n"
+    tests += "def test_fails():\n    assert f(1) == 3\n\n\ndef test_other():\n    assert f(0) == 2\n"
+    top = make_repo(tmp_path / "p", {"m.py": FILES["m.py"], "conftest.py": slow, "test_a.py": tests})
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, {})
+    other = "test_a.py::test_other"
+    expected = {FAILS: Status.FAILED, NEAR: Status.PASSED, other: Status.PASSED}
+    right = FILES["m.py"].replace("return 1", "return 3").encode()
+    with (
+        open_views(place) as views,
+        open_pool(
+            views, place, python, config, expected=expected, seconds={NEAR: 1.6, FAILS: 0.0, other: 0.0}, workers=1
+        ) as pool,
+    ):
+        pool.observe([FAILS], [other])
+        (judged,) = pool.judge([Candidate(1, {"m.py": right})], Plan(first=(FAILS,)))
+    assert (judged.reason, set(judged.statuses)) == ("", {FAILS, other})
+
+
+def test_a_passing_test_for_which_the_time_of_watching_does_not_suffice_is_not_unfit(tmp_path: Path) -> None:
+    slow = "import time\nfrom m import f\n\n\ndef test_far():\n    f(5)\n    until = time.process_time() + 2.5\n"
+    slow += "    while time.process_time() < until: pass\n"
+    top = make_repo(tmp_path / "p", {**FILES, "test_b.py": slow})
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, {})
+    with open_views(place) as views, open_pool(views, place, python, config, expected=EXPECTED, workers=1) as pool:
+        pool.observe([], [FAR], 0.1)
+        assert FAR not in pool.unfit
+
+
 @pytest.mark.parametrize(
     ("work", "workers"), [("time.sleep(0.5)", 4), ("sum(range(10**7))", 1)], ids=["waits", "computes"]
 )

@@ -83,10 +83,10 @@ BRIEF = {
 
 
 class AddoptsFilter:
-    """Makes pytest read the filtered `addopts`.
+    """Makes pytest read the filtered `addopts`, and `required_plugins` without pytest-randomly, which cold.ARGS block.
 
-    `Config.getini` is replaced on the instance, and only while the command line is parsed: later calls return the
-    project's own value.
+    `Config.getini` is replaced on the instance, and only until pytest has read `required_plugins`, which it reads after
+    `addopts`: later calls return the project's own values.
     """
 
     def __init__(self, channel: Any) -> None:
@@ -98,10 +98,12 @@ class AddoptsFilter:
         self._environment()
 
         def getini(name: str) -> Any:
+            if name == "required_plugins":
+                config.__dict__.pop("getini", None)
+                return [one for one in plain(name) if not one.startswith("pytest-randomly")]
             if name != "addopts":
                 return plain(name)
             kept, dropped = split_options(plain(name))
-            config.__dict__.pop("getini", None)
             if dropped:
                 self._channel.queue("dropped", options=dropped)
             return kept

@@ -60,6 +60,8 @@ class SourceFile:
         self.blocks = [_block(node) for node in tree.body]
         self._members = {_block(node): self._methods(node) for node in tree.body if isinstance(node, ast.ClassDef)}
         self._flags = 0
+        self._warnings: frozenset[str] | None = None
+        """The compiler's warnings about this file; None before it was compiled."""
         self._compiled: dict[Statement | None, CodeType] = {}
         self._twins: dict[int, CodeType] = {}
         self._flags = self._old(None).co_flags & FUTURES
@@ -142,13 +144,21 @@ class SourceFile:
         self._twins.update((id(one), other) for one, other in zip(alone, whole, strict=False))
 
     def _compile(self, text: str) -> CodeType:
-        """Compile `text`. Raises NotHotError for errors, and for warnings: some projects turn warnings into errors."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        """Compile `text`. Raises NotHotError for errors, and for warnings that the unchanged file does not cause.
+
+        Some projects turn warnings into errors; then a fresh import of `text` would fail.
+        """
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             try:
                 code: CodeType = compile(text, self.filename, "exec", self._flags, dont_inherit=True)
-            except (SyntaxError, ValueError, Warning, RecursionError, MemoryError, OverflowError) as error:
+            except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
                 raise NotHotError(f"does not compile cleanly: {type(error).__name__}") from error
+        found = frozenset(str(one.message) for one in caught)
+        if self._warnings is None:
+            self._warnings = found  # the first text is that of the unchanged file
+        if not found <= self._warnings:
+            raise NotHotError(f"does not compile cleanly: {min(found - self._warnings)}")
         return code
 
 

@@ -77,7 +77,7 @@ class HotServer:
         self._modules = modules_of(job["top"], self._rewritten)
         self._reach: dict[int, frozenset[Key]] = {}
         self._entering: dict[Key, set[int]] = {}
-        self._threads = threading.active_count()
+        self._threads = threading.active_count() - run.threads
         self._loaded = LoadedModules(job)
         self._way = DirectCalls(run.session, run)
         pytest_internals.skip_rendering(run.config)
@@ -164,7 +164,7 @@ class HotServer:
         `rough`: change also functions that ran during the import, although the effects of their old code stay; see
         `CodeEdit.rough`.
         """
-        if self._threads > 1:
+        if self._threads > 0:
             raise NotHotError("threads are alive after the import")
         try:
             return self._edit_of(files, self._ran)
@@ -530,20 +530,33 @@ class CodeEdit:
 def modules_of(top: str, tests: Container[str]) -> dict[str, str]:
     """Map the real path of each loaded project module to the file name in its code objects; "" for unusual loaders.
 
-    The loader that rewrites assertions is a usual one, except for `tests`.
+    The loader that rewrites assertions is a usual one, except for `tests`. A module without a loader, which a program
+    has made (such as bottle.ext), does not matter if another module was loaded from its file.
     """
-    from importlib.machinery import SourceFileLoader
-
     found: dict[str, str] = {}
+    made: dict[str, str] = {}
     for _, module in loaded():
         path = getattr(module, "__file__", None)
         if not ours(path, top):
             continue
         spec = getattr(module, "__spec__", None)
-        usual = type(getattr(spec, "loader", None)) is SourceFileLoader or (_rewrites(spec) and path not in tests)
+        loader = getattr(spec, "loader", None)
         real = os.path.realpath(str(path))
+        if loader is None:
+            made[real] = ""
+            continue
+        usual = _compiles_as_usual(loader) or (_rewrites(spec) and path not in tests)
         found[real] = str(path) if usual and found.get(real, str(path)) == str(path) else ""
-    return found
+    return {**made, **found}
+
+
+def _compiles_as_usual(loader: Any) -> bool:
+    """Return whether `loader` compiles a file as SourceFileLoader does, as that of meson-python's editable install."""
+    from importlib.machinery import SourceFileLoader
+
+    methods = ("get_code", "source_to_code", "get_data", "exec_module")
+    derived = isinstance(loader, SourceFileLoader)
+    return derived and all(getattr(type(loader), name) is getattr(SourceFileLoader, name) for name in methods)
 
 
 def rewritten(run: ServerPlugin) -> set[str]:

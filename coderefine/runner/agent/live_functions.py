@@ -29,9 +29,11 @@ class ExecutedCode:
     def __init__(self, top: str) -> None:
         self._top = top
         self.keys: set[Key] = set()
+        self._lost = False
+        """Whether a plug-in has replaced our trace function, so that `keys` may be incomplete."""
 
     def __call__(self, code: types.CodeType) -> bool:
-        return key(code) in self.keys
+        return self._lost or key(code) in self.keys
 
     def start(self) -> None:
         if hasattr(sys, "monitoring"):
@@ -50,6 +52,7 @@ class ExecutedCode:
             monitoring.register_callback(TOOL, monitoring.events.PY_START, None)
             monitoring.free_tool_id(TOOL)
         else:
+            self._lost = sys.gettrace() != self._traced
             sys.settrace(None)
             threading.settrace(None)  # type: ignore[arg-type,unused-ignore]
 

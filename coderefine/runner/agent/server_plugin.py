@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -44,11 +45,17 @@ class ServerPlugin:
         self.config: Any = None
         self.session: Any = None
         self.job: dict[str, Any] = {}
+        self.threads = 1
+        """Number of threads before the collection: the main thread, and those of plug-ins, which no test needs."""
         self._canary: Any = None
         self._may_end = False
         """Whether the running code is that of a test."""
         self.void = ""
         """Why the results of this process are invalid; "" if they are valid."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        self.threads = threading.active_count()
 
     def pytest_ignore_collect(self, collection_path: Any, config: Any) -> bool | None:
         root = str(getattr(config, "rootpath", None) or config.rootdir)
@@ -114,7 +121,8 @@ class ServerPlugin:
         """Run the items `numbers` as `run_within` does, and record the code that they execute.
 
         `followed`: the folder where Python programs that the tests start store which lines they executed. `seconds`:
-        CPU time after which the run ends; the test that is then running is not recorded, unless it is the first one.
+        CPU time after which the run ends; the test that is then running gets no status, and the code that it executed
+        is recorded only if it is the first test.
         """
         done = WatchRecord([], [])
         over = self._timed(seconds)
@@ -129,9 +137,9 @@ class ServerPlugin:
             hits, unsure = watch.end()
             done.hits.append(hits)
             done.unsure.append(unsure)
-            board.note(number, status)
             if over:
-                break
+                break  # we have ended the test, so `status` is not the test's own
+            board.note(number, status)
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         return done
 

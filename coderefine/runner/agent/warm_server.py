@@ -164,7 +164,7 @@ class _Stop(server_plugin.ServerPlugin):
 
     def _serve(self, config: Any, opened: Any) -> None:
         loaded = [getattr(module, "__file__", None) for _, module in loaded_modules.loaded()]
-        if threading.active_count() > 1 or any(self._ours(file) for file in loaded):
+        if threading.active_count() > self.threads or any(self._ours(file) for file in loaded):
             os._exit(0)
         self.config = config
         child.settle()
