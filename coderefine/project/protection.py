@@ -23,12 +23,11 @@ TEST_FOLDER = re.compile(
     r"tests?|t|__tests__|__snapshots__|testdata|.+[-_]tests?|test[-_](data|files|cases|suites?|resources|assets|fixtures)"
     r"|testsuites?|_?testing|test_?(utils?|helpers?|lib|support)"
 )
-TEST_FILE = ("conftest.py", "test_*.py", "*_test.py", "*_conftest.py", "conftest_*.py")
-SUPPORT_FILE = (
-    *("tests.py", "testing.py", "_testing.py", "*_testing.py", "testutil.py", "testutils.py", "testhelper.py"),
-    *("testhelpers.py", "testlib.py", "testsupport.py", "testcase.py", "testcases.py"),
+TEST_FILE = (
+    *("conftest.py", "test_*.py", "*_test.py", "tests.py"),
+    *("testing.py", "_testing.py", "*_testing.py", "testutil.py", "testutils.py", "testhelper.py", "testhelpers.py"),
+    *("testlib.py", "testsupport.py", "testcase.py", "testcases.py", "*_conftest.py", "conftest_*.py"),
 )
-"""Names of modules that support tests, or that the project publishes for its users' tests: see `_is_published`."""
 DATA_FOLDER = re.compile(
     r"fixtures?|goldens?|snapshots?|cassettes?|expected([-_].+)?|(.+[-_])?(fixtures|snapshots|golden)"
 )
@@ -92,7 +91,6 @@ class Protection:
     hooks: str | None = None
     plugins: frozenset[str] = frozenset()
     _helpers: AssertionHelpers = field(init=False, repr=False, compare=False)
-    _published: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_helpers", AssertionHelpers(self.top, self.is_test))
@@ -127,21 +125,7 @@ class Protection:
         if self._in_data(path.removesuffix(inside), inside.split("/")[:-1]):
             return True
         patterns = (*TEST_FILE, *(item for item in map(_folded, self.settings.python_files) if item != "*.py"))
-        if _like(parts[-1], patterns) or self._in_testpaths("/".join(parts)):
-            return True
-        return _like(parts[-1], SUPPORT_FILE) and not self._is_published(parts[-1].removesuffix(".py").lstrip("_"))
-
-    def _is_published(self, name: str) -> bool:
-        """Return whether a module with the name of a SUPPORT_FILE has tests of its own, in `test_NAME.py`.
-
-        Then it is a part of the program, such as `click/testing.py` (`tests/test_testing.py`); functions in it that
-        assert for tests stay protected (see `helpers`). No patch can add such a test file.
-        """
-        if name not in self._published:
-            folders = {*self.settings.testpaths, "tests", "test"} - {"", "."}
-            found = (self.top.joinpath(self.prefix, folder).rglob(f"test_{name}.py") for folder in folders)
-            self._published[name] = any(any(paths) for paths in found)
-        return self._published[name]
+        return _like(parts[-1], patterns) or self._in_testpaths("/".join(parts))
 
     def _inside(self, path: str) -> str:
         """Return `path` relative to the project's root, so that folders above the project do not make its files tests.

@@ -209,19 +209,6 @@ def test_pytests_own_settings_determine_what_a_test_is(top: Path, files: dict[st
     assert rules.is_test("src/conftest.py")
 
 
-def test_a_testing_module_with_tests_of_its_own_is_a_part_of_the_program(top: Path) -> None:
-    """click/testing.py and jinja2/tests.py were never repaired: their names counted as those of tests."""
-    write(top, {"tests/unit/test_testing.py": "", "tests/test_tests.py": ""})
-    rules = protection(top)
-    assert rules.reason("src/pkg/testing.py") is None
-    assert rules.reason("src/pkg/_testing.py") is None
-    assert rules.reason("src/pkg/tests.py") is None
-    assert "is a test" in (rules.reason("tests/testing.py") or "")
-    assert "is a test" in (rules.reason("src/pkg/testutils.py") or "")
-    write(top, {"pytest.ini": "[pytest]\npython_files = test_*.py tests.py\n"})
-    assert "is a test" in (protection(top).reason("src/pkg/tests.py") or "")
-
-
 @pytest.mark.parametrize("text", ["[pytest]\ntestpaths = src .\npython_files = *.py\n", "[pytest\n", "\udcff"])
 def test_odd_settings_neither_lock_the_source_nor_crash(top: Path, text: str) -> None:
     (top / "pytest.ini").write_text(text, "utf-8", "surrogateescape")

@@ -25,6 +25,7 @@ from coderefine.core import (
     Proposals,
     Searcher,
     Situation,
+    Status,
     Views,
 )
 from coderefine.core.plurals import counted, listed
@@ -46,9 +47,9 @@ from coderefine.proposers.search.failures import (
 from coderefine.proposers.search.localise import Spectrum
 from coderefine.proposers.search.observation import Observation, function_of, ranked, run_through
 from coderefine.proposers.search.offering import offer, summary
-from coderefine.proposers.search.past import MOST_DATED, MOST_FILES, PastChange, are_newer, changes, former
+from coderefine.proposers.search.past import MOST_FILES, Ages, PastChange, changes, former
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial, beside, described, outcomes, passing
+from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial, beside, described, passing
 from coderefine.runner.candidates import Candidate, Comparison, Plan
 from coderefine.runner.cold import is_deadly, run_tests
 from coderefine.runner.cold_pool import AnyPool, ColdPool, open_any_pool
@@ -125,6 +126,7 @@ class Search(Searcher):
         """
         self._aside: frozenset[str] = frozenset()
         """Failing tests that this search ignores, because repairs of these tests were offered."""
+        self._ages = Ages(place.top if place.git_dir else None, lambda path: self._read(Patch(), path))
         self._changes: dict[str, tuple[PastChange, ...]] = {}
         """Recent changes of the most suspicious files, by path."""
         self.chosen = Chosen([])
@@ -369,7 +371,7 @@ class Search(Searcher):
     def _chosen(self, trial: Trial, failing: list[Case], spectrum: Spectrum) -> Chosen:
         """Return the repairs, best first, after comparing their behaviour on the tests' calls and on variants."""
         repairs, pool = [self._described(repair) for repair in trial.repairs], trial.pool
-        likely, passed = self._passing_aside(compared(repairs), pool, trial.clock)
+        likely = compared(repairs)
         comparison = self._comparison(likely, pool, failing) if likely else Comparison()
         rest = [repair for repair in repairs if repair not in likely]
         sets = rival_sets(
@@ -380,28 +382,25 @@ class Search(Searcher):
             together=self._together,
             aside=lambda site: self._ran(site) & self._aside,
             every=repairs,
-            passing=passed,
+            passing=self._passing_aside(likely, pool),
         )
         sets = tuple(self._with_age(self._with_strength(rivals, pool, trial.clock.left)) for rivals in sets)
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison, spectrum)), sets=sets)
 
-    def _passing_aside(
-        self, repairs: list[Repair], pool: AnyPool, clock: Clock
-    ) -> tuple[list[Repair], dict[int, frozenset[str]]]:
-        """Run on each repair the tests set aside that run its code; return the best repairs, and what passes by id.
-
-        Of the repairs that fix the same tests, those with which most of these tests pass are the best.
-        """
-        loaded = self._aside & frozenset(pool.tests)
-        runs = [(one, (name,)) for one in repairs for name in sorted(self._ran(one.proposed.scored.site) & loaded)]
-        found: dict[int, frozenset[str]] = {id(repair): frozenset() for repair in repairs}
-        for repair, names, passes in outcomes(pool, runs, Plan(then=(), known=pool.unfit), lambda: clock.left > 0):
-            if passes:
-                found[id(repair)] |= frozenset(names)
-        most: dict[frozenset[str], int] = {}
-        for repair in repairs:
-            most[repair.fixed] = max(most.get(repair.fixed, 0), len(found[id(repair)]))
-        return [repair for repair in repairs if len(found[id(repair)]) == most[repair.fixed]], found
+    def _passing_aside(self, repairs: Sequence[Repair], pool: AnyPool) -> dict[int, frozenset[str]]:
+        """Return, by id of a repair, the tests set aside that run its code and pass with it."""
+        ran = frozenset[str]().union(*(self._ran(repair.proposed.scored.site) for repair in repairs))
+        if tests := sorted(ran & self._aside & frozenset(pool.tests)):
+            pool.observe((), tests)
+        loaded = frozenset(tests).intersection(pool.fit if isinstance(pool, Pool) else pool.tests)
+        wanted = [tuple(sorted(self._ran(repair.proposed.scored.site) & loaded)) for repair in repairs]
+        candidates = (Candidate(at, repairs[at].files, first=tests) for at, tests in enumerate(wanted) if tests)
+        found: dict[int, frozenset[str]] = {}
+        for judged in pool.judge(candidates, Plan(then=(), keep_going=True, retry=0.0)):
+            at = judged.candidate.number
+            passed = (name for name in wanted[at] if judged.statuses.get(name) is Status.PASSED)
+            found[id(repairs[at])] = frozenset(passed)
+        return found
 
     def _ran(self, site: Site) -> frozenset[str]:
         """Return the failing tests that ran the statement of `site`, or a connecting statement of its function.
@@ -432,16 +431,12 @@ class Search(Searcher):
         return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))
 
     def _with_age(self, rivals: Rivals) -> Rivals:
-        """Return `rivals` with the feature `anew` of the first group."""
-        first, top = rivals.groups[0], self._place.top
-        repair = first.repairs[0]
-        site, module = repair.proposed.scored.site, repair.proposed.scored.site.module
-        tests = {
-            name: self._read(Patch(), name.partition("::")[0]) or b"" for name in sorted(repair.fixed)[:MOST_DATED]
-        }
-        code = (module.path, module.source.encode(module.text), site.local.function or site.stmt)
-        features = replace(first.features, anew=self._place.git_dir is not None and are_newer(top, tests, *code))
-        return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))
+        """Return `rivals` with the feature `anew` of all groups."""
+        sites = [group.repairs[0].proposed.scored.site for group in rivals.groups]
+        ages = [self._ages.are_newer(rivals.fixed, *function_of(site)) for site in sites]
+        pairs = zip(rivals.groups, ages, strict=True)
+        groups = (replace(group, features=replace(group.features, anew=anew)) for group, anew in pairs)
+        return replace(rivals, groups=tuple(groups))
 
     def _comparison(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Comparison:
         """Compare the behaviour of `repairs` on the tests' calls and on variants of these; empty if this fails."""

@@ -192,14 +192,14 @@ def removing(group: Sequence[int], repairs: Sequence[Repair]) -> float:
 
 
 def abandons(repair: Repair) -> bool:
-    """Return whether the repair gives up an attribute that an object lacks, although other code uses it, too.
+    """Return whether the repair gives up an attribute that an object lacks, although other code uses `self.NAME`, too.
 
     Then the attribute is no misspelt name: more likely, the object should have it.
     """
     site = repair.proposed.scored.site
     lost = {word for old, _ in _changes(repair) for word in old} & site.hints.absent.keys()
     lost -= {word for _, new in _changes(repair) for word in new}
-    uses = (re.compile(rf"\.{re.escape(name)}\b") for name in lost)
+    uses = (re.compile(rf"\bself\.{re.escape(name)}\b") for name in lost)
     return any(sum(len(use.findall(module.text)) for module in site.world.modules.values()) > 1 for use in uses)
 
 

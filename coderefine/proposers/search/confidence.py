@@ -246,7 +246,7 @@ class Features:
     statement. `unexplained`: whether a failing test that no repair makes pass runs the same code as the repaired tests;
     `stuck`: whether the patched statement may explain such a test. `wrong`: number of judged mutants of the repair;
     `noticed`: number of those mutants that the tests kill; `unmeasured`: whether too few mutants could be judged.
-    `anew`: whether the repaired tests are much newer than the changed function, see `past.are_newer`.
+    `anew`: whether the repaired tests are much newer than the changed function, see `past.SETTLED`.
     """
 
     share: float = 1.0
@@ -483,7 +483,8 @@ def rival_sets(
     made = []
     for fixed, members in found.items():
         own = [repairs[place] for places in members for place in places]
-        explained = fixed.union(_fixed_elsewhere(own, every), *(passing.get(id(repair), ()) for repair in own))
+        both = frozenset.intersection(*(passing.get(id(repair), frozenset()) for repair in own))
+        explained = fixed | both | _fixed_elsewhere(own, every)
         related = (*together, *_of_functions(repairs, members, spectrum, fixed, aside))
         unexplained = any(tests & fixed and tests - explained for tests in related)
         sets = groups(repairs, members, comparison, frontier, spectrum, explained=explained, unexplained=unexplained)

@@ -219,7 +219,7 @@ def add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module], 
             function = module.function(stmt)
             share = AT_IMPORT if function is None else called.get(function, 0.0)
             most = max((readers.get(name, 0.0) for name in _made(stmt, inside=function is not None)), default=0.0)
-            _raise_to(weights, stmt, share * (top if _lists(stmt, words) and function is None else most))
+            _raise_to(weights, stmt, share * (top if function is None and _lists(stmt, words) else most))
         for function in called:
             _lift(weights, function)
 
@@ -230,6 +230,8 @@ def _quoted(messages: Sequence[str]) -> frozenset[str]:
 
 def _lists(stmt: ast.stmt, words: frozenset[str]) -> bool:
     """Return whether the statement has a table of which some, but not all, entries belong to one of `words`."""
+    if not words:
+        return False
     tables = ([not strings(key).isdisjoint(words) for key, _ in entries(node)] for node in own_nodes(stmt))
     return any(any(belongs) and not all(belongs) for belongs in tables)
 

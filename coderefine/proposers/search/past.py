@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from coderefine.core import function_name
+from coderefine.core import without_parameters
 from coderefine.errors import GitError
 from coderefine.git import process
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.source import first_line
 
 SETTLED = 7 * 86400.0
-"""Minimum age of code in seconds when a test was written, for the test to ask for something new."""
-MOST_DATED = 3
-"""Maximum number of repaired tests whose age is compared with the age of the code."""
+"""Minimum age of code in seconds when a test was written, for the test to ask for something new, which the code never
+did. Of code and tests of the same days, either may come first."""
+MOST_DATED, DATING = 3, 2.0
+"""Maximum number of repaired tests whose age is compared with the age of the code, and seconds for one `git blame`."""
 MOST_COMMITS, SECONDS, MOST_FILES = 30, 0.3, 3
 """Limits: number of commits that are read for a file, seconds for each of the two git commands for a file, and number
 of files."""
@@ -126,38 +126,67 @@ def former(module: Module, data: bytes, changes: Sequence[PastChange]) -> str:
     return UNCOMMITTED if UNCOMMITTED in names else names[0]
 
 
-def are_newer(top: Path, tests: Mapping[str, bytes], path: str, data: bytes, node: ast.stmt) -> bool:
-    """Return whether all `tests` are much newer (see SETTLED) than `node`, a statement of the file at `path`.
+@dataclass(frozen=True, slots=True)
+class Ages:
+    """Compares when tests and code were written, in the user's tree at `top`; None without git.
 
-    `tests`: the content of each test's file by the test's id; `data`: the content of the file at `path`. Such tests
-    most likely ask for something new, which the code never did. Of code and tests of the same days, either may come
-    first.
+    `read` returns the content of a file of the tree.
     """
-    code = written(top, path, data, first_line(node), node.end_lineno or node.lineno)
-    times = [_test_written(top, name, text) for name, text in tests.items()]
-    return code is not None and all(when is not None and when - code >= SETTLED for when in times)
+
+    top: Path | None
+    read: Callable[[str], bytes | None]
+    _known: dict[tuple[str, str], float | None] = field(default_factory=dict, init=False)
+
+    def are_newer(self, tests: Iterable[str], path: str, function: str) -> bool:
+        """Return whether `tests` (ids) were written SETTLED or longer after a function of the file at `path`."""
+        times = [self._written(name.partition("::")[0], qualified_name(name)) for name in sorted(tests)[:MOST_DATED]]
+        code = self._written(path, function) if all(times) else None
+        return code is not None and all(when is not None and when - code >= SETTLED for when in times)
+
+    def _written(self, path: str, function: str) -> float | None:
+        if (path, function) not in self._known:
+            data = self.read(path) if self.top and function else None
+            found = written(self.top, path, data, function) if self.top and data is not None else None
+            self._known[path, function] = found
+        return self._known[path, function]
 
 
-def _test_written(top: Path, name: str, data: bytes) -> float | None:
-    path = name.partition("::")[0]
-    module = Module.of(path, data)
-    functions = (one for one in (module.statements if module else ()) if isinstance(one, Function))
-    node = next((one for one in functions if one.name == function_name(name)), None)
-    return written(top, path, data, first_line(node), node.end_lineno or node.lineno) if node else None
+def written(top: Path, path: str, data: bytes, name: str) -> float | None:
+    """Return when the newest line of a function was written, in seconds since 1970; None if that is unknown.
 
-
-def written(top: Path, path: str, data: bytes, first: int, last: int) -> float | None:
-    """Return when the newest of the lines `first`..`last` of a file was written, in seconds since 1970.
-
-    `data`: the present content of the file at `path` below `top`. A line that is not committed was written now. Return
-    None if git cannot tell.
+    `path`, `data`: the function's file below `top`, and its present content; `name`: the function's name, qualified by
+    its class if it has one. A line that is not committed was written now.
     """
-    lines = ("--porcelain", "-w", "--no-textconv", "--contents", "-", "-L", f"{first},{last}")
+    node = _function(path, data, name)
+    if node is None:
+        return None
+    file = (top / path).resolve()  # in a submodule, or behind a link, git knows the file by its own folder
+    lines = ("--porcelain", "-w", "--no-textconv", "--contents", "-", "-L", f"{first_line(node)},{node.end_lineno}")
     try:
-        result = process.run((*OFFLINE, "blame", *lines, "--", path), cwd=top, stdin=data, timeout=SECONDS)
+        command = (*OFFLINE, "blame", *lines, "--", file.name)
+        result = process.run(command, cwd=file.parent, stdin=data, timeout=DATING)
     except GitError:
         return None
     if UNCOMMITTED_LINE.search(result.stdout) or b"no such path" in result.stderr:
         return time.time()
     times = list(map(int, AUTHORED.findall(result.stdout)))
     return float(max(times)) if times and not result.returncode else None
+
+
+def _function(path: str, data: bytes, name: str) -> Function | None:
+    """Return the function with the qualified name `name`; None if there is none."""
+    module = Module.of(path, data)
+    for node in module.statements if module else ():
+        if isinstance(node, Function) and module and ".".join(_names(module, node)) == name:
+            return node
+    return None
+
+
+def _names(module: Module, node: Function) -> list[str]:
+    owner = module.owner(node)
+    return [one.name for one in (owner, node) if one is not None]
+
+
+def qualified_name(test: str) -> str:
+    """Return the name of the function of the test with the id `test`, qualified by its class if it has one."""
+    return ".".join(without_parameters(test).split("::")[1:][-2:])

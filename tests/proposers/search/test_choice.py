@@ -185,8 +185,13 @@ def test_a_factor_that_was_there_before_does_not_follow_from_the_failure(new: st
 
 @pytest.mark.parametrize(
     ("others", "new", "wanted"),
-    [("x.open = 1\n", "shut", True), ("", "shut", False), ("x.open = 1\n", "is_open and self.open", False)],
-    ids=["used elsewhere", "used nowhere else", "still used"],
+    [
+        ("self.open = 1\n", "shut", True),
+        ("", "shut", False),
+        ("x.open = 1\n", "shut", False),
+        ("self.open = 1\n", "is_open and self.open", False),
+    ],
+    ids=["used elsewhere", "used nowhere else", "of another object", "still used"],
 )
 def test_a_missing_attribute_that_other_code_uses_is_not_misspelt(others: str, new: str, *, wanted: bool) -> None:
     """sqlparse: `_in_case`, which was not set at first, became `_is_create`, with a confidence of 0.99."""

@@ -351,6 +351,8 @@ def test_a_character_of_the_failing_test_is_a_further_alternative() -> None:
     hints = Hints.of([Case("t.py::test", Status.FAILED)], {"t.py::test": "assert f('a*b') == 3"})
     assert text.replace("'-')", "'-', '*')") in weighted("member", text, 2, hints=hints)
     assert text.replace("'-')", "'-', 'a')") not in weighted("member", text, 2, hints=hints)
+    assert not weighted("member", text.replace("'-')", "('-'))"), 2, hints=hints), "another meaning in brackets"
+    assert not weighted("member", text.replace("'-'", '"*"'), 2, hints=hints), "it is there already"
 
 
 def test_a_type_that_the_message_names_is_a_further_alternative() -> None:

@@ -9,7 +9,7 @@ import pytest
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
 from coderefine.proposers.search.operators.reverted import earlier
-from coderefine.proposers.search.past import UNCOMMITTED, PastChange, changes, former, written
+from coderefine.proposers.search.past import UNCOMMITTED, PastChange, changes, former, qualified_name, written
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Module
 from tests.support.repo import git, make_repo, write
@@ -143,14 +143,28 @@ def test_without_history_there_is_no_past(tmp_path: Path) -> None:
     assert changes(tmp_path, "fee.py", b"") == ()
 
 
-def test_the_newest_of_some_lines_tells_when_they_were_written(top: Path) -> None:
+def test_the_newest_line_of_a_function_tells_when_it_was_written(top: Path) -> None:
     data = FAULTY.encode()
-    first, due = (written(top, "fee.py", data, *lines) for lines in ((1, 4), (7, 8)))
+    first, due = written(top, "fee.py", data, "fee"), written(top, "fee.py", data, "due")
     assert first is not None
-    assert due is not None
     assert due == 1577836800 < first
-    for path, text in (("fee.py", data.replace(b"return 1", b"return 3")), ("other.py", b"x\n")):
-        now = written(top, path, text, 1, text.count(b"\n"))
+    for path, text in (("fee.py", data.replace(b"return 1", b"return 3")), ("other.py", data)):
+        now = written(top, path, text, "fee")
         assert now is not None
         assert now >= first, "not committed"
-    assert written(top.parent, "fee.py", data, 1, 1) is None, "no repository"
+    assert written(top.parent, "fee.py", data, "fee") is None, "no repository"
+    assert written(top, "fee.py", data, "free") is None, "no such function"
+
+
+def test_of_functions_with_the_same_name_the_class_decides(top: Path) -> None:
+    """A new test counted as old, because another class had an old test of the same name."""
+    old = "class TestOld:\n    def test_fee(self):\n        pass\n"
+    new = old + "\n\nclass TestNew:\n    def test_fee(self):\n        pass\n"
+    write(top, {"test_fee.py": old})
+    git(top, "add", "-A")
+    git(top, "commit", "-qm", "Test", "--date", "2020-01-01T00:00:00Z")
+    names = ("test_fee.py::TestOld::test_fee[1]", "test_fee.py::TestNew::test_fee")
+    ages = [written(top, "test_fee.py", new.encode(), qualified_name(name)) for name in names]
+    assert ages[0] == 1577836800
+    assert ages[1] is not None
+    assert ages[1] > 1577836800

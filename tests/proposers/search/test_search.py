@@ -512,6 +512,7 @@ def test_an_offered_test_that_passes_with_a_later_repair_is_not_held_against_it(
         assert not rivals.groups[0].features.unexplained
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("asked", ["with the code", "the same day", "later", "not committed"])
 def test_a_test_that_is_newer_than_the_code_is_evidence_against_its_repair(tmp_path: Path, asked: str) -> None:
     """parse: a new test of rounding got `1000001` for `1000000`; between two releases most tests ask for new things."""
@@ -532,6 +533,7 @@ def test_a_test_that_is_newer_than_the_code_is_evidence_against_its_repair(tmp_p
         assert rivals.groups[0].features.anew is (asked in ("later", "not committed"))
 
 
+@pytest.mark.thorough
 def test_a_test_that_fails_for_another_reason_does_not_hide_the_repair_of_many(tmp_path: Path) -> None:
     """A test that fails for the version of a dependency runs the faulty line, too: nothing was found for the others."""
     faulty = "def price(n):\n    return n * 9\n"

@@ -24,7 +24,9 @@ def member(site: Site) -> Iterator[Edit]:
     for node in site.exprs:
         for alternatives in _alternatives(node):
             if isinstance(alternatives, ast.Tuple | ast.List | ast.Set) and alternatives.elts:
-                at = site.module.end(alternatives.elts[-1])
+                at, end = site.module.end(alternatives.elts[-1]), site.module.end(alternatives) - 1
+                if ")" in site.module.text[at:end]:
+                    continue  # the last member is in brackets of its own
                 for text, weight in _members(site, alternatives.elts):
                     yield Edit((Replacement(at, at, f", {text}"),), weight)
             elif isinstance(node, ast.Call):
@@ -68,7 +70,7 @@ def _strings(site: Site, members: Sequence[ast.expr]) -> Iterator[tuple[str, flo
     """Yield strings of the failing tests that are like `members`: single characters, or whole strings."""
     values = [one.value for one in members if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     if values and len(values) == len(members):
-        found = dict.fromkeys(_like(sorted(site.hints.literals), values))
+        found = (text for text in dict.fromkeys(_like(sorted(site.hints.literals), values)) if text not in values)
         yield from ((repr(text), 1.0) for text in itertools.islice(found, MOST_MEMBERS))
 
 

@@ -20,13 +20,17 @@ FIRST_VALUES = {"bool": "False", "int": "0", "float": "0.0", "list": "[]", "dict
 def initialised(site: Site) -> Iterator[Edit]:
     """Give an attribute that `self` lacks in a failing test its initial value, where other attributes get theirs."""
     owner, me = site.local.owner, site.local.receiver
-    if owner is None or me != "self" or not _ends_series(site):
+    if not site.hints.absent or owner is None or me != "self" or not _ends_series(site):
         return
-    own = [node for node in ast.walk(owner) if isinstance(node, ast.Attribute) and dotted(node.value) == me]
-    for name in sorted(site.hints.absent.keys() & {node.attr for node in own}):
+    for name in sorted(site.hints.absent.keys() & _own_attributes(owner)):
         for value, weight in _initial_values(site, name, owner).items():
             text = f"{me}.{name} = {value}"
             yield from emit.insertion(site.module, site.stmt, text, after=True, weight=weight, boost=LACKED)
+
+
+def _own_attributes(owner: ast.ClassDef) -> set[str]:
+    found = (node for node in ast.walk(owner) if isinstance(node, ast.Attribute) and dotted(node.value) == "self")
+    return {node.attr for node in found}
 
 
 def _ends_series(site: Site) -> bool:
@@ -36,7 +40,9 @@ def _ends_series(site: Site) -> bool:
 
 
 def _sets_attribute(stmt: ast.stmt) -> bool:
-    targets = stmt.targets if isinstance(stmt, ast.Assign) else [getattr(stmt, "target", None)]
+    if not isinstance(stmt, ast.Assign | ast.AnnAssign):
+        return False
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
     return any(isinstance(one, ast.Attribute) and dotted(one.value) == "self" for one in targets)
 
 
