@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from coderefine.config import Config, load, task_name
 from coderefine.core import FIX, Listen, Task
@@ -49,6 +49,7 @@ def project_at(
     if task is None:
         name = task_name(place.root, os.environ, settings, data)
         task = FIX if name == FIX.name else find(name, place)
+    task = replace(task, wanted=tuple(PurePosixPath(path).as_posix() for path in task.wanted))
     config = load(place.root, os.environ, settings, task, data)
     place = replace(place, scope=task.wanted or place.scope)
     hide(config.api_key_env)

@@ -285,7 +285,7 @@ def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
         if not name.startswith(PREFIX):
             continue
         key = name.removeprefix(PREFIX).lower()
-        if key.replace("_", "-") not in KEYS:
+        if "-" in key or key.replace("_", "-") not in KEYS:
             known = {f"{PREFIX}{item.replace('-', '_').upper()}" for item in KEYS}
             raise ConfigError(f"{name} is not a setting{hint(name, known, quoted=False)}")
         given[key] = _typed(key, _from_text(text, KINDS[key]), name)

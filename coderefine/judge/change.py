@@ -98,13 +98,15 @@ def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def bound(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement itself binds or deletes."""
+    """Yield the names that a statement itself binds or deletes, without those of its comprehensions."""
     if isinstance(statement, Definition):
         yield statement.name
     elif isinstance(statement, ast.Import | ast.ImportFrom):
         yield from (alias.asname or alias.name.partition(".")[0] for alias in statement.names)
     else:
-        names = (node for node in own_nodes(statement) if isinstance(node, ast.Name))
+        own = list(own_nodes(statement))
+        inner = {node for one in own if isinstance(one, ast.comprehension) for node in ast.walk(one.target)}
+        names = (node for node in own if isinstance(node, ast.Name) and node not in inner)
         yield from (node.id for node in names if not isinstance(node.ctx, ast.Load))
 
 

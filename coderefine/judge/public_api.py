@@ -72,7 +72,7 @@ def _offered(node: ast.stmt, *, package: bool) -> Iterator[str]:
         yield from _methods(node)
     elif isinstance(node, ast.ImportFrom):
         yield from bound(node) if package and node.level else ()
-    elif not isinstance(node, ast.Import):
+    elif not isinstance(node, ast.Import | ast.For | ast.AsyncFor | ast.Delete):
         yield from (name for name in bound(node) if name[:1].isupper())
 
 

@@ -68,6 +68,9 @@ def _bindings(statement: ast.stmt) -> Iterator[Binding]:
         module = getattr(statement, "module", "")
         for alias in statement.names:
             yield alias.asname or alias.name.partition(".")[0], f"{module} {alias.name}"
+    elif isinstance(statement, ast.For | ast.AsyncFor | ast.While):  # what its body binds depends on all of the loop
+        names = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+        yield from ((node.id, ast.dump(statement)) for node in names if not isinstance(node.ctx, ast.Load))
     else:
         yield from ((name, ast.dump(statement)) for name in bound(statement))
 

@@ -144,4 +144,5 @@ def _likely(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
         return sorted(votes, key=lambda start: (-votes[start], start))[:8]
     longest = max(wanted, key=len, default="")
     near = get_close_matches(longest, real[:5000], 8, ENOUGH)
-    return sorted({max(0, at - wanted.index(longest)) for at, line in enumerate(real[:5000]) if line and line in near})
+    similar = (at for at, line in enumerate(real[:5000]) if line and line in near)
+    return sorted({max(0, at - wanted.index(longest)) for at in similar})[:8]

@@ -91,11 +91,11 @@ def prepare(top: Path, path: str, temp: str, data: bytes, mode: int | None) -> N
         os.fsync(file.fileno())
 
 
-def install(top: Path, path: str, temp: str, found: bytes | None, data: bytes | None) -> bool:
+def install(top: Path, path: str, temp: str, found: bytes | None, data: bytes | None, *, in_place: bool = True) -> bool:
     """Give `path` the content `data` of the prepared file `TEMP.new` (None: remove it); `TEMP.old` is the old file.
 
     Return False, with `path` unchanged, if its content is not `found` (None: no file). A file with several names (hard
-    links) is written in place instead, so that all names get the new content.
+    links) is written in place instead, so that all names get the new content; not if `in_place` is False.
     """
     place, ready, kept = top / path, top / f"{temp}.new", top / f"{temp}.old"
     if _content(place) != found:
@@ -104,7 +104,7 @@ def install(top: Path, path: str, temp: str, found: bytes | None, data: bytes | 
         return found is None or _take_out(place, kept, found)
     if found is None:
         return _create(ready, place)
-    if is_shared(place) and not kept.exists():
+    if in_place and is_shared(place) and not kept.exists():
         return overwrite(place, found, data)
     return _replace(ready, place, kept, found, data)
 

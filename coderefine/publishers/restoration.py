@@ -111,12 +111,14 @@ def _without_patch(repository: Repository, change: FileChange, found: bytes | No
 
 def _restore(top: Path, temp: str, change: FileChange, found: bytes | None) -> bool:
     """Put the old content in place of `found`; return False if the file is not `found` any more."""
+    ready, kept, place = top / f"{temp}.new", top / f"{temp}.old", top / change.path
     if change.before is not None:
-        ready, kept = top / f"{temp}.new", top / f"{temp}.old"
+        if found is not None and not kept.exists() and file_io.is_shared(place):
+            return file_io.overwrite(place, found, change.before)
         file_io.remove(ready)
         if kept.exists() and kept.read_bytes() == change.before:
             kept.replace(ready)
         else:
             file_io.remove(kept)
             file_io.prepare(top, change.path, temp, change.before, change.mode)
-    return file_io.install(top, change.path, temp, found, change.before)
+    return file_io.install(top, change.path, temp, found, change.before, in_place=False)

@@ -147,7 +147,7 @@ def _carrying(
     """Return the coverage of those tests that may leave state behind for later tests of the run."""
     from coderefine.quick import shared_state
 
-    states = {path: state for path in parts if (state := shared_state.parse(texts[path]))}
+    states = {path: shared_state.parse(texts[path]) for path, one in parts.items() if one}
     executed = {
         name: {path: one.run(lines) if (one := parts.get(path)) else [-1] for path, lines in by_path.items()}
         for name, by_path in coverage.items()

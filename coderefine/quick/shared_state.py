@@ -1,22 +1,24 @@
 """Which tests of a run may leave state behind that later tests of the same run use, according to what they executed.
 
 A function may leave state if it changes an object that it did not make itself (one bound outside the function, a
-parameter, an attribute of a class), or if it has a decorator that is not known to keep nothing. Methods that change
-`self` count if an instance may outlive a test: if the class, or a class derived from it, is named in a call at module
-level, or in one that an import or a test that leaves state executed. A test that imports a module while it runs leaves
-state too. This finds the usual ways to keep state, by their form; it cannot find all.
+parameter, an attribute of a class), or if it has a decorator that is not known to keep nothing. A test that imports a
+module while it runs leaves state too. Methods that change `self` count if an instance may outlive a test: if the class,
+or a class derived from it, is named in a call at module level, or in one that an import or a test that leaves state
+executed. This finds the usual ways to keep state, by their form; it cannot find all.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from coderefine.quick.reach import outermost
-from coderefine.source import Definition, Function, syntax
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 MUTATING = frozenset((
     "add", "append", "appendleft", "clear", "connect", "discard", "extend", "extendleft", "insert", "move", "pop",
     "popitem", "popleft", "push", "put", "register", "remove", "reverse", "rotate", "save", "send", "set", "setdefault",
@@ -26,8 +28,6 @@ MUTATING = frozenset((
 """Methods (or first words of their names) that change an object."""
 ON_FIRST = frozenset(("setattr", "delattr", "next", "heappush", "heappop", "shuffle"))
 """Functions that change their first argument."""
-UNDONE = frozenset(("setattr", "delattr"))
-"""Methods (of pytest's monkeypatch) whose changes end with the test."""
 LOGGING = frozenset(("debug", "info", "warning", "warn", "error", "exception", "critical", "log"))
 STATELESS = frozenset((
     "property", "staticmethod", "classmethod", "setter", "getter", "deleter", "abstractmethod", "overload", "override",
@@ -41,16 +41,14 @@ NEW = (
     ast.JoinedStr, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Lambda,
 )  # fmt: skip
 """Expressions whose value is a new object, or one that cannot be changed."""
-IMMUTABLE = (ast.Constant, ast.JoinedStr, ast.BinOp, ast.UnaryOp)
-"""Values that `+=` adds to numbers and texts, not to a list; there is no certainty about other values."""
-KEPT = "*"
-"""In place of a class: an object that outlives the test."""
+MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.Call)
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionState:
-    """`changes`: classes of the instances that an outermost function changes, or KEPT. `calls`: names in its calls."""
+    """`carries`: it may leave state. `changes`: classes of instances that it changes. `calls`: names in calls."""
 
+    carries: bool
     changes: frozenset[str]
     calls: frozenset[str]
 
@@ -64,182 +62,91 @@ class FileState:
     bases: Mapping[str, frozenset[str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A class with its methods. `attributes`: those that its instances do not share."""
+
+    name: str
+    methods: list[Function]
+    attributes: frozenset[str]
+    decorators: list[ast.expr]
+
+    @classmethod
+    def of(cls, node: ast.ClassDef) -> Owner:
+        methods = [one for one in node.body if isinstance(one, FUNCTION)]
+        return cls(node.name, methods, _made_by(node), node.decorator_list)
+
+
 Executed = Mapping[str, Iterable[int]]
 """Path -> indices of the executed outermost functions; -1 is the module level."""
 
 
 def carrying(states: Mapping[str, FileState], imported: Executed, tests: Mapping[str, Executed]) -> set[str]:
     """Return those of `tests` (by id) that may leave state behind. A file that is not in `states` may leave any."""
-    ran = {test: _together(states, executed) for test, executed in tests.items()}
-    found = set(filter(lambda test: _imports(states, test, tests[test]), tests))
-    kept = {KEPT}.union(_together(states, imported).calls, *(one.calls for one in states.values()))
-    size = 0
-    while size < len(found) + len(kept):
-        size = len(found) + len(kept)
-        found |= {test for test, one in ran.items() if not kept.isdisjoint(one.changes)}
-        kept = kept.union(*(ran[test].calls for test in found))
-        kept = kept.union(*(one.bases[name] for one in states.values() for name in one.bases.keys() & kept))
+    bases = [one for state in states.values() for one in state.bases.items()]
+    named = _named(states, imported).union(*(state.calls for state in states.values()))
+    found: set[str] = set()
+    while more := _more(states, tests, _with_bases(named, bases)) - found:
+        found |= more
+        named = named.union(*(_named(states, tests[test]) for test in more))
     return found
 
 
-def _together(states: Mapping[str, FileState], executed: Executed) -> FunctionState:
-    """Return the state of all executed functions as if they were one."""
-    numbered = ((path, number) for path in executed.keys() & states for number in executed[path] if number >= 0)
-    every = [states[path].functions[number] for path, number in numbered]
-    calls = frozenset[str]().union(*(one.calls for one in every))
-    return FunctionState(frozenset[str]().union(*(one.changes for one in every)), calls)
+def _more(states: Mapping[str, FileState], tests: Mapping[str, Executed], kept: set[str]) -> set[str]:
+    return {test for test, executed in tests.items() if _carries(states, test, executed, kept)}
 
 
-def _imports(states: Mapping[str, FileState], test: str, executed: Executed) -> bool:
-    """Return whether a test executed the module level of another file, or code that is not known."""
+def _carries(states: Mapping[str, FileState], test: str, executed: Executed, kept: set[str]) -> bool:
     own = test.partition("::")[0]
-    return any(path not in states or (path != own and -1 in numbers) for path, numbers in executed.items())
+    if any(path not in states or (path != own and -1 in numbers) for path, numbers in executed.items()):
+        return True
+    return any(one.carries or not kept.isdisjoint(one.changes) for one in _functions(states, executed))
 
 
-def parse(text: str) -> FileState | None:
-    """Return the state of a source file; None if it is not Python."""
-    tree = syntax(text)
-    if tree is None:
-        return None
+def _functions(states: Mapping[str, FileState], executed: Executed) -> Iterator[FunctionState]:
+    for path, numbers in executed.items():
+        if path in states:
+            yield from (states[path].functions[number] for number in numbers if number >= 0)
+
+
+def _named(states: Mapping[str, FileState], executed: Executed) -> set[str]:
+    return {name for one in _functions(states, executed) for name in one.calls}
+
+
+def _with_bases(named: set[str], bases: list[tuple[str, frozenset[str]]]) -> set[str]:
+    found = set(named)
+    while more := {base for name, above in bases if name in found for base in above} - found:
+        found |= more
+    return found
+
+
+def parse(text: str) -> FileState:
+    """Return the state of a source file. Raises SyntaxError or ValueError if it is not Python."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text)
     classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    owners = {statement: one for one in classes for statement in one.body}
-    functions, level = list(outermost(tree)), _level(tree)
+    owners = {function: one for one in map(Owner.of, classes) for function in one.methods}
+    level, functions = _bound_at(tree.body), list(outermost(tree))
     states = tuple(_state(function, owners, level) for function in functions)
     for function in functions:
         function.body = []
-    bases = {one.name: frozenset(map(_last, one.bases)) for one in classes}
-    return FileState(states, _names_in_calls(ast.walk(tree)), bases)
+    return FileState(states, _names_in_calls(ast.walk(tree)), {one.name: _bases(one) for one in classes})
 
 
-def _level(tree: ast.Module) -> set[str]:
+def _bases(one: ast.ClassDef) -> frozenset[str]:
+    return frozenset(map(_last, one.bases))
+
+
+def _bound_at(body: Iterable[ast.stmt]) -> frozenset[str]:
     """Return the names that are assigned at module level."""
-    statements = (one for one in tree.body if not isinstance(one, Definition))
-    return {name.id for one in statements for name in _stored(ast.walk(one))}
-
-
-def _state(function: Function, owners: Mapping[ast.stmt, ast.ClassDef], level: set[str]) -> FunctionState:
-    nodes = list(ast.walk(function))
-    changes: set[str] = set()
-    decorators = list(owners[function].decorator_list) if function in owners else []
-    for one in nodes:
-        if isinstance(one, Function):
-            changes.update(_changes(one, owners.get(one), level))
-            decorators += one.decorator_list
-    if any(map(_keeps, decorators)) or any(isinstance(node, ast.Global | ast.Nonlocal) for node in nodes):
-        changes.add(KEPT)
-    return FunctionState(frozenset(changes), _names_in_calls(nodes))
+    inside = (node for one in body if not isinstance(one, (*FUNCTION, ast.ClassDef)) for node in ast.walk(one))
+    return frozenset(name.id for name in _stored(inside))
 
 
 def _names_in_calls(nodes: Iterable[ast.AST]) -> frozenset[str]:
     inside = (part for node in nodes if isinstance(node, ast.Call) for part in ast.walk(node))
     return frozenset(_last(part) for part in inside if isinstance(part, ast.Name | ast.Attribute))
-
-
-def _keeps(decorator: ast.expr) -> bool:
-    """Return whether a decorator may keep what the function made."""
-    if isinstance(decorator, ast.Call) and any(one.arg in {"scope", None} for one in decorator.keywords):
-        return True
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return _last(decorator) not in STATELESS and not ast.unparse(called).startswith("pytest.mark.")
-
-
-def _changes(function: Function, owner: ast.ClassDef | None, level: set[str]) -> Iterator[str]:
-    """Yield what a function, without those in it, changes: KEPT, or the name of the class `owner` of a method."""
-    nodes = list(_without_functions(function.body))
-    new = _new_names(nodes).difference(node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg))
-    for first, base in (_origin(changed) for node in nodes for changed in _changed(node, level)):
-        if owner and _last(base) in {"self", "super"}:
-            yield from _changes_of_instance(first, _last(base), function.name, owner)
-        elif not _is_new(base) and _last(base) not in new:
-            yield KEPT
-
-
-def _changes_of_instance(first: str, base: str, method: str, owner: ast.ClassDef) -> Iterator[str]:
-    if base == "super" or method not in MAKING:
-        yield owner.name
-    if first and first not in _own_attributes(owner):  # perhaps an object of the class
-        yield KEPT
-
-
-def _own_attributes(owner: ast.ClassDef) -> set[str]:
-    """Return attributes that instances of a class do not share: methods assign them, or fields make them."""
-    found: set[str] = set()
-    for node in ast.walk(owner):
-        match node:
-            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
-                found.add(name)
-            case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is None or _last(value) == "field":
-                found.add(name)
-    return found
-
-
-def _without_functions(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    left = list(body)
-    while left:
-        node = left.pop()
-        if not isinstance(node, Function):
-            yield node
-            left.extend(ast.iter_child_nodes(node))
-
-
-def _new_names(nodes: list[ast.AST]) -> set[str]:
-    """Return the local names to which only new objects are assigned."""
-    new: set[ast.expr] = set()
-    for node in nodes:
-        match node:
-            case ast.Assign(targets=targets, value=value) if _is_new(value):
-                new.update(targets)
-            case ast.AnnAssign(target=target, value=ast.expr() as value) if _is_new(value):
-                new.add(target)
-            case ast.AugAssign(target=target):
-                new.add(target)
-    stored = _stored(nodes)
-    return {name.id for name in stored} - {name.id for name in stored if name not in new}
-
-
-def _stored(nodes: Iterable[ast.AST]) -> list[ast.Name]:
-    return [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-
-
-def _is_new(value: ast.AST) -> bool:
-    """Return whether an expression makes an object; so do calls of built-in functions and of classes."""
-    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name):
-        return isinstance(value, NEW)
-    name = value.func.id
-    built_in = hasattr(builtins, name) and name not in {"getattr", "globals", "next", "type", "vars"}
-    return built_in or (name.lstrip("_")[:1].isupper() and not name.isupper())
-
-
-def _changed(node: ast.AST, level: set[str]) -> list[ast.expr]:
-    """Return the objects that `node` changes. `level`: names that are assigned at module level."""
-    match node:
-        case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
-            return [node.value]
-        case ast.AugAssign(target=ast.Name() as target, value=value) if not isinstance(value, IMMUTABLE):
-            return [target]
-        case ast.Call(func=ast.Attribute(value=changed, attr=method)) if {method, method.partition("_")[0]} & MUTATING:
-            return [changed]
-        case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in ON_FIRST:
-            return [first]
-        case ast.Call(func=ast.Attribute(attr=name), args=[first, *_]) if name in ON_FIRST - UNDONE:
-            return [first]
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=changed, attr=name))) if name not in LOGGING:
-            base = _origin(changed)[1]  # an object of the module whose method is called only for its effect
-            return [changed] if isinstance(base, ast.Name) and (base.id in level or base.id.isupper()) else []
-    return []
-
-
-def _origin(inner: ast.expr) -> tuple[str, ast.expr]:
-    """Return the expression from which attributes, items and methods lead to an object, and the first attribute."""
-    first = ""
-    while True:
-        match inner:
-            case ast.Attribute(value=value, attr=first):
-                inner = value
-            case ast.Subscript(value=value) | ast.Call(func=ast.Attribute(value=value)):
-                inner = value
-            case _:
-                return first, inner
 
 
 def _last(node: ast.AST) -> str:
@@ -250,3 +157,189 @@ def _last(node: ast.AST) -> str:
         case ast.Call(func=inner) | ast.Subscript(value=inner):
             return _last(inner)
     return ""
+
+
+def _state(function: Function, owners: Mapping[Function, Owner], level: frozenset[str]) -> FunctionState:
+    nodes = list(ast.walk(function))
+    functions = [node for node in nodes if isinstance(node, FUNCTION)]
+    scopes = [Scope(one, owners.get(one), level) for one in functions]
+    carries = (
+        any(isinstance(node, ast.Global | ast.Nonlocal) for node in nodes)
+        or any(map(_keeps, _decorators(functions, owners.get(function))))
+        or any(scope.carries for scope in scopes)
+    )
+    return FunctionState(carries, frozenset(scope.changes for scope in scopes) - {""}, _names_in_calls(nodes))
+
+
+def _decorators(functions: list[Function], owner: Owner | None) -> list[ast.expr]:
+    return [*(line for one in functions for line in one.decorator_list), *(owner.decorators if owner else ())]
+
+
+def _keeps(decorator: ast.expr) -> bool:
+    """Return whether a decorator may keep what the function made."""
+    if isinstance(decorator, ast.Call) and any(one.arg in {"scope", None} for one in decorator.keywords):
+        return True
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return _last(decorator) not in STATELESS and not ast.unparse(called).startswith("pytest.mark.")
+
+
+class Scope:
+    """A function without those in it. `carries`: it may leave state. `changes`: the class of an instance it changes."""
+
+    def __init__(self, function: Function, owner: Owner | None, level: frozenset[str]) -> None:
+        """`owner`: the class of a method. `level`: names that are assigned at module level."""
+        self._owner, self._level = owner, level
+        self._self = _instance(function) if owner else ""
+        self._making = function.name in MAKING
+        self._attributes = owner.attributes if owner else frozenset()
+        nodes = [*_without_functions(function.body)]
+        self._defaults = _defaults(function.args)
+        self._new = _new_names(nodes) - _parameters(function.args)
+        self.carries, self.changes = False, ""
+        for node in nodes:
+            for changed in _changed(node):
+                self._note(*_chain(changed))
+            self.carries = self.carries or self._augmented(node) or self._for_effect(node)
+
+    def _note(self, chain: list[str], base: ast.expr) -> None:
+        """Note that the object that `chain`, a series of attributes, leads to from `base` is changed."""
+        name = base.id if isinstance(base, ast.Name) else ""
+        if name in self._new or _is_new(base):
+            self._note_instance(changes=_last(base) == "super")
+        elif name and name == self._self:
+            self._note_instance(changes=not self._making)
+            self.carries = self.carries or not self._attributes.issuperset(chain[:1])  # perhaps one of the class
+        else:
+            self.carries = True
+
+    def _note_instance(self, *, changes: bool) -> None:
+        if changes and self._owner:
+            self.changes = self._owner.name
+
+    def _augmented(self, node: ast.AST) -> bool:
+        """Return whether `node` is an augmented assignment that may change a list or the like in place."""
+        if not isinstance(node, ast.AugAssign) or not isinstance(node.target, ast.Name):
+            return False
+        name = node.target.id
+        return name not in self._new and (name in self._defaults or isinstance(node.value, MUTABLE))
+
+    def _for_effect(self, node: ast.AST) -> bool:
+        """Return whether `node` calls a method of an object of the module, and ignores the result."""
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=method) as called)) if method not in LOGGING:
+                base = _chain(called)[1]
+                return isinstance(base, ast.Name) and (base.id in self._level or base.id.isupper())
+        return False
+
+
+def _instance(method: Function) -> str:
+    """Return the name of the parameter `self` of a method, or ""."""
+    static = {"staticmethod", "classmethod"}.intersection(map(_last, method.decorator_list))
+    listed = [*method.args.posonlyargs, *method.args.args]
+    if static or not listed or listed[0].arg == "cls" or method.name in {"__new__", "__init_subclass__"}:
+        return ""
+    return listed[0].arg
+
+
+def _parameters(arguments: ast.arguments) -> set[str]:
+    return {node.arg for node in ast.walk(arguments) if isinstance(node, ast.arg)}
+
+
+def _made_by(owner: ast.ClassDef) -> frozenset[str]:
+    """Return the attributes that instances of a class do not share: methods assign them, or fields make them."""
+    fields = (node for node in owner.body if isinstance(node, ast.AnnAssign))
+    named = (_last(node.target) for node in fields if node.value is None or _last(node.value) == "field")
+    return frozenset((*named, *_assigned_attributes(owner)))
+
+
+def _assigned_attributes(owner: ast.ClassDef) -> list[str]:
+    stored = (node for node in ast.walk(owner) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
+    return [node.attr for node in stored if isinstance(node.value, ast.Name) and node.value.id == "self"]
+
+
+def _defaults(arguments: ast.arguments) -> set[str]:
+    """Return the parameters whose default may be mutable."""
+    listed = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(reversed(listed), reversed(arguments.defaults), strict=False)]
+    named = [(one, value) for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value]
+    return {one.arg for one, value in (*pairs, *named) if not isinstance(value, ast.Constant | ast.Tuple)}
+
+
+def _without_functions(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    left = list(body)
+    while left:
+        node = left.pop()
+        if not isinstance(node, FUNCTION):
+            yield node
+            left.extend(ast.iter_child_nodes(node))
+
+
+def _new_names(nodes: list[ast.AST]) -> set[str]:
+    """Return the local names to which only new objects are assigned."""
+    augmented = {node.target for node in nodes if isinstance(node, ast.AugAssign)}
+    new = {target for node in nodes for target, value in _assigned(node) if _is_new(value)}
+    other = {name.id for name in _stored(nodes) if name not in new | augmented}
+    return {name.id for name in _stored(nodes) if name in new} - other
+
+
+def _stored(nodes: Iterable[ast.AST]) -> list[ast.Name]:
+    return [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+
+
+def _assigned(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            return [(target, value) for target in targets]
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            return [(target, value)]
+    return []
+
+
+def _is_new(value: ast.AST) -> bool:
+    """Return whether an expression makes an object; so do calls of built-in functions and of classes."""
+    match value:
+        case ast.Call(func=ast.Name(id=name)):
+            return (
+                hasattr(builtins, name) and name not in {"getattr", "globals", "next", "type", "vars"}
+            ) or _is_class(name)
+    return isinstance(value, NEW)
+
+
+def _is_class(name: str) -> bool:
+    return name.lstrip("_")[:1].isupper() and not name.isupper()
+
+
+def _changed(node: ast.AST) -> list[ast.expr]:
+    """Return the objects that `node` changes, each as an expression for one of its attributes or items."""
+    match node:
+        case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+            return [node]
+        case ast.Call(func=ast.Attribute(value=changed, attr=method)) if _mutates(method):
+            return [ast.Attribute(changed, "", ast.Load())]
+        case ast.Call(func=function, args=[first, *_]) if _last(function) in ON_FIRST and not _undone(function):
+            return [ast.Attribute(first, "", ast.Load())]
+    return []
+
+
+def _undone(function: ast.expr) -> bool:
+    """Return whether it is a method such as monkeypatch.setattr, whose changes end with the test."""
+    return isinstance(function, ast.Attribute) and function.attr.endswith("attr")
+
+
+def _mutates(method: str) -> bool:
+    return method in MUTATING or method.partition("_")[0] in MUTATING
+
+
+def _chain(node: ast.expr) -> tuple[list[str], ast.expr]:
+    """Split the object that `node` is an attribute or item of into the names of attributes and its base expression."""
+    names: list[str] = []
+    inner = node.value if isinstance(node, ast.Attribute | ast.Subscript) else node
+    while True:
+        match inner:
+            case ast.Attribute(value=value, attr=name):
+                names.insert(0, name)
+                inner = value
+            case ast.Subscript(value=value) | ast.Call(func=ast.Attribute(value=value)):
+                inner = value
+            case _:
+                return names, inner

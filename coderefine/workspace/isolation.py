@@ -180,6 +180,7 @@ class BytecodeViews:
     top: Path
     kept: Mapping[str, tuple[bytes, int]] = field(default_factory=dict)
     """Path -> bytecode, and when its source was written, in nanoseconds."""
+    collected: bool = False
 
     @contextlib.contextmanager
     def open(self, patch: Patch = Patch()) -> Iterator[View]:
@@ -188,9 +189,10 @@ class BytecodeViews:
             if view.top == self.top:
                 add(view.host_path, self._usable(view.host_path, patch))
             yield view
-            if view.top == self.top and not (patch.files or self.kept):
-                found = compiled(view.host_path).items()
-                dated = {path: (data, _source_written(view.host_path, path)) for path, data in found}
+            if view.top == self.top and not (patch.files or self.collected):
+                found = compiled(view.host_path)
+                self.collected = bool(found)
+                dated = {path: (data, _source_written(view.host_path, path)) for path, data in found.items()}
                 self.kept = {path: kept for path, kept in dated.items() if 0 < kept[1] < began}
 
     def _usable(self, host_path: Path, patch: Patch) -> dict[str, bytes]:

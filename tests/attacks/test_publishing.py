@@ -329,7 +329,7 @@ ATTACKS = (
     ),
     attack(
         another_name_of_a_file_left_behind,
-        ("publishers/file_io.py", "if is_shared(place) and", "if False and"),
+        ("publishers/file_io.py", "if in_place and is_shared(place)", "if False and is_shared(place)"),
     ),
     attack(an_attribute_dropped, ("publishers/file_io.py", "            _attribute(top / path, ready)\n", "")),
     attack(hooks_for_every_repository, ("app/hook.py", "if folder and scope", "if False and scope")),

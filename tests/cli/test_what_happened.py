@@ -269,6 +269,8 @@ class TestEntrance:
         assert f"{tmp_path} is outside this repository ({top})" in result.err
 
     def test_an_unknown_variable_is_named_as_it_is_written(self, tmp_path: Path) -> None:
+        result = coderefine("check", cwd=tmp_path, env={"CODEREFINE_MAX-COST": "1"})
+        assert result.err == "coderefine: CODEREFINE_MAX-COST is not a setting (did you mean CODEREFINE_MAX_COST?)\n"
         result = coderefine("check", cwd=tmp_path, env={"CODEREFINE_MAX_CST": "1"})
         assert result.err == "coderefine: CODEREFINE_MAX_CST is not a setting (did you mean CODEREFINE_MAX_COST?)\n"
 

@@ -102,6 +102,12 @@ def test_a_parameter_may_be_removed_if_the_failing_tests_do_not_pass_it(deed: De
     passed(deed)
 
 
+@pytest.mark.parametrize("old", ["SIZES = [K * 2 for K in range(3)]\n", "for K in (1, 2):\n    print(K)\n"])
+def test_a_variable_of_a_loop_may_be_renamed(old: str) -> None:
+    """A lint fix that renames it was refused as the removal of a public name."""
+    passed(Deed("renamed", old + SUM, old.replace("K", "k") + GOOD))
+
+
 def test_a_parameter_that_the_failing_tests_pass_stays() -> None:
     tests = "def test_press():\n    assert Button().press(None, 2) == 2\n"
     refused(Deed("passed", CLICK, CLICKED, "no longer takes 'event'", tests=tests, findings=failed("no")))

@@ -11,6 +11,8 @@ BEFORE = """\
 from math import isclose
 
 LIMIT = 0.01
+for WIDTH in (1, 2):
+    WIDEST = WIDTH
 
 
 def assert_close(found, wanted):
@@ -29,13 +31,14 @@ class Client:
 def mean(rows):
     return sum(rows)
 """
-HELPERS = frozenset({"assert_close", "Client.assert_ok", "LIMIT"})
+HELPERS = frozenset({"assert_close", "Client.assert_ok", "LIMIT", "WIDEST"})
 REFUSED = {
     "its body": BEFORE.replace("round(found, 2)", "round(wanted, 2)"),
     "its argument": BEFORE.replace("(found, wanted):", "(found, wanted=0):"),
     "a method": BEFORE.replace("== 200", ">= 200"),
     "a decorator": BEFORE.replace("def assert_close", "@lenient\ndef assert_close"),
     "its constant": BEFORE.replace("0.01", "100"),
+    "a loop that gives a constant its value": BEFORE.replace("(1, 2)", "(1, 10**9)"),
     "its import": BEFORE.replace("import isclose", "import isfinite as isclose"),
     "a new constant for what was built in": BEFORE + "\n\nround = max\n",
     "a function for what was built in": BEFORE + "\n\ndef round(a, b):\n    return 0\n",

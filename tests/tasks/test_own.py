@@ -14,7 +14,7 @@ from coderefine.project import locate
 from coderefine.tasks import BUILT_IN, find, read
 from tests.support.command import GREEN, ORDER, RIGHT, TESTS, Ended, block, coderefine
 from tests.support.llm_server import LlmServer, Script
-from tests.support.repo import git, make_repo
+from tests.support.repo import git, make_repo, write
 
 HEADLINE = """\
 name = "headline"
@@ -56,6 +56,13 @@ def test_a_toml_task_writes_a_text_that_its_gate_holds_to(story: Path) -> None:
     assert f"=== given story.txt [{first.split('=== given story.txt [')[1][:6]}]\n{STORY}" in first
     assert "headline.txt does not contain the requested code" in first
     assert "34 characters, at most 20" in second
+
+
+def test_a_wanted_file_may_be_written_as_a_path_from_here(story: Path) -> None:
+    """`wanted = ["./headline.txt"]`: each patch was refused as outside the requested path, after the model was paid."""
+    write(story, {"headline.toml": HEADLINE.replace('["headline.txt"]', '["./headline.txt"]')})
+    result, _ = with_model(story, [block("headline.txt", "", "Fox, dog")], "fix", "--task", "headline.toml")
+    assert result.code == 0, result
 
 
 def test_files_given_to_a_task_are_protected(story: Path) -> None:
