@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -104,10 +104,14 @@ def bound(statement: ast.stmt) -> Iterator[str]:
     elif isinstance(statement, ast.Import | ast.ImportFrom):
         yield from (alias.asname or alias.name.partition(".")[0] for alias in statement.names)
     else:
-        own = list(own_nodes(statement))
-        inner = {node for one in own if isinstance(one, ast.comprehension) for node in ast.walk(one.target)}
-        names = (node for node in own if isinstance(node, ast.Name) and node not in inner)
-        yield from (node.id for node in names if not isinstance(node.ctx, ast.Load))
+        names = [node for node in own_nodes(statement) if isinstance(node, ast.Name)]
+        inner = _comprehended(own_nodes(statement))
+        yield from (node.id for node in names if not isinstance(node.ctx, ast.Load) and node not in inner)
+
+
+def _comprehended(found: Iterable[ast.AST]) -> set[ast.AST]:
+    """Return the nodes of the targets of comprehensions, which are not visible outside of them."""
+    return {node for one in found if isinstance(one, ast.comprehension) for node in ast.walk(one.target)}
 
 
 def positional(function: Function) -> list[str]:

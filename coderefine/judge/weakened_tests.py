@@ -68,11 +68,15 @@ def _bindings(statement: ast.stmt) -> Iterator[Binding]:
         module = getattr(statement, "module", "")
         for alias in statement.names:
             yield alias.asname or alias.name.partition(".")[0], f"{module} {alias.name}"
-    elif isinstance(statement, ast.For | ast.AsyncFor | ast.While):  # what its body binds depends on all of the loop
-        names = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
-        yield from ((node.id, ast.dump(statement)) for node in names if not isinstance(node.ctx, ast.Load))
     else:
-        yield from ((name, ast.dump(statement)) for name in bound(statement))
+        yield from ((name, ast.dump(statement)) for part in _with_body(statement) for name in bound(part))
+
+
+def _with_body(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """Yield the statement; for a loop also the statements in it, because what they bind depends on the whole loop."""
+    yield statement
+    if isinstance(statement, ast.For | ast.AsyncFor | ast.While):
+        yield from statements(statement)
 
 
 def changed_examples(change: Change) -> Iterator[str]:
