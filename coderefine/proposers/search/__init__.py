@@ -389,11 +389,13 @@ class Search(Searcher):
 
     def _passing_aside(self, repairs: Sequence[Repair], pool: AnyPool) -> dict[int, frozenset[str]]:
         """Return, by id of a repair, the tests set aside that run its code and pass with it."""
-        ran = frozenset[str]().union(*(self._ran(repair.proposed.scored.site) for repair in repairs))
-        if tests := sorted(ran & self._aside & frozenset(pool.tests)):
-            pool.observe((), tests)
-        loaded = frozenset(tests).intersection(pool.fit if isinstance(pool, Pool) else pool.tests)
-        wanted = [tuple(sorted(self._ran(repair.proposed.scored.site) & loaded)) for repair in repairs]
+        aside = self._aside & frozenset(pool.tests)
+        ran = [self._ran(repair.proposed.scored.site) & aside for repair in repairs]
+        if not any(ran):
+            return {}
+        pool.observe((), sorted(frozenset().union(*ran)))
+        fit = frozenset(pool.fit if isinstance(pool, Pool) else pool.tests)
+        wanted = [tuple(sorted(tests & fit)) for tests in ran]
         candidates = (Candidate(at, repairs[at].files, first=tests) for at, tests in enumerate(wanted) if tests)
         found: dict[int, frozenset[str]] = {}
         for judged in pool.judge(candidates, Plan(then=(), keep_going=True, retry=0.0)):

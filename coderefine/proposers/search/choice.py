@@ -197,8 +197,11 @@ def abandons(repair: Repair) -> bool:
     Then the attribute is no misspelt name: more likely, the object should have it.
     """
     site = repair.proposed.scored.site
-    lost = {word for old, _ in _changes(repair) for word in old} & site.hints.absent.keys()
-    lost -= {word for _, new in _changes(repair) for word in new}
+    if not site.hints.absent:
+        return False
+    changes = list(_changes(repair))
+    lost = {word for old, _ in changes for word in old} & site.hints.absent.keys()
+    lost -= {word for _, new in changes for word in new}
     uses = (re.compile(rf"\bself\.{re.escape(name)}\b") for name in lost)
     return any(sum(len(use.findall(module.text)) for module in site.world.modules.values()) > 1 for use in uses)
 

@@ -162,5 +162,4 @@ def parsed(files: Mapping[str, bytes]) -> dict[str, Module]:
 def function_of(site: Site) -> tuple[str, str]:
     """Return path and qualified name of the function that contains the site; at the top level, the name is ""."""
     function = site.local.function
-    owner = site.module.owner(function) if function else None
-    return site.module.path, ".".join(one.name for one in (owner, function) if one is not None)
+    return site.module.path, site.module.qualified_name(function) if function else ""

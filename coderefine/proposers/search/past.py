@@ -177,14 +177,9 @@ def _function(path: str, data: bytes, name: str) -> Function | None:
     """Return the function with the qualified name `name`; None if there is none."""
     module = Module.of(path, data)
     for node in module.statements if module else ():
-        if isinstance(node, Function) and module and ".".join(_names(module, node)) == name:
+        if isinstance(node, Function) and module and module.qualified_name(node) == name:
             return node
     return None
-
-
-def _names(module: Module, node: Function) -> list[str]:
-    owner = module.owner(node)
-    return [one.name for one in (owner, node) if one is not None]
 
 
 def qualified_name(test: str) -> str:

@@ -122,6 +122,11 @@ class Module:
         """Return the innermost function around `node` (not itself), or None."""
         return next((up for up in self.ancestors(node) if isinstance(up, Function)), None)
 
+    def qualified_name(self, function: Function) -> str:
+        """Return the name of a function, qualified by its class if it has one."""
+        owner = self.owner(function)
+        return f"{owner.name}.{function.name}" if owner else function.name
+
     def owner(self, node: ast.AST) -> ast.ClassDef | None:
         """Return the innermost class around `node`, or None."""
         return next((up for up in self.ancestors(node) if isinstance(up, ast.ClassDef)), None)

@@ -246,8 +246,10 @@ def own_wrap(site: Site) -> Iterator[Edit]:
 def _called_by_namesakes(site: Site) -> set[str]:
     """Return the names that other functions with the name of this function call, in this file."""
     me = site.local.function
-    others = (stmt for stmt in site.module.statements if isinstance(stmt, Function) and me and stmt.name == me.name)
-    calls = (node for other in others if other is not me for node in ast.walk(other))
+    if me is None:
+        return set()
+    functions = (stmt for stmt in site.module.statements if isinstance(stmt, Function) and stmt is not me)
+    calls = (node for other in functions if other.name == me.name for node in ast.walk(other))
     return {last_name(node.func) for node in calls if isinstance(node, ast.Call)}
 
 
