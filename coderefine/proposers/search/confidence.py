@@ -414,7 +414,7 @@ def doubts(group: Group) -> str:
         (known.worth < FAR, "it was found late, among thousands of other edits"),
         (known.fitted, "a number or text in it follows from the failing test itself"),
         (known.unmeasured, "there was no time to see whether the tests notice small wrong versions of it"),
-        (known.abandons, "it gives up a missing attribute that other code uses, too"),
+        (known.abandons, "it gives up a missing name, or leaves it missing"),
         (known.anew, "the failing test is newer than the changed code and may ask for something new"),
         (known.examples < 0, "it contradicts an example in a docstring, or a return annotation"),
         (known.ordinary < 0, "it contradicts a check for None, or is written unlike similar code"),

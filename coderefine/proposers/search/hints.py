@@ -12,7 +12,15 @@ from coderefine.core import Case, Failure
 from coderefine.proposers.search.differences import factors, operations, ratios
 
 BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
-    "NameError": {"variable": 2.0, "global": 2.0, "receiver": 2.5, "function": 1.5, "invented": 0.7, "from-here": 0.7},
+    "NameError": {
+        "variable": 2.0,
+        "global": 2.0,
+        "receiver": 2.5,
+        "qualified": 2.5,
+        "function": 1.5,
+        "invented": 0.7,
+        "from-here": 0.7,
+    },
     "UnboundLocalError": {
         "assigned": 0.5,
         "invented": 1.5,

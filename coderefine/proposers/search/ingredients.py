@@ -209,12 +209,7 @@ class FunctionContext:
 
     @cached_property
     def globals(self) -> tuple[str, ...]:
-        """Return the names bound at the module's top level, imports included."""
-        found: dict[str, None] = {}
-        for node in self.module.tree.body:
-            for stmt in (node, *(node.body if isinstance(node, ast.If | ast.Try) else ())):
-                found.update(dict.fromkeys(_bound_by(stmt)))
-        return tuple(found)
+        return globals_of(self.module)
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -260,6 +255,15 @@ def all_arguments(arguments: ast.arguments) -> Iterable[ast.arg]:
     yield from arguments.kwonlyargs
     if arguments.kwarg:
         yield arguments.kwarg
+
+
+def globals_of(module: Module) -> tuple[str, ...]:
+    """Return the names bound at the module's top level, imports included."""
+    found: dict[str, None] = {}
+    for node in module.tree.body:
+        for stmt in (node, *(node.body if isinstance(node, ast.If | ast.Try) else ())):
+            found.update(dict.fromkeys(_bound_by(stmt)))
+    return tuple(found)
 
 
 def _bound_by(stmt: ast.stmt) -> Iterable[str]:

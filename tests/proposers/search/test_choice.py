@@ -190,8 +190,19 @@ def test_a_factor_that_was_there_before_does_not_follow_from_the_failure(new: st
         ("", "shut", False),
         ("x.open = 1\n", "shut", False),
         ("self.open = 1\n", "is_open and self.open", False),
+        ("", "is_open and self.open", True),
+        ("def open(self): ...\n", "is_open and self.open", False),
+        ("setattr(x, 'open', 1)\n", "is_open and self.open", False),
     ],
-    ids=["used elsewhere", "used nowhere else", "of another object", "still used"],
+    ids=[
+        "used elsewhere",
+        "used nowhere else",
+        "of another object",
+        "still used",
+        "still used but never set",
+        "a method",
+        "set by name",
+    ],
 )
 def test_a_missing_attribute_that_other_code_uses_is_not_misspelt(others: str, new: str, *, wanted: bool) -> None:
     """sqlparse: `_in_case`, which was not set at first, became `_is_create`, with a confidence of 0.99."""
@@ -200,6 +211,41 @@ def test_a_missing_attribute_that_other_code_uses_is_not_misspelt(others: str, n
     world = ProjectContext({"f.py": module})
     site = SimpleNamespace(module=module, world=world, hints=Hints(absent={"open": ()}))
     scored = Scored(-4.0, Edit((Replacement(8, 12, new),)), PLAIN, cast(Site, site))
+    assert abandons(Repair(Proposed(scored, ""), frozenset("t"), whole=True)) is wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "edit", "wanted"),
+    [
+        ("if PY3 and key: ...\n", (3, 6, "key"), True),
+        ("if resutl and key: ...\n", (3, 9, "result"), False),
+        ("if xrange(2): ...\n", (3, 9, "range"), False),
+        ("if PY3 and key: ...\n", (3, 6, "six.PY3"), False),
+        ("if PY3 and key: ...\n", (3, 6, "key and PY3"), True),
+        ("PY3 = 1\nif PY3 and key: ...\n", (11, 14, "key"), False),
+        ("if PY3 and key: ...\n", (0, 0, "from six import PY3\n"), False),
+        ("if PY3 and key: ...\n", (0, 0, "import six as PY3\n"), False),
+        ("if key: ...\n", (3, 6, "1"), False),
+    ],
+    ids=[
+        "dissimilar",
+        "misspelt",
+        "the name of Python 3",
+        "qualified",
+        "no longer reached",
+        "unbound only here",
+        "imported",
+        "imported under this name",
+        "of another file",
+    ],
+)
+def test_an_undefined_name_is_not_simply_given_up(text: str, edit: tuple[int, int, str], *, wanted: bool) -> None:
+    """simpleeval: `PYTHON35 and key is None`, without that constant, became `value and key is None` (0.98)."""
+    module = Module.of("f.py", text.encode())
+    assert module is not None
+    names = Hints(undefined=("PY3", "resutl", "xrange"))
+    site = SimpleNamespace(module=module, world=ProjectContext({"f.py": module}), hints=names)
+    scored = Scored(-4.0, Edit((Replacement(*edit),)), PLAIN, cast(Site, site))
     assert abandons(Repair(Proposed(scored, ""), frozenset("t"), whole=True)) is wanted
 
 

@@ -339,7 +339,7 @@ def test_a_repair_that_is_clearly_ahead_is_certain(known: Features) -> None:
         (replace(SURE, worth=-9.3), "thousands of other edits"),
         (replace(SURE, fitted=True, tests=1, reached=1), "number or text in it follows from"),
         (replace(SURE, anew=True), "newer than the changed code"),
-        (replace(SURE, abandons=True, reached=1), "gives up a missing attribute"),
+        (replace(SURE, abandons=True, reached=1), "gives up a missing name"),
         (replace(SURE, noticed=1, wrong=6), "notice 1 of 6"),
         (replace(SURE, reached=1, noticed=1, wrong=1, unmeasured=True), "no time to see whether the tests notice"),
     ],

@@ -376,6 +376,15 @@ def test_an_attribute_that_an_object_lacks_gets_its_initial_value_beside_the_oth
     assert not weighted("initialised", text, 4), "not without such a failure"
 
 
+def test_an_undefined_name_that_a_class_of_the_file_has_is_read_from_there() -> None:
+    """prettytable: the constant `NONE` became a member of the class `HRuleStyle`, but one use of it was left."""
+    text = "class A:\n    NONE = 1\n\n\nclass B:\n    ALL = 1\n\n\ndef f():\n    return NONE\n"
+    failure = Failure("name 'NONE' is not defined", "NameError")
+    hints = Hints.of([Case("t.py::test", Status.FAILED, failure=failure)])
+    assert [*weighted("qualified", text, 10, hints=hints)] == [text.replace("return NONE", "return A.NONE")]
+    assert not weighted("qualified", text, 10), "not without such a failure"
+
+
 def test_a_function_that_the_same_method_of_another_class_calls_is_likely() -> None:
     """cssselect: `canonical` of five classes quoted no name; that of a sixth did."""
     text = "def bare(x):\n    return x\n\n\ndef quoted(x):\n    return x\n\n\nclass A:\n    def show(self):\n"

@@ -72,6 +72,7 @@ TABLE: tuple[Operator, ...] = (
     Operator("function", 5.0, names.functions),
     Operator("global", 1.5, names.globals_),
     Operator("receiver", 2.0, names.receiver),
+    Operator("qualified", 4.0, names.qualified),
     Operator("field-of", 2.5, names.field_of),
     Operator("target", 1.0, names.targets),
     Operator("difference", 5.0, evident.difference),
