@@ -56,7 +56,7 @@ class ClassMembers:
                 if isinstance(node, ast.ClassDef):
                     bases, names = own.setdefault(node.name, ([], {True: set(), False: set()}))
                     bases += [dotted(base).rpartition(".")[2] for base in node.bases]
-                    names[True].update(stmt.name for stmt in node.body if isinstance(stmt, Function))
+                    names[True].update(methods(node))
                     names[False].update(properties(node), declared(node), own_attributes(node))
 
         def lineage(name: str, under: frozenset[str] = frozenset()) -> Iterable[dict[bool, set[str]]]:
@@ -69,6 +69,11 @@ class ClassMembers:
             name: {called: frozenset().union(*(one[called] for one in lineage(name))) for called in (True, False)}
             for name in own
         }
+
+
+def methods(owner: ast.ClassDef) -> Iterable[str]:
+    """Yield the names of the functions in the body of a class."""
+    return (stmt.name for stmt in owner.body if isinstance(stmt, Function))
 
 
 def properties(owner: ast.ClassDef) -> Iterable[str]:

@@ -1,12 +1,15 @@
-"""Edits of accesses to parts of a value: slices, indices, keys, attribute chains, and copies of shared objects."""
+"""Edits of accesses to parts of a value: slices, indices, keys, attributes, and copies of shared objects."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import PurePath
 
 from coderefine.proposers.search import emit
+from coderefine.proposers.search.class_members import declared, methods
+from coderefine.proposers.search.ingredients import globals_of
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
 from coderefine.proposers.search.value_kinds import SIZED, dotted
@@ -167,3 +170,36 @@ def renamed_copy(site: Site) -> Iterator[Edit]:
                 step = chain.endswith("." + tail) or re.match(rf"{re.escape(name)}\.\w+$", chain)
                 if step and chain.split(".")[0] in site.known:
                     yield from site.swap(node, chain, 1.0)
+
+
+def receiver(site: Site) -> Iterator[Edit]:
+    """Add or remove `self.` (or `cls.`)."""
+    me = site.local.receiver
+    for node in site.nodes:
+        if isinstance(node, ast.Name) and me and node.id in (*site.local.fields, *site.local.methods):
+            yield from site.swap(node, f"{me}.{node.id}", 3.0)
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == me
+            and node.attr in (*site.local.bound, *site.local.globals)
+        ):
+            yield from site.swap(node, node.attr, 1.0)
+
+
+def qualified(site: Site) -> Iterator[Edit]:
+    """Read an undefined name from a class or module of this file's globals that has it: `NONE` → `Style.NONE`."""
+    for node in site.exprs:
+        if isinstance(node, ast.Name) and node.id in site.hints.undefined and node.id not in site.local.bound:
+            for owner in _owners(site, node.id):
+                yield from site.swap(node, f"{owner}.{node.id}", 1.0)
+
+
+def _owners(site: Site, name: str) -> Iterator[str]:
+    """Yield the globals of the file that are the name of a class with a member `name`, or of a module that binds it."""
+    for module in site.world.modules.values():
+        classes = [node for node in module.tree.body if isinstance(node, ast.ClassDef)]
+        owners = {node.name for node in classes if name in (*declared(node), *methods(node))}
+        if name in globals_of(module):
+            owners.add(PurePath(module.path).stem)
+        yield from sorted(owners.intersection(site.local.globals))

@@ -15,8 +15,7 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 
 from coderefine.proposers.search import emit
-from coderefine.proposers.search.class_members import declared
-from coderefine.proposers.search.ingredients import BUILTINS, globals_of, parameter_names
+from coderefine.proposers.search.ingredients import BUILTINS, parameter_names
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function
 from coderefine.proposers.search.value_kinds import METHODS, RECEIVERS, dotted, fits, names_of
@@ -440,43 +439,6 @@ def globals_(site: Site) -> Iterator[Edit]:
             for name in pool:
                 if name != node.id:
                     yield from site.swap(node, name, 0.3 + 2.0 * likeness(node.id, name))
-
-
-def receiver(site: Site) -> Iterator[Edit]:
-    """Add or remove `self.` (or `cls.`)."""
-    me = site.local.receiver
-    for node in site.nodes:
-        if isinstance(node, ast.Name) and me and node.id in (*site.local.fields, *site.local.methods):
-            yield from site.swap(node, f"{me}.{node.id}", 3.0)
-        elif (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == me
-            and node.attr in (*site.local.bound, *site.local.globals)
-        ):
-            yield from site.swap(node, node.attr, 1.0)
-
-
-def qualified(site: Site) -> Iterator[Edit]:
-    """Read an undefined name from a class or module of this file's globals that has it: `NONE` → `Style.NONE`."""
-    for node in site.exprs:
-        if isinstance(node, ast.Name) and node.id in site.hints.undefined and node.id not in site.local.bound:
-            for owner in _owners(site, node.id):
-                yield from site.swap(node, f"{owner}.{node.id}", 1.0)
-
-
-def _owners(site: Site, name: str) -> Iterator[str]:
-    """Yield the globals of the file that are the name of a class with a member `name`, or of a module that binds it."""
-    for module in site.world.modules.values():
-        found = [node for node in module.tree.body if isinstance(node, ast.ClassDef)]
-        owners = {node.name for node in found if name in declared(node) or name in _methods(node)}
-        if name in globals_of(module):
-            owners.add(PurePath(module.path).stem)
-        yield from sorted(owners.intersection(site.local.globals))
-
-
-def _methods(owner: ast.ClassDef) -> list[str]:
-    return [node.name for node in owner.body if isinstance(node, Function)]
 
 
 def field_of(site: Site) -> Iterator[Edit]:
