@@ -572,7 +572,7 @@ def described(repair: Repair) -> Repair:
 
 
 def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:
-    """Return whether the edit removes all uses of a parameter, or replaces a computed result by a constant.
+    """Return whether the edit removes all uses of a parameter, or replaces a computed result by a constant or by None.
 
     `after`: the function after the edit.
     """
@@ -582,8 +582,9 @@ def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:
         return False
     lost = {*names_of(function, ast.Load)} - {*names_of(after, ast.Load)}
     line = site.stmt.lineno - first_line(function) + 1
-    new = next((node for node in ast.walk(after) if isinstance(node, ast.Return) and node.lineno == line), None)
-    constant = new is not None and isinstance(new.value, ast.Constant)
+    kinds = (ast.Return, ast.Expr)  # `f(x)` in place of `return f(x)` drops the result
+    new = next((node for node in ast.walk(after) if isinstance(node, kinds) and node.lineno == line), None)
+    constant = isinstance(new, ast.Expr) or (new is not None and isinstance(new.value, ast.Constant))
     return not lost.isdisjoint(site.local.parameters) or (constant and _computes(site.stmt))
 
 

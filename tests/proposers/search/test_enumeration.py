@@ -126,9 +126,19 @@ def test_a_faulty_line_does_not_raise_its_own_probability() -> None:
         ("self.log = log", "log = log", "log = list(log)", False),
         ("return self.total / len(self.log)", "self.total / len(self.log)", "0", True),
         ("return self.total / len(self.log)", "self.total", "0", False),
+        ("return self.total / len(self.log)", "return ", "", True),
         ("return 1", "1", "2", False),
+        ("print(self)", "print", "return print", False),
     ],
-    ids=["a parameter is dropped", "it is copied", "a computed result is dropped", "a part of it", "a constant"],
+    ids=[
+        "a parameter is dropped",
+        "it is copied",
+        "a computed result is dropped",
+        "a part of it",
+        "it is not returned",
+        "a constant",
+        "it is returned",
+    ],
 )
 def test_an_edit_that_drops_a_parameter_or_a_computed_result_removes_behaviour(
     line: str, old: str, new: str, *, ignoring: bool
