@@ -24,6 +24,9 @@ INVERSE: dict[type[ast.cmpop], type[ast.cmpop]] = {
 MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE}
 COUNTS = ("len", "count", "index", "find", "ord")
 """Functions and methods that return integers."""
+STRIPS = ("strip", "lstrip", "rstrip")
+IDEMPOTENT = frozenset(("lower", "upper", "casefold", "abs", "list", "tuple", "set", "str", "int", "float", "bool"))
+"""Functions and methods that, applied twice, have the same result as applied once."""
 
 
 def normalised(tree: ast.AST) -> str:
@@ -31,7 +34,8 @@ def normalised(tree: ast.AST) -> str:
 
     `not` is moved inwards, and inverts comparisons. `a < b` becomes `b > a`. `len(x) >= 1` becomes `len(x) > 0`, also
     with other functions in COUNTS and other integers. `a - -b` becomes `a + b`, `a + -b` becomes `a - b`, `1 + a`
-    becomes `a + 1`, and `2 * a` becomes `a * 2`. It is assumed that `not a < b` means `a >= b`, which is wrong for NaN.
+    becomes `a + 1`, and `2 * a` becomes `a * 2`. `a.strip().rstrip()` becomes `a.strip()`, and `a.lower().lower()`
+    becomes `a.lower()`. It is assumed that `not a < b` means `a >= b`, which is wrong for NaN.
     """
     return ast.dump(_Normaliser().visit(tree))
 
@@ -71,9 +75,27 @@ class _Normaliser(ast.NodeTransformer):
                 return ast.BinOp(node.right, node.op, node.left)
         return node
 
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Call(func=ast.Attribute(value=value, attr=first)) as inner, attr=second)
+            ) if _arguments(inner) == _arguments(node):
+                if first in STRIPS and second in STRIPS:
+                    name = first if first == second else "strip"
+                    return ast.Call(ast.Attribute(value, name, ast.Load()), node.args, node.keywords)
+                return inner if first == second and first in IDEMPOTENT else node
+            case ast.Call(func=ast.Name(id=second), args=[ast.Call(func=ast.Name(id=first)) as inner], keywords=[]):
+                return inner if first == second and first in IDEMPOTENT else node
+        return node
+
     def _visited(self, node: ast.expr) -> ast.expr:
         found: ast.expr = self.visit(node)
         return found
+
+
+def _arguments(call: ast.Call) -> list[str]:
+    return [ast.dump(argument) for argument in (*call.args, *call.keywords)]
 
 
 def _counts(node: ast.expr) -> bool:

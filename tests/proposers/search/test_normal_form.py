@@ -28,6 +28,13 @@ def same(one: str, two: str) -> bool:
         ("a - -len(b)", "a + len(b)"),
         ("a + -1", "a - 1"),
         ("1 + a", "a + 1"),
+        ("a.strip().rstrip()", "a.strip()"),
+        ("a.lstrip('/').rstrip('/')", "a.strip('/')"),
+        ("a.rstrip().rstrip()", "a.rstrip()"),
+        ("a.lower().strip().lstrip()", "a.lower().strip()"),
+        ("a.lower().lower()", "a.lower()"),
+        ("list(list(a))", "list(a)"),
+        ("int(int(a, 16))", "int(a, 16)"),
     ],
 )
 def test_expressions_of_one_meaning_are_the_same(one: str, two: str) -> None:
@@ -46,6 +53,12 @@ def test_expressions_of_one_meaning_are_the_same(one: str, two: str) -> None:
         ("a < b", "a > b"),
         ("1 - a", "a - 1"),
         ("'1' + a", "a + '1'"),
+        ("a.strip('x').rstrip()", "a.strip('x')"),
+        ("a.strip(c)", "a.rstrip(c)"),
+        ("a.upper().lower()", "a.lower()"),
+        ("next(next(a))", "next(a)"),
+        ("int(int(a), 16)", "int(a)"),
+        ("b.lower(a.lower())", "a.lower()"),
     ],
 )
 def test_others_are_not(one: str, two: str) -> None:
