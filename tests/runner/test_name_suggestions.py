@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
-from coderefine.runner.agent.failure_details import attributes, misspelt
+from coderefine.runner.agent.failure_details import ProjectPaths, attributes, failure, misspelt
 
 Found = TypeVar("Found")
 
@@ -90,6 +91,22 @@ def test_an_object_whose_methods_raise_gives_no_suggestions() -> None:
 def test_the_attributes_of_an_object_are_told_where_none_is_similar() -> None:
     assert raised(far, attributes) == ["items", "price", "prices"]
     assert raised(other, attributes) == []
+
+
+def test_the_name_that_a_wrapped_exception_lacks_is_found() -> None:
+    """cron-descriptor: `FormatError` hid that an object had no attribute `_`; the search knew nothing of it."""
+
+    def wrapped() -> object:
+        try:
+            return attribute()
+        except AttributeError as error:
+            raise ValueError("no basket") from error
+
+    folder = str(Path(__file__).parent)
+    record = raised(wrapped, lambda error: failure(ProjectPaths(folder, folder), error, [], rich=False))
+    assert (record["exception"], record["wrong"], record["nearest"]) == ("ValueError", "itmes", ["items"])
+    assert record["attributes"] == ["items", "price", "prices"]
+    assert "after AttributeError: 'Basket' object has no attribute 'itmes'" in record["assertion"]
 
 
 def failing(call: Callable[[], object]) -> tuple[str, list[str]]:

@@ -79,12 +79,12 @@ def failure(paths: ProjectPaths, error: BaseException, sections: list[tuple[str,
     error = _original(error)
     frames = list(_frames(paths, error, describe, rich=rich))
     text = describe.text(error)
-    innermost = [place.frame for place in _walk(error) if paths.ours(place.frame.f_code.co_filename)]
-    wrong, nearest = misspelt(error, innermost[-1] if innermost else None)
+    names = (misspelt(link, _innermost(paths, link)) for link in (error, *_previous(error)))
+    wrong, nearest = next(filter(any, names), ("", []))
     return {
         "wrong": wrong,
         "nearest": nearest,
-        "attributes": attributes(error),
+        "attributes": next(filter(None, map(attributes, (error, *_previous(error)))), []),
         "message": headline(paths, error, text, frames, describe),
         "exception": type(error).__name__,
         "assertion": cut(
@@ -161,20 +161,29 @@ def _explanation(paths: ProjectPaths, error: BaseException, text: str, frames: l
 
 def _causes(paths: ProjectPaths, error: BaseException, describe: Describer) -> Iterator[str]:
     """Yield one line for each exception in the chain (cause or context) of `error`."""
-    seen = {id(error)}
-    link = _previous(error)
-    while link is not None and id(link) not in seen and len(seen) <= CAUSES:
-        seen.add(id(link))
+    for link in _previous(error):
         frames = list(_frames(paths, link, describe, rich=False))
         where = f" ({frames[-1][0]}:{frames[-1][1]})" if frames else ""
         yield f"after {type(link).__name__}: {cut(describe.text(link), 200)}{where}"
-        link = _previous(link)
 
 
-def _previous(error: BaseException) -> BaseException | None:
-    if error.__cause__ is not None:
-        return error.__cause__
-    return None if error.__suppress_context__ else error.__context__
+def _previous(error: BaseException) -> Iterator[BaseException]:
+    """Yield the cause or context of `error`, then that of this exception, and so on: at most CAUSES exceptions."""
+    seen = {id(error)}
+    while len(seen) <= CAUSES:
+        context = None if error.__suppress_context__ else error.__context__
+        link = error.__cause__ or context
+        if link is None or id(link) in seen:
+            return
+        seen.add(id(link))
+        yield link
+        error = link
+
+
+def _innermost(paths: ProjectPaths, error: BaseException) -> Any:
+    """Return the innermost frame of the project in which `error` was raised; None if there is none."""
+    frames = [place.frame for place in _walk(error) if paths.ours(place.frame.f_code.co_filename)]
+    return frames[-1] if frames else None
 
 
 def _frames(paths: ProjectPaths, error: BaseException, describe: Describer, *, rich: bool) -> Iterator[FrameRecord]:
