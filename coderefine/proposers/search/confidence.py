@@ -28,7 +28,7 @@ from coderefine.proposers.search.choice import (
     worth,
 )
 from coderefine.proposers.search.emit import apply
-from coderefine.proposers.search.enumeration import shifted
+from coderefine.proposers.search.enumeration import shifted, twin
 from coderefine.proposers.search.failures import MOST_FIRST
 from coderefine.proposers.search.ingredients import all_arguments
 from coderefine.proposers.search.site import Site
@@ -164,6 +164,7 @@ WEIGHTS: Mapping[str, float] = {
     "ordinary": 2.5,
     "examples": 3.0,
     "former": 2.7,
+    "twin": 2.0,
     "disturbs": -0.3,
     "disturbs-more": -3.0,
     "crashes": -3.0,
@@ -182,9 +183,10 @@ WEIGHTS: Mapping[str, float] = {
 
 They were learnt by learn.py of tests/bench/confidence on 60 trials, eight of them with mistakes inserted into real
 projects; rounded by hand, because there are so few trials. "rivalled" was added later, and set so that the 13 wrong
-repairs with this feature are only offered. "ordinary" was added later, too, with the weight of "intent",
-and so were "anew" and "abandons", by hand: of nine first repairs of real faults between two releases for which the
-tests were newer, four were right, and of five that would have been written before, none.
+repairs with this feature are only offered. "ordinary" was added later, too, with the weight of "intent", "twin" with a
+little less than the data say (see `enumeration.TWIN`), and "anew" and "abandons" by hand: of nine first repairs of
+real faults between two releases for which the tests were newer, four were right, and of five that would have been
+written before, none.
 """
 OFTEN = 10.0
 """If at least the share 1/OFTEN of the compared calls fail only with a repair, the feature "crashes" has its maximum
@@ -241,7 +243,7 @@ class Features:
 
     Evidence: `named`: whether a repair replaces a missing name, which the error message contains, by a similar name.
     `intent`, `examples`: see the functions `intent` and `documented`. `ordinary`: see `Repair.ordinary`. `former`:
-    whether a repair restores lines of an earlier commit.
+    whether a repair restores lines of an earlier commit. `twin`: see `enumeration.twin`.
 
     Tests: `tests`: number of repaired tests. `reached`: number of traced passing tests that execute the patched
     statement. `unexplained`: whether a failing test that no repair makes pass runs the same code as the repaired tests;
@@ -272,6 +274,7 @@ class Features:
     ordinary: int = 0
     examples: int = 0
     former: bool = False
+    twin: int = 0
     fitted: bool = False
     noticed: int = 0
     wrong: int = 0
@@ -365,6 +368,7 @@ def vector(known: Features) -> dict[str, float]:
         "ordinary": float(known.ordinary),
         "examples": float(known.examples),
         "former": float(known.former),
+        "twin": float(known.twin),
         "disturbs": known.passing,
         "disturbs-more": max(0.0, known.passing - known.least),
         "crashes": min(1.0, OFTEN * known.crashes),
@@ -416,6 +420,7 @@ def doubts(group: Group) -> str:
         (known.unmeasured, "there was no time to see whether the tests notice small wrong versions of it"),
         (known.abandons, "it gives up a missing name, or leaves it missing"),
         (known.anew, "the failing test is newer than the changed code and may ask for something new"),
+        (known.twin < 0, "the line that it changes occurs elsewhere in the project, unchanged"),
         (known.examples < 0, "it contradicts an example in a docstring, or a return annotation"),
         (known.ordinary < 0, "it contradicts a check for None, or is written unlike similar code"),
         (known.intent < 0, "its comparison contradicts a message, a comment or the docstring"),
@@ -669,6 +674,7 @@ def _features(
         intent=_intent(order, repairs),
         ordinary=first.ordinary,
         former=_restores(order, repairs),
+        twin=twin(first.proposed.scored.site, first.proposed.scored.edit),
         fitted=fitted(first),
         abandons=abandons(first),
         stuck=any(spectrum.blaming(stmt) - explained for stmt in stmts),

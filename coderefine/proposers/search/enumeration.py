@@ -54,6 +54,11 @@ ODD = 2.0
 """Bonus of edits to a statement that is odd, see `Site.odd`."""
 RUNNING = 1.0
 """Bonus of edits within the expression that raised."""
+TWIN, LEAST_TWIN = 2.0, 5
+"""Bonus of an edit after which its line occurs elsewhere in the project, and penalty if it did so before; minimum
+number of tokens of such a line. In ten projects, 19 % of 4,064 lines with so many tokens occur elsewhere, and 1.5 % of
+the same lines after a small mistake was inserted: the logarithm of the ratio is 2.6.
+"""
 WORD = re.compile(r"[A-Za-z_]\w*")
 
 _TOTAL = sum(operator.prior for operator in TABLE)
@@ -103,6 +108,7 @@ def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored
             + edit.boost
             + math.log(edit.weight / total)
             + min(CEILING, NATURAL * model.trust * gain(model, site.module, edit))
+            + TWIN * twin(site, edit)
             + _use(site, edit)
             + KEYED * _within(edit, site.asked)
             + RUNNING * _within(edit, site.running),
@@ -130,15 +136,33 @@ def _within(edit: Edit, spans: Iterable[tuple[int, int]]) -> bool:
 
 def gain(model: Trigrams, module: Module, edit: Edit) -> float:
     """Return how much more natural the edit makes its lines: difference of log probabilities, scaled by CALM."""
+    part = edit.parts[0]
+    start, old, new = _lines(module, edit)
+    if len(edit.parts) == 1 and part.start == part.end == start and part.text.endswith("\n"):
+        return _calm(model, (), tokens(part.text))  # if whole lines are inserted, only these count
+    return _calm(model, tokens(old), tokens(new))
+
+
+def _lines(module: Module, edit: Edit) -> tuple[int, str, str]:
+    """Return the start of the lines that the edit changes, these lines, and the lines after the edit."""
     first, last = min(part.start for part in edit.parts), max(part.end for part in edit.parts)
     start = module.text.rfind("\n", 0, first) + 1
     end = module.text.find("\n", last)
-    end = len(module.text) if end < 0 else end
-    moved = Edit(tuple(type(part)(part.start - start, part.end - start, part.text) for part in edit.parts))
-    old = module.text[start:end]
-    if first == last == start and edit.parts[0].text.endswith("\n"):  # if whole lines are inserted, only these count
-        return _calm(model, (), tokens(edit.parts[0].text))
-    return _calm(model, tokens(old), tokens(apply(old, moved)))
+    old = module.text[start : len(module.text) if end < 0 else end]
+    return start, old, apply(old, shifted(edit.parts, start))
+
+
+def twin(site: Site, edit: Edit) -> int:
+    """Return 1 if, after the edit, the changed line occurs elsewhere in the project; -1 if it did before; else 0."""
+    _, old, new = _lines(site.module, edit)
+    if "\n" in old or "\n" in new:
+        return 0
+    before, after = tokens(old), tokens(new)
+    if before == after:
+        return 0
+    known = site.world.lines
+    was, now = (len(before) >= LEAST_TWIN and known[before] > 1), (len(after) >= LEAST_TWIN and known[after] > 0)
+    return now - was
 
 
 def _calm(model: Trigrams, old: Sequence[str], new: Sequence[str]) -> float:

@@ -54,6 +54,11 @@ class ProjectContext:
         return model
 
     @cached_property
+    def lines(self) -> Counter[tuple[str, ...]]:
+        """Return how often each line of code, as tokens, occurs in all files."""
+        return Counter(tokens(line) for module in self.modules.values() for line in module.text.splitlines())
+
+    @cached_property
     def texts(self) -> Mapping[str, float]:
         """Return short strings and identifiers of all files, with lower weights than in the index of their file."""
         return {text: 0.6 * boost for module in self.modules.values() for text, boost in module.index.texts.items()}

@@ -30,6 +30,7 @@ from coderefine.proposers.search.confidence import (
 )
 from coderefine.proposers.search.enumeration import Proposed, Scored
 from coderefine.proposers.search.hints import Hints
+from coderefine.proposers.search.ingredients import ProjectContext
 from coderefine.proposers.search.offering import offer
 from coderefine.proposers.search.operators import TABLE
 from coderefine.proposers.search.site import Site
@@ -51,6 +52,7 @@ class Place:
 
     at_import = False
     hints = Hints()
+    world = ProjectContext({})
 
     def __init__(self, source: bytes = SOURCE) -> None:
         module = Module.of("f.py", source)
@@ -340,6 +342,7 @@ def test_a_repair_that_is_clearly_ahead_is_certain(known: Features) -> None:
         (replace(SURE, fitted=True, tests=1, reached=1), "number or text in it follows from"),
         (replace(SURE, anew=True), "newer than the changed code"),
         (replace(SURE, abandons=True, reached=1), "gives up a missing name"),
+        (replace(SURE, twin=-1, reached=0), "occurs elsewhere in the project, unchanged"),
         (replace(SURE, noticed=1, wrong=6), "notice 1 of 6"),
         (replace(SURE, reached=1, noticed=1, wrong=1, unmeasured=True), "no time to see whether the tests notice"),
     ],
@@ -357,6 +360,7 @@ def test_a_repair_that_is_clearly_ahead_is_certain(known: Features) -> None:
         "fitted",
         "a new test",
         "a missing attribute",
+        "unlike elsewhere",
         "weak",
         "unmeasured",
     ],

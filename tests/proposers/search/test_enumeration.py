@@ -10,7 +10,7 @@ import pytest
 
 from coderefine.core import Case, Failure, Status
 from coderefine.proposers.search.emit import apply
-from coderefine.proposers.search.enumeration import Enumeration, Proposed, Scored
+from coderefine.proposers.search.enumeration import Enumeration, Proposed, Scored, twin
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext, own_words
 from coderefine.proposers.search.naturalness import Trigrams
@@ -154,3 +154,28 @@ def test_an_edit_that_drops_a_parameter_or_a_computed_result_removes_behaviour(
     edit = Edit((Replacement(at, at + len(old), new),))
     proposed = Proposed(Scored(0.0, edit, TABLE[0], site), apply(text, edit))
     assert described(Repair(proposed, frozenset(), whole=True)).ignores is ignoring
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("rows", "row", 1),
+        ("rows", "cell", 0),
+        ("row.name", "row.title", -1),
+        ("2", "3", 0),
+        ("len(name)", "name", 0),
+    ],
+    ids=["as elsewhere", "as nowhere", "unlike elsewhere", "another number", "a short line"],
+)
+def test_a_line_that_occurs_elsewhere_is_more_likely(old: str, new: str, wanted: int) -> None:
+    """wtforms: `if not valuelist:` stood in five methods of that name, but was one of seven rivals in the sixth."""
+    text = "def f(rows, row):\n    total = g(rows, 2)\n    name = row.name.strip()\n    return len(name)\n"
+    other = b"def h(row):\n    total = g(row, 2)\n    name = row.name.strip()\n    return name\n"
+    module, beside = Module.of("f.py", text.encode()), Module.of("h.py", other)
+    assert module is not None
+    assert beside is not None
+    at = text.index(old, text.index("\n"))
+    stmt = module.by_line[text.count("\n", 0, at) + 1]
+    world = ProjectContext({"f.py": module, "h.py": beside})
+    site = Site(FunctionContext(module, module.function(stmt), world), stmt)
+    assert twin(site, Edit((Replacement(at, at + len(old), new),))) == wanted
