@@ -35,6 +35,7 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.spectrum import Spectrum
 from coderefine.proposers.search.syntax import Function
 from coderefine.proposers.search.validate import Repair
+from coderefine.proposers.search.value_kinds import names_of
 from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan
 from coderefine.runner.cold_pool import AnyPool
 from coderefine.runner.pool import Pool
@@ -491,11 +492,22 @@ def rival_sets(
         own = [repairs[place] for places in members for place in places]
         both = frozenset.intersection(*(passing.get(id(repair), frozenset()) for repair in own))
         explained = fixed | both | _fixed_elsewhere(own, every)
-        related = (*together, *_of_functions(repairs, members, spectrum, fixed, aside))
+        near = () if all(_is_undefined_in(repair, spectrum) for repair in own) else together
+        related = (*near, *_of_functions(repairs, members, spectrum, fixed, aside))
         unexplained = any(tests & fixed and tests - explained for tests in related)
         sets = groups(repairs, members, comparison, frontier, spectrum, explained=explained, unexplained=unexplained)
         made.append(Rivals(fixed, tuple(sets), comparison.asked))
     return tuple(made)
+
+
+def _is_undefined_in(repair: Repair, spectrum: Spectrum) -> bool:
+    """Return whether all repaired tests raised in the changed statement, which uses a variable without a value.
+
+    Then the fault is known to be there: a failing test that does not run it fails for another reason.
+    """
+    site = repair.proposed.scored.site
+    raised = all(spectrum.raised.get(test) is site.stmt for test in repair.fixed)
+    return raised and not set(site.hints.undefined).isdisjoint(names_of(site.stmt))
 
 
 def _fixed_elsewhere(given: Iterable[Repair], every: Iterable[Repair]) -> frozenset[str]:

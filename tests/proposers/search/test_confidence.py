@@ -216,6 +216,23 @@ def test_an_unrepaired_failing_test_is_evidence_against_a_repair_of_the_code_it_
     assert rivals.groups[0].features.unexplained is wanted
 
 
+@pytest.mark.parametrize(
+    ("undefined", "crashed", "wanted"),
+    [("n", "t", False), ("m", "t", True), ("n", "", True)],
+    ids=["the variable has no value", "another variable", "the test fails later"],
+)
+def test_a_test_that_does_not_run_the_use_of_an_undefined_variable_fails_for_another_reason(
+    undefined: str, crashed: str, *, wanted: bool
+) -> None:
+    """wtforms: a test that lacked a locale kept the repair of `if not date_str` from being written."""
+    first = repair(-4.0, "2")
+    place = cast(Place, first.proposed.scored.site)
+    place.hints = Hints(undefined=(undefined,))
+    spectrum = Spectrum({}, {}, 2, raised=dict.fromkeys(crashed, place.stmt))
+    (rivals,) = rival_sets([first], Comparison({}, ""), -9.0, spectrum, together=[frozenset("tu")])
+    assert rivals.groups[0].features.unexplained is wanted
+
+
 @pytest.mark.parametrize(("passing", "connects"), [(8, True), (9, False)])
 def test_failing_tests_belong_together_by_code_that_few_others_run(passing: int, *, connects: bool) -> None:
     line, tests = ast.Pass(), frozenset("tu")
