@@ -54,10 +54,12 @@ ODD = 2.0
 """Bonus of edits to a statement that is odd, see `Site.odd`."""
 RUNNING = 1.0
 """Bonus of edits within the expression that raised."""
-TWIN, LEAST_TWIN = 2.0, 5
+TWIN, LEAST_TWIN, MOST_TWIN = 2.0, 5, 3
 """Bonus of an edit after which its line occurs elsewhere in the project, and penalty if it did so before; minimum
-number of tokens of such a line. In ten projects, 19 % of 4,064 lines with so many tokens occur elsewhere, and 1.5 % of
-the same lines after a small mistake was inserted: the logarithm of the ratio is 2.6.
+number of tokens of such a line; maximum number of tokens that such an edit changes, because a larger one may be a copy.
+
+In ten projects, 19 % of 4,064 lines with so many tokens occur elsewhere, and 1.5 % of the same lines after a small
+mistake was inserted: the logarithm of the ratio is 2.6.
 """
 WORD = re.compile(r"[A-Za-z_]\w*")
 
@@ -153,15 +155,16 @@ def _lines(module: Module, edit: Edit) -> tuple[int, str, str]:
 
 
 def twin(site: Site, edit: Edit) -> int:
-    """Return 1 if, after the edit, the changed line occurs elsewhere in the project; -1 if it did before; else 0."""
+    """Return 1 if, after a small edit, its line occurs elsewhere in the project; -1 if it did before; else 0."""
     _, old, new = _lines(site.module, edit)
     if "\n" in old or "\n" in new:
         return 0
     before, after = tokens(old), tokens(new)
     if before == after:
         return 0
-    known = site.world.lines
-    was, now = (len(before) >= LEAST_TWIN and known[before] > 1), (len(after) >= LEAST_TWIN and known[after] > 0)
+    known, small = site.world.lines, max(len(before), len(after)) - sum(common_ends(before, after)) <= MOST_TWIN
+    was = len(before) >= LEAST_TWIN and known[before] > 1
+    now = len(after) >= LEAST_TWIN and known[after] > 0 and small
     return now - was
 
 

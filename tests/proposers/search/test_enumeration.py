@@ -164,8 +164,9 @@ def test_an_edit_that_drops_a_parameter_or_a_computed_result_removes_behaviour(
         ("row.name", "row.title", -1),
         ("2", "3", 0),
         ("len(name)", "name", 0),
+        ("total = g(rows, 2)", "name = row.name.strip()", 0),
     ],
-    ids=["as elsewhere", "as nowhere", "unlike elsewhere", "another number", "a short line"],
+    ids=["as elsewhere", "as nowhere", "unlike elsewhere", "another number", "a short line", "a copy of another line"],
 )
 def test_a_line_that_occurs_elsewhere_is_more_likely(old: str, new: str, wanted: int) -> None:
     """wtforms: `if not valuelist:` stood in five methods of that name, but was one of seven rivals in the sixth."""
