@@ -54,7 +54,7 @@ def _summary(journal: Journal) -> Summary:
     meta = Meta()
     try:
         meta = journal.meta
-        attempts = len({record.body["number"] for record in journal.records() if record.kind == "attempt"})
+        attempts = journal.count()
         written, undone = journal.publication(), journal.undone()
         failure, live = journal.failure(), _is_running(journal)
         return Summary(journal.run, meta, journal.ending(), written, attempts, "", failure, undone, live)
