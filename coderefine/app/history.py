@@ -51,17 +51,19 @@ def undo(run: str, listen: Listen) -> str:
 
 
 def _newest(repository: Repository, place: Callable[[Summary], str | None]) -> str:
-    """Return the newest run whose `place` is this working tree; if there is none, the newest with another place; or "".
+    """Return the newest run whose `place` is this working tree; else one whose place is gone; else any other; or "".
 
-    `place` returns the working tree of a run, or None for a run that is of no use. Linked worktrees share all runs.
+    `place` returns the working tree of a run, or None for a run that is of no use. Linked worktrees share all runs. A
+    place that is gone is probably this working tree under an earlier name.
     """
-    other = ""
+    others: dict[bool, str] = {}
     for item in runs(repository):
         where = place(item)
         if where == str(repository.top):
             return item.run
-        other = other or (item.run if where is not None else "")
-    return other
+        if where is not None:
+            others.setdefault(Path(where).exists(), item.run)
+    return others.get(False) or others.get(True, "")
 
 
 def details(journal: Journal) -> list[str]:
@@ -159,7 +161,7 @@ def unfinished(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Requ
     journal = Journal.load(repository, run or _newest(repository, lambda item: item.meta.top))
     meta = journal.meta
     record = meta.config
-    if meta.top != str(repository.top) and Path(meta.top).exists():  # else the working tree was moved
+    if repository.is_elsewhere(meta.top):
         raise JournalError(f"run {journal.run} began in the working tree {meta.top}: run resume there")
     if stop := _stop(journal):
         raise JournalError(f"run {journal.run} has ended ({stop}); start a new one with `coderefine fix`")

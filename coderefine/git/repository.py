@@ -150,6 +150,16 @@ class Repository:
         """Delete the refs `names` in one step; names that do not exist are ignored."""
         self.git("update-ref", "--stdin", "-z", stdin=b"".join(f"delete {name}\0\0".encode() for name in names))
 
+    def is_elsewhere(self, top: str) -> bool:
+        """Return whether `top` is another working tree of this repository; False if it was moved or removed."""
+        if top == str(self.top) or not Path(top).is_dir():
+            return False
+        try:
+            found = Repository.open(Path(top))
+        except GitError:
+            return False
+        return (found.top, found.common_dir) == (Path(top), self.common_dir)
+
     def under_way(self) -> str | None:
         """Return the operation that the user has begun and not finished, such as "a merge" or "a rebase"; or None."""
         return next((words for name, words in UNDER_WAY.items() if (self.git_dir / name).exists()), None)
