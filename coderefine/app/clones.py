@@ -49,6 +49,15 @@ class Clones:
         """
         top = self.folder / name
         storage.make_folder(self.folder)
+        try:
+            self._fetch(top, location)
+        except GitError:
+            if proc.is_stopped():
+                _unlock(top)
+            raise
+        return top
+
+    def _fetch(self, top: Path, location: str) -> None:
         with self._hosts[urlsplit(location).netloc]:
             for pause in (*BACK_OFF, None):
                 done = _cloned(top, location) if _opened(top) is None else _git(top, "fetch", "-q", "--prune")
@@ -64,7 +73,14 @@ class Clones:
                 raise GitError(f"{top} was changed while it was fetched")
             repository.run("remote", "set-head", "origin", "--auto")  # the default branch may have been renamed
         _reset(repository)
-        return top
+
+
+def _unlock(top: Path) -> None:
+    """Remove the lock files of our git processes, which were killed: with them, no later fetch or reset would begin."""
+    git_dir = top / ".git"
+    if not top.is_symlink() and not git_dir.is_symlink():
+        for lock in (*git_dir.glob("*.lock"), *(git_dir / "refs").rglob("*.lock")):
+            lock.unlink(missing_ok=True)
 
 
 def _opened(top: Path) -> Repository | None:

@@ -222,6 +222,26 @@ def test_a_fleet_that_is_interrupted_during_a_clone_is_continued(users: Path, ho
     assert contents(users) == before
 
 
+def test_a_fleet_that_is_interrupted_during_a_checkout_is_continued(tmp_path: Path) -> None:
+    """The index of the clone stayed locked: each later fleet failed there until the user removed the lock file."""
+    far = make_repo(tmp_path / "far", {"order.py": GREEN, ".gitattributes": "*.py filter=slow\n"})
+    (tmp_path / "repos.txt").write_text(f"file://{far}\n")
+    argv = ("fleet", "repos.txt", "--", "check", *RUFF)
+    assert words(coderefine(*argv, cwd=tmp_path).out) == {"far": "clean"}
+    write(far, {"order.py": LINT})
+    git(far, "commit", "-qam", "lint")
+    git(far, "config", "--global", "filter.slow.smudge", "sleep 60; cat")
+    process = start(*argv, cwd=tmp_path)
+    (clone,) = (tmp_path / "repos.txt.fleet" / "repositories").iterdir()
+    lock = clone / ".git" / "index.lock"
+    wait(lock.exists)
+    process.send_signal(signal.SIGINT)
+    assert end(process).code == 130
+    git(far, "config", "--global", "--unset", "filter.slow.smudge")
+    said = coderefine("fleet", "repos.txt", "--resume", "--", "check", *RUFF, cwd=tmp_path)
+    assert words(said.out) == {"far": "findings"}, said
+
+
 def test_results_that_end_during_an_interrupt_are_recorded(tmp_path: Path) -> None:
     """A failed run was run again by --resume, and no table or page showed it."""
     record = FleetRecord(tmp_path / "fleet")
