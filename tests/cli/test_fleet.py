@@ -207,7 +207,7 @@ def test_a_fleet_that_is_interrupted_during_a_clone_is_continued(users: Path, ho
         argv = ("fleet", "repos.txt", "--resume", "--", "check", *RUFF)
         before = contents(users)
         process = start("fleet", "repos.txt", "--", "check", *RUFF, cwd=users)
-        silent.settimeout(60)
+        silent.settimeout(240)
         connection, _ = silent.accept()
         process.send_signal(signal.SIGINT)
         assert end(process).code == 130
