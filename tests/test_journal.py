@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,33 @@ def test_attempts_are_commits_on_the_users_tree(repository: Repository, journal:
     assert git(top, "log", "-1", "--format=%an|%B", tip) == "coderefine|search: swap\n\nrefused: no better"
     assert (top / ".git/index").read_bytes() == index
     assert git(top, "stash", "list") == ""
+
+
+def test_a_resumed_run_begins_again_with_the_tree_as_it_is_then(repository: Repository, journal: Journal) -> None:
+    """Edits made between counted as part of the patch, and attempts of the killed part stayed among the new ones."""
+    top, refs = repository.top, f"refs/coderefine/{journal.run}"
+    write(top, {"notes.txt": "then\n"})
+    for attempt in (BASELINE, FIRST, replace(FIRST, number=2)):
+        journal.attempt(attempt)
+    journal.finish(Outcome(replace(FIRST, number=2), BASELINE, Stop.INTERRUPTED))
+    write(top, {"src/a.py": "x = 'edited'\n"})
+    (top / "notes.txt").unlink()
+
+    resumed = Journal.load(repository, journal.run).resumed()
+    assert len(resumed.attempts()) == 3, "their verdicts can be used again, until the start is judged"
+    resumed.attempt(BASELINE)
+    assert resumed.attempts() == (BASELINE,)
+    assert git(top, "for-each-ref", "refs/coderefine") == ""
+    assert (resumed.ending(), resumed.outcome()) == (None, None)
+    resumed.attempt(FIRST)
+    resumed.attempt(BASELINE)  # with more checks
+    assert Journal.load(repository, journal.run).attempts() == (BASELINE, FIRST)
+    assert git(top, "show", f"{refs}/0:src/a.py") == "x = 'edited'"
+    assert git(top, "for-each-ref", "--format=%(refname)", "refs/coderefine").split() == [f"{refs}/0", f"{refs}/1"]
+    assert resumed.untracked() == {}
+    again = Journal.load(repository, journal.run).resumed()
+    again.attempt(BASELINE)
+    assert again.attempts() == (BASELINE,)
 
 
 @pytest.mark.parametrize(

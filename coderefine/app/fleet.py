@@ -12,25 +12,23 @@ import subprocess
 import sys
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from coderefine import config, proc
+from coderefine.app.clones import Clones
 from coderefine.app.history import recorded_report
 from coderefine.config import masked
 from coderefine.core.plurals import counted
 from coderefine.errors import CoderefineError, GitError, SurroundingsError, UsageError
-from coderefine.git import Head, Repository, process
+from coderefine.git import Repository
 from coderefine.journal import Journal, storage
 from coderefine.journal.journal import run_names
 from coderefine.publishers.hosts import hosted
-from coderefine.publishers.message import RUN
 from coderefine.reports import fleet as reports
 from coderefine.reports import html
 from coderefine.reports.fleet import FAILED, INTERRUPTED, FleetResult
@@ -40,11 +38,6 @@ PROGRAM = "import sys; sys.path[:] = filter(None, sys.path); from coderefine.cli
 """Used instead of `-m coderefine`, which could import modules of the repository, because that is the working folder."""
 REMOTE = re.compile(r"[\w+.-]+://|[\w.-]+@[\w.-]+:")
 QUERY = re.compile(rf"({hosted.GITHUB}|{hosted.GITLAB}):(?!//)")
-BACK_OFF = (1.0, 4.0, 16.0)
-"""Seconds to wait after each failure to reach a host."""
-CLONE_MAY_TAKE = 1800.0
-REMOTE_HEAD = "refs/remotes/origin/HEAD"
-"""The name under which git keeps the remote's default branch."""
 END = 20.0
 """Maximum number of seconds that an interrupted run may take to end."""
 
@@ -168,7 +161,10 @@ class Fleet:
     _stopping: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _children: set[subprocess.Popen[bytes]] = field(default_factory=set)
-    _hosts: defaultdict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
+    _clones: Clones = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._clones = Clones(self.record.folder / "repositories")
 
     def run(self, begun: Iterable[FleetResult], listen: Callable[[FleetResult], None]) -> None:
         """Run the command in each repository of `begun`; record each result and pass it to `listen` as it comes.
@@ -177,9 +173,11 @@ class Fleet:
         """
         with ThreadPoolExecutor(self.request.jobs) as pool:
             futures = [pool.submit(self._run, result) for result in begun]
+            recorded = set()
             try:
                 for future in as_completed(futures):
                     self.record.add(future.result())
+                    recorded.add(future)
                     listen(future.result())
             except BaseException:
                 with self._lock:
@@ -192,7 +190,7 @@ class Fleet:
                 with proc.stopped():
                     pool.shutdown(cancel_futures=True)
                 for future in futures:
-                    if not future.cancelled() and future.result().status == INTERRUPTED:
+                    if not future.cancelled() and future not in recorded:
                         self.record.add(future.result())  # its cost counts, and its run can be resumed
                 raise
 
@@ -200,13 +198,14 @@ class Fleet:
         """Run the command in one repository; an error is returned as a result."""
         began, share = time.monotonic(), 0.0
         try:
-            top = self._checked_out(result) if REMOTE.match(result.location) else Path(result.location)
+            top = self._clone(result) if REMOTE.match(result.location) else Path(result.location)
             if not top.is_dir():
                 raise SurroundingsError(f"{top} is not a folder")
             share = self._reserve(top)
             result = self._judged(replace(result, usd=share), top)
         except (CoderefineError, OSError) as error:
-            result = replace(result, status=FAILED, detail=masked(str(error)), usd=share, code=2)
+            detail = "interrupted before the run began" if self._stopping else masked(str(error))
+            result = replace(result, status=FAILED, detail=detail, usd=share, code=2)
         except Exception as error:  # an error in one repository must not end the fleet
             result = replace(result, status=FAILED, detail=f"a bug in coderefine: {error!r}", code=3, usd=share)
         with self._lock:
@@ -214,30 +213,10 @@ class Fleet:
         status = INTERRUPTED if self._stopping and result.code not in (0, 1) else result.status
         return replace(result, status=status, seconds=round(time.monotonic() - began, 1))
 
-    def _checked_out(self, result: FleetResult) -> Path:
-        """Clone or fetch the repository, only one at a time per host; if this fails, try again after a pause."""
-        top = self.record.folder / "repositories" / result.name
-        if result.run:  # a resumed run needs the tree with which it began
-            return top
-        storage.make_folder(top.parent)
-        with self._hosts[urlsplit(result.location).netloc]:
-            for pause in (*BACK_OFF, None):
-                if (top / ".git").is_dir():
-                    done = process.run(("fetch", "-q", "--prune"), cwd=top, timeout=CLONE_MAY_TAKE)
-                else:
-                    command = ("clone", "-q", "--", result.location, top.name)
-                    done = process.run(command, cwd=top.parent, timeout=CLONE_MAY_TAKE)
-                if not done.returncode or self._stopping:
-                    break
-                if pause is None or not result.location.startswith(("http", "ssh", "git")):
-                    lines = done.stderr.decode("utf-8", "replace").splitlines()
-                    reason = next((line for line in lines if line.startswith("fatal: ")), "git died")
-                    raise GitError(f"cannot be cloned or fetched: {reason}")
-                time.sleep(pause)
-            repository = Repository.open(top)
-            repository.run("remote", "set-head", "origin", "--auto")  # the default branch may have been renamed
-        _reset(repository)
-        return top
+    def _clone(self, result: FleetResult) -> Path:
+        if result.run:
+            return self._clones.resumed(result.name, result.run)
+        return self._clones.fetched(result.name, result.location)
 
     def _reserve(self, top: Path) -> float:
         """Reserve the dollars that the run in `top` may spend, and return them."""
@@ -310,30 +289,6 @@ class Fleet:
             proc.kill(child)
             with self._lock:
                 self._children.discard(child)
-
-
-def _reset(repository: Repository) -> None:
-    """Check out the remote's default branch, and delete the branches with only our repair of an earlier commit of it.
-
-    Raises GitError if the remote has no default branch.
-    """
-    remote = repository.git("symbolic-ref", "-q", REMOTE_HEAD, fine=(0, 1)).decode().strip()
-    if not remote:
-        raise GitError("the remote has no default branch: its HEAD must name a branch")
-    repository.git("checkout", "-q", "-f", "--track", "-B", remote.removeprefix("refs/remotes/origin/"), remote)
-    repository.git("clean", "-q", "-f", "-d")  # ignored files, such as a .venv, stay
-    head = repository.head()
-    others = {ref: commit for ref, commit in repository.refs("refs/heads/").items() if ref != head.ref}
-    repository.delete_refs(ref for ref, commit in others.items() if _is_old_repair(repository, commit, head))
-
-
-def _is_old_repair(repository: Repository, commit: str, head: Head) -> bool:
-    """Return whether `commit` was made by coderefine on top of an earlier commit of the branch that is checked out."""
-    text = repository.git("log", "-1", "--format=%P%n%B", commit).decode("utf-8", "replace")
-    parent, _, message = text.partition("\n")
-    if f"\n{RUN}: " not in message or parent == head.sha:
-        return False
-    return not repository.run("merge-base", "--is-ancestor", parent, "HEAD").returncode
 
 
 def _complaint(stderr: str) -> tuple[str, str]:

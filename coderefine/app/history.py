@@ -9,9 +9,10 @@ from pathlib import Path
 from coderefine.app.request import Destination, Request
 from coderefine.config import MASKED
 from coderefine.core import Event, Listen, Outcome, Stop, Task
+from coderefine.core.plurals import listed, printable
 from coderefine.errors import JournalError, SurroundingsError
 from coderefine.git import Repository, diff_files
-from coderefine.journal import Journal, Publication, Summary, lock, runs
+from coderefine.journal import Journal, Publication, Summary, is_running, lock, runs
 from coderefine.project import locate
 from coderefine.publishers import recover
 from coderefine.publishers import undo as take_back
@@ -22,6 +23,8 @@ from coderefine.workspace.environment import sweep
 
 PROGRAM = "a program's: "
 """Beginning of the recorded name of a task that exists only in the program which made it."""
+RUNNING = "still running"
+"""The text on a run that has not ended yet."""
 
 
 def open_repository(listen: Listen) -> Repository:
@@ -51,33 +54,43 @@ def undo(run: str, listen: Listen) -> str:
 
 
 def _newest(repository: Repository, place: Callable[[Summary], str | None]) -> str:
-    """Return the newest run whose `place` is this working tree; if there is none, the newest with another place; or "".
+    """Return the newest run whose `place` is this working tree; else one whose place is gone; else any other; or "".
 
-    `place` returns the working tree of a run, or None for a run that is of no use. Linked worktrees share all runs.
+    `place` returns the working tree of a run, or None for a run that is of no use. Linked worktrees share all runs. A
+    place that is gone is probably this working tree under an earlier name.
     """
-    other = ""
+    others: dict[bool, str] = {}
     for item in runs(repository):
         where = place(item)
         if where == str(repository.top):
             return item.run
-        other = other or (item.run if where is not None else "")
-    return other
+        if where is not None:
+            others.setdefault(Path(where).exists(), item.run)
+    return others.get(False) or others.get(True, "")
 
 
 def details(journal: Journal) -> list[str]:
     """Return the lines of `coderefine show`: the run's attempts, its end, the files written, further commands."""
-    attempts = journal.attempts()
+    attempts, unfinished = journal.attempts(), _unfinished(journal)
     written = journal.publication()
     undo_it = f"; undo: coderefine undo {journal.run}" if written else ""
     rows = run_details(
         journal.run,
         attempts,
-        journal.outcome(),
+        None if unfinished == RUNNING else journal.outcome(),
         wrote=description(written, journal.undone()) + undo_it,
         failed=journal.failure() and f"failed: {journal.failure()}",
+        unfinished=unfinished,
         before=journal.start(path for attempt in attempts for path in attempt.patch.files),
     )
-    return list(rows)
+    return [printable(row, besides="\n\t") for row in rows]
+
+
+def _unfinished(journal: Journal) -> str:
+    """Return why there is no outcome of a run, if there is none and it did not fail: it is running, or was killed."""
+    if is_running(journal):
+        return RUNNING
+    return f"killed or interrupted: `coderefine resume {journal.run}` continues without paying twice"
 
 
 def recorded_report(journal: Journal) -> RunReport:
@@ -85,21 +98,19 @@ def recorded_report(journal: Journal) -> RunReport:
 
     Raises JournalError if the run recorded no attempt.
     """
-    attempts = journal.attempts()
+    attempts, why = journal.attempts(), journal.failure() or _unfinished(journal)
     if not attempts:
-        raise JournalError(
-            f"run {journal.run} ended before it had checked anything: {journal.failure() or 'killed or interrupted'}"
-        )
+        raise JournalError(f"run {journal.run} has checked nothing: {why}")
     start = attempts[0]
     unfinished = Outcome(
         start,
         start,
         Stop.INTERRUPTED,
-        journal.failure() or f"killed or interrupted; coderefine resume {journal.run} continues it",
+        why,
         remaining=start.findings,
         attempts=attempts,
     )
-    end = journal.outcome() or unfinished
+    end = (None if why == RUNNING else journal.outcome()) or unfinished
     patches = (*(attempt.patch for attempt in attempts), *([end.proof.patch] if end.proof else []))
     before = journal.start({path for patch in patches for path in patch.files})
     wrote = description(journal.publication(), journal.undone())
@@ -112,7 +123,7 @@ def description(done: Publication | None, undone: Publication | None) -> str:
         return f"undone: it {description(undone, None)}" if undone else ""
     if done.how == "branch":
         return f"committed {(done.commit or '')[:10]} on the branch {(done.ref or '').removeprefix('refs/heads/')}"
-    what = ", ".join(change.path for change in done.changes)
+    what = listed([change.path for change in done.changes])
     return f"committed {done.commit[:10]}: {what}" if done.how == "commit" and done.commit else f"wrote {what}"
 
 
@@ -159,7 +170,7 @@ def unfinished(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Requ
     journal = Journal.load(repository, run or _newest(repository, lambda item: item.meta.top))
     meta = journal.meta
     record = meta.config
-    if meta.top != str(repository.top) and Path(meta.top).exists():  # else the working tree was moved
+    if repository.is_elsewhere(meta.top):
         raise JournalError(f"run {journal.run} began in the working tree {meta.top}: run resume there")
     if stop := _stop(journal):
         raise JournalError(f"run {journal.run} has ended ({stop}); start a new one with `coderefine fix`")

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from coderefine.app.engine import Contents, open_views
 from coderefine.app.project import Project
 from coderefine.app.request import Destination
-from coderefine.core import PICKED, Alternative, Ask, Offer, Patch
+from coderefine.core import PICKED, Alternative, Ask, Event, Offer, Patch
 from coderefine.errors import JournalError, PublishError, UsageError
 from coderefine.git import Repository
 from coderefine.git.given_patch import present, reapplied
@@ -31,13 +31,15 @@ UNKNOWN = frozenset({"NameError", "ImportError", "ModuleNotFoundError", "SyntaxE
 class Choice:
     """An alternative, applied to the tree as it is now. `number`: the number by which users pick it.
 
-    `base`: the present content of its files.
+    `base`: the present content of its files. `overlap`: why `alternative` cannot be applied any more, and is as it was
+    offered; None if it is applied.
     """
 
     number: int
     offer: Offer
     alternative: Alternative
     base: Contents
+    overlap: PublishError | None = None
 
     @property
     def index(self) -> int:
@@ -47,7 +49,7 @@ class Choice:
 
 
 def choices(journal: Journal, destination: Destination) -> list[Choice]:
-    """Return all alternatives of the run, applied to the tree that is to be judged.
+    """Return all alternatives of the run, applied to the tree that is to be judged where that is possible.
 
     Raises JournalError if there are none.
     """
@@ -60,19 +62,25 @@ def choices(journal: Journal, destination: Destination) -> list[Choice]:
     for offer, alternatives in numbered_offers(outcome):
         for number, one in alternatives:
             base = present(repository.top, one.patch.files, under)
-            patch = _applied(repository, one.patch, offer.before, base)
-            found.append(Choice(number, offer, replace(one, patch=patch), base))
+            try:
+                applied = replace(one, patch=_applied(repository, one.patch, offer.before, base))
+            except PublishError as error:
+                found.append(Choice(number, offer, one, base, error))
+            else:
+                found.append(Choice(number, offer, applied, base))
     return found
 
 
 def offered(journal: Journal, choices: Sequence[Choice], number: int | None) -> tuple[Given, Contents]:
     """Return a proposer of the patch with this number, and the content to which the patch was applied.
 
-    Raises UsageError if no patch has the number.
+    Raises UsageError if no patch has the number, and PublishError if it overlaps a change made since the run.
     """
     chosen = next((one for one in choices if one.number == number), None)
     if chosen is None:
         raise UsageError(f"run {journal.run} offered {len(choices)} patches: pick 1 to {len(choices)}")
+    if chosen.overlap:
+        raise chosen.overlap
     why = f"picked among {len(chosen.offer.alternatives)} plausible patches of run {journal.run}"
     return Given(chosen.alternative, PICKED, why), chosen.base
 
@@ -108,7 +116,7 @@ def _applied(repository: Repository, patch: Patch, before: Contents, now: Conten
 
 
 def agreeing(project: Project, choices: Sequence[Choice], expression: str) -> list[Choice]:
-    """Return those of `choices` whose patch makes `expression` true.
+    """Return those of `choices` whose patch makes `expression` true; patches that cannot be applied are left out.
 
     Raises UsageError if `expression` is not a Python expression, or cannot be evaluated with one of the patches, for
     example because it contains an undefined name.
@@ -117,7 +125,10 @@ def agreeing(project: Project, choices: Sequence[Choice], expression: str) -> li
         ast.parse(expression, mode="eval")
     except SyntaxError as error:
         raise UsageError(f"--that is not a Python expression ({error.msg}): {expression}") from error
-    return [choice for choice in choices if _holds(project, choice, expression)]
+    for choice in choices:
+        if choice.overlap:
+            project.listen(Event("note", f"patch {choice.number} is left out: {choice.overlap}"))
+    return [choice for choice in choices if not choice.overlap and _holds(project, choice, expression)]
 
 
 def _holds(project: Project, choice: Choice, expression: str) -> bool:

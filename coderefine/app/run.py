@@ -113,7 +113,7 @@ def run(
             if under is not None:
                 raise PublishError(f"{recovered}, so the tree differs from the one that was read: run again")
             project.listen(Event("note", recovered))
-        journal = earlier or _new_journal(repository, project, request)
+        journal = earlier.resumed() if earlier else _new_journal(repository, project, request)
         with running(journal), _end_recorded(journal, request):
             originals = Originals(place.top)
             if under is None:

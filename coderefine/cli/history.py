@@ -12,7 +12,7 @@ from coderefine.app import history
 from coderefine.app.project import find_project
 from coderefine.cli.options import OUTPUT, options
 from coderefine.cli.screen import note, prompt_text, screen
-from coderefine.core.plurals import counted
+from coderefine.core.plurals import counted, printable
 from coderefine.journal import Journal, Summary, runs
 from coderefine.llm.model_request import Answer, sent
 from coderefine.reports.formats import named
@@ -95,7 +95,7 @@ def _line(summary: Summary, top: str) -> str:
     """
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(summary.meta.created))
     if summary.trouble:
-        return f"{summary.run}  {summary.trouble}"
+        return printable(f"{summary.run}  {summary.trouble}")
     stop = summary.stop.value if summary.stop else "killed or interrupted: coderefine resume continues it"
     if summary.failure:
         stop = f"failed: {summary.failure}"
@@ -107,4 +107,4 @@ def _line(summary: Summary, top: str) -> str:
         history.description(summary.publication, summary.undone),
         f"in {summary.meta.top}" if summary.meta.top != top else "",
     )
-    return "  ".join(part for part in parts if part)
+    return printable("  ".join(part for part in parts if part))

@@ -1,8 +1,12 @@
-"""Numbers with their nouns, and lists of names, for messages."""
+"""Numbers with their nouns, lists of names, and names in one line, for messages."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+COMMANDS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Line ends, characters that a terminal obeys or that change the direction of text, and lone surrogates."""
 
 
 def counted(count: int, noun: str) -> str:
@@ -13,4 +17,9 @@ def counted(count: int, noun: str) -> str:
 def listed(names: Sequence[str], most: int = 3) -> str:
     """Join the first `most` of `names`, and append the number of further names."""
     more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(map(printable, names[:most])) + (f" and {more} more" if more > 0 else "")
+
+
+def printable(text: str, besides: str = "") -> str:
+    r"""Return `text` in one line: with escapes (`\n`, `\x1b`) for the characters COMMANDS that are not in `besides`."""
+    return COMMANDS.sub(lambda found: found[0] if found[0] in besides else ascii(found[0])[1:-1], text)

@@ -88,6 +88,8 @@ def run(
     except ProcessError as error:
         if not cwd.is_dir():
             raise GitError(f"{cwd} is not a folder") from error
+        if proc.is_stopped():
+            raise GitError(f"git {_command(args)} was not started: the run is being stopped") from error
         raise GitError(f"git is needed and could not be started ({error}): install git") from error
     if result.timed_out:
         raise GitError(f"git {_command(args)} did not end within {timeout:.0f} s in {cwd}")

@@ -96,7 +96,12 @@ class Repository:
         self, *args: str, stdin: bytes = b"", env: Mapping[str, str] | None = None, cwd: Path | None = None
     ) -> Finished:
         """Run `git args`, whatever its exit code."""
-        return process.run(args, cwd=cwd or self.top, env=env, stdin=stdin)
+        return process.run(args, cwd=cwd or self.top, env={**self._fence, **(env or {})}, stdin=stdin)
+
+    @property
+    def _fence(self) -> Mapping[str, str]:
+        """Return the variable by which git fails, rather than take a repository above `top`, if ours is gone."""
+        return {"GIT_CEILING_DIRECTORIES": str(self.top.parent)}
 
     def head(self) -> Head:
         ref = self.git("symbolic-ref", "-q", "HEAD", fine=(0, 1)).decode().strip()
@@ -131,7 +136,8 @@ class Repository:
     def move_ref(self, ref: str, new: str | None, old: str | None, why: str, hold: tuple[int, ...] = ()) -> None:
         """Set `ref` to `new` (None deletes) only if it is still `old` (None: absent). Raises GitError."""
         what = ("-d", ref) if new is None else (ref, new)
-        result = process.run(("update-ref", "-m", why, *what, old or ABSENT), cwd=self.top, hold=hold)
+        argv = ("update-ref", "-m", why, *what, old or ABSENT)
+        result = process.run(argv, cwd=self.top, env=self._fence, hold=hold)
         if result.returncode:
             raise process.complaint(result, self.top)
 
@@ -143,6 +149,16 @@ class Repository:
     def delete_refs(self, names: Iterable[str]) -> None:
         """Delete the refs `names` in one step; names that do not exist are ignored."""
         self.git("update-ref", "--stdin", "-z", stdin=b"".join(f"delete {name}\0\0".encode() for name in names))
+
+    def is_elsewhere(self, top: str) -> bool:
+        """Return whether `top` is another working tree of this repository; False if it was moved or removed."""
+        if top == str(self.top) or not Path(top).is_dir():
+            return False
+        try:
+            found = Repository.open(Path(top))
+        except GitError:
+            return False
+        return (found.top, found.common_dir) == (Path(top), self.common_dir)
 
     def under_way(self) -> str | None:
         """Return the operation that the user has begun and not finished, such as "a merge" or "a rebase"; or None."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coderefine.journal.entries import FileChange, IndexChange, Meta, Publication
 from coderefine.journal.journal import Journal
-from coderefine.journal.run_list import Summary, flock, lock, prune, running, runs
+from coderefine.journal.run_list import Summary, flock, is_running, lock, prune, running, runs
 
 __all__ = [
     "FileChange",
@@ -14,6 +14,7 @@ __all__ = [
     "Publication",
     "Summary",
     "flock",
+    "is_running",
     "lock",
     "prune",
     "running",

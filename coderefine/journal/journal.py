@@ -30,13 +30,15 @@ class Journal:
     """The record of the run named `run`. Methods that write return after the data is on the disk.
 
     `under`: by path, the content in the tree that is judged, where the working tree has other content; see
-    publishers.Snapshot.
+    publishers.Snapshot. `part`: how often the run has been resumed; each time it begins again, with the tree as it is
+    then.
     """
 
     repository: Repository
     run: str
     folder: Path
     under: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
+    part: int = 0
 
     @classmethod
     def create(cls, repository: Repository, meta: Meta) -> Journal:
@@ -80,8 +82,16 @@ class Journal:
     def records(self) -> Iterator[storage.Record]:
         return storage.read_records(self.folder / "journal.jsonl")
 
+    def resumed(self) -> Journal:
+        """Return the journal with which to resume the run.
+
+        Until its first attempt is recorded, it returns the attempts of the interrupted part; then they are forgotten.
+        """
+        return replace(self, part=1 + sum(record.kind == "resumed" for record in self.records()))
+
     def attempt(self, attempt: Attempt) -> None:
         """Record `attempt`; if its patch changes only plain paths, also as the commit `refs/coderefine/RUN/N`."""
+        self._begin_part()
         checks = json.dumps(encode(attempt.checks, self._blobs.keep), separators=(",", ":")).encode()
         body = encode(replace(attempt, checks=()), self._blobs.keep)
         self._add("attempt", {**body, "checks": self._blobs.keep(zlib.compress(checks))})
@@ -90,8 +100,29 @@ class Journal:
 
     def attempts(self) -> tuple[Attempt, ...]:
         """Return every attempt in order of number; if an attempt was recorded several times, its last record."""
-        bodies = {record.body["number"]: record.body for record in self.records() if record.kind == "attempt"}
+        bodies = self._bodies()
         return tuple(self._attempt(bodies[number]) for number in sorted(bodies))
+
+    def count(self) -> int:
+        """Return the number of recorded attempts, without reading them."""
+        return len(self._bodies())
+
+    def _bodies(self) -> Mapping[int, Json]:
+        return {record.body["number"]: record.body for record in self._last_part() if record.kind == "attempt"}
+
+    def _last_part(self) -> list[storage.Record]:
+        """Return the records since the run began or, if it was resumed, since it began again."""
+        found = list(self.records())
+        begins = [index for index, record in enumerate(found) if record.kind == "resumed"]
+        return found[begins[-1] :] if begins else found
+
+    def _begin_part(self) -> None:
+        """If the run was resumed, forget the recorded start, which may be another tree, and the attempts."""
+        if not self.part or sum(record.kind == "resumed" for record in self.records()) >= self.part:
+            return
+        self._add("resumed", {})
+        self.repository.delete_refs(self.repository.refs(f"refs/coderefine/{self.run}/"))
+        (self.folder / "index").unlink(missing_ok=True)
 
     def _attempt(self, body: Json) -> Attempt:
         """Decode an attempt.
@@ -107,7 +138,7 @@ class Journal:
 
     def untracked(self) -> Mapping[str, bytes]:
         """Return the untracked files of the baseline; they are not in its commit, only in this record."""
-        last = self._last("untracked")
+        last = _last(self._last_part(), "untracked")
         kept = last.body["files"] if last else {}
         return {path: zlib.decompress(self._blobs.fetch(key)) for path, key in kept.items()}
 
@@ -147,7 +178,7 @@ class Journal:
 
     def finish(self, outcome: Outcome) -> None:
         """Record how the run ended; also its baseline and its best attempt, if they are not recorded yet."""
-        known = {record.body["number"] for record in self.records() if record.kind == "attempt"}
+        known = set(self._bodies())
         for attempt in (outcome.baseline, outcome.best):
             if attempt.number not in known:
                 self.attempt(attempt)
@@ -158,7 +189,7 @@ class Journal:
 
     def ending(self) -> Ending | None:
         """Return how the run ended; None if it is still running or was killed."""
-        last = self._last("outcome")
+        last = _last(self._last_part(), "outcome")
         return decode(Ending, last.body, self._blobs.fetch) if last else None
 
     def failed(self, reason: str) -> None:
@@ -167,7 +198,7 @@ class Journal:
 
     def failure(self) -> str:
         """Return the error that ended the run; "" if there was none, or if the run was resumed and completed since."""
-        last = self._last("outcome", "failed")
+        last = _last(self._last_part(), "outcome", "failed")
         return str(last.body["reason"]) if last and last.kind == "failed" else ""
 
     def outcome(self) -> Outcome | None:
@@ -205,22 +236,18 @@ class Journal:
 
     def last_published(self) -> Publication | None:
         """Return the last publication, whether or not it was undone since."""
-        return self._publication(self._last("published"))
+        return self._publication(_last(self.records(), "published"))
 
     def keep(self, data: bytes) -> str:
         """Store content of the user that is about to be replaced; return its path in the journal."""
         return str(self._blobs.folder / self._blobs.keep(data))
 
     def _state(self, kind: str) -> Publication | None:
-        last = self._last("publishing", "published", "unpublished")
+        last = _last(self.records(), "publishing", "published", "unpublished")
         return self._publication(last) if last and last.kind == kind else None
 
     def _publication(self, record: storage.Record | None) -> Publication | None:
         return decode(Publication, record.body, self._blobs.fetch) if record else None
-
-    def _last(self, *kinds: str) -> storage.Record | None:
-        found = [record for record in self.records() if record.kind in kinds]
-        return found[-1] if found else None
 
     def _add(self, kind: str, body: Json) -> None:
         storage.add_record(self.folder / "journal.jsonl", kind, body)
@@ -302,6 +329,11 @@ def plain_path(path: str) -> bool:
     parts = PurePosixPath(path).parts
     inside = bool(parts) and not path.startswith("/") and ".." not in parts and "\0" not in path
     return inside and all(part.lower() != ".git" and nameable(part) for part in parts)
+
+
+def _last(records: Iterable[storage.Record], *kinds: str) -> storage.Record | None:
+    found = [record for record in records if record.kind in kinds]
+    return found[-1] if found else None
 
 
 def _message(attempt: Attempt) -> str:

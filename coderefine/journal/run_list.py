@@ -54,9 +54,9 @@ def _summary(journal: Journal) -> Summary:
     meta = Meta()
     try:
         meta = journal.meta
-        attempts = len({record.body["number"] for record in journal.records() if record.kind == "attempt"})
+        attempts = journal.count()
         written, undone = journal.publication(), journal.undone()
-        failure, live = journal.failure(), _is_running(journal)
+        failure, live = journal.failure(), is_running(journal)
         return Summary(journal.run, meta, journal.ending(), written, attempts, "", failure, undone, live)
     except JournalError as error:
         return Summary(journal.run, meta, trouble=str(error))
@@ -93,7 +93,7 @@ def _is_needed(repository: Repository, run: str) -> bool:
     """Return whether `run` is running, or its publication was interrupted, which its record is needed to repair."""
     journal = Journal(repository, run, home(repository) / run)
     try:
-        return _is_running(journal) or journal.intent() is not None
+        return is_running(journal) or journal.intent() is not None
     except JournalError:
         return False
 
@@ -115,7 +115,8 @@ def running(journal: Journal) -> contextlib.AbstractContextManager[None]:
     return _locked(journal.folder / "lock", f"run {journal.run} has not ended")
 
 
-def _is_running(journal: Journal) -> bool:
+def is_running(journal: Journal) -> bool:
+    """Return whether a process has marked `journal` as the record of its run (see `running`)."""
     try:
         handle = os.open(journal.folder / "lock", os.O_RDWR)
     except OSError:

@@ -106,7 +106,7 @@ def find_run(folders: Sequence[Path], name: str, *, written: bool = False) -> Jo
         found = _newest(repositories, folders, written=written)
     if found is None:
         raise JournalError(f"no run {'wrote anything' if written else 'is recorded'} in {_listed(folders)}")
-    if not _about(found.meta, folders):
+    if not _about(found.repository, found.meta, folders):
         raise JournalError(f"run {found.run} is about files outside the allowed folders: {_listed(folders)}")
     return found
 
@@ -118,7 +118,7 @@ def _newest(repositories: Sequence[Repository], folders: Sequence[Path], *, writ
     """
     newest = []
     for repository in repositories:
-        fitting = (run for run in runs(repository) if not run.trouble and _about(run.meta, folders))
+        fitting = (run for run in runs(repository) if not run.trouble and _about(repository, run.meta, folders))
         if found := next((run for run in fitting if run.publication or not written), None):
             newest.append(Journal.load(repository, found.run))
     return max(newest, key=lambda journal: journal.run, default=None)  # their names begin with the time
@@ -131,5 +131,7 @@ def _repositories(folders: Sequence[Path]) -> Iterator[Repository]:
         yield Repository.open(top)
 
 
-def _about(meta: Meta, folders: Sequence[Path]) -> bool:
-    return all(_inside((Path(meta.top) / path).resolve(), folders) for path in meta.scope)
+def _about(repository: Repository, meta: Meta, folders: Sequence[Path]) -> bool:
+    """Return whether the run's paths, in `repository` if their working tree was moved or removed, are in `folders`."""
+    top = Path(meta.top) if repository.is_elsewhere(meta.top) else repository.top
+    return all(_inside((top / path).resolve(), folders) for path in meta.scope)

@@ -26,19 +26,33 @@ class RecordedProposer(Searcher):
     """Proposes the patches of a recorded run, in their order.
 
     A patch of an offline proposer is taken from the record, because its search depends on time. A patch of the model is
-    made again from the recorded answers and must equal the recorded patch. `offer` is set if the recorded run offered
-    the patch and did not apply it.
+    made again from the recorded answers and must equal the recorded patch. `offer` is set if the recorded run
+    considered the patch only plausible and did not apply it; it is one of `offers`, unless the run dropped it later.
     """
 
     name = "replay"
 
-    def __init__(self, attempts: Sequence[Attempt], model: Proposer) -> None:
+    def __init__(self, attempts: Sequence[Attempt], offers: Sequence[Offer], model: Proposer) -> None:
+        self._start = next((attempt for attempt in attempts if not attempt.number), None)
         self._attempts = tuple(attempt for attempt in attempts if attempt.number)
+        self._offers = tuple(offers)
         self._model = model
 
     @property
     def spent(self) -> Cost:
         return self._model.spent
+
+    def _offer(self, attempt: Attempt) -> Offer | None:
+        """Return the recorded offer of which `attempt` is the first alternative, or an offer for the same tests."""
+        why = attempt.verdict.reason
+        if not why.startswith(PLAUSIBLE):
+            return None
+        for offer in self._offers:
+            if dict(offer.alternatives[0].patch.files) == dict(attempt.patch.files):
+                return offer
+        bad = {id_ for id_, case in self._start.cases.items() if case.status.bad} if self._start else set()
+        repaired = frozenset(id_ for id_ in bad if id_ not in attempt.cases or not attempt.cases[id_].status.bad)
+        return Offer((Alternative(attempt.patch),), repaired, why.removeprefix(f"{PLAUSIBLE}: "))
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
         """Yield the patch of each recorded attempt.
@@ -61,9 +75,8 @@ class RecordedProposer(Searcher):
                             "coderefine, its configuration or an ignored file has changed"
                         )
                     patch = made
-                why = attempt.verdict.reason
                 self.proposed = patch
-                self.offer = Offer((Alternative(patch),), why=why) if why.startswith(PLAUSIBLE) else None
+                self.offer = self._offer(attempt)
                 situation = yield patch
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from coderefine.core import Attempt, Cost, Outcome, Severity
-from coderefine.core.plurals import counted
+from coderefine.core.plurals import counted, printable
 from coderefine.errors import PublishError
 from coderefine.journal import FileChange
 from coderefine.judge.diff import lines_of
@@ -61,7 +61,9 @@ def changed_lines(changes: tuple[FileChange, ...]) -> str:
     counts = [lines_of(change.before, change.after) for change in changes]
     if len(changes) > NAMED:
         return f"{len(changes)} files +{sum(a for a, _ in counts)} −{sum(b for _, b in counts)}"
-    named = (f"{change.path} +{added} −{gone}" for change, (added, gone) in zip(changes, counts, strict=True))
+    named = (
+        f"{printable(change.path)} +{added} −{gone}" for change, (added, gone) in zip(changes, counts, strict=True)
+    )
     return ", ".join(named) or "nothing"
 
 

@@ -23,11 +23,13 @@ def undo(journal: Journal) -> str:
     """
     done = journal.publication()
     if done is None:
-        raise PublishError(f"run {journal.run} wrote nothing that could be undone")
+        why = "is undone already" if journal.undone() else "wrote nothing that could be undone"
+        raise PublishError(f"run {journal.run} {why}")
     if done.how == "branch":
         return _branch(journal, done)
-    if done.top != str(journal.repository.top):
+    if journal.repository.is_elsewhere(done.top):
         raise PublishError(f"run {journal.run} wrote to the working tree {done.top}: run undo there")
+    done = replace(done, top=str(journal.repository.top))
     return _commit(journal, done) if done.how == "commit" else _files(journal, done)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
 
 from coderefine.core import EMPTY, Attempt, Check, Finding, Outcome, Severity
-from coderefine.core.plurals import counted
+from coderefine.core.plurals import counted, printable
 from coderefine.reports.formats import blocking
 from coderefine.reports.rows import (
     Row,
@@ -128,12 +128,13 @@ def run_details(
     *,
     wrote: str,
     failed: str,
+    unfinished: str,
     before: Mapping[str, bytes | None],
 ) -> Iterator[str]:
     """Yield a run as lines of plain text, one per attempt.
 
-    `outcome`: None for a run that was killed, or that `failed` with an error. `wrote`: what the run wrote, as text.
-    `before`: content of the patched files when the run began.
+    `outcome`: None for a run that is `unfinished` (this text says why), or that `failed` with an error. `wrote`: what
+    the run wrote, as text. `before`: content of the patched files when the run began.
     """
     yield f"run {run}"
     best = outcome.best.number if outcome else 0
@@ -142,7 +143,7 @@ def run_details(
     if failed:
         yield f"ended     {failed}"
     elif outcome is None:
-        yield "ended     killed or interrupted: `coderefine resume` continues without paying twice"
+        yield f"ended     {unfinished}"
     if outcome is not None:
         yield from _ending(outcome)
     if wrote:
@@ -173,7 +174,7 @@ def _ending(outcome: Outcome) -> Iterator[str]:
         yield f"proof     {outcome.evidence.proved_by}"
     for finding in outcome.remaining:
         label = "left" if finding.severity is Severity.HARD else "advice"
-        yield f"{label:<10}{finding.where} {finding.rule} {finding.message}"
+        yield printable(f"{label:<10}{finding.where} {finding.rule} {finding.message}")
 
 
 def _attempt(attempt: Attempt, summary: str, *, best: bool) -> str:
@@ -184,4 +185,4 @@ def _attempt(attempt: Attempt, summary: str, *, best: bool) -> str:
     mark = "*" if best else " "
     answer = "better" if attempt.verdict else "refused"
     reason = f" ({attempt.verdict.reason})" if attempt.verdict.reason else ""
-    return f"{mark}{attempt.number:>4}      {attempt.patch.origin}: {summary} · {answer}{reason}"
+    return printable(f"{mark}{attempt.number:>4}      {attempt.patch.origin}: {summary} · {answer}{reason}")

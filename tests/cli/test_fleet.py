@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
+import time
 from pathlib import Path
 
 import pytest
 
+from coderefine.app.fleet import Fleet, FleetRecord, FleetRequest
 from coderefine.git import Repository
 from coderefine.journal import Journal
 from coderefine.journal.journal import run_names
+from coderefine.reports.fleet import FleetResult
 from tests.support import github_fake, gitlab_fake
 from tests.support.command import GREEN, LINT, ORDER, RIGHT, TESTS, coderefine, end, start
 from tests.support.dask import wait
@@ -128,6 +132,130 @@ def test_an_interrupted_fleet_is_continued(tmp_path: Path) -> None:
     assert second[0]["run"] == second[1]["run"] != "", second
     for name in names:
         assert "import os" not in (tmp_path / name / "order.py").read_text()
+
+
+def damage(clone: Path, users: Path, how: str) -> None:
+    """Make of `clone` what a killed git, or somebody else, may leave of it."""
+    git_dir = clone / ".git"
+    if how == "link to a folder":
+        clone.symlink_to(users)
+        return
+    if how in ("no HEAD", "core.worktree", "commondir"):
+        git(clone.parent, "init", "-q", clone.name)
+    clone.mkdir(exist_ok=True)
+    if how == "empty":
+        git_dir.mkdir()
+    elif how == "no HEAD":
+        (git_dir / "HEAD").unlink()
+    elif how == "file":
+        git_dir.write_text(f"gitdir: {users / '.git'}\n")
+    elif how == "link":
+        git_dir.symlink_to(users / ".git")
+    elif how == "core.worktree":
+        git(clone, "config", "core.worktree", str(users))
+    elif how == "commondir":
+        (git_dir / "commondir").write_text(f"{users / '.git'}\n")
+
+
+def contents(top: Path) -> dict[str, str]:
+    """What must stay as it is of a repository: its files, its refs and its index."""
+    files = {path.name: path.read_text() for path in top.glob("*.py")}
+    return {**files, "refs": git(top, "for-each-ref"), "head": (top / ".git" / "HEAD").read_text()} | {
+        "index": git(top, "ls-files", "--stage"),
+        "stash": git(top, "status", "--porcelain", "--untracked-files=no"),
+    }
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> Path:
+    """The user's repository, with a fleet in it: a commit that is not pushed, an edit, and an untracked file."""
+    origin = make_repo(tmp_path / "origin", {"mine.py": GREEN, ".gitignore": "/repos.txt\n"})
+    git(tmp_path, "clone", "-q", str(origin), "users")
+    top = tmp_path / "users"
+    write(top, {"mine.py": f"{GREEN}# committed\n"})
+    git(top, "commit", "-qam", "not pushed")
+    write(top, {"mine.py": f"{GREEN}# edited\n", "untracked.py": "x = 1\n"})
+    return top
+
+
+@pytest.mark.parametrize(
+    "how", ["empty", "no HEAD", "file", "link", "link to a folder", "core.worktree", "commondir", "no folder"]
+)
+def test_what_an_interrupted_clone_left_never_leads_to_the_repository_around_it(
+    users: Path, tmp_path: Path, how: str
+) -> None:
+    """git went up from such a folder: the user's branch was reset, the edit and the untracked file were gone."""
+    location = f"file://{make_repo(tmp_path / 'far', {'order.py': LINT})}"
+    (users / "repos.txt").write_text(f"{location}\n")
+    clone = users / "repos.txt.fleet" / "repositories" / FleetResult(location).name
+    if how != "no folder":
+        clone.parent.mkdir(parents=True)
+        damage(clone, users, how)
+    before = contents(users)
+    said = coderefine("fleet", "repos.txt", "--", "check", *RUFF, cwd=users)
+    assert contents(users) == before
+    assert words(said.out) == {"far": "findings"}, said
+    assert (clone / "order.py").read_text() == LINT
+    assert git(clone, "rev-parse", "--show-toplevel") == str(clone)
+    assert list(clone.parent.iterdir()) == [clone]
+
+
+def test_a_fleet_that_is_interrupted_during_a_clone_is_continued(users: Path, hosted: tuple[Path, Path]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        (users / "repos.txt").write_text(f"{url}/o/r.git\n")
+        argv = ("fleet", "repos.txt", "--resume", "--", "check", *RUFF)
+        before = contents(users)
+        process = start("fleet", "repos.txt", "--", "check", *RUFF, cwd=users)
+        silent.settimeout(240)
+        connection, _ = silent.accept()
+        process.send_signal(signal.SIGINT)
+        assert end(process).code == 130
+        connection.close()
+    folder = users / "repos.txt.fleet"
+    (recorded,) = map(json.loads, (folder / "record.jsonl").read_text().splitlines()[1:])
+    assert (recorded["status"], recorded["detail"]) == ("interrupted", "interrupted before the run began")
+    assert list((folder / "repositories").iterdir()) == []
+    at_host(url, hosted[0])
+    said = coderefine(*argv, cwd=users)
+    assert words(said.out) == {"r.git": "findings"}, said
+    assert contents(users) == before
+
+
+def test_a_fleet_that_is_interrupted_during_a_checkout_is_continued(tmp_path: Path) -> None:
+    """The index of the clone stayed locked: each later fleet failed there until the user removed the lock file."""
+    far = make_repo(tmp_path / "far", {"order.py": GREEN, ".gitattributes": "*.py filter=slow\n"})
+    (tmp_path / "repos.txt").write_text(f"file://{far}\n")
+    argv = ("fleet", "repos.txt", "--", "check", *RUFF)
+    assert words(coderefine(*argv, cwd=tmp_path).out) == {"far": "clean"}
+    write(far, {"order.py": LINT})
+    git(far, "commit", "-qam", "lint")
+    git(far, "config", "--global", "filter.slow.smudge", "sleep 60; cat")
+    process = start(*argv, cwd=tmp_path)
+    (clone,) = (tmp_path / "repos.txt.fleet" / "repositories").iterdir()
+    lock = clone / ".git" / "index.lock"
+    wait(lock.exists)
+    process.send_signal(signal.SIGINT)
+    assert end(process).code == 130
+    git(far, "config", "--global", "--unset", "filter.slow.smudge")
+    said = coderefine("fleet", "repos.txt", "--resume", "--", "check", *RUFF, cwd=tmp_path)
+    assert words(said.out) == {"far": "findings"}, said
+
+
+def test_results_that_end_during_an_interrupt_are_recorded(tmp_path: Path) -> None:
+    """A failed run was run again by --resume, and no table or page showed it."""
+    record = FleetRecord(tmp_path / "fleet")
+    record.open(("check",), resume=False, only_failed=False)
+    locations = [str(tmp_path / name) for name in ("one", "two")]
+
+    def interrupt(_: FleetResult) -> None:
+        time.sleep(1)  # the other run ends
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Fleet(record, FleetRequest(("check",), jobs=2)).run(map(FleetResult, locations), interrupt)
+    assert sorted(result.location for result in record.results()) == locations
+    assert {result.status for result in record.results()} == {"failed"}
 
 
 @pytest.mark.thorough

@@ -127,6 +127,27 @@ def test_a_run_cut_short_is_finished_without_paying_twice(repo: Path, number: in
     assert "has ended" in again.lines[0]
 
 
+def test_an_edit_between_interrupt_and_resume_is_not_part_of_the_patch(repo: Path) -> None:
+    """`show --diff` had the edit, too, and listed the attempts of the killed part after those of the resumed one."""
+    (repo / "order.py").write_text(UNDEFINED)
+    wrong = [DEFINED.replace("total -", f"{name} -") for name in ("totle", "tootal")]
+    with LlmServer([*wrong, Reply(DEFINED, delay=60), DEFINED]) as server:
+        flags = ("--no-search", "--gate", "ruff", "--model", "m", "--base-url", server.url)
+        process = start("fix", *flags, cwd=repo)
+        wait(lambda: len(server.requests) == 3, process)
+        process.send_signal(signal.SIGKILL)
+        end(process)
+        (repo / "order.py").write_text(f"{UNDEFINED}\n\nEDITED = 1\n")
+        resumed = coderefine("resume", cwd=repo)
+    assert resumed.code == 0, resumed
+    assert (repo / "order.py").read_text() == f"{GREEN}\n\nEDITED = 1\n"
+    diff = coderefine("show", "--diff", cwd=repo).out
+    assert "+    return total -" in diff
+    assert "+EDITED" not in diff
+    shown = coderefine("show", cwd=repo).out
+    assert re.findall(r"^.\s*(\d+)  ", shown, re.MULTILINE) == ["0", "1"], shown
+
+
 @pytest.mark.thorough
 def test_a_proved_patch_is_offered_when_interrupted_after_it(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "late", {"order.py": f"import os\n\n{ORDER}", "test_order.py": TESTS})

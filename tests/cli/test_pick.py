@@ -131,6 +131,36 @@ def test_an_answer_that_does_not_decide_writes_nothing(shop: Path, that: str, co
     assert (shop / "shop.py").read_text() == SHOP
 
 
+def test_the_replay_of_an_offer_shows_what_was_offered(shop: Path) -> None:
+    """It showed the whole file as added, no inputs, and the reason twice."""
+    shown, replayed = (coderefine(command, run_of(shop), cwd=shop) for command in ("show", "replay"))
+    assert replayed.code == 0, replayed
+    rows = re.findall(r"^(?:plausible|offered|ask| {13}).*", shown.out, re.MULTILINE)
+    assert any(row.startswith("ask ") for row in rows)
+    assert re.findall(r"^(?:plausible|offered|ask| {13}).*", replayed.out, re.MULTILINE) == rows
+
+
+def test_after_a_pick_the_other_offers_of_the_run_can_be_picked(tmp_path: Path) -> None:
+    """The rivals of the picked patch do not apply any more, and each pick failed for that."""
+    other = {"store.py": SHOP, "test_store.py": TESTS.replace("shop", "store")}
+    top = make_repo(tmp_path / "two", {"shop.py": SHOP, "test_shop.py": TESTS, **other})
+    result = coderefine(*FIX, "--format", "json", cwd=top)
+    report = json.loads(result.out)
+    first, second = report["offers"]
+    rivals = len(first["alternatives"])
+    assert coderefine("pick", report["run"], "1", cwd=top).code == 1, "the other module is left"
+    refused = coderefine("pick", report["run"], "2", cwd=top)
+    assert refused.code == 1, refused
+    assert "changed since then where the patch changes it" in refused.err
+    unclear = coderefine("pick", report["run"], "--that", f"{BOUND} == 7", cwd=top)
+    assert unclear.code == 1, unclear
+    assert "patch 2 is left out: " in unclear.err
+    assert f"patch {rivals + 1} is left out" not in unclear.err
+    picked = coderefine("pick", report["run"], str(rivals + 1), cwd=top)
+    assert picked.code == 0, (picked, second)
+    assert not {"shop.py", "store.py"}.difference(git(top, "diff", "--name-only").split())
+
+
 @pytest.mark.thorough
 def test_a_pick_is_merged_with_the_files_current_content(shop: Path) -> None:
     write(shop, {"shop.py": SHOP.replace("Prices in cents", "All prices in cents")})

@@ -114,6 +114,16 @@ def test_a_run_without_a_model_is_replayed_from_its_patches(shop: Path) -> None:
     assert "the same patch as run" in result.out
 
 
+def test_the_replay_of_a_given_patch_is_refused(shop: Path) -> None:
+    """It was never the same patch, because a replay left out the tests of the patch."""
+    (shop / "order.py").write_text(GREEN)
+    (shop / "test_order.py").write_text(f"{TESTS}\n\ndef test_zero():\n    assert price(0) == 0\n")
+    assert coderefine("prove", cwd=shop).code == 0
+    result = coderefine("replay", cwd=shop)
+    assert result.code == 2, result
+    assert "was about a given patch, and cannot be replayed: run `coderefine prove` again" in result.lines[0]
+
+
 def test_there_is_nothing_to_replay(shop: Path) -> None:
     result = coderefine("replay", cwd=shop)
     assert (result.code, result.lines) == (2, ["coderefine: no run is recorded here yet"])
