@@ -174,6 +174,8 @@ NONE = re.compile(r"NoneType|assert None (==|is not)")
 LACKING = re.compile(r"'NoneType' object has no attribute '(\w+)'")
 ABSENT = re.compile(r"'[\w.]+' (?:object )?has no attribute '(\w+)'")
 """CPython's messages for an attribute that an object, class or module does not have."""
+MANGLED = re.compile(r"_[A-Z]\w*?(__\w+)")
+"""The name under which Python stores the private attribute `__NAME` of a class: `_Class__NAME`."""
 UNDEFINED = re.compile(r"(?:name|variable) '(\w+)' (?:is not defined|referenced before|where it is not associated)")
 """CPython's messages for a name without a value, before and since 3.11."""
 
@@ -249,7 +251,13 @@ def _absent(failures: Sequence[Failure]) -> dict[str, tuple[str, ...]]:
     """Return the attributes that objects other than None did not have, each with the attributes that its object has."""
     lacking = _named(LACKING, [failure.words for failure in failures])
     pairs = ((name, failure.attributes) for failure in failures for name in _named(ABSENT, [failure.words]))
-    return {name: known for name, known in pairs if name not in lacking}
+    return {_as_written(name): known for name, known in pairs if name not in lacking}
+
+
+def _as_written(attribute: str) -> str:
+    """Return the attribute as the code spells it: `__NAME` for `_Class__NAME`."""
+    mangled = MANGLED.fullmatch(attribute)
+    return mangled.group(1) if mangled else attribute
 
 
 def _named(pattern: re.Pattern[str], texts: Iterable[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from coderefine.core import Case, Failure, Status
 from coderefine.proposers.search.choice import Behaviour, abandons, choose, fitted
 from coderefine.proposers.search.enumeration import Proposed, Scored
 from coderefine.proposers.search.hints import Hints
@@ -212,6 +213,18 @@ def test_a_missing_attribute_that_other_code_uses_is_not_misspelt(others: str, n
     site = SimpleNamespace(module=module, world=world, hints=Hints(absent={"open": ()}))
     scored = Scored(-4.0, Edit((Replacement(8, 12, new),)), PLAIN, cast(Site, site))
     assert abandons(Repair(Proposed(scored, ""), frozenset("t"), whole=True)) is wanted
+
+
+def test_a_missing_private_attribute_is_known_by_the_name_in_the_code() -> None:
+    """cachetools: `_LFUCache__counter` is `self.__counter` in the code; it became `self.__links` (0.91)."""
+    module = Module.of("f.py", b"class A:\n    def f(self):\n        self.__one\n        return self.__one\n")
+    assert module is not None
+    failure = Failure("'A' object has no attribute '_A__one'", "AttributeError")
+    hints = Hints.of([Case("t.py::test", Status.FAILED, failure=failure)])
+    site = SimpleNamespace(module=module, world=ProjectContext({"f.py": module}), hints=hints)
+    at = module.text.rindex("__one")
+    scored = Scored(-4.0, Edit((Replacement(at, at + 5, "__two"),)), PLAIN, cast(Site, site))
+    assert abandons(Repair(Proposed(scored, ""), frozenset("t"), whole=True))
 
 
 @pytest.mark.parametrize(
