@@ -215,7 +215,14 @@ def swaps(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> Pair
 def _walk(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool], found: Pairs) -> bool:
     """Add pairs of differing functions to `found`, innermost first; return whether there is any difference."""
     if _shallow(old) != _shallow(new):
-        _may_swap(old, new, ran)
+        if old.co_flags & FUNCTION != FUNCTION:
+            raise NotHotError(f"{old.co_name} ran while the project was imported")
+        if ran(old):
+            raise RanAtImportError(f"{old.co_name} ran while the project was imported")
+        if _signature(old) != _signature(new):
+            raise NotHotError(f"the signature or kind of {old.co_name} changes")
+        if _docstring(old) != _docstring(new):
+            raise NotHotError(f"the docstring of {old.co_name} changes")
         found.append((old, new))
         return True
     differs = False
@@ -224,17 +231,6 @@ def _walk(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool], found: 
     if differs and old.co_flags & FUNCTION == FUNCTION:
         found.append((old, new))
     return differs
-
-
-def _may_swap(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> None:
-    if old.co_flags & FUNCTION != FUNCTION:
-        raise NotHotError(f"{old.co_name} ran while the project was imported")
-    if ran(old):
-        raise RanAtImportError(f"{old.co_name} ran while the project was imported")
-    if _signature(old) != _signature(new):
-        raise NotHotError(f"the signature or kind of {old.co_name} changes")
-    if _docstring(old) != _docstring(new):
-        raise NotHotError(f"the docstring of {old.co_name} changes")
 
 
 def _signature(code: CodeType) -> tuple[Any, ...]:

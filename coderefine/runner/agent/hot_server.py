@@ -121,20 +121,17 @@ class HotServer:
         if message.get("reach"):
             numbers = self._reaching(numbers, edit)
         if message.get("direct") and not self._way.trusted.isdisjoint(numbers):
-            return self._called(message, edit, numbers, files)
+            # Call tests directly; if this does not reject the candidate, run them by pytest's protocol.
+            quick = self._run_with_files(message, edit, numbers, files, directly=True)
+            results = bytes.fromhex(quick["results"])
+            sure = not quick["died"] and quick["result"]["sure"]
+            if quick["hung"] or (sure and self._way.settled(numbers, results, message["known"])):
+                return quick
+            answer = self._run_with_files(message, edit, numbers, files)
+            self._way.learn(numbers, results, bytes.fromhex(answer["results"]))
+            spent = {name: answer[name] + quick[name] for name in ("cpu", "wall", "changed")}
+            return {**answer, **spent}
         return self._run_with_files(message, edit, numbers, files)
-
-    def _called(self, message: Message, edit: CodeEdit, numbers: list[int], files: Files) -> Message:
-        """Call tests directly; if this does not reject the candidate, run them by pytest's protocol."""
-        quick = self._run_with_files(message, edit, numbers, files, directly=True)
-        results = bytes.fromhex(quick["results"])
-        sure = not quick["died"] and quick["result"]["sure"]
-        if quick["hung"] or (sure and self._way.settled(numbers, results, message["known"])):
-            return quick
-        answer = self._run_with_files(message, edit, numbers, files)
-        self._way.learn(numbers, results, bytes.fromhex(answer["results"]))
-        spent = {name: answer[name] + quick[name] for name in ("cpu", "wall", "changed")}
-        return {**answer, **spent}
 
     def _run_with_files(
         self, message: Message, edit: CodeEdit, numbers: list[int], files: Files, *, directly: bool = False
