@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, ParamSpec, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -278,32 +278,26 @@ def _alternatives(journal: Journal) -> Alternatives:
     return Alternatives.model_validate({"run": journal.run, **(offered(outcome) if outcome else {"why": "not ended"})})
 
 
-Parameters = ParamSpec("Parameters")
 Value = TypeVar("Value")
 
 
 def _strict(tool: Callable[..., Awaitable[CallToolResult]], annotations: ToolAnnotations) -> Tool:
     """Return the tool for the SDK, changed to reject unknown arguments, which the SDK would ignore."""
-    made = Tool.from_function(_explained(tool), annotations=annotations)
+
+    @wraps(tool)
+    async def call(*args: Any, **kwargs: Any) -> CallToolResult:
+        try:
+            return await tool(*args, **kwargs)
+        except CoderefineError as error:
+            raise ToolError(str(error)) from error  # the SDK hides the text of other errors
+
+    made = Tool.from_function(call, annotations=annotations)
     arguments = made.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
     made.parameters = arguments.model_json_schema(by_alias=True)
     remove_titles(made.parameters)
     return made
-
-
-def _explained(tool: Callable[Parameters, Awaitable[Value]]) -> Callable[Parameters, Awaitable[Value]]:
-    """Return `tool` with our errors converted to the SDK's ToolError: the SDK hides the text of other errors."""
-
-    @wraps(tool)
-    async def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Value:
-        try:
-            return await tool(*args, **kwargs)
-        except CoderefineError as error:
-            raise ToolError(str(error)) from error
-
-    return call
 
 
 async def _in_thread(work: Callable[[], Value]) -> Value:
