@@ -126,7 +126,7 @@ def _padding(row: str) -> str:
 
 def _part_summary(code: Code, at: Diagnostic) -> Edits:
     """Divide the first row of a docstring after its first sentence or a clause, and insert a blank line there."""
-    string = _docstring_near(code, at.first)
+    string = expect(next((one for one in code.docstrings if one.lineno in (at.first, at.first - 1)), None), ast.Expr)
     opening = expect(OPENING.match(code.source(string)), re.Match)
     margin, ends = code.indent(string), string.end_lineno == at.first
     begin = max(code.start(string) + opening.end(), code.begin(at.first))
@@ -142,11 +142,6 @@ def _part_summary(code: Code, at: Diagnostic) -> Edits:
     rows = textwrap.wrap(rest, limit(at) - len(margin), break_long_words=False, break_on_hyphens=False)
     made = [f"{_padding(text)}{summary}", "", *(margin + row for row in rows), *([margin] if ends else ())]
     return (code.edit(begin, end, "\n".join(made)),)
-
-
-def _docstring_near(code: Code, line: int) -> ast.Expr:
-    """Return the docstring that begins in `line`, or in the line before."""
-    return expect(next((one for one in code.docstrings if one.lineno in (line, line - 1)), None), ast.Expr)
 
 
 def _break_string(code: Code, at: Diagnostic) -> Edits:

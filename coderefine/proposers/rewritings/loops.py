@@ -21,21 +21,16 @@ def comprehend(code: Code, at: Diagnostic) -> Edits:
         sure(not only.orelse, len(only.body) == 1)
         test, only = only.test, only.body[0]
     sure(not loop.orelse, len(loop.body) == 1, expect(only, ast.Expr).value is call)
-    target = _appended_to(call)
+    function = expect(call.func, ast.Attribute)
+    sure(function.attr == "append", len(call.args) == 1, not call.keywords)
+    sure(not isinstance(call.args[0], ast.Starred | ast.GeneratorExp))
+    target = expect(function.value, ast.Name).id
     _check_moveable(code, loop, target)
     element, source = code.source(call.args[0]), operand(code, loop.iter)
     if test is None and element == code.source(loop.target):
         return _filled(code, loop, target, source, ("list(", ")"))
     condition = f" if {operand(code, test)}" if test is not None else ""
     return _filled(code, loop, target, f"{element} for {code.source(loop.target)} in {source}{condition}", ("[", "]"))
-
-
-def _appended_to(call: ast.Call) -> str:
-    """Return the name in a call `name.append(…)`."""
-    function = expect(call.func, ast.Attribute)
-    sure(function.attr == "append", len(call.args) == 1, not call.keywords)
-    sure(not isinstance(call.args[0], ast.Starred | ast.GeneratorExp))
-    return expect(function.value, ast.Name).id
 
 
 def _check_moveable(code: Code, loop: ast.For, target: str) -> None:

@@ -52,18 +52,15 @@ def kind_changed(site: Site) -> Iterator[Edit]:
     """Swap `break`, `continue`, `pass` and `return`; return or yield an expression; replace `yield` by `yield from`."""
     node = site.stmt
     if type(node) in WORDS:
-        yield from _other_jump(site, WORDS[type(node)])
+        old = WORDS[type(node)]
+        start, end = site.module.start(site.stmt), site.module.end(site.stmt)
+        for word in PLAIN:
+            if word != old and (site.loop is not None or word not in ("break", "continue")):
+                yield Edit((Replacement(start, end, word),), 1.0 if " " not in word else 0.3)
     elif isinstance(node, ast.Expr):
         yield from _expression(site, node)
     elif isinstance(node, ast.Return) and node.value is not None:
         yield from _not_returned(site, node.value)
-
-
-def _other_jump(site: Site, old: str) -> Iterator[Edit]:
-    start, end = site.module.start(site.stmt), site.module.end(site.stmt)
-    for word in PLAIN:
-        if word != old and (site.loop is not None or word not in ("break", "continue")):
-            yield Edit((Replacement(start, end, word),), 1.0 if " " not in word else 0.3)
 
 
 def _not_returned(site: Site, value: ast.expr) -> Iterator[Edit]:
@@ -109,9 +106,16 @@ def assignment_kind(site: Site) -> Iterator[Edit]:
     """Replace `+=` and the like by `=`, or vice versa."""
     node = site.stmt
     if isinstance(node, ast.AugAssign):
-        yield _plain(site, node)
+        end = site.module.end(node.target)
+        gap = site.module.text[end : site.module.start(node.value)]
+        at = end + len(gap) - len(gap.lstrip())
+        until = at + gap.strip().index("=") + 1 if "=" in gap else at
+        yield Edit((Replacement(at, until, "="),), 1.0)
     elif isinstance(node, ast.Assign) and _may_count(site, node):
-        yield from _augmented(site, node.targets[0], node.value)
+        target = node.targets[0]
+        odd = 1.5 if site.loop is not None and isinstance(node.value, ast.Constant | ast.Name) else 0.0
+        for sign, weight in SIGNS:
+            yield from emit.between(site.module, target, node.value, "=", sign, weight, boost=odd)
 
 
 def _may_count(site: Site, node: ast.Assign) -> bool:
@@ -119,20 +123,6 @@ def _may_count(site: Site, node: ast.Assign) -> bool:
     return (
         len(node.targets) == 1 and not isinstance(node.targets[0], ast.Tuple) and _bound_before(site, node.targets[0])
     )
-
-
-def _plain(site: Site, node: ast.AugAssign) -> Edit:
-    end = site.module.end(node.target)
-    gap = site.module.text[end : site.module.start(node.value)]
-    at = end + len(gap) - len(gap.lstrip())
-    until = at + gap.strip().index("=") + 1 if "=" in gap else at
-    return Edit((Replacement(at, until, "="),), 1.0)
-
-
-def _augmented(site: Site, target: ast.expr, value: ast.expr) -> Iterator[Edit]:
-    odd = 1.5 if site.loop is not None and isinstance(value, ast.Constant | ast.Name) else 0.0
-    for sign, weight in SIGNS:
-        yield from emit.between(site.module, target, value, "=", sign, weight, boost=odd)
 
 
 def _bound_before(site: Site, target: ast.AST) -> bool:
