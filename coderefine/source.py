@@ -90,17 +90,12 @@ def decode(data: bytes | None) -> Source | None:
         text = body.decode(encoding)
     except (SyntaxError, UnicodeDecodeError, LookupError):
         return None
-    newline = _newline(text)
-    plain = text.replace(newline, "\n") if newline not in ("", "\n") else text
-    return Source(plain, encoding, newline, bom)
-
-
-def _newline(text: str) -> str:
-    """Return the only line end in `text`; "" if it has several kinds."""
     decoder = io.IncrementalNewlineDecoder(None, translate=False)
     decoder.decode(text, final=True)
     kinds = decoder.newlines  # None, one kind, or a tuple of several
-    return kinds if isinstance(kinds, str) else "" if kinds else "\n"
+    newline = kinds if isinstance(kinds, str) else "" if kinds else "\n"
+    plain = text.replace(newline, "\n") if newline not in ("", "\n") else text
+    return Source(plain, encoding, newline, bom)
 
 
 def first_line(node: ast.stmt) -> int:
