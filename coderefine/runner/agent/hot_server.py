@@ -41,8 +41,6 @@ AGAIN = "again"
 """Key of the answers that the unchanged program gives in a second run."""
 WATCHED = 0.8
 """Share of the CPU time of a child for running the watched tests; the rest is for reporting the records."""
-SHOWN = 60
-"""Maximum number of calls that are reported as text, with the answers of the candidates that they distinguish."""
 Message = dict[str, Any]
 Files = dict[str, bytes | None]
 
@@ -487,7 +485,7 @@ def _execute(calls: list[Call], edit: CodeEdit, seconds: float, until: float, te
 def _shown(calls: list[Call], answers: dict[str, Answers]) -> list[list[Any]]:
     """Return rows for the calls on which candidates differ: index, text, module, and texts of the results."""
     describe, rows = short_repr.Describer(), []
-    for place in call_probe.distinguishing({number: row.codes for number, row in answers.items()}, SHOWN):
+    for place in call_probe.distinguishing({number: row.codes for number, row in answers.items()}):
         texts = {number: row.texts[place] if place < len(row.texts) else "" for number, row in answers.items()}
         source, texts = call_probe.asked(calls[place], texts, describe)
         rows.append([place, source, calls[place].function.__module__, texts])
