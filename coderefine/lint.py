@@ -130,7 +130,14 @@ class Linter:
         os.close(handle)
         argv = (*self.argv, "--no-fix", "--no-fix-only", "--output-format", "json", "-o", name, *words)
         _check_exit(view, view.run(argv, cwd=self.root, timeout=timeout, stdin=stdin))
-        for entry in _entries(Path(name)):
+        report = Path(name)
+        try:
+            entries = json.loads(report.read_bytes() or b"null")
+        except (OSError, ValueError) as error:
+            raise CriticError(f"ruff left no readable report: {error}") from error
+        if not isinstance(entries, list):
+            raise CriticError("ruff left no report")
+        for entry in entries:
             yield _remark(entry, view)
 
     def _batches(self, paths: Iterable[str] | None) -> Iterator[Sequence[str]]:
@@ -249,16 +256,6 @@ def _complaint(view: View, stderr: bytes) -> str:
     lines = [line.strip(" |").removeprefix("Cause: ") for line in output.splitlines()]
     kept = [line for line in lines if line.strip(" ^") and line != "ruff failed"]
     return "; ".join(kept)[:400] or "it printed nothing"
-
-
-def _entries(report: Path) -> list[dict[str, Any]]:
-    try:
-        entries = json.loads(report.read_bytes() or b"null")
-    except (OSError, ValueError) as error:
-        raise CriticError(f"ruff left no readable report: {error}") from error
-    if not isinstance(entries, list):
-        raise CriticError("ruff left no report")
-    return entries
 
 
 def _remark(entry: dict[str, Any], view: View) -> Diagnostic:

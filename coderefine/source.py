@@ -9,8 +9,10 @@ import re
 import threading
 import tokenize
 import warnings
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -90,17 +92,99 @@ def decode(data: bytes | None) -> Source | None:
         text = body.decode(encoding)
     except (SyntaxError, UnicodeDecodeError, LookupError):
         return None
-    newline = _newline(text)
+    decoder = io.IncrementalNewlineDecoder(None, translate=False)
+    decoder.decode(text, final=True)
+    kinds = decoder.newlines  # None, one kind, or a tuple of several
+    newline = kinds if isinstance(kinds, str) else "" if kinds else "\n"
     plain = text.replace(newline, "\n") if newline not in ("", "\n") else text
     return Source(plain, encoding, newline, bom)
 
 
-def _newline(text: str) -> str:
-    """Return the only line end in `text`; "" if it has several kinds."""
-    decoder = io.IncrementalNewlineDecoder(None, translate=False)
-    decoder.decode(text, final=True)
-    kinds = decoder.newlines  # None, one kind, or a tuple of several
-    return kinds if isinstance(kinds, str) else "" if kinds else "\n"
+LINE_END = re.compile(r"\r\n|\n|\r")
+"""What ends a line for Python; `str.splitlines` also splits at other characters, such as form feeds."""
+BLANKS = re.compile(r"[ \t]*")
+
+
+def rows(text: str) -> list[str]:
+    """Split `text` into lines as Python does."""
+    return LINE_END.split(text)
+
+
+class ParsedText:
+    """A text with its syntax tree. Offsets count the characters of `text`; lines are 1-based."""
+
+    def __init__(self, text: str, tree: ast.Module) -> None:
+        self.text = text
+        self.tree = tree
+        self._starts = [0, *(match.end() for match in LINE_END.finditer(text))]
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Return all nodes, as `ast.walk` yields them: to walk again and again takes long."""
+        return list(ast.walk(self.tree))
+
+    @cached_property
+    def statements(self) -> tuple[ast.stmt, ...]:
+        return tuple(node for node in self.nodes if isinstance(node, ast.stmt))
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield the nodes around `node`, innermost first."""
+        while (up := self.parents.get(node)) is not None:
+            yield up
+            node = up
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the offset of a position as in `ast`: a line, and a column in UTF-8 bytes."""
+        start = self._starts[line - 1]
+        row = self.text[start : self.line_end(line)]
+        return start + (column if row.isascii() else len(row.encode()[:column].decode("utf-8", "ignore")))
+
+    def start(self, node: ast.AST) -> int:
+        return self.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+
+    def end(self, node: ast.AST) -> int:
+        return self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def code(self, node: ast.AST) -> str:
+        """Return the exact text of `node`, without parentheses around it."""
+        return self.text[self.start(node) : self.end(node)]
+
+    def line_of(self, offset: int) -> int:
+        return bisect_right(self._starts, offset)
+
+    def line_start(self, line: int) -> int:
+        """Return the offset of the start of `line`; the end of the text for a line after the last one."""
+        return self._starts[line - 1] if line <= len(self._starts) else len(self.text)
+
+    def line_end(self, line: int) -> int:
+        """Return the offset after the line's end."""
+        return self.line_start(line + 1)
+
+    def indent(self, node: ast.stmt) -> str:
+        """Return the white space at the beginning of the line of a statement."""
+        found = BLANKS.match(self.text, self.line_start(node.lineno))
+        return found.group() if found else ""
+
+    @cached_property
+    def step(self) -> str:
+        """Return one level of indentation in the style of this file."""
+        for stmt in self.statements:
+            body = getattr(stmt, "body", None)
+            if isinstance(body, list) and body and first_line(body[0]) > stmt.lineno:
+                outer, inner = self.indent(stmt), self.indent(body[0])
+                if inner.startswith(outer) and len(inner) > len(outer):
+                    return inner[len(outer) :]
+        return "    "
+
+    def alone(self, stmt: ast.stmt) -> bool:
+        """Return whether no other statement is on the lines of `stmt`; a comment may be on them."""
+        before = self.text[self.line_start(stmt.lineno) : self.start(stmt)]
+        after = self.text[self.end(stmt) : self.line_end(last_line(stmt))].strip()
+        return not before.strip() and (not after or after.startswith("#"))
 
 
 def first_line(node: ast.stmt) -> int:
@@ -140,6 +224,17 @@ def definitions(tree: ast.AST | None, prefix: str = "") -> Iterator[tuple[str, D
             yield from definitions(child, prefix)
 
 
+def outer_functions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
+    """Yield functions and methods with their qualified names, without functions inside functions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Function):
+            yield prefix + child.name, child
+        elif isinstance(child, ast.ClassDef):
+            yield from outer_functions(child, f"{prefix}{child.name}.")
+        elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
+            yield from outer_functions(child, prefix)
+
+
 def blocks(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the statements (and handlers, cases) directly below `node`, in order."""
     for name in ("body", "handlers", "orelse", "finalbody", "cases"):
@@ -170,11 +265,6 @@ def docstring_examples(text: str) -> list[doctest.Example] | None:
 
 def last_line(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
-
-
-def rows(text: str) -> list[str]:
-    """Split `text` into lines as Python does; `str.splitlines` also splits at other characters."""
-    return re.split(r"\r\n|\r|\n", text)
 
 
 def without_docstrings(tree: ast.Module) -> ast.Module:

@@ -17,10 +17,11 @@ from coderefine.app.project import Project, project_at
 from coderefine.core import Ask, Check, Event, Listen, Patch, Views
 from coderefine.errors import UsageError
 from coderefine.git.changes import Staged, committed, contents, hidden, known, pushed, staged
+from coderefine.import_graph import walk
 from coderefine.loop.critique import critique
 from coderefine.markers import project_of
 from coderefine.project import Protection, locate
-from coderefine.project.affected_tests import affected, python_files
+from coderefine.project.affected_tests import affected
 from coderefine.quick.front import skipped
 from coderefine.workspace.private_views import SnapshotViews
 
@@ -220,7 +221,7 @@ def _affected_tests(project: Project, python: Sequence[str], state: Staged, *, m
 def _importing(project: Project, python: Sequence[str], state: Staged) -> list[str]:
     """Return the test files of the state that, according to the import graph, import what it changes or deletes."""
     top, gone = project.place.top, _deleted(state)
-    there = {path for path in python_files(top) if state.hidden.get(path, b"") is not None}
+    there = {path for path in walk(str(top)) if state.hidden.get(path, b"") is not None}
     there |= {path for path, data in state.hidden.items() if path.endswith(".py") and data is not None}
     found = affected(top, there | {*gone}, [*python, *gone], project.protection.is_test, state.hidden)
     return [path for path in found if path not in gone]

@@ -216,7 +216,7 @@ def _line(text: str) -> str:
 
 
 def _text(diff: bytes) -> str:
-    """Return the patch as text; if it is not UTF-8, with the mark LOSSY of patch_text, so that it is never shown."""
+    """Return the patch as text; if it is not UTF-8, with the mark LOSSY of bundle, so that it is never shown."""
     try:
         return diff.decode("utf-8")
     except UnicodeDecodeError:

@@ -15,9 +15,10 @@ from coderefine.config import load
 from coderefine.core import Verdict
 from coderefine.critics.drafted import is_draft
 from coderefine.errors import SurroundingsError, UsageError
+from coderefine.import_graph import walk
 from coderefine.llm.availability import configured
 from coderefine.project import Place, Protection, locate
-from coderefine.project.affected_tests import affected, python_files
+from coderefine.project.affected_tests import affected
 
 ROLE = "You write Python code."
 RULES = (
@@ -112,7 +113,7 @@ def _existing_test(path: str, place: Place) -> str:
 
 def _importing(place: Place, wanted: Sequence[str], protection: Protection) -> tuple[str, ...]:
     """Return the test files that import the files `wanted`, without unreviewed drafts."""
-    files = {*python_files(place.top), *(path for path in wanted if path.endswith(".py"))}
+    files = {*walk(str(place.top)), *(path for path in wanted if path.endswith(".py"))}
     found = affected(place.top, files, wanted, protection.is_test)
     return tuple(path for path in found if not is_draft(place.top / path))
 

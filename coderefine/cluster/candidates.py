@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeVar
 
-from coderefine.cluster.worker import BatchOrder, PoolJob, close_pool, judge, open_warm
+from coderefine.cluster.worker import BATCH, BatchOrder, PoolJob, close_pool, judge, open_warm
 from coderefine.cluster.workers import Workers
 from coderefine.core import Event, Listen
 from coderefine.core.plurals import counted
@@ -29,8 +29,6 @@ from coderefine.runner.pool_worker import PATIENCE
 from coderefine.runner.scheduler import LONGER, allows_longer
 
 T = TypeVar("T")
-BATCH = 0.5
-"""Seconds that a batch should take."""
 FIRST, MOST = 8, 200
 """Maximum number of candidates in the first batch of a worker, and in its later batches."""
 AHEAD = 2
@@ -274,7 +272,7 @@ class SpreadPool:
                     worker.since = time.monotonic()
                 # Without `ends`, which is a time of this machine's clock.
                 there = replace(plan, retry=math.inf if batch.longer else 0.0, ends=math.inf)
-                order = BatchOrder(self.job.key, tuple(batch.candidates.values()), there, BATCH, batch.least)
+                order = BatchOrder(self.job.key, tuple(batch.candidates.values()), there, batch.least)
                 worker.batches[self.workers.submit(address, judge, order)] = batch
 
     def _next_batch(self, worker: PoolWorker) -> WorkerBatch | None:

@@ -121,9 +121,13 @@ class PoolJob(TreeJob):
     others: tuple[str, ...] = ()
 
 
+BATCH = 0.5
+"""Seconds that a batch should take."""
+
+
 @dataclass(frozen=True, slots=True)
 class BatchOrder:
-    """Candidates for the pool `key`; none is begun after `seconds`. `least`: lower bound of the CPU limits, in seconds.
+    """Candidates for the pool `key`; none is begun after BATCH seconds. `least`: lower bound of the CPU limits (s).
 
     This is not a collection, because Dask would search a collection for futures and sizes, which takes a long time.
     """
@@ -131,7 +135,6 @@ class BatchOrder:
     key: str
     candidates: tuple[Candidate, ...]
     plan: Plan
-    seconds: float
     least: float
 
 
@@ -187,7 +190,7 @@ def judge(order: BatchOrder) -> BatchAnswer:
         began = time.monotonic()
         warm.pool.least = max(warm.pool.least, order.least)
         try:
-            some = takewhile(lambda _: time.monotonic() < began + order.seconds, order.candidates)
+            some = takewhile(lambda _: time.monotonic() < began + BATCH, order.candidates)
             judged = list(warm.pool.judge(some, order.plan))
         finally:
             warm.timer = _closing(order.key)

@@ -39,17 +39,20 @@ from coderefine.core.outcomes import (
 )
 from coderefine.core.patches import EMPTY, KEEPING, PICKED, PLAUSIBLE, Alternative, Offer, Patch, Question
 from coderefine.core.plugins import (
+    FIX,
     Comparer,
     Critic,
+    Look,
     Proposals,
     Proposer,
     Publisher,
+    Read,
     Searcher,
     Situation,
+    Task,
     TestRunner,
     WrappedTests,
 )
-from coderefine.core.tasks import FIX, Look, Read, Task
 from coderefine.core.views import Entry, Finished, View, Views
 
 __all__ = [

@@ -214,16 +214,12 @@ def named(tree: Module) -> Iterator[tuple[str, ast.AST]]:
                 yield node.name, node
             case ast.Import() | ast.ImportFrom():
                 module = getattr(node, "module", "")
-                yield from _imported(node.names, module)
+                for one in node.names:
+                    yield one.asname or one.name, ast.Constant(f"{module} {one.name}")
             case ast.Assign(targets=targets, value=value):
                 yield from ((name, value) for target in targets for name in _stored(target))
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 yield name, value
-
-
-def _imported(names: list[ast.alias], module: str) -> Iterator[tuple[str, ast.AST]]:
-    for one in names:
-        yield one.asname or one.name, ast.Constant(f"{module} {one.name}")
 
 
 def _stored(target: ast.expr) -> list[str]:

@@ -10,7 +10,7 @@ from coderefine.core import EMPTY, Attempt, Coverage, Evidence, Executed, Findin
 from coderefine.judge.change import PYTHON, nodes, parse
 from coderefine.judge.diff import opcodes
 from coderefine.judge.score import PASSING, TESTS, collected, flipped, gone, lost
-from coderefine.source import Function, first_line, last_line
+from coderefine.source import Function, first_line, last_line, outer_functions
 
 NAMED = 20
 """Maximum number of tests that are named for each patched line."""
@@ -222,22 +222,11 @@ def _changed_functions(path: str, before: bytes | None, after: bytes | None) -> 
     old, new = (parse(data) if path.endswith(PYTHON) else None for data in (before, after))
     if old is not None and new is not None:
         was: dict[str, list[str]] = {}  # one name may be defined twice: `if sys.version_info ...: ... else: ...`
-        for name, node in _functions(old, ""):
+        for name, node in outer_functions(old):
             was.setdefault(name, []).append(_behavior(node))
-        for name, node in _functions(new, ""):
+        for name, node in outer_functions(new):
             if name in was and _behavior(node) not in was[name]:
                 yield name, range(node.lineno, (node.end_lineno or node.lineno) + 1)
-
-
-def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
-    """Yield functions and methods, without nested functions."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, Function):
-            yield prefix + child.name, child
-        elif isinstance(child, ast.ClassDef):
-            yield from _functions(child, f"{prefix}{child.name}.")
-        elif isinstance(child, ast.If | ast.Try):
-            yield from _functions(child, prefix)
 
 
 def _behavior(node: Function) -> str:

@@ -94,7 +94,7 @@ def _is_message(node: ast.AST, above: list[ast.AST]) -> bool:
     """Return whether the constants in `node` are parts of a docstring, or of a message that nothing reads or stores."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return True
-    if not isinstance(node, MESSAGES) or _stores(node):
+    if not isinstance(node, MESSAGES) or any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node)):
         return False
     if isinstance(node, ast.JoinedStr):
         return not (_composed(node) or (above and _reads_text(above[-1])))
@@ -104,10 +104,6 @@ def _is_message(node: ast.AST, above: list[ast.AST]) -> bool:
 def _reads_text(user: ast.AST) -> bool:
     converts = isinstance(user, ast.Call) and last_name(user.func) in FUNCTIONS
     return converts or isinstance(user, READING)
-
-
-def _stores(node: ast.AST) -> bool:
-    return any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node))
 
 
 def _composed(node: ast.AST) -> bool:

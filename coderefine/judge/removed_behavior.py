@@ -45,9 +45,9 @@ def emptied(change: Change) -> Iterator[str]:
         old = was.get(name)
         if (
             old is not None
-            and _size(old) >= SUBSTANCE
-            and not _returns_only_constants(old)
-            and _returns_only_constants(new)
+            and sum(isinstance(node, ast.stmt) for item in work(old) for node in ast.walk(item)) >= SUBSTANCE
+            and not all(map(_empty, work(old)))
+            and all(map(_empty, work(new)))
         ):
             yield f"empties {name} in {change.path}"
 
@@ -74,15 +74,6 @@ def work(function: Function) -> list[ast.stmt]:
         if isinstance(node, ast.Return | ast.Raise):
             return body[: number + 1]
     return body
-
-
-def _size(function: Function) -> int:
-    return sum(isinstance(node, ast.stmt) for item in work(function) for node in ast.walk(item))
-
-
-def _returns_only_constants(function: Function) -> bool:
-    """Return whether the function only returns constants."""
-    return all(map(_empty, work(function)))
 
 
 def _empty(node: ast.stmt) -> bool:

@@ -110,7 +110,8 @@ class Budget:
         for number in range(samples, 0, -1):
             cap = reply_tokens if room is None else min(reply_tokens, room // number)
             usd = price(prompt_tokens, cap * number)
-            if not self._too_dear(usd):
+            limit = self.limits.usd
+            if limit is None or usd is None or (self._used.usd or 0.0) + usd <= limit:
                 return Grant(prompt_tokens, cap, number, usd)
         spent = self._used.usd or 0.0
         raise BudgetError(
@@ -145,10 +146,6 @@ class Budget:
                 f"{prompt_tokens + min(reply_tokens, LEAST_REPLY)} (--max-tokens)",
             )
         return room
-
-    def _too_dear(self, price: float | None) -> bool:
-        limit = self.limits.usd
-        return limit is not None and price is not None and (self._used.usd or 0.0) + price > limit
 
 
 def price(model: str, base_url: str | None, prompt: int, completion: int, cached: int = 0) -> float | None:

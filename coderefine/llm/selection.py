@@ -130,7 +130,11 @@ class Selection:
     def texts(self, most: int) -> dict[str, str]:
         """Return excerpts by path: the chosen lines and, in at most `most` more characters, the code that they use."""
         self._left = most
-        self._add_support()
+        used = [use for item in self._whole for use in self._used(item)]
+        least = self._left - SUPPORT
+        for _, module, lines in sorted(used, key=lambda use: use[0]):
+            if module.size(set(lines) - self._chosen.get(module.path, set())) <= self._left - least:
+                self._add_lines(module, lines)
         complete = {path: self._without_licence(path) for path in self._complete}
         return dict(sorted((self._excerpts() | complete | self._named()).items()))
 
@@ -317,14 +321,6 @@ class Selection:
     def _ran(self, path: str) -> frozenset[int]:
         """Return the lines of the file that the failing tests executed."""
         return self.trace.ran.get(path, frozenset()) if self.trace else frozenset()
-
-    def _add_support(self) -> None:
-        """Add the code that the selected functions use: constants, fields, signatures."""
-        used = [use for item in self._whole for use in self._used(item)]
-        least = self._left - SUPPORT
-        for _, module, lines in sorted(used, key=lambda use: use[0]):
-            if module.size(set(lines) - self._chosen.get(module.path, set())) <= self._left - least:
-                self._add_lines(module, lines)
 
     def _used(self, item: Definition) -> Iterator[tuple[int, ProjectModule, Collection[int]]]:
         """Yield (rank, module, lines) of the code that `item` uses; lower ranks are shown first."""

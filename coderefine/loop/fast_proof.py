@@ -13,8 +13,8 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from coderefine.core import Case, Check, Patch
-from coderefine.import_graph import reached
-from coderefine.project.affected_tests import SPECIAL, above, conftests_of, python_files, users
+from coderefine.import_graph import reached, walk
+from coderefine.project.affected_tests import SPECIAL, above, conftests_of, users
 from coderefine.runner.test_selection import files_of
 
 SLOW = 60.0
@@ -86,7 +86,7 @@ class FastProof:
     def _files(self) -> set[str]:
         """Return the Python files of the tree that is checked."""
         gone = {path for path, data in self.under.items() if data is None}
-        return {*python_files(self.top), *(path for path in self.under if path.endswith(".py"))} - gone
+        return {*walk(str(self.top)), *(path for path in self.under if path.endswith(".py"))} - gone
 
     def _unseen(self, patch: Patch, there: Collection[str]) -> Iterator[str]:
         """Yield the reasons why the import graph does not show which tests reach `patch`."""

@@ -6,17 +6,21 @@ annotations declare this, so that a client that runs read-only tools without ask
 
 from __future__ import annotations
 
+import contextlib
 import hmac
+import json
 import socket
+import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, ParamSpec, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import Context, MCPServer
@@ -27,7 +31,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp.types import CallToolResult, InputRequiredResult, ListRootsRequest, ListRootsResult, ToolAnnotations
 from pydantic import AnyHttpUrl
 
-from coderefine import __version__
+from coderefine import __version__, proc
 from coderefine.app.history import best_diff, details
 from coderefine.errors import CoderefineError
 from coderefine.journal import Journal
@@ -46,7 +50,6 @@ from coderefine.mcp.results import (
     short,
 )
 from coderefine.mcp.worker import offered
-from coderefine.mcp.worker_client import Call, work
 
 INSTRUCTIONS = (
     "coderefine checks Python code (pytest, ruff, radon and the project's own gates), repairs it and proves "
@@ -58,6 +61,8 @@ RECORDING = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempo
 PROPOSING = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True)
 """`prove` and `fix` change no file, but they add a record of the run to the git directory; `fix` may ask a model."""
 WRITING = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
+Call: TypeAlias = Context[Any, Any]
+"""The context of a tool's call."""
 
 
 async def client_roots(ctx: Call) -> ListRoots | ListRootsResult | None:
@@ -278,13 +283,20 @@ def _alternatives(journal: Journal) -> Alternatives:
     return Alternatives.model_validate({"run": journal.run, **(offered(outcome) if outcome else {"why": "not ended"})})
 
 
-Parameters = ParamSpec("Parameters")
 Value = TypeVar("Value")
 
 
 def _strict(tool: Callable[..., Awaitable[CallToolResult]], annotations: ToolAnnotations) -> Tool:
     """Return the tool for the SDK, changed to reject unknown arguments, which the SDK would ignore."""
-    made = Tool.from_function(_explained(tool), annotations=annotations)
+
+    @wraps(tool)
+    async def call(*args: Any, **kwargs: Any) -> CallToolResult:
+        try:
+            return await tool(*args, **kwargs)
+        except CoderefineError as error:
+            raise ToolError(str(error)) from error  # the SDK hides the text of other errors
+
+    made = Tool.from_function(call, annotations=annotations)
     arguments = made.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
@@ -293,19 +305,72 @@ def _strict(tool: Callable[..., Awaitable[CallToolResult]], annotations: ToolAnn
     return made
 
 
-def _explained(tool: Callable[Parameters, Awaitable[Value]]) -> Callable[Parameters, Awaitable[Value]]:
-    """Return `tool` with our errors converted to the SDK's ToolError: the SDK hides the text of other errors."""
-
-    @wraps(tool)
-    async def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Value:
-        try:
-            return await tool(*args, **kwargs)
-        except CoderefineError as error:
-            raise ToolError(str(error)) from error
-
-    return call
-
-
 async def _in_thread(work: Callable[[], Value]) -> Value:
     """Run `work`, which reads files, in a thread, so that the event loop is not blocked."""
     return await anyio.to_thread.run_sync(work)
+
+
+async def work(ctx: Call, do: str, **job: object) -> Mapping[str, Any]:
+    """Run a job of worker.JOBS in a worker; pass its progress to the client. Raises ToolError with the worker's reason.
+
+    If the call is cancelled, the worker is interrupted and awaited, so that none of its processes remain.
+    """
+    send, receive = anyio.create_memory_object_stream[str](float("inf"))
+    child = _started({"do": do, **job})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_interrupt_in_the_end, child)
+        tasks.start_soon(_report, ctx, receive)
+        last = await anyio.to_thread.run_sync(_follow, child, send)
+        tasks.cancel_scope.cancel()
+    if "error" in last:
+        raise ToolError(str(last["error"]))
+    return dict(last["result"])
+
+
+def _started(job: Mapping[str, object]) -> subprocess.Popen[bytes]:
+    # Not in the project's folder: `-m` would put it on the import path, where its modules could hide ours.
+    child = proc.start(
+        (sys.executable, "-m", "coderefine.mcp.worker"),
+        cwd="/",
+        env=proc.clean_env(secrets=True),
+        stdin=subprocess.PIPE,
+        stderr=None,  # type: ignore[arg-type]
+    )
+    assert child.stdin
+    child.stdin.write(json.dumps(job).encode() + b"\n")
+    child.stdin.flush()
+    return child
+
+
+async def _interrupt_in_the_end(child: subprocess.Popen[bytes]) -> None:
+    """Close the worker's stdin when this task is cancelled, which interrupts a job that is still running."""
+    assert child.stdin
+    try:
+        await anyio.sleep_forever()
+    finally:
+        with contextlib.suppress(OSError):
+            child.stdin.close()
+
+
+def _follow(child: subprocess.Popen[bytes], send: MemoryObjectSendStream[str]) -> Mapping[str, Any]:
+    """Send the worker's progress, and return its last line, or an error if it died; runs in a thread."""
+    assert child.stdout
+    last: Mapping[str, Any] = {}
+    with child.stdout as output:
+        for line in output:
+            last = json.loads(line)
+            if "progress" in last:
+                anyio.from_thread.run_sync(send.send_nowait, last["progress"])
+    code = child.wait()
+    return last if "progress" not in last and last else {"error": f"the worker died (exit {code}); see stderr"}
+
+
+async def _report(ctx: Call, lines: MemoryObjectReceiveStream[str]) -> None:
+    """Pass progress to the client, if the client requested it.
+
+    The number only counts the lines; the text shows the actual progress.
+    """
+    number = 0
+    async for line in lines:
+        number += 1
+        await ctx.report_progress(number, None, line)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
-from coderefine.import_graph import imported, imports_of, reached, users_of, walk
+from coderefine.import_graph import imported, imports_of, reached, users_of
 
 SPECIAL = ("conftest.py", "__init__.py")
 """Names of files that pytest loads for other test files; the only tests in them are doctests."""
@@ -56,8 +56,3 @@ def above(path: str, conftests: Mapping[PurePosixPath, str]) -> str:
 def is_test_file(path: str, is_test: Callable[[str], bool]) -> bool:
     """Return whether pytest may find tests in the file `path`; False for conftest.py and `__init__.py`."""
     return is_test(path) and PurePosixPath(path).name not in SPECIAL
-
-
-def python_files(top: Path) -> list[str]:
-    """Return the Python files below `top` (repo-relative) without environments and hidden folders; start no process."""
-    return list(walk(str(top)))

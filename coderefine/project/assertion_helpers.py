@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coderefine.import_graph import walk
-from coderefine.source import Function, last_name, syntax
+from coderefine.source import Function, last_name, outer_functions, syntax
 
 NAMED = re.compile(r"_*assert(_|[A-Z]|$)")
 ASSERTS = re.compile(r"_*assert([A-Z_]|$)|fail$|fail_")
@@ -67,7 +67,7 @@ class AssertionHelpers:
         tree = syntax(data)
         if tree is None:
             return
-        defined = dict(_defined(tree, ""))
+        defined = dict(outer_functions(tree))
         helpers = set(_framework(tree, defined))
         likely = {name: node for name, node in defined.items() if name not in helpers and _asserting(node)}
         outside = _called_outside(tree, likely.values())
@@ -134,17 +134,6 @@ def _assertion(kind: ast.expr) -> bool:
     return any(
         last_name(node) == "AssertionError" for node in ast.walk(kind) if isinstance(node, ast.Name | ast.Attribute)
     )
-
-
-def _defined(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
-    """Yield functions and methods with their qualified names, without functions inside functions."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, Function):
-            yield prefix + child.name, child
-        elif isinstance(child, ast.ClassDef):
-            yield from _defined(child, f"{prefix}{child.name}.")
-        elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
-            yield from _defined(child, prefix)
 
 
 def _framework(tree: ast.Module, defined: Mapping[str, Function]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from coderefine import judge
 from coderefine.core import Cost, Patch, Proposals, Situation, Views
-from coderefine.lint import Diagnostic, Fix, Linter, among, apply, safe_edits
+from coderefine.lint import Diagnostic, Linter, among, apply, safe_edits
 from coderefine.source import decode
 
 if TYPE_CHECKING:
@@ -307,14 +307,11 @@ def _summary(remarks: Iterable[Diagnostic]) -> str:
     """Summarise fixes: `src/cart.py:1 F401 remove unused import: os`, or `6 ruff fixes (F401 ×4, I001 ×2)`."""
     found = list(remarks)
     if len(found) == 1:
-        return f"{found[0].path}:{found[0].first} {found[0].rule} {_action(found[0].fix)}"
+        fix = found[0].fix
+        text = fix.message if fix else ""
+        return f"{found[0].path}:{found[0].first} {found[0].rule} {text[:1].lower() + text[1:]}"
     counts = Counter(remark.rule for remark in found)
     return f"{len(found)} ruff fixes ({', '.join(f'{rule} ×{count}' for rule, count in counts.most_common())})"
-
-
-def _action(fix: Fix | None) -> str:
-    text = fix.message if fix else ""
-    return text[:1].lower() + text[1:]
 
 
 LONGEST = 5_000

@@ -65,7 +65,10 @@ def _take_back(journal: Journal, temp: str, change: FileChange, *, in_use: bool)
         return f"{change.path} stays as it is in HEAD"
     wanted, line = _wanted(journal, change, found, in_use=in_use)
     if wanted is None or not _restore(repository.top, temp, wanted, found):
-        return _left(journal, change)
+        left = f"{change.path} was changed meanwhile, and it stays as it is: look at it"
+        if change.before is None:
+            return left
+        return f"{left}; the content that was to be restored is in {journal.keep(change.before)}"
     return line
 
 
@@ -83,13 +86,6 @@ def _wanted(
         return None, ""
     line = f"{change.path} was changed meanwhile: this change stays, the rest is as before"
     return replace(change, before=merged), line
-
-
-def _left(journal: Journal, change: FileChange) -> str:
-    left = f"{change.path} was changed meanwhile, and it stays as it is: look at it"
-    if change.before is None:
-        return left
-    return f"{left}; the content that was to be restored is in {journal.keep(change.before)}"
 
 
 def _is_in(repository: Repository, tree: str | None, path: str, data: bytes | None) -> bool:

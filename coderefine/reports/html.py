@@ -85,7 +85,7 @@ def _rendered(sentence: str, report: RunReport) -> str:
         files=tuple(_files(shown_patch(end), evidence, report.before)),
         steps=tuple(_steps(end, report.before)),
         seconds=_whole(end),
-        tests=_tests_picture(end.attempts, end.best.number, MOST),
+        tests=_tests_picture(end.attempts, end.best.number),
         kinds=KINDS[::-1],
         offers=tuple(numbered_offers(end)),
         also=evidence.alternatives,
@@ -181,8 +181,8 @@ class Tests:
         return self.ids > CELLS
 
 
-def _tests_picture(attempts: Sequence[Attempt], best: int, most: int) -> Tests:
-    """Return the outcomes of all tests in `attempts`, for a picture; it names only failed tests, at most `most`.
+def _tests_picture(attempts: Sequence[Attempt], best: int) -> Tests:
+    """Return the outcomes of all tests in `attempts`, for a picture; it names only failed tests, at most MOST.
 
     `best`: number of the best attempt. If there are too many columns, other attempts that were refused are left out.
     """
@@ -192,8 +192,8 @@ def _tests_picture(attempts: Sequence[Attempt], best: int, most: int) -> Tests:
     failed = [place for place, row in enumerate(zip(*kinds.values(), strict=True)) if "failed" in row]
     columns = _columns(ran, best)
     shown = [kinds[number] for number in columns]
-    named = {ids[place]: tuple(row[place] for row in shown) for place in failed[:most]}
-    return Tests(len(ids), tuple(map(_strip, kinds, kinds.values())), columns, named, max(0, len(failed) - most))
+    named = {ids[place]: tuple(row[place] for row in shown) for place in failed[:MOST]}
+    return Tests(len(ids), tuple(map(_strip, kinds, kinds.values())), columns, named, max(0, len(failed) - MOST))
 
 
 def _columns(ran: Sequence[Attempt], best: int) -> tuple[int, ...]:

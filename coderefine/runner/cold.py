@@ -14,9 +14,8 @@ from coderefine.core import Ask, Case, Check, Event, Failure, Listen, Needs, Vie
 from coderefine.errors import CriticError, VoidError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.process_run import Ended, ProcessLimits, ProcessRun, Start, frames_of
-from coderefine.runner.run_results import RunResults
+from coderefine.runner.run_results import RunResults, check_canary, check_loaded, patched
 from coderefine.runner.suspect import Suspect
-from coderefine.runner.trust import check_canary, check_loaded, patched
 from coderefine.sandbox import Bounds, bounds
 from coderefine.sandbox.permissions import recorded, recording
 

@@ -6,6 +6,9 @@ Only forms whose equality follows from the rules of Python are handled, so that 
 2. `second = f(first)`, in a loop over `first`, → `first = f(first)`, with the later uses of `second`, if no code that
    may run later in the same row uses `first`, and no code outside of the loop can see its last value.
 3. `except BaseException:` → `except:`.
+4. `raise A() from error` → `raise A()`, in the handler of `error`, for projects that do not read causes: the handled
+   exception is the context of both, and tracebacks show it. The standard library reads `__cause__` in one place:
+   `contextlib` looks for RuntimeErrors with a StopIteration as cause.
 
 The first two only change how long the value of `first` is kept: at most until the next row, or the end of the function.
 """
@@ -13,15 +16,20 @@ The first two only change how long the value of `first` is kept: at most until t
 from __future__ import annotations
 
 import ast
+import builtins
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from coderefine.source import Comprehension, Function, bindings, bound_names, last_name
+from coderefine.source import Comprehension, Function, bindings, bound_names, last_name, syntax
 
 SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals", "_getframe", "currentframe"})
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.GeneratorExp)
 PLAIN = (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.expr_context)
 LOOPS = (ast.For, ast.AsyncFor)
+READS_CAUSES = re.compile(r"__cause__|__context__|__suppress_context__")
+"""Code that may read causes. Tests may contain such code; the rest of the project must not."""
+CATCHES_STOP = frozenset({"StopIteration", "StopAsyncIteration", "Exception", "BaseException"})
 
 
 @lru_cache(maxsize=4)
@@ -138,3 +146,68 @@ def _is_only_here(function: ast.AST, second: ast.Name, here: Sequence[ast.stmt])
 def _rename(function: ast.AST, old: str, new: str) -> None:
     for one in _names([function]):
         one.id = new if one.id == old else one.id
+
+
+def without_causes(before: str, after: str) -> tuple[str, str] | None:
+    """Return both versions of a file without causes that name the handled exception.
+
+    Names of exceptions that are then unused are removed, too. Return None if both versions have the same number of such
+    causes, or if one version cannot be parsed.
+    """
+    trees = syntax(before), syntax(after)
+    if trees[0] is None or trees[1] is None or _removed(trees[0]) == _removed(trees[1]):
+        return None
+    return ast.unparse(trees[0]), ast.unparse(trees[1])
+
+
+def _removed(tree: ast.Module) -> int:
+    """Remove causes that name the handled exception, then unused names of exceptions; return the number of causes."""
+    found = list(_causes(tree, None))
+    for statement in found:
+        statement.cause = None
+    for function in (node for node in ast.walk(tree) if isinstance(node, Function)):
+        _remove_unused_names(function)
+    return len(found)
+
+
+def _causes(node: ast.AST, handler: ast.ExceptHandler | None) -> Iterator[ast.Raise]:
+    """Yield each `raise` of a new exception in `node` whose cause is the exception of the innermost handler."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Raise) and handler is not None and _names_handled(child, handler):
+            yield child
+        if isinstance(child, ast.ExceptHandler):
+            yield from _causes(child, child)
+        elif type(child).__name__ != "TryStar":  # `except*` handles only a part of the exception
+            yield from _causes(child, None if isinstance(child, Function | ast.Lambda | ast.ClassDef) else handler)
+
+
+def _names_handled(statement: ast.Raise, handler: ast.ExceptHandler) -> bool:
+    name = getattr(statement.cause, "id", None)
+    if name is None or name != handler.name or not _is_new(statement.exc) or _may_wrap_stop(statement.exc, handler):
+        return False
+    same = [node for node in ast.walk(handler) if node is not handler and name in bound_names(node)]
+    return not same
+
+
+def _is_new(raised: ast.expr | None) -> bool:
+    """Return whether an exception is made where it is raised, so that it has no cause yet: `A()`, or a class."""
+    return isinstance(raised, ast.Call) or last_name(raised)[:1].isupper()
+
+
+def _may_wrap_stop(raised: ast.expr | None, handler: ast.ExceptHandler) -> bool:
+    """Return whether a RuntimeError may be raised while a StopIteration is handled."""
+    made = raised.func if isinstance(raised, ast.Call) else raised
+    kind = getattr(builtins, getattr(made, "id", ""), None)
+    other = isinstance(kind, type) and issubclass(kind, BaseException) and not issubclass(kind, RuntimeError)
+    caught = {getattr(node, "id", "") for node in ast.walk(handler.type)} if handler.type else CATCHES_STOP
+    return not other and not CATCHES_STOP.isdisjoint(caught)
+
+
+def _remove_unused_names(function: Function) -> None:
+    """Remove `as NAME` from the handlers in `function` where NAME occurs nowhere else in the function."""
+    nodes = list(ast.walk(function))
+    others = [node for node in nodes if not isinstance(node, ast.ExceptHandler)]
+    used = {name for node in others for name in (*bound_names(node), last_name(node))}
+    if SEES_NAMES.isdisjoint(used):
+        for handler in (node for node in nodes if isinstance(node, ast.ExceptHandler)):
+            handler.name = handler.name if handler.name in used else None

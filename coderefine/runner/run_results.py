@@ -1,16 +1,24 @@
-"""The results of a check so far, from the messages of all its processes."""
+"""The results of a check so far, from the messages of all its processes, and whether they are valid.
+
+They are if the process loaded the patched code, and if its tests were able to fail.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from coderefine.core import Case, Failure, Frame, Needs, Status, Step
-from coderefine.errors import RunnerError
+from coderefine.core import Case, Failure, Frame, Needs, Status, Step, View
+from coderefine.errors import RunnerError, VoidError
+from coderefine.runner.agent.agent_channel import fails, token
 from coderefine.runner.client_channel import Message
 from coderefine.runner.reached_code import steps_of
+
+FEWEST = 2
+"""Minimum number of canary tests before the project's tests, and minimum number after them."""
 
 
 @dataclass(slots=True)
@@ -214,3 +222,48 @@ def parse_failure(record: Mapping[str, Any]) -> Failure:
 def parse_lines(record: Mapping[str, list[int]]) -> dict[str, frozenset[int]]:
     """Return the executed lines of one test, by path."""
     return {path: frozenset(numbers) for path, numbers in record.items()}
+
+
+def patched(view: View) -> Mapping[str, str]:
+    """Return the digests of the patched files of `view`, by path; "" for deleted ones."""
+    files = view.patch.files.items()
+    return {path: hashlib.sha256(data).hexdigest() if data is not None else "" for path, data in files}
+
+
+def check_loaded(report: Message | None, expected: Mapping[str, str]) -> None:
+    """Raise VoidError unless `report` has the `expected` digests of the patched files, and no fault."""
+    if report is None:
+        raise VoidError("the test process did not report which files it had loaded")
+    if fault := str(report["fault"]):
+        raise VoidError(f"not the patched code was tested: {fault}", elsewhere=True)
+    found = report["digests"]
+    wrong = next((path for path, digest in expected.items() if found.get(path) != digest), "")
+    if wrong:
+        raise VoidError(f"not the patched code was tested: {wrong} has other content than in the patch", elsewhere=True)
+
+
+def check_canary(records: Sequence[Mapping[str, Any]] | None, secret: str, when: str) -> None:
+    """Raise VoidError unless the canary tests' `records` have the outcomes that follow from `secret`.
+
+    `when`: "before" or "after" the project's tests.
+    """
+    if records is None or len(records) < FEWEST:
+        raise VoidError(f"no result counts: the tests that must fail did not run {when} the project's")
+    for number, record in enumerate(records):
+        wanted = "failed" if fails(secret, when, number) else "passed"
+        if record["status"] != wanted:
+            what = wanted.removesuffix("ed")
+            detail = f"a test of ours that must {what} ended as {record['status']}"
+            raise VoidError(f"no result counts: {detail}; the code under test disarms pytest")
+        if wanted == "failed":
+            _check_message(record, token(secret, when, number))
+
+
+def _check_message(record: Mapping[str, Any], mark: str) -> None:
+    message = str((record["failure"] or {}).get("message", ""))
+    _, found, rest = message.partition(f"{mark}[")
+    ways, end, _ = rest.partition("]")
+    if not found or not end:
+        raise VoidError("no result counts: a test that must fail did not fail with our message")
+    if ways:
+        raise VoidError(f"no result counts: {ways} does not fail when it must; the code under test disarms pytest")

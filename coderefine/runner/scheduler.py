@@ -73,17 +73,14 @@ class Scheduler:
             elif source is None or (candidate := next(source, None)) is None:
                 return False
             else:
-                self._begin(worker, candidate)
+                first = self._first(candidate)
+                asked, stage = (first, Stage.FIRST) if first else (self._then(candidate), Stage.REACH)
+                slow = self._state.never_hot if self._plan.fastest == "hot" else "warm was requested"
+                self._send(worker, CandidateRun(candidate, stage, asked, slow))
         return True
 
     def _busy(self) -> list[Worker]:
         return [worker for worker in self._workers if worker.task is not None]
-
-    def _begin(self, worker: Worker, candidate: Candidate) -> None:
-        first = self._first(candidate)
-        asked, stage = (first, Stage.FIRST) if first else (self._then(candidate), Stage.REACH)
-        slow = self._state.never_hot if self._plan.fastest == "hot" else "warm was requested"
-        self._send(worker, CandidateRun(candidate, stage, asked, slow))
 
     def _first(self, candidate: Candidate) -> tuple[str, ...]:
         return self._state.fit(candidate.first or self._plan.first)

@@ -1,6 +1,6 @@
 """Permissions of confined processes: bounds from tight to loose, and the accesses of the project's tests.
 
-The accesses are read from the log of runner/agent/outside_access.py.
+The accesses are read from the log of `OutsideAccess` in runner/agent/cold_process.py.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def machine_memory() -> int:
 
 
 def recording(view: View) -> Mapping[str, object]:
-    """Return the parameters of runner/agent/outside_access.py."""
+    """Return the parameters of `OutsideAccess` in runner/agent/cold_process.py."""
     from coderefine.sandbox import kernel  # only POSIX has its modules
 
     secrets = tuple(kernel.secret_paths(os.path.realpath(Path.home())))

@@ -244,7 +244,13 @@ def copy_git_folder(place: Place, copy: Path) -> None:
         for name in OWN:
             with contextlib.suppress(FileNotFoundError):
                 shutil.copy2(place.worktree_dir / name, target / name)
-    _remove_unsafe_settings(target / "config")
+    # Remove the settings that refer to other repositories or paths, or that start programs.
+    config = target / "config"
+    with contextlib.suppress(FileNotFoundError):
+        lines = config.read_text("utf-8", "surrogateescape").splitlines(keepends=True)
+        away = re.compile(r"\s*(worktree|hookspath|fsmonitor|sshcommand|editor|pager)\s*=", re.IGNORECASE)
+        kept = [line for line in lines if not away.match(line)]
+        config.write_text("".join(kept), "utf-8", "surrogateescape")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -280,12 +286,3 @@ def _modules(folder: Path, target: Path) -> Iterator[tuple[Path, Path]]:
             yield item, target / item.name
         elif item.is_dir():
             yield from _modules(item, target / item.name)
-
-
-def _remove_unsafe_settings(config: Path) -> None:
-    """Remove the settings that refer to other repositories or paths, or that start programs."""
-    with contextlib.suppress(FileNotFoundError):
-        lines = config.read_text("utf-8", "surrogateescape").splitlines(keepends=True)
-        away = re.compile(r"\s*(worktree|hookspath|fsmonitor|sshcommand|editor|pager)\s*=", re.IGNORECASE)
-        kept = [line for line in lines if not away.match(line)]
-        config.write_text("".join(kept), "utf-8", "surrogateescape")

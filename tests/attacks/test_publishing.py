@@ -336,7 +336,7 @@ ATTACKS = (
     attack(dollars_nobody_counts, ("app/engine.py", "                check_price(config)", "                pass")),
     attack(
         a_patch_of_a_workflow_shown_as_proved,
-        ("publishers/hosts/patch_text.py", "if why := protected_name(path):", "if why := None:"),
+        ("publishers/hosts/bundle.py", "if why := protected_name(path):", "if why := None:"),
         ("publishers/hosts/bundle.py", " and not protected_name(path)", ""),
     ),
     attack(

@@ -138,6 +138,14 @@ def test_the_body_of_a_header_is_in_the_indentation_of_its_file(tmp_path: Path) 
     assert apply(text, change.edits) == "def f(a):\n  if a:\n    return 1\n  return 2\n"
 
 
+@pytest.mark.parametrize("page", ["\f\n", "\fx = 1\n", "x = 'a\fb'\n", "# \x1c \x85 \u2028\n"])
+def test_findings_below_a_form_feed_are_repaired(page: str, tmp_path: Path) -> None:
+    """Lines were counted as by `str.splitlines`, but Python and ruff do not end a line at a form feed."""
+    text = f"{page}def f(a):\n    if a: return 1\n    return 2\n"
+    (change,) = drafted(tmp_path, text, '"E701"')
+    assert apply(text, change.edits) == f"{page}def f(a):\n    if a:\n        return 1\n    return 2\n"
+
+
 def test_a_rewriting_that_fails_costs_its_own_draft_only(tmp_path: Path) -> None:
     """A file with four taken names ended the run with an error, and nothing was written."""
 

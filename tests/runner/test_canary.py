@@ -9,7 +9,8 @@ import pytest
 from coderefine.config import Config
 from coderefine.core import Ask, Status
 from coderefine.errors import VoidError
-from coderefine.runner.trust import check_canary, token
+from coderefine.runner.agent.agent_channel import token
+from coderefine.runner.run_results import check_canary
 from tests.runner.conftest import Cold
 from tests.support.cases import every
 

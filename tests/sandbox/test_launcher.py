@@ -29,7 +29,7 @@ STARTERS = {
     "cluster/environments.py": "the interpreter of a worker, to ask for its distributions, and uv or pip to build one",
     "quick/children.py": "the hook's own tests and ruff, on what the user commits",
     "lint.py": "ruff, by View.run",
-    "mcp/worker_client.py": "our own worker, for one call of a client; it starts what it runs by the launcher",
+    "mcp/server.py": "our own worker, for one call of a client; it starts what it runs by the launcher",
     "runner/process_run.py": "`kill`, by View.run, to ask a hanging process for its stacks",
 }
 """Every file that starts a process, and which."""

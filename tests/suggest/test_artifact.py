@@ -28,10 +28,10 @@ from coderefine.publishers.hosts.bundle import (
     checked_file,
     dump,
     load,
+    paths_of,
     read,
 )
 from coderefine.publishers.hosts.comments import remark, summary
-from coderefine.publishers.hosts.patch_text import paths_of
 from tests.support.repo import git, make_repo, write
 
 ONE = Suggestion("src/a.py", 3, 4, ("a = 1", "b = 2"), ("a = 2",), ("pytest/failed",), "mends test_a")

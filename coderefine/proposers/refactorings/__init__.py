@@ -97,14 +97,11 @@ class ComplexityChanges:
             return None
         change = CodeChange.between(path, RULE, line, f"{symbol} made simpler", (source.text, after))
         together = apply(source.text, [*made, *change.edits])
-        if together is not None and not self._maintainable(source.text, together):
+        # New functions may lower the maintainability index.
+        if together is not None and _index(together) < self._floor <= _index(source.text):
             return None
         made += change.edits
         return change
-
-    def _maintainable(self, before: str, after: str) -> bool:
-        """Return whether the file's maintainability index does not fall below the limit: new functions may lower it."""
-        return _index(after) >= self._floor or _index(before) < self._floor
 
     def _shortened(self, view: View, where: tuple[str, str], text: str, line: int) -> str | None:
         """Return the text of the file in which one function reaches the limit; None if no such text reads well.

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 
 import libcst as cst
 
+from coderefine.import_graph import walk
 from coderefine.proposers.refactorings.blocks import rebound
 from coderefine.proposers.refactorings.declared import Declared, Elsewhere, declared
 from coderefine.proposers.refactorings.sequence import Draft
@@ -253,14 +252,5 @@ def identifiers(text: str) -> frozenset[str]:
 
 def python_files(top: Path) -> list[Path] | None:
     """Return the Python files below a folder, without those of virtual environments; None if there are too many."""
-    found = list(islice(_python_files(top), MOST_FILES + 1))
-    return found if len(found) <= MOST_FILES else None
-
-
-def _python_files(top: Path) -> Iterator[Path]:
-    for folder, inner, names in os.walk(top):
-        inner[:] = sorted(one for one in inner if not one.startswith("."))
-        if "pyvenv.cfg" in names:
-            inner.clear()
-        else:
-            yield from filter(Path.is_file, (Path(folder, name) for name in sorted(names) if name.endswith(".py")))
+    found = [top / path for path in sorted(walk(str(top)))]
+    return list(filter(Path.is_file, found)) if len(found) <= MOST_FILES else None

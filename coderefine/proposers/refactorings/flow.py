@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 
-from coderefine.source import Comprehension, Function, last_name
+from coderefine.source import Comprehension, Function, bindings, last_name
 
 Scope = Function | ast.Lambda
 Names = frozenset[str]
@@ -124,16 +124,11 @@ class _Reader(ast.NodeVisitor):
         if node.name:
             self.found.binds.add(node.name)
 
-    def visit_MatchAs(self, node: ast.MatchAs) -> None:
+    def visit_MatchAs(self, node: ast.MatchAs | ast.MatchStar | ast.MatchMapping) -> None:
         self.generic_visit(node)
-        self.found.maybe.update(filter(None, (node.name,)))
+        self.found.maybe.update(bindings(node))
 
-    def visit_MatchStar(self, node: ast.MatchStar) -> None:
-        self.found.maybe.update(filter(None, (node.name,)))
-
-    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
-        self.generic_visit(node)
-        self.found.maybe.update(filter(None, (node.rest,)))
+    visit_MatchStar = visit_MatchMapping = visit_MatchAs
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         self.found.binds.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
@@ -155,11 +150,10 @@ class _Reader(ast.NodeVisitor):
             else:
                 self.visit(part)
 
-    def visit_Lambda(self, node: ast.Lambda) -> None:
+    def visit_Lambda(self, node: ast.Lambda | ast.GeneratorExp) -> None:
         self._nested(node, lazy=True)
 
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
-        self._nested(node, lazy=True)
+    visit_GeneratorExp = visit_Lambda
 
     def visit_ListComp(self, node: Comprehension) -> None:
         self._nested(node, lazy=False)

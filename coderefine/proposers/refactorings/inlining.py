@@ -2,7 +2,7 @@
 
 Each step is guessed and then checked: if the statements that were put back are extracted (`examined`, `extracted`), the
 result must be the same new function and call. So the same rules hold as for a draft, and a wrong guess proves nothing.
-Before these steps, causes of exceptions are removed (`causes.py`).
+Before these steps, causes of exceptions are removed (`equal_forms.py`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined, rebound
-from coderefine.proposers.refactorings.causes import READS_CAUSES, without_causes
 from coderefine.proposers.refactorings.declared import arguments
 from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import belongs, python_files
 from coderefine.proposers.refactorings.flow import called, own_nodes, uses
 from coderefine.proposers.refactorings.trees import Unit
+from coderefine.runner.equal_forms import READS_CAUSES, without_causes
 from coderefine.source import Function, last_name, syntax
 
 if TYPE_CHECKING:

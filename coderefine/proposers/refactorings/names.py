@@ -224,7 +224,7 @@ def _computed(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list
     names, own = found.outputs, _function_words(found.block)
     verb, words = making(found, own), [word for name in names for word in ("and", *split(name))][1:]
     cost = _hidden(words, every)
-    if _say_nothing(names):
+    if any(name in GENERIC or len(name) < 3 for name in names):
         about, words = _object(found.block), []
         yield [verb, *about] if about else [], 0.5 + cost
     else:
@@ -238,10 +238,6 @@ def _others(found: Extraction, words: Sequence[str]) -> Iterator[tuple[list[str]
     """Yield further words beside the `words` for the result; if there are none, a condition does not say what it is."""
     most = INPUTS if words else LOOP + 0.01
     yield from ((noun, cost) for noun, cost in _nouns(found) if noun != words and cost < most)
-
-
-def _say_nothing(names: Sequence[str]) -> bool:
-    return any(name in GENERIC or len(name) < 3 for name in names)
 
 
 def _resulting(verb: str, words: list[str]) -> list[str]:

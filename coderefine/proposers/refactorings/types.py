@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -193,22 +193,18 @@ class _Types:
         """Return the type of the items of an iterable."""
         match value:
             case ast.Call(func=ast.Name(id=name), args=[one, *_] as args) if name in ITERATING:
-                return self._of_iterator(name, one, args)
+                if name == "range":
+                    return "int"
+                items = [self._item(part) for part in (args if name == "zip" else [one])]
+                if not all(items):
+                    return ""
+                return {"zip": f"tuple[{', '.join(items)}]", "enumerate": f"tuple[int, {items[0]}]"}.get(name, items[0])
             case ast.Call(func=ast.Attribute(value=owner, attr="items" | "values" | "keys" as name)):
                 of = self._type(owner)
                 inner = _arguments_of(of) if _base(of) in MAPPINGS else []
                 every = f"tuple[{', '.join(inner)}]", *inner[:1], *inner[1:]
                 return every[("items", "keys", "values").index(name)] if len(inner) == 2 else ""
         return _item_of(self._type(value))
-
-    def _of_iterator(self, name: str, one: ast.expr, args: Sequence[ast.expr]) -> str:
-        """Return the type of the items of `name(one, …)`, a built-in function that iterates."""
-        if name == "range":
-            return "int"
-        items = [self._item(part) for part in (args if name == "zip" else [one])]
-        if not all(items):
-            return ""
-        return {"zip": f"tuple[{', '.join(items)}]", "enumerate": f"tuple[int, {items[0]}]"}.get(name, items[0])
 
 
 def _item_of(of: str) -> str:

@@ -127,7 +127,8 @@ class LintChanges:
     def _draft(self, view: View, remark: Diagnostic, file: _File) -> CodeChange | None:
         def made() -> CodeChange | None:
             if edits := _edits(self._rules, file, remark):
-                return CodeChange(remark.path, remark.rule, remark.first, _action(remark), edits)
+                text = remark.fix.message if remark.fix and remark.fix.message else remark.message
+                return CodeChange(remark.path, remark.rule, remark.first, text[:1].lower() + text[1:], edits)
             if remark.rule != TOO_LONG or file.clean or remark.first in file.code.comments:
                 return None  # brackets are not to be divided because the comment after them is long
             return self._laid_out(view, remark, file)
@@ -274,8 +275,3 @@ def _fixed(source: Source, text: str, remarks: Iterable[Diagnostic]) -> str | No
     """Return `text`, the new text of the file `source`, with ruff's safe fixes of `remarks`; None if there are none."""
     edits = safe_edits(remarks, source)
     return apply(text, edits) if edits else None
-
-
-def _action(remark: Diagnostic) -> str:
-    text = remark.fix.message if remark.fix and remark.fix.message else remark.message
-    return text[:1].lower() + text[1:]

@@ -20,12 +20,12 @@ def annotate_class_variable(code: Code, at: Diagnostic) -> Edits:
     around = code.parent(statement, ast.ClassDef)
     name, imported = _class_var(code)
     if isinstance(statement, ast.AnnAssign):
-        kind = code.source(statement.annotation)
+        kind = code.code(statement.annotation)
         sure(not kind.startswith(("'", '"')))
         return (*code.replace(statement.annotation, f"{name}[{kind}]"), *imported)
     target = expect(expect(statement, ast.Assign).targets[0], ast.Name)
     sure(len(expect(statement, ast.Assign).targets) == 1)
-    made = code.source(value.func) if isinstance(value, ast.Call) else KINDS.get(type(value).__name__, "")
+    made = code.code(value.func) if isinstance(value, ast.Call) else KINDS.get(type(value).__name__, "")
     # A name of the class hides the built-in one.
     hint = f"{name}[{made}]" if made in KINDS.values() and made not in names(around) else name
     return (code.edit(code.end(target), code.end(target), f": {hint}"), *imported)
@@ -34,27 +34,27 @@ def annotate_class_variable(code: Code, at: Diagnostic) -> Edits:
 def _class_var(code: Code) -> tuple[str, Edits]:
     """Return the name of ClassVar in this file, and the edits that import it. Raises Unsure if the name is taken."""
     top = [one for one in code.tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
-    typing = [one for one in top if code.source(one).startswith("from typing import ")]
+    typing = [one for one in top if code.code(one).startswith("from typing import ")]
     known = {item.name: item.asname or item.name for one in typing for item in one.names}
     if "ClassVar" in known:
         return known["ClassVar"], ()
-    if "import typing" in map(code.source, top):
+    if "import typing" in map(code.code, top):
         return "typing.ClassVar", ()
     sure("ClassVar" not in names(code.tree))
     return "ClassVar", _new_import(code, top, typing)
 
 
 def _new_import(code: Code, top: Sequence[Import], typing: Sequence[Import]) -> Edits:
-    simple = next((one for one in typing if "(" not in code.source(one)), None)
+    simple = next((one for one in typing if "(" not in code.code(one)), None)
     if simple is not None:
         return code.replace(simple, f"from typing import {', '.join(_sorted(code, simple))}")
-    place = code.begin(_place(code, top))
+    place = code.line_start(_place(code, top))
     return (code.edit(place, place, "from typing import ClassVar\n"),)
 
 
 def _sorted(code: Code, found: Import) -> list[str]:
     """Return the imported names and ClassVar in isort's order: constants, classes, then others."""
-    items = [*(code.source(item) for item in found.names), "ClassVar"]
+    items = [*(code.code(item) for item in found.names), "ClassVar"]
     return sorted(items, key=lambda item: (not item.isupper(), item[0].islower(), item))
 
 

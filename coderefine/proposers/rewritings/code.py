@@ -9,18 +9,15 @@ import ast
 import io
 import itertools
 import tokenize
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
 from coderefine.lint import Diagnostic, TextEdit
-from coderefine.source import bindings, syntax
+from coderefine.source import Function, ParsedText, bindings, syntax
 
 Node = TypeVar("Node", bound=ast.AST)
 Expected = TypeVar("Expected")
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
+Scope = Function | ast.Lambda | ast.ClassDef | ast.Module
 Edits = tuple[TextEdit, ...]
 WIDTH = 88
 """Ruff's default line length."""
@@ -43,38 +40,24 @@ def expect(value: object, kind: type[Expected]) -> Expected:
     return value
 
 
-@dataclass
-class Code:
-    """The text and the syntax tree of a file. Positions are offsets of characters in `text`.
+class Code(ParsedText):
+    """A file to rewrite. `width`: the line length that the project sets for ruff; 0 if it sets none."""
 
-    `width`: the line length that the project sets for ruff; 0 if it sets none.
-    """
-
-    text: str
-    tree: ast.Module
-    width: int = 0
-    _starts: list[int] = field(default_factory=list)
+    def __init__(self, text: str, tree: ast.Module, width: int = 0) -> None:
+        super().__init__(text, tree)
+        self.width = width
 
     @classmethod
     def of(cls, text: str, width: int = 0) -> Code | None:
         """Parse `text`; None if it is not Python."""
         tree = syntax(text)
-        if tree is None:
-            return None
-        return cls(text, tree, width, [0, *itertools.accumulate(map(len, text.splitlines(keepends=True)))])
+        return cls(text, tree, width) if tree else None
 
     @cached_property
     def lines(self) -> list[str]:
-        return self.text.splitlines(keepends=True)
-
-    @cached_property
-    def nodes(self) -> list[ast.AST]:
-        """Return all nodes, as `ast.walk` yields them: walking for each finding took most of the time in long files."""
-        return list(ast.walk(self.tree))
-
-    @cached_property
-    def parents(self) -> dict[ast.AST, ast.AST]:
-        return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+        """Return the lines with their line ends."""
+        spans = itertools.pairwise((*self._starts, len(self.text)))
+        return [self.text[start:end] for start, end in spans if start < end]
 
     @cached_property
     def _by_line(self) -> dict[int, list[ast.AST]]:
@@ -96,15 +79,8 @@ class Code:
         found = {}
         for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
             if token.type == tokenize.COMMENT:
-                found[token.start[0]] = (self._starts[token.start[0] - 1] + token.start[1], token.string)
+                found[token.start[0]] = (self.line_start(token.start[0]) + token.start[1], token.string)
         return found
-
-    @cached_property
-    def step(self) -> str:
-        """Return one level of indentation in the style of this file."""
-        import libcst as cst  # takes 0.3 s
-
-        return cst.parse_module(self.text).default_indent
 
     @cached_property
     def _strings(self) -> set[int]:
@@ -121,7 +97,7 @@ class Code:
 
     def at(self, line: int, column: int, kind: type[Node]) -> Node:
         """Return the outermost node of `kind` that starts at this line and column (1-based, in characters)."""
-        place = self.begin(line) + column - 1
+        place = self.line_start(line) + column - 1
         for node in self._by_line.get(line, ()):
             if isinstance(node, kind) and self.start(node) == place:
                 return node
@@ -133,37 +109,14 @@ class Code:
 
     def around(self, node: ast.AST, kind: type[Node]) -> Node:
         """Return the innermost node of `kind` around `node`."""
-        return expect(next((one for one in self.above(node) if isinstance(one, kind)), None), kind)
-
-    def start(self, node: ast.AST) -> int:
-        return self._offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
-
-    def end(self, node: ast.AST) -> int:
-        return self._offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+        return expect(next((one for one in self.ancestors(node) if isinstance(one, kind)), None), kind)
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         return self.start(node), self.end(node)
 
-    def _offset(self, line: int, column: int) -> int:
-        text = self.lines[line - 1] if line <= len(self.lines) else ""
-        size = column if text.isascii() else len(text.encode()[:column].decode())
-        return self._starts[line - 1] + size
-
-    def source(self, node: ast.AST) -> str:
-        """Return the exact text of `node`, without parentheses around it."""
-        return self.text[self.start(node) : self.end(node)]
-
-    def line_of(self, offset: int) -> int:
-        """Return the line (1-based) of `offset`."""
-        return self.text.count("\n", 0, offset) + 1
-
-    def begin(self, line: int) -> int:
-        """Return the offset of the start of `line` (1-based)."""
-        return self._starts[line - 1]
-
     def lines_of_statement(self, line: int) -> tuple[int, int]:
         """Return the first and last line of the innermost statement at `line`; if it is compound, of its header."""
-        spans = (_lines_of(node) for node in self.nodes if isinstance(node, ast.stmt))
+        spans = map(_lines_of, self.statements)
         return max((span for span in spans if span[0] <= line <= span[1]), default=(line, line))
 
     def body_line(self, header: int, end: int) -> int:
@@ -172,22 +125,16 @@ class Code:
         Raises Unsure if a comment is in the header, or if the body begins on the last line of the header.
         """
         colon = self.text.find(":", end)
-        after = self.begin(self.line_of(colon) + 1)
+        after = self.line_start(self.line_of(colon) + 1)
         between, rest = self.text[end:colon].strip(" \t\n),\\"), self.text[colon + 1 : after].strip()
         sure(not between, not rest, not self.commented(header, after))
         return self.line_of(colon) + 1
 
     def indent(self, node: ast.stmt | ast.excepthandler) -> str:
         """Return the white space before a statement. Raises Unsure if other text precedes it on its line."""
-        before = self.text[self.begin(node.lineno) : self.start(node)]
+        before = self.text[self.line_start(node.lineno) : self.start(node)]
         sure(not before.strip())
         return before
-
-    def alone(self, node: ast.stmt) -> bool:
-        """Return whether no other statement is on the lines of `node`; a comment may be on them."""
-        before = self.text[self.begin(node.lineno) : self.start(node)].strip()
-        rest = self.text[self.end(node) : self.begin((node.end_lineno or 0) + 1)].strip()
-        return not before and (not rest or rest.startswith("#"))
 
     def commented(self, start: int, end: int) -> bool:
         """Return whether there is a comment between two offsets: replacing the text would lose it."""
@@ -204,11 +151,11 @@ class Code:
 
     def replace_lines(self, first: int, last: int, content: str) -> Edits:
         """Return edits that replace whole lines (1-based, inclusive); `content` is empty or ends with a line break."""
-        return (self.edit(self.begin(first), self.begin(last + 1), content),)
+        return (self.edit(self.line_start(first), self.line_start(last + 1), content),)
 
     def _position(self, offset: int) -> tuple[int, int]:
         line = self.line_of(offset)
-        return line, offset - self._starts[line - 1] + 1
+        return line, offset - self.line_start(line) + 1
 
     def shifted(self, first: int, last: int, old: str, new: str) -> str:
         """Return whole lines with indentation `new` in place of `old`. Raises Unsure if a line begins in a string."""
@@ -234,12 +181,6 @@ class Code:
         if not isinstance(found, Function):
             raise Unsure
         return found
-
-    def above(self, node: ast.AST) -> Iterator[ast.AST]:
-        """Yield the nodes around `node`, innermost first."""
-        while node in self.parents:
-            node = self.parents[node]
-            yield node
 
     def siblings(self, node: ast.stmt) -> list[ast.stmt]:
         """Return the statements of the block that `node` is in."""
@@ -286,7 +227,7 @@ LOOSE = (ast.BoolOp, ast.Lambda, ast.IfExp, ast.NamedExpr, ast.Yield, ast.YieldF
 
 def operand(code: Code, node: ast.expr, *, inside: type[ast.boolop] | None = None) -> str:
     """Return the text of `node` as an operand: in parentheses where it needs them."""
-    text = code.source(node)
+    text = code.code(node)
     if isinstance(node, ast.Tuple) and text.startswith("("):
         return text
     if isinstance(node, ast.BoolOp) and inside is not None and isinstance(node.op, inside):

@@ -129,7 +129,7 @@ THING_OR_HOW = re.compile(r"\s+(?P<word>[A-Za-z]\w*)(?<!ed)(?<!ing)\b")
 def imperative(code: Code, at: Diagnostic) -> Edits:
     """D401: `Returns the …` → `Return the …`; `Decorator to wrap …` → `Wrap …`; `The name …` → `Return the name …`."""
     found = code.find(at, ast.Constant)
-    text, start = code.source(found), code.start(found)
+    text, start = code.code(found), code.start(found)
     if (named := KIND.match(text)) and (base := _base(named["word"], VERBS | OTHERS)):
         _check_single(text[named.end() :])
         verb = " ".join(filter(None, (named["how"], base))).capitalize()
@@ -165,7 +165,7 @@ def _own_verb(code: Code, docstring: ast.Constant) -> tuple[int, int, str] | Non
 
     `` ``unique()`` returns a list`` → `Return`; None if the docstring begins otherwise.
     """
-    text, (name, _) = code.source(docstring), owner(code, docstring, "")
+    text, (name, _) = code.code(docstring), owner(code, docstring, "")
     opening = OPENING.match(text)
     found = own_subject(name).match(text, opening.end()) if opening else None
     base = _base(found["used"] or found["verb"], VERBS | OTHERS) if found else ""
@@ -275,13 +275,13 @@ def _base(word: str, known: AbstractSet[str]) -> str:
 def separate_summary(code: Code, at: Diagnostic) -> Edits:
     """D205: put the first sentence on one line, as the summary, and a blank line after it."""
     found = code.find(at, ast.Constant)
-    opening = expect(OPENING.match(code.source(found)), re.Match)
+    opening = expect(OPENING.match(code.code(found)), re.Match)
     start, end = code.start(found) + opening.end(), code.end(found) - len(opening[1])
     sure("\\\n" not in code.text[start:end])
     rows = code.text[start:end].split("\n")
     first = 0 if rows[0].strip() else 1
     paragraph = list(itertools.takewhile(str.strip, rows[first:]))
-    before, width = code.text[code.begin(code.line_of(start)) : start], _usual_width(code)
+    before, width = code.text[code.line_start(code.line_of(start)) : start], _usual_width(code)
     margin = rows[first][: -len(rows[first].lstrip())]
     blocks = _blocks(paragraph, width - len(margin if first else before), owner(code, found, at.path))
     summary = blocks[0][0] if first else blocks[0][0].lstrip()

@@ -126,16 +126,16 @@ def _padding(row: str) -> str:
 
 def _part_summary(code: Code, at: Diagnostic) -> Edits:
     """Divide the first row of a docstring after its first sentence or a clause, and insert a blank line there."""
-    string = _docstring_near(code, at.first)
-    opening = expect(OPENING.match(code.source(string)), re.Match)
+    string = expect(next((one for one in code.docstrings if one.lineno in (at.first, at.first - 1)), None), ast.Expr)
+    opening = expect(OPENING.match(code.code(string)), re.Match)
     margin, ends = code.indent(string), string.end_lineno == at.first
-    begin = max(code.start(string) + opening.end(), code.begin(at.first))
-    end = code.end(string) - len(opening[1]) if ends else code.begin(at.first + 1) - 1
+    begin = max(code.start(string) + opening.end(), code.line_start(at.first))
+    end = code.end(string) - len(opening[1]) if ends else code.line_start(at.first + 1) - 1
     text, below = code.text[begin:end], "" if ends else code.lines[at.first].strip(" \t\n\"'")
     sure(begin <= end, not code.text[code.start(string) + opening.end() : begin].strip(), not below, "\\" not in text)
     summary, rest = parted(
         text.strip(),
-        limit(at) - (begin - code.begin(at.first) + len(_padding(text))),
+        limit(at) - (begin - code.line_start(at.first) + len(_padding(text))),
         owner(code, string.value, at.path),
     )
     sure(rest, not BLOCK.match(rest))
@@ -144,18 +144,13 @@ def _part_summary(code: Code, at: Diagnostic) -> Edits:
     return (code.edit(begin, end, "\n".join(made)),)
 
 
-def _docstring_near(code: Code, line: int) -> ast.Expr:
-    """Return the docstring that begins in `line`, or in the line before."""
-    return expect(next((one for one in code.docstrings if one.lineno in (line, line - 1)), None), ast.Expr)
-
-
 def _break_string(code: Code, at: Diagnostic) -> Edits:
     """Divide a string that is too long into several strings, each on its own row, in parentheses."""
     found = _longest_string(code, at.first)
-    written = expect(STRING.fullmatch(code.source(found)), re.Match)
+    written = expect(STRING.fullmatch(code.code(found)), re.Match)
     parent, line = code.parents[found], code.lines[at.first - 1]
     sure(not isinstance(parent, ast.Expr | ast.FormattedValue | ast.JoinedStr))
-    begin, after = code.begin(at.first), code.text[code.end(found) :][:1]
+    begin, after = code.line_start(at.first), code.text[code.end(found) :][:1]
     before = code.text[begin : code.start(found)]
     own = not before.strip() and isinstance(parent, ast.Call)
     margin = _padding(line) + ("" if own else code.step)
@@ -174,7 +169,7 @@ def _break_row(code: Code, at: Diagnostic) -> Edits:
     written = expect(STRING.fullmatch(row.strip().removesuffix(",")), re.Match)
     strings = (one for one in code.nodes if isinstance(one, ast.Constant | ast.JoinedStr))
     around = [one for one in strings if one.lineno <= at.first <= (one.end_lineno or 0) != one.lineno]
-    sure(around, not any(mark in code.source(one) for one in around for mark in ('"""', "'''", "\\\n")))
+    sure(around, not any(mark in code.code(one) for one in around for mark in ('"""', "'''", "\\\n")))
     rows = f"\n{margin}".join(_parts(written, limit(at) - len(margin) - len(rest)))
     return code.replace_lines(at.first, at.first, f"{margin}{rows}{rest}\n")
 
@@ -189,7 +184,7 @@ def _longest_string(code: Code, line: int) -> ast.Constant | ast.JoinedStr:
     whole = (one for one in code.nodes if getattr(one, "lineno", 0) == getattr(one, "end_lineno", 0) == line)
     found = [one for one in whole if isinstance(one, ast.Constant | ast.JoinedStr)]
     sure(found)
-    return max(found, key=lambda one: len(code.source(one)))
+    return max(found, key=lambda one: len(code.code(one)))
 
 
 def _parts(written: re.Match[str], width: int) -> list[str]:
@@ -236,17 +231,17 @@ def _break_elements(code: Code, at: Diagnostic) -> Edits:
     """Put the elements of a row that is too long on several rows, in a list with several elements per row."""
     own, packed = _elements(code, at)
     sure(len(own) > 1, packed, all(one.end_lineno == one.lineno for one in own))
-    start, end = code.start(own[0]), code.begin(own[-1].lineno + 1) - 1
-    margin = code.text[code.begin(at.first) : start]
+    start, end = code.start(own[0]), code.line_start(own[-1].lineno + 1) - 1
+    margin = code.text[code.line_start(at.first) : start]
     between = (code.text[code.end(one) : code.start(after)] for one, after in itertools.pairwise(own))
     sure(not margin.strip(), all(text.strip() == "," for text in between), not code.commented(start, end))
-    rows = [margin + code.source(own[0])]
+    rows = [margin + code.code(own[0])]
     for one in own[1:]:
         # Text after the last element, often a comma, stays in its row.
         rest = code.text[code.end(one) : end].rstrip() if one is own[-1] else ","
-        if len(f"{rows[-1]}, {code.source(one)}{rest}") > limit(at):
+        if len(f"{rows[-1]}, {code.code(one)}{rest}") > limit(at):
             rows += [margin]
-        rows[-1] += f"{', ' if rows[-1] != margin else ''}{code.source(one)}"
+        rows[-1] += f"{', ' if rows[-1] != margin else ''}{code.code(one)}"
     sure(all(len(row) < limit(at) for row in rows))
     return (code.edit(start, code.end(own[-1]), ",\n".join(rows).removeprefix(margin)),)
 

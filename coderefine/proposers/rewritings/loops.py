@@ -21,21 +21,16 @@ def comprehend(code: Code, at: Diagnostic) -> Edits:
         sure(not only.orelse, len(only.body) == 1)
         test, only = only.test, only.body[0]
     sure(not loop.orelse, len(loop.body) == 1, expect(only, ast.Expr).value is call)
-    target = _appended_to(call)
-    _check_moveable(code, loop, target)
-    element, source = code.source(call.args[0]), operand(code, loop.iter)
-    if test is None and element == code.source(loop.target):
-        return _filled(code, loop, target, source, ("list(", ")"))
-    condition = f" if {operand(code, test)}" if test is not None else ""
-    return _filled(code, loop, target, f"{element} for {code.source(loop.target)} in {source}{condition}", ("[", "]"))
-
-
-def _appended_to(call: ast.Call) -> str:
-    """Return the name in a call `name.append(…)`."""
     function = expect(call.func, ast.Attribute)
     sure(function.attr == "append", len(call.args) == 1, not call.keywords)
     sure(not isinstance(call.args[0], ast.Starred | ast.GeneratorExp))
-    return expect(function.value, ast.Name).id
+    target = expect(function.value, ast.Name).id
+    _check_moveable(code, loop, target)
+    element, source = code.code(call.args[0]), operand(code, loop.iter)
+    if test is None and element == code.code(loop.target):
+        return _filled(code, loop, target, source, ("list(", ")"))
+    condition = f" if {operand(code, test)}" if test is not None else ""
+    return _filled(code, loop, target, f"{element} for {code.code(loop.target)} in {source}{condition}", ("[", "]"))
 
 
 def _check_moveable(code: Code, loop: ast.For, target: str) -> None:
@@ -55,7 +50,7 @@ def _filled(code: Code, loop: ast.For, target: str, made: str, signs: tuple[str,
     before = block[max(0, block.index(loop) - 1)]
     first, header = loop.lineno, f"{margin}{target}.extend("
     head = _empty_list(code, before, target)
-    if head and not code.text[code.end(before) : code.begin(loop.lineno)].strip():
+    if head and not code.text[code.end(before) : code.line_start(loop.lineno)].strip():
         first, header = before.lineno, f"{margin}{head} = {signs[0]}"
     closed = ")" if first == loop.lineno else signs[1]
     line = f"{header}{made}{closed}\n"
@@ -71,14 +66,16 @@ def _empty_list(code: Code, statement: ast.stmt, name: str) -> str:
     if not isinstance(statement, ast.Assign | ast.AnnAssign) or value is None or not code.alone(statement):
         return ""
     head = code.text[code.start(statement) : code.start(value)].rstrip(" =")
-    empty = code.source(value) in ("[]", "list()") and head.partition(":")[0].strip() == name
+    empty = code.code(value) in ("[]", "list()") and head.partition(":")[0].strip() == name
     return head if empty else ""
 
 
 def bind_loop_variable(code: Code, at: Diagnostic) -> Edits:
     """B023: `lambda: f(x)` in a loop over `x` → `lambda x=x: f(x)`."""
     found = code.find(at, ast.Name)
-    made = expect(next(one for one in code.above(found) if hasattr(one, "args") and hasattr(one, "body")), ast.Lambda)
+    made = expect(
+        next(one for one in code.ancestors(found) if hasattr(one, "args") and hasattr(one, "body")), ast.Lambda
+    )
     args = made.args
     sure(not args.vararg, not args.kwarg, not args.kwonlyargs, found.id not in names(args))
     start = code.start(made) + len("lambda")
@@ -91,10 +88,10 @@ def unpack_items(code: Code, at: Diagnostic) -> Edits:
     """PLC0206: `for key in table:` … `table[key]` → `for key, value in table.items():` … `value`."""
     key = code.find(at, ast.Name)
     loop = code.parent(key, ast.For)
-    table = code.source(loop.iter).removesuffix(".keys()")
+    table = code.code(loop.iter).removesuffix(".keys()")
     sure(table.isidentifier(), all(isinstance(one.ctx, ast.Load) for node in loop.body for one in uses(node, key.id)))
     items = [code.parent(one, ast.Subscript) for node in loop.body for one in uses(node, table)]
-    sure(items, all(isinstance(one.ctx, ast.Load) and code.source(one.slice) == key.id for one in items))
+    sure(items, all(isinstance(one.ctx, ast.Load) and code.code(one.slice) == key.id for one in items))
     value = fresh("value", names(code.scope(loop)))
     head = code.edit(code.start(key), code.end(loop.iter), f"{key.id}, {value} in {table}.items()")
     return (head, *(edit for one in items for edit in code.replace(one, value)))

@@ -79,22 +79,22 @@ def keep_loop_variable(code: Code, at: Diagnostic) -> Edits:
 
 def _with_first_name(code: Code, found: ast.Name) -> Edits:
     """Rename the variable in the header of the loop, and assign it to the old name at the beginning of the body."""
-    loops = (one for one in code.above(found) if isinstance(one, Loop))
+    loops = (one for one in code.ancestors(found) if isinstance(one, Loop))
     loop = expect(next((one for one in loops if uses(getattr(one, "target", one), found.id)), None), ast.For)
     targets, first = uses(loop.target, found.id), loop.body[0]
     below = code.line_of(code.start(first)) > code.line_of(code.end(loop.iter))
     sure(below, len(targets) == 1, isinstance(targets[0].ctx, ast.Store), not _sees_names(code.function(loop)))
     new = fresh(f"original_{found.id}", names(code.function(loop)))
-    start = code.begin(first_line(first))
+    start = code.line_start(first_line(first))
     return (*code.replace(targets[0], new), code.edit(start, start, f"{code.indent(first)}{found.id} = {new}\n"))
 
 
 def _with_second_name(code: Code, found: ast.Name) -> Edits:
     statement = code.parent(found, ast.Assign)
-    loop = expect(next((one for one in code.above(statement) if isinstance(one, Loop)), None), ast.For)
+    loop = expect(next((one for one in code.ancestors(statement) if isinstance(one, Loop)), None), ast.For)
     sure(len(statement.targets) == 1, uses(loop.target, found.id))
     _check_seen_here(code, loop, found.id)
-    called = re.match(r"(?:.*\.)?(\w+)\(", code.source(statement.value))
+    called = re.match(r"(?:.*\.)?(\w+)\(", code.code(statement.value))
     new = fresh(f"{_participle(called[1] if called else '')}_{found.id}", names(code.function(loop)))
     later = [one for one in uses(loop, found.id) if code.start(one) > code.end(statement)]
     if {*later} == {*_uses_below(code, statement, found.id)}:
@@ -104,14 +104,14 @@ def _with_second_name(code: Code, found: ast.Name) -> Edits:
     sure({*later} == {*_uses_below(code, statement, found.id), *below}, code.alone(choice))
     if {*later} == below and (made := _chosen(code, choice, statement, new)):
         return (*code.replace(choice, made), *_replaced(code, later, new, loop))
-    start = code.begin(choice.lineno)
+    start = code.line_start(choice.lineno)
     copied = code.edit(start, start, f"{code.indent(choice)}{new} = {found.id}\n")
     return (copied, *_replaced(code, [found, *later], new, loop))
 
 
 def _chosen(code: Code, choice: ast.If, statement: ast.Assign, new: str) -> str:
     """Return the assignment to `new` with a condition in place of `choice`; "" if it does not fit in a row."""
-    old, value, test = (code.source(one) for one in (statement.targets[0], statement.value, choice.test))
+    old, value, test = (code.code(one) for one in (statement.targets[0], statement.value, choice.test))
     made = f"{new} = {value} if {test} else {old}"
     complex_ = isinstance(statement.value, LOOSE) or isinstance(choice.test, ast.Lambda | ast.IfExp | ast.NamedExpr)
     fits = "\n" not in made and len(code.indent(choice) + made) <= max(code.width, USUAL_WIDTH)
@@ -164,7 +164,7 @@ def _participle(verb: str) -> str:
 
 def _binding_place(code: Code, name: ast.Name) -> Place:
     """Return the innermost function or comprehension around `name`. Raises Unsure if a lambda or class is nearer."""
-    found = next((node for node in code.above(name) if isinstance(node, Binder)), None)
+    found = next((node for node in code.ancestors(name) if isinstance(node, Binder)), None)
     if not isinstance(found, Place):
         raise Unsure
     return found
@@ -175,9 +175,9 @@ def _telling_name(code: Code, name: ast.Name) -> str:
     parent = code.parents[name]
     source = getattr(parent, "iter", None)
     if source is not None:
-        many = code.source(source).rpartition(".")[2]
+        many = code.code(source).rpartition(".")[2]
         return many[:-1] if re.fullmatch(r"[a-z_]{2,}[a-rt-z]s", many) else "item"
-    value = code.source(getattr(parent, "value", None) or name)
+    value = code.code(getattr(parent, "value", None) or name)
     called = METHOD.match(value)
     usual = {**PARTICIPLES, **LINES}.get(called[1] if called else "", "value")
     return next((known for begin, known in BY_VALUE if value.startswith(begin)), usual)
@@ -197,7 +197,7 @@ def _replaced(code: Code, found: Sequence[ast.Name], new: str, place: ast.AST) -
     old, places = found[0].id, sorted({code.start(one) for one in found})
     # In an f-string, Python before 3.12 may not know the positions; f"{name=}" shows the name.
     sure(len(places) == len(found), all(code.text.startswith(old, at) for at in places))
-    sure(not re.search(rf"\{{\s*{re.escape(old)}\s*=\s*[:!}}]", code.source(place)))
+    sure(not re.search(rf"\{{\s*{re.escape(old)}\s*=\s*[:!}}]", code.code(place)))
     return tuple(code.edit(at, at + len(old), new) for at in places)
 
 

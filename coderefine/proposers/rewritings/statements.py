@@ -1,9 +1,13 @@
-"""Rewritings of statements: several on one line, `try`, `with` and `if`, comparisons of types, exceptions."""
+"""Rewritings of statements: several on one line, `try`, `with`, `if`, comparisons of types, exceptions; of log calls
+(arguments are passed separately, and formatted only if the message is written); of comments.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
+from collections.abc import Sequence
 
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import (
@@ -22,11 +26,16 @@ from coderefine.proposers.rewritings.code import (
 
 USUAL = ("error", "err", "exc")
 """Names for a caught exception."""
+EAGER = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Starred)
+PLACES = {-1: "%s", 115: "%s", 114: "%r", 97: "%a"}
+"""Placeholders by the conversion of an f-string, as a number: -1 (none), 115 (`!s`), 114 (`!r`), 97 (`!a`)."""
+TODO = re.compile(r"(#\s*(?:TODO|FIXME|XXX|HACK)(?:\s*\([^)]*\)|\s*@\S+)?)(\s+(?=\S)|$)", re.IGNORECASE)
+COLON = re.compile(r"(#\s*(?:TODO|FIXME|XXX|HACK)(?:\s*\([^)]*\)|\s*@\S+)?:)(?=\S)", re.IGNORECASE)
 
 
 def split_header(code: Code, at: Diagnostic) -> Edits:
     """E701: `if a: b` → two lines."""
-    colon = code.begin(at.first) + at.column - 1
+    colon = code.line_start(at.first) + at.column - 1
     sure(code.text[colon : colon + 1] == ":")
     body = _statement_after(code, colon + 1)
     parent = code.parents[body]
@@ -38,7 +47,7 @@ def split_header(code: Code, at: Diagnostic) -> Edits:
 
 def split_statements(code: Code, at: Diagnostic) -> Edits:
     """E702: `a; b` → two lines; not after a header on the same line, which must be split first (E701)."""
-    place = code.begin(at.first) + at.column - 1
+    place = code.line_start(at.first) + at.column - 1
     sure(code.text[place : place + 1] == ";")
     second = _statement_after(code, place + 1)
     margin = code.indent(code.siblings(second)[0])
@@ -49,9 +58,9 @@ def split_statements(code: Code, at: Diagnostic) -> Edits:
 def _statement_after(code: Code, place: int) -> ast.stmt:
     """Return the statement that starts at `place` or after white space on its line."""
     line = code.line_of(place)
-    rest = code.text[place : code.begin(line + 1)]
+    rest = code.text[place : code.line_start(line + 1)]
     start = place + len(rest) - len(rest.lstrip(" \t"))
-    return code.at(line, start - code.begin(line) + 1, ast.stmt)
+    return code.at(line, start - code.line_start(line) + 1, ast.stmt)
 
 
 def move_return_to_else(code: Code, at: Diagnostic) -> Edits:
@@ -63,10 +72,10 @@ def move_return_to_else(code: Code, at: Diagnostic) -> Edits:
     first, after = found.lineno, (found.end_lineno or 0) + 1
     last, margin = parent.handlers[-1].end_lineno or 0, code.indent(parent)
     sure(last + 1 not in code.comments, first - 1 not in code.comments, code.lines[last - 1].endswith("\n"))
-    lines = code.text[code.begin(first) : code.begin(after)]
+    lines = code.text[code.line_start(first) : code.line_start(after)]
     return (
-        code.edit(code.begin(first), code.begin(after), ""),
-        code.edit(code.begin(last + 1), code.begin(last + 1), f"{margin}else:\n{lines}"),
+        code.edit(code.line_start(first), code.line_start(after), ""),
+        code.edit(code.line_start(last + 1), code.line_start(last + 1), f"{margin}else:\n{lines}"),
     )
 
 
@@ -75,10 +84,10 @@ def remove_useless_try(code: Code, at: Diagnostic) -> Edits:
     parent = code.parent(code.find(at, ast.ExceptHandler), ast.Try)
     sure(not parent.orelse, not parent.finalbody, len(parent.handlers) == 1)
     start, last = code.start(parent), parent.body[-1].end_lineno or 0
-    first, end = code.body_line(start, start + len("try")), code.begin((parent.end_lineno or 0) + 1)
-    sure(not code.commented(code.begin(last + 1), end))
+    first, end = code.body_line(start, start + len("try")), code.line_start((parent.end_lineno or 0) + 1)
+    sure(not code.commented(code.line_start(last + 1), end))
     body = code.shifted(first, last, code.indent(parent.body[0]), code.indent(parent))
-    return (code.edit(code.begin(parent.lineno), end, body),)
+    return (code.edit(code.line_start(parent.lineno), end, body),)
 
 
 def merge_with(code: Code, at: Diagnostic) -> Edits:
@@ -95,8 +104,8 @@ def merge_with(code: Code, at: Diagnostic) -> Edits:
 
 
 def _item(code: Code, item: ast.withitem) -> str:
-    target = f" as {code.source(item.optional_vars)}" if item.optional_vars else ""
-    return f"{code.source(item.context_expr)}{target}"
+    target = f" as {code.code(item.optional_vars)}" if item.optional_vars else ""
+    return f"{code.code(item.context_expr)}{target}"
 
 
 def merge_nested_if(code: Code, at: Diagnostic) -> Edits:
@@ -171,3 +180,62 @@ def catch_all(code: Code, at: Diagnostic) -> Edits:
     sure(handler.type is None)
     end, kind = _caught(code, handler)
     return (code.edit(end, end, kind),)
+
+
+def split_f_string(code: Code, at: Diagnostic) -> Edits:
+    """G004: `log.info(f"a {b}")` → `log.info("a %s", b)`."""
+    found = code.find(at, ast.JoinedStr)
+    parts = [_part(one) for one in found.values]
+    sure("=}" not in code.code(found))
+    return _passed(code, found, "".join(text for text, _ in parts), [one for _, some in parts for one in some])
+
+
+def _part(node: ast.expr) -> tuple[str, list[ast.expr]]:
+    """Return the text and the arguments of a part of an f-string."""
+    if isinstance(node, ast.FormattedValue):
+        sure(node.format_spec is None)
+        return PLACES[node.conversion], [node.value]
+    return str(expect(node, ast.Constant).value).replace("%", "%%"), []
+
+
+def split_format(code: Code, at: Diagnostic) -> Edits:
+    """G001: `log.info("a {}".format(b))` → `log.info("a %s", b)`."""
+    found = code.find(at, ast.Call)
+    function = expect(found.func, ast.Attribute)
+    text = str(expect(function.value, ast.Constant).value)
+    sure(function.attr == "format", not found.keywords, text.count("{}") == len(found.args))
+    sure(not re.search(r"[{}]", text.replace("{}", "")))
+    return _passed(code, found, text.replace("%", "%%").replace("{}", "%s"), found.args)
+
+
+def split_percent(code: Code, at: Diagnostic) -> Edits:
+    """G002: `log.info("a %s" % (b,))` → `log.info("a %s", b)`."""
+    found = code.find(at, ast.BinOp)
+    return _passed(code, found, expect(found.left, ast.Constant).value, expect(found.right, ast.Tuple).elts)
+
+
+def _passed(code: Code, found: ast.expr, text: object, arguments: Sequence[ast.expr]) -> Edits:
+    """Replace `found`, the last positional argument of a call, by the text and its arguments."""
+    call = code.parent(found, ast.Call)
+    sure(isinstance(text, str), str(text).isprintable(), not set(str(text)) & {'"', "\\"})
+    sure(call.args[-1:] == [found], arguments)
+    # logging takes a single dict as named values
+    sure(len(arguments) > 1 or not isinstance(arguments[0], ast.Dict))
+    sure(not any(isinstance(one, EAGER) for argument in arguments for one in ast.walk(argument)))
+    return code.replace(found, ", ".join((f'"{text}"', *map(ast.unparse, arguments))))
+
+
+def add_colon(code: Code, at: Diagnostic) -> Edits:
+    """TD004: `# TODO fix` → `# TODO: fix`, also without a text."""
+    return _inserted(code, at, TODO, ":")
+
+
+def add_space(code: Code, at: Diagnostic) -> Edits:
+    """TD007: `# TODO:fix` → `# TODO: fix`."""
+    return _inserted(code, at, COLON, " ")
+
+
+def _inserted(code: Code, at: Diagnostic, pattern: re.Pattern[str], text: str) -> Edits:
+    place, comment = code.comments.get(at.first, (0, ""))
+    found = expect(pattern.match(comment), re.Match)
+    return (code.edit(place + found.end(1), place + found.end(1), text),)

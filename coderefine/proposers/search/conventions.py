@@ -498,10 +498,7 @@ def _kind(node: ast.expr) -> str:
             return KINDS.get(type(value), "")
         case ast.Tuple(elts=[_, *_] as items):
             return CLASS if {_kind(item) for item in items} == {CLASS} else ""
-    return _kind_of_name(dotted(node).rpartition(".")[2].lstrip("_"))
-
-
-def _kind_of_name(name: str) -> str:
+    name = dotted(node).rpartition(".")[2].lstrip("_")
     if name.isupper():
         return ""
     return CLASS if name[:1].isupper() or isinstance(getattr(builtins, name, None), type) else VARIABLE if name else ""

@@ -15,10 +15,11 @@ from types import CodeType
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.emit import apply
-from coderefine.proposers.search.naturalness import Trigrams, common_ends, tokens
+from coderefine.proposers.search.naturalness import Trigrams, tokens
 from coderefine.proposers.search.operators import TABLE, Operator
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import LOOPS, Edit, Module, Replacement
+from coderefine.runner.agent.code_diff import common_ends
 
 SUSPICION = 3.0
 """Exponent of the suspicion in the score of an edit."""

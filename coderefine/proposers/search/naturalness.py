@@ -105,15 +105,3 @@ def _grams(words: Sequence[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, .
     for at in range(2, len(chain)):
         for size in (0, 1, 2):
             yield chain[at - size : at], chain[at - size : at + 1]
-
-
-def common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
-    """Return the lengths of the common prefix and suffix of two sequences."""
-    limit = min(len(old), len(new))
-    head = 0
-    while head < limit and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < limit - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    return head, tail

@@ -253,18 +253,13 @@ def unreached(evidence: FeatureInput, executed: AbstractSet[ast.stmt]) -> Odds:
 
 def _missing(evidence: FeatureInput, executed: AbstractSet[ast.stmt]) -> Iterator[tuple[Module, ast.stmt]]:
     """Yield the statements that would raise an expected exception or warning, but did not run."""
-    exceptions, warns = _awaited(evidence)
+    text = "\n".join(evidence.messages)
+    missed = (one for part in NOT_RAISED.findall(text) for one in re.findall(r"\w+(?='>|$)", part))
+    exceptions, warns = set(missed), "DID NOT WARN" in text
     for module in evidence.modules.values() if exceptions or warns else ():
         for stmt in module.statements:
             if stmt not in executed and _is_awaited(stmt, exceptions, warns=warns):
                 yield module, stmt
-
-
-def _awaited(evidence: FeatureInput) -> tuple[set[str], bool]:
-    """Return the names of the exceptions that tests expected in vain, and whether a test expected a warning in vain."""
-    text = "\n".join(evidence.messages)
-    missed = (one for part in NOT_RAISED.findall(text) for one in re.findall(r"\w+(?='>|$)", part))
-    return set(missed), "DID NOT WARN" in text
 
 
 def _is_awaited(stmt: ast.stmt, exceptions: set[str], *, warns: bool) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from coderefine.proposers.search.index import Index
 from coderefine.proposers.search.value_kinds import DEFINITIONS, Function
-from coderefine.source import Source, decode, first_line, syntax
+from coderefine.source import ParsedText, Source, decode, first_line, last_line, syntax
 
 __all__ = [
     "DEFINITIONS",
@@ -26,19 +25,15 @@ __all__ = [
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 """Statements after which no other statement of their block runs."""
-BLANKS = re.compile(r"[ \t]*")
-LINE_END = re.compile(r"\r\n|\n|\r")
 
 
-class Module:
-    """One parsed file. Offsets are character offsets into `text`; lines are 1-based."""
+class Module(ParsedText):
+    """One parsed file."""
 
     def __init__(self, path: str, source: Source, tree: ast.Module) -> None:
+        super().__init__(source.text, tree)
         self.path = path
         self.source = source
-        self.text = source.text
-        self.tree = tree
-        self._starts = [0, *(match.end() for match in LINE_END.finditer(self.text))]
 
     @classmethod
     def of(cls, path: str, data: bytes) -> Module | None:
@@ -48,14 +43,10 @@ class Module:
         return cls(path, source, tree) if source and tree else None
 
     @cached_property
-    def parents(self) -> dict[ast.AST, ast.AST]:
-        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
-
-    @cached_property
     def fields(self) -> dict[ast.AST, str]:
         """Return for each node the name of its parent's field that contains it."""
         found: dict[ast.AST, str] = {}
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             for name, value in ast.iter_fields(node):
                 for child in value if isinstance(value, list) else [value]:
                     if isinstance(child, ast.AST):
@@ -67,56 +58,13 @@ class Module:
         return Index(self)
 
     @cached_property
-    def statements(self) -> tuple[ast.stmt, ...]:
-        return tuple(node for node in ast.walk(self.tree) if isinstance(node, ast.stmt))
-
-    @cached_property
     def by_line(self) -> dict[int, ast.stmt]:
         """Return the innermost statement on each line."""
         owner: dict[int, ast.stmt] = {}
         for stmt in self.statements:  # breadth first: inner statements overwrite outer ones
-            for line in range(first_line(stmt), (stmt.end_lineno or stmt.lineno) + 1):
+            for line in range(first_line(stmt), last_line(stmt) + 1):
                 owner[line] = stmt
         return owner
-
-    def offset(self, line: int, column: int) -> int:
-        """Return the character offset of a position as in `ast`: a line, and a column in UTF-8 bytes."""
-        start = self._starts[line - 1]
-        end = self._starts[line] if line < len(self._starts) else len(self.text)
-        row = self.text[start:end]
-        return start + (column if row.isascii() else len(row.encode()[:column].decode("utf-8", "ignore")))
-
-    def start(self, node: ast.AST) -> int:
-        return self.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
-
-    def end(self, node: ast.AST) -> int:
-        return self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
-
-    def code(self, node: ast.AST) -> str:
-        """Return the node's text, without parentheses around it."""
-        return self.text[self.start(node) : self.end(node)]
-
-    def line_start(self, line: int) -> int:
-        return self._starts[min(line, len(self._starts)) - 1]
-
-    def line_end(self, line: int) -> int:
-        """Return the offset after the line's end."""
-        return self._starts[line] if line < len(self._starts) else len(self.text)
-
-    def indent(self, node: ast.stmt) -> str:
-        found = BLANKS.match(self.text, self.line_start(first_line(node)))
-        return found.group() if found else ""
-
-    @cached_property
-    def step(self) -> str:
-        """Return one level of indentation in the style of this file."""
-        for stmt in self.statements:
-            body = getattr(stmt, "body", None)
-            if isinstance(body, list) and body and first_line(body[0]) > stmt.lineno:
-                outer, inner = self.indent(stmt), self.indent(body[0])
-                if inner.startswith(outer) and len(inner) > len(outer):
-                    return inner[len(outer) :]
-        return "    "
 
     def function(self, node: ast.AST) -> Function | None:
         """Return the innermost function around `node` (not itself), or None."""
@@ -131,25 +79,10 @@ class Module:
         """Return the innermost class around `node`, or None."""
         return next((up for up in self.ancestors(node) if isinstance(up, ast.ClassDef)), None)
 
-    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        while (up := self.parents.get(node)) is not None:
-            yield up
-            node = up
-
     def block(self, stmt: ast.stmt) -> list[ast.stmt]:
         """Return the list of statements that contains `stmt`."""
         value = getattr(self.parents[stmt], self.fields[stmt], [])
         return value if isinstance(value, list) else [stmt]
-
-    def alone(self, stmt: ast.stmt) -> bool:
-        """Return whether no other statement is on the lines of `stmt` (no `;`, no one-line block)."""
-        before = self.text[self.line_start(first_line(stmt)) : self._first(stmt)]
-        after = self.text[self.end(stmt) : self.line_end(stmt.end_lineno or stmt.lineno)]
-        return not before.strip() and (not after.strip() or after.strip().startswith("#"))
-
-    def _first(self, stmt: ast.stmt) -> int:
-        decorators = getattr(stmt, "decorator_list", None)
-        return self.start(decorators[0]) - 1 if decorators else self.start(stmt)
 
 
 def own_nodes(stmt: ast.stmt) -> Iterator[ast.AST]:

@@ -6,6 +6,7 @@ write to it: a child that a test forks inherits the socket but not the right to 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -42,6 +43,16 @@ def _exactly(fd: int, count: int) -> bytes | None:
             return None
         data += chunk
     return data
+
+
+def token(secret: str, when: str, number: int) -> str:
+    """Return the message with which canary test `number` must fail."""
+    return hashlib.sha256(f"{secret} {when} {number}".encode("ascii")).hexdigest()[:32]
+
+
+def fails(secret: str, when: str, number: int) -> bool:
+    """Return whether canary test `number` must fail: the first always does; for the others `secret` decides."""
+    return number == 0 or int(token(secret, when, number), 16) % 2 == 0
 
 
 class AgentChannel:

@@ -609,15 +609,19 @@ def _named(function: Any, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
     return args[:first], dict(zip(code.co_varnames[first:], args[first:], strict=False))
 
 
-def distinguishing(codes: dict[str, list[str]], most: int) -> list[int]:
-    """Return the indices of up to `most` calls on which candidates differ; calls that split them most evenly first.
+SHOWN = 60
+"""Maximum number of calls that are reported as text, with the answers of the candidates that they distinguish."""
+
+
+def distinguishing(codes: dict[str, list[str]]) -> list[int]:
+    """Return the indices of up to SHOWN calls on which candidates differ; calls that split them most evenly first.
 
     If candidates differ on no call, return calls on which they differ from the unchanged program.
     """
     rows = list(zip(*(codes[name] for name in codes if name), strict=False))
     even = sorted((max(map(row.count, row)), place) for place, row in enumerate(rows) if len(set(row)) > 1)
     changed = [place for place, before in enumerate(codes.get("", ())) if rows and rows[place][0] != before]
-    return [place for _, place in even[:most]] or changed[-most:]
+    return [place for _, place in even[:SHOWN]] or changed[-SHOWN:]
 
 
 def _code(value: Any) -> str:

@@ -8,7 +8,6 @@ project and of installed packages, which would count, reorder or retry them.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import shutil
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 
 from . import pytest_internals as internals
+from .agent_channel import fails, token
 
 SILENT = frozenset(("main", "terminal", "junitxml", "cacheprovider", "stepwise", "pastebin", "debugging", "runner_log"))
 """Modules of pytest whose plug-ins would count or display the canary tests."""
@@ -68,16 +68,6 @@ def passing(token):
 
     return test
 '''
-
-
-def token(secret: str, when: str, number: int) -> str:
-    """Return the message with which canary test `number` must fail; runner/trust.py computes the same."""
-    return hashlib.sha256(f"{secret} {when} {number}".encode("ascii")).hexdigest()[:32]
-
-
-def fails(secret: str, when: str, number: int) -> bool:
-    """Return whether canary test `number` must fail: the first always does; for the others `secret` decides."""
-    return number == 0 or int(token(secret, when, number), 16) % 2 == 0
 
 
 class Canary:

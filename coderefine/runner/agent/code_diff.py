@@ -10,7 +10,7 @@ import operator
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 CodeType = types.CodeType
@@ -76,10 +76,10 @@ class SourceFile:
         except (SyntaxError, UnicodeDecodeError) as error:
             raise NotHotError(f"does not decode: {error}") from error
         lines = text.split("\n")
-        head, old_end, new_end = _changed(self.lines, lines)
-        block = self._around(head, old_end)
+        head, tail = common_ends(self.lines, lines)
+        block = self._around(head, len(self.lines) - tail)
         if block is not None:
-            shifted = block.last + new_end - old_end
+            shifted = block.last + len(lines) - len(self.lines)
             new = self._compile_block("\n".join(lines[block.first - 1 : shifted]), block)
             if new is not None:
                 return [(self._old(block), new)]
@@ -189,16 +189,16 @@ def _placed(text: str, block: Statement) -> str:
     return "\n" * (block.first - 2) + block.header + "\n" + text
 
 
-def _changed(old: list[str], new: list[str]) -> tuple[int, int, int]:
-    """Return (first different line, end of the difference in `old`, in `new`), 0-based, ends exclusive."""
-    shortest = min(len(old), len(new))
+def common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """Return the lengths of the common prefix and suffix of two sequences."""
+    limit = min(len(old), len(new))
     head = 0
-    while head < shortest and old[head] == new[head]:
+    while head < limit and old[head] == new[head]:
         head += 1
     tail = 0
-    while tail < shortest - head and old[-1 - tail] == new[-1 - tail]:
+    while tail < limit - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
-    return head, len(old) - tail, len(new) - tail
+    return head, tail
 
 
 def swaps(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> Pairs:
@@ -215,7 +215,14 @@ def swaps(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> Pair
 def _walk(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool], found: Pairs) -> bool:
     """Add pairs of differing functions to `found`, innermost first; return whether there is any difference."""
     if _shallow(old) != _shallow(new):
-        _may_swap(old, new, ran)
+        if old.co_flags & FUNCTION != FUNCTION:
+            raise NotHotError(f"{old.co_name} ran while the project was imported")
+        if ran(old):
+            raise RanAtImportError(f"{old.co_name} ran while the project was imported")
+        if _signature(old) != _signature(new):
+            raise NotHotError(f"the signature or kind of {old.co_name} changes")
+        if _docstring(old) != _docstring(new):
+            raise NotHotError(f"the docstring of {old.co_name} changes")
         found.append((old, new))
         return True
     differs = False
@@ -224,17 +231,6 @@ def _walk(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool], found: 
     if differs and old.co_flags & FUNCTION == FUNCTION:
         found.append((old, new))
     return differs
-
-
-def _may_swap(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> None:
-    if old.co_flags & FUNCTION != FUNCTION:
-        raise NotHotError(f"{old.co_name} ran while the project was imported")
-    if ran(old):
-        raise RanAtImportError(f"{old.co_name} ran while the project was imported")
-    if _signature(old) != _signature(new):
-        raise NotHotError(f"the signature or kind of {old.co_name} changes")
-    if _docstring(old) != _docstring(new):
-        raise NotHotError(f"the docstring of {old.co_name} changes")
 
 
 def _signature(code: CodeType) -> tuple[Any, ...]:

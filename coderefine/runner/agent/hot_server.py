@@ -41,8 +41,6 @@ AGAIN = "again"
 """Key of the answers that the unchanged program gives in a second run."""
 WATCHED = 0.8
 """Share of the CPU time of a child for running the watched tests; the rest is for reporting the records."""
-SHOWN = 60
-"""Maximum number of calls that are reported as text, with the answers of the candidates that they distinguish."""
 Message = dict[str, Any]
 Files = dict[str, bytes | None]
 
@@ -121,20 +119,17 @@ class HotServer:
         if message.get("reach"):
             numbers = self._reaching(numbers, edit)
         if message.get("direct") and not self._way.trusted.isdisjoint(numbers):
-            return self._called(message, edit, numbers, files)
+            # Call tests directly; if this does not reject the candidate, run them by pytest's protocol.
+            quick = self._run_with_files(message, edit, numbers, files, directly=True)
+            results = bytes.fromhex(quick["results"])
+            sure = not quick["died"] and quick["result"]["sure"]
+            if quick["hung"] or (sure and self._way.settled(numbers, results, message["known"])):
+                return quick
+            answer = self._run_with_files(message, edit, numbers, files)
+            self._way.learn(numbers, results, bytes.fromhex(answer["results"]))
+            spent = {name: answer[name] + quick[name] for name in ("cpu", "wall", "changed")}
+            return {**answer, **spent}
         return self._run_with_files(message, edit, numbers, files)
-
-    def _called(self, message: Message, edit: CodeEdit, numbers: list[int], files: Files) -> Message:
-        """Call tests directly; if this does not reject the candidate, run them by pytest's protocol."""
-        quick = self._run_with_files(message, edit, numbers, files, directly=True)
-        results = bytes.fromhex(quick["results"])
-        sure = not quick["died"] and quick["result"]["sure"]
-        if quick["hung"] or (sure and self._way.settled(numbers, results, message["known"])):
-            return quick
-        answer = self._run_with_files(message, edit, numbers, files)
-        self._way.learn(numbers, results, bytes.fromhex(answer["results"]))
-        spent = {name: answer[name] + quick[name] for name in ("cpu", "wall", "changed")}
-        return {**answer, **spent}
 
     def _run_with_files(
         self, message: Message, edit: CodeEdit, numbers: list[int], files: Files, *, directly: bool = False
@@ -490,7 +485,7 @@ def _execute(calls: list[Call], edit: CodeEdit, seconds: float, until: float, te
 def _shown(calls: list[Call], answers: dict[str, Answers]) -> list[list[Any]]:
     """Return rows for the calls on which candidates differ: index, text, module, and texts of the results."""
     describe, rows = short_repr.Describer(), []
-    for place in call_probe.distinguishing({number: row.codes for number, row in answers.items()}, SHOWN):
+    for place in call_probe.distinguishing({number: row.codes for number, row in answers.items()}):
         texts = {number: row.texts[place] if place < len(row.texts) else "" for number, row in answers.items()}
         source, texts = call_probe.asked(calls[place], texts, describe)
         rows.append([place, source, calls[place].function.__module__, texts])

@@ -104,7 +104,15 @@ class UnitTrace:
 
     def _stepped(self, frame: types.FrameType, event: str, arg: Any) -> Any:
         if event == "line":
-            frame.f_trace_lines = self._ran(self._units[id(frame.f_code)], frame.f_lineno)
+            unit = self._units[id(frame.f_code)]
+            unseen = self._unseen[unit]
+            if unseen:
+                self.lines.setdefault(unit, set()).add(frame.f_lineno)
+                unseen.discard(frame.f_lineno)
+                self._stepping[unit] -= 1
+                if not self._stepping[unit]:
+                    unseen.clear()
+            frame.f_trace_lines = bool(unseen)
             self._raised.pop(frame, None)
         elif event == "exception":
             self._raised[frame] = UNTOLD.get(arg[0], FAILED + arg[0].__name__)
@@ -112,17 +120,6 @@ class UnitTrace:
         elif event == "return":
             self._returned(frame, arg)
         return self._stepped
-
-    def _ran(self, unit: str, line: int) -> bool:
-        """Note an executed line; return whether more lines of `unit` are to be traced."""
-        unseen = self._unseen[unit]
-        if unseen:
-            self.lines.setdefault(unit, set()).add(line)
-            unseen.discard(line)
-            self._stepping[unit] -= 1
-            if not self._stepping[unit]:
-                unseen.clear()
-        return bool(unseen)
 
     def _returned(self, frame: types.FrameType, value: Any) -> None:
         raised: str | None = self._raised.pop(frame, None)

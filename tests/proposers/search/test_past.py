@@ -8,7 +8,7 @@ import pytest
 
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
-from coderefine.proposers.search.operators.reverted import earlier
+from coderefine.proposers.search.operators.statements import earlier
 from coderefine.proposers.search.past import UNCOMMITTED, PastChange, changes, former, qualified_name, written
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Module

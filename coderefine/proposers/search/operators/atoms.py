@@ -79,16 +79,12 @@ UNKNOWN = (
 def atoms(site: Site) -> dict[str, float]:
     """Return conditions with weights: existing ones of this function and file, and new ones on one or two names."""
     if "atoms" not in site.memo:
-        site.memo["atoms"] = _atoms(site)
+        found: dict[str, float] = {}
+        for text, weight in (*_written(site), *_single(site), *_paired(site), *_predicate_calls(site), *_listed(site)):
+            found[text] = max(found.get(text, 0.0), weight)
+        best = sorted(found.items(), key=lambda item: -item[1])
+        site.memo["atoms"] = {text: weight**1.5 for text, weight in best[:MOST]}
     return site.memo["atoms"]
-
-
-def _atoms(site: Site) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for text, weight in (*_written(site), *_single(site), *_paired(site), *_predicate_calls(site), *_listed(site)):
-        found[text] = max(found.get(text, 0.0), weight)
-    best = sorted(found.items(), key=lambda item: -item[1])
-    return {text: weight**1.5 for text, weight in best[:MOST]}
 
 
 def _written(site: Site) -> Iterator[tuple[str, float]]:

@@ -1,15 +1,18 @@
-"""Edits of whole statements: delete, swap, or change the kind."""
+"""Edits of whole statements: delete, swap, change the kind, or put back what a change replaced."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.index import SIMPLE
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import DEFINITIONS, JUMPS, Edit, Replacement
 from coderefine.proposers.search.value_kinds import dotted
+from coderefine.runner.agent.code_diff import common_ends
+from coderefine.source import rows
 
 WORDS: dict[type[ast.stmt], str] = {ast.Break: "break", ast.Continue: "continue", ast.Pass: "pass"}
 PLAIN = ("break", "continue", "pass", "return", "return None", "return False", "return True")
@@ -24,6 +27,9 @@ SIGNS = (
     ("%=", 0.3),
 )
 """Weights of the augmented assignments in place of `=`."""
+MOST_LINES = 20
+"""Maximum number of lines of a change that is undone as a whole."""
+SPACES = re.compile(r"(\s+)")
 
 
 def deletion(site: Site) -> Iterator[Edit]:
@@ -52,18 +58,15 @@ def kind_changed(site: Site) -> Iterator[Edit]:
     """Swap `break`, `continue`, `pass` and `return`; return or yield an expression; replace `yield` by `yield from`."""
     node = site.stmt
     if type(node) in WORDS:
-        yield from _other_jump(site, WORDS[type(node)])
+        old = WORDS[type(node)]
+        start, end = site.module.start(site.stmt), site.module.end(site.stmt)
+        for word in PLAIN:
+            if word != old and (site.loop is not None or word not in ("break", "continue")):
+                yield Edit((Replacement(start, end, word),), 1.0 if " " not in word else 0.3)
     elif isinstance(node, ast.Expr):
         yield from _expression(site, node)
     elif isinstance(node, ast.Return) and node.value is not None:
         yield from _not_returned(site, node.value)
-
-
-def _other_jump(site: Site, old: str) -> Iterator[Edit]:
-    start, end = site.module.start(site.stmt), site.module.end(site.stmt)
-    for word in PLAIN:
-        if word != old and (site.loop is not None or word not in ("break", "continue")):
-            yield Edit((Replacement(start, end, word),), 1.0 if " " not in word else 0.3)
 
 
 def _not_returned(site: Site, value: ast.expr) -> Iterator[Edit]:
@@ -109,9 +112,16 @@ def assignment_kind(site: Site) -> Iterator[Edit]:
     """Replace `+=` and the like by `=`, or vice versa."""
     node = site.stmt
     if isinstance(node, ast.AugAssign):
-        yield _plain(site, node)
+        end = site.module.end(node.target)
+        gap = site.module.text[end : site.module.start(node.value)]
+        at = end + len(gap) - len(gap.lstrip())
+        until = at + gap.strip().index("=") + 1 if "=" in gap else at
+        yield Edit((Replacement(at, until, "="),), 1.0)
     elif isinstance(node, ast.Assign) and _may_count(site, node):
-        yield from _augmented(site, node.targets[0], node.value)
+        target = node.targets[0]
+        odd = 1.5 if site.loop is not None and isinstance(node.value, ast.Constant | ast.Name) else 0.0
+        for sign, weight in SIGNS:
+            yield from emit.between(site.module, target, node.value, "=", sign, weight, boost=odd)
 
 
 def _may_count(site: Site, node: ast.Assign) -> bool:
@@ -121,20 +131,34 @@ def _may_count(site: Site, node: ast.Assign) -> bool:
     )
 
 
-def _plain(site: Site, node: ast.AugAssign) -> Edit:
-    end = site.module.end(node.target)
-    gap = site.module.text[end : site.module.start(node.value)]
-    at = end + len(gap) - len(gap.lstrip())
-    until = at + gap.strip().index("=") + 1 if "=" in gap else at
-    return Edit((Replacement(at, until, "="),), 1.0)
-
-
-def _augmented(site: Site, target: ast.expr, value: ast.expr) -> Iterator[Edit]:
-    odd = 1.5 if site.loop is not None and isinstance(value, ast.Constant | ast.Name) else 0.0
-    for sign, weight in SIGNS:
-        yield from emit.between(site.module, target, value, "=", sign, weight, boost=odd)
-
-
 def _bound_before(site: Site, target: ast.AST) -> bool:
     name = dotted(target).split(".")[0]
     return not name or "." in dotted(target) or site.local.bound.get(name, 10**9) < site.stmt.lineno
+
+
+def earlier(site: Site) -> Iterator[Edit]:
+    """Put back the lines that a change replaced, if the new lines are still there."""
+    module = site.module
+    for change in site.world.changes.get(module.path, ()):
+        if change.gone and 0 < len(change.came) <= MOST_LINES:
+            for first in _occurrences(site, change.came):
+                text = "".join(f"{line}\n" for line in change.gone)
+                last = first + len(change.came) - 1
+                yield Edit((_shortest(module.text, module.line_start(first), module.line_end(last), text),))
+
+
+def _shortest(text: str, start: int, end: int, new: str) -> Replacement:
+    """Return the replacement of `start`..`end` by `new`, without the words that are equal at its ends."""
+    before, after = SPACES.split(text[start:end]), SPACES.split(new)
+    head, tail = common_ends(before, after)
+    left, right = ("".join(before[:head]), "".join(before[len(before) - tail :]))
+    return Replacement(start + len(left), end - len(right), new[len(left) : len(new) - len(right)])
+
+
+def _occurrences(site: Site, lines: Sequence[str]) -> Iterator[int]:
+    """Yield the line numbers at which `lines` begin, if their first line that is not blank is in the statement."""
+    present, wanted = ([line.rstrip() for line in one] for one in (rows(site.module.text), lines))
+    blanks = next((place for place, line in enumerate(wanted) if line), 0)
+    for at in range(len(present) - len(wanted) + 1):
+        if site.module.by_line.get(at + blanks + 1) is site.stmt and present[at : at + len(wanted)] == wanted:
+            yield at + 1
