@@ -179,6 +179,15 @@ class Index:
             self.errors.add(name)
 
     @cached_property
+    def globals(self) -> tuple[str, ...]:
+        """Return the names bound at the module's top level, imports included."""
+        found: dict[str, None] = {}
+        for node in self.module.tree.body:
+            for stmt in (node, *(node.body if isinstance(node, ast.If | ast.Try) else ())):
+                found.update(dict.fromkeys(_bound_by(stmt)))
+        return tuple(found)
+
+    @cached_property
     def collections(self) -> list[str]:
         """Return the constant collections of the file: upper-case names bound to a literal list, set, dict or tuple."""
         return [
@@ -200,6 +209,18 @@ class Index:
         nodes = list(ast.walk(self.module.tree))
         read = {name for node in nodes for name in _read(node)}
         return frozenset(name for node in nodes for name in _bound_for_itself(node) if name not in read)
+
+
+def _bound_by(stmt: ast.stmt) -> Iterator[str]:
+    match stmt:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from (alias.asname or alias.name.split(".")[0] for alias in names if alias.name != "*")
+        case ast.Assign(targets=targets):
+            yield from (name for target in targets for name in names_of(target))
+        case ast.AnnAssign(target=target):
+            yield from names_of(target)
 
 
 def _read(node: ast.AST) -> tuple[str, ...]:

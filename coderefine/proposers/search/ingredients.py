@@ -13,7 +13,7 @@ from types import MappingProxyType
 from coderefine.proposers.search.class_members import ClassMembers, declared, own_attributes, properties, targets
 from coderefine.proposers.search.naturalness import Trigrams, tokens
 from coderefine.proposers.search.past import PastChange
-from coderefine.proposers.search.syntax import DEFINITIONS, Function, Module
+from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.value_kinds import Kinds, annotated, dotted, names_of
 from coderefine.source import first_line
 
@@ -214,7 +214,7 @@ class FunctionContext:
 
     @cached_property
     def globals(self) -> tuple[str, ...]:
-        return globals_of(self.module)
+        return self.module.index.globals
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -260,22 +260,3 @@ def all_arguments(arguments: ast.arguments) -> Iterable[ast.arg]:
     yield from arguments.kwonlyargs
     if arguments.kwarg:
         yield arguments.kwarg
-
-
-def globals_of(module: Module) -> tuple[str, ...]:
-    """Return the names bound at the module's top level, imports included."""
-    found: dict[str, None] = {}
-    for node in module.tree.body:
-        for stmt in (node, *(node.body if isinstance(node, ast.If | ast.Try) else ())):
-            found.update(dict.fromkeys(_bound_by(stmt)))
-    return tuple(found)
-
-
-def _bound_by(stmt: ast.stmt) -> Iterable[str]:
-    if isinstance(stmt, DEFINITIONS):
-        yield stmt.name
-    elif isinstance(stmt, ast.Import | ast.ImportFrom):
-        yield from (alias.asname or alias.name.split(".")[0] for alias in stmt.names if alias.name != "*")
-    elif isinstance(stmt, ast.Assign | ast.AnnAssign):
-        for target in targets(stmt):
-            yield from names_of(target)

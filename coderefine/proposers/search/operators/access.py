@@ -9,7 +9,6 @@ from pathlib import PurePath
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.class_members import declared, methods
-from coderefine.proposers.search.ingredients import globals_of
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
 from coderefine.proposers.search.value_kinds import SIZED, dotted
@@ -200,6 +199,6 @@ def _owners(site: Site, name: str) -> Iterator[str]:
     for module in site.world.modules.values():
         classes = [node for node in module.tree.body if isinstance(node, ast.ClassDef)]
         owners = {node.name for node in classes if name in (*declared(node), *methods(node))}
-        if name in globals_of(module):
+        if name in module.index.globals:
             owners.add(PurePath(module.path).stem)
         yield from sorted(owners.intersection(site.local.globals))
