@@ -231,7 +231,10 @@ def loop_parts(
         reason=protection.reason,
         helpers=protection.helpers,
         scope=place.scope,
-        roots=tuple(posixpath.normpath(posixpath.join(place.prefix, name)) for name in folders),
+        roots=(
+            *(posixpath.normpath(posixpath.join(place.prefix, name)) for name in folders),
+            *protection.script_folders,
+        ),
         modules=project.interpreter.modules(place.top),
         limits=config.limits,
         strength=Strength(*where, _pools(cluster)),

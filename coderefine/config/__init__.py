@@ -61,7 +61,7 @@ POLICIES = ("coderefine", "retry", "warming", "self-refine")
 CHOICES = {"sandbox": SANDBOXES, "view": VIEWS, "policy": POLICIES, "accept": ACCEPTS, "proof": PROOFS}
 ADDED = ("commands", "criteria", "protect")
 """Keys for which the values of the user and of the task are combined; for other keys, one replaces the other."""
-NO_KEYS = frozenset({"cost_alone", "asked", "key_refusal"})
+NO_KEYS = frozenset({"cost_alone", "asked", "key_refusal", "wanted"})
 """Fields of Config that are computed, not configured."""
 SETTINGS_OF_GATES = {"select": "ruff", "ignore": "ruff", "max_complexity": "radon", "min_maintainability": "radon"}
 PREFIX = "CODEREFINE_"
@@ -88,9 +88,9 @@ class Config:
     (None: the same path as here). `cluster_install`: a lock file, relative to the project's root, from which the
     workers build an environment with `cluster_python`. `proof`: where the final proof runs, see PROOFS.
 
-    Three fields are not keys. `cost_alone`: whether max-cost is set, but neither max-tokens nor max-requests. `asked`:
+    Four fields are not keys. `cost_alone`: whether max-cost is set, but neither max-tokens nor max-requests. `asked`:
     the gates that `gates` names, or for which a key of SETTINGS_OF_GATES is set. `key_refusal`: why the model's key may
-    not be sent, see key_rules.py.
+    not be sent, see key_rules.py. `wanted`: the files that the task asks for, which its commands may read and run.
     """
 
     task: str = "fix"
@@ -139,6 +139,7 @@ class Config:
     cost_alone: bool = False
     asked: frozenset[str] = frozenset()
     key_refusal: str = ""
+    wanted: tuple[str, ...] = ()
 
     @property
     def limits(self) -> Limits:
@@ -177,7 +178,7 @@ def load(
     together = _together(base, given, gates_given="gates" in from_flags)
     alone = "max_cost" in given and not {"max_tokens", "max_requests"} & given.keys()
     asked = {*given.get("gates", ()), *map(SETTINGS_OF_GATES.get, given)} - {None}
-    config = replace(Config(), **together, cost_alone=alone, asked=frozenset(asked))
+    config = replace(Config(), **together, cost_alone=alone, asked=frozenset(asked), wanted=task.wanted)
     refusal = masked(key_refusal(config.base_url, config.api_key_env, {*from_environ, *from_flags}))
     config = replace(config, key_refusal=refusal)
     return _with_model(_checked(config), environ)
@@ -190,8 +191,6 @@ def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_given:
     """
     added = {name: _added(given.get(name, ()), base.get(name, ())) for name in ADDED}
     merged = {**base, **given, **added}
-    programs = (glob for command in merged["commands"] for glob in command.protected)
-    merged["protect"] = (*merged["protect"], *merged.get("performance", Performance()).protected, *programs)
     if "gates" in merged and not gates_given:
         own = tuple(command.name for command in base.get("commands", ()))
         merged["gates"] = _added(base.get("gates", merged["gates"]), own)

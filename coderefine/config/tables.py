@@ -6,9 +6,8 @@ import difflib
 import math
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
-from pathlib import PurePosixPath
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from coderefine.errors import ConfigError
@@ -163,16 +162,6 @@ class Command:
     findings_exit: tuple[int, ...] = (1,)
     timeout: float = 300.0
 
-    @property
-    def protected(self) -> tuple[str, ...]:
-        """Return globs of the project's scripts that the command runs, because changing one would change the gate."""
-        words = [word for word in self.run if not word.startswith("-") or word == "-m"]
-        if words and re.fullmatch(r"(.*/)?(python[\d.]*|sh|bash|zsh|node|perl|ruby)", words[0]):
-            words = words[1:]
-        script = PurePosixPath(words[0]) if words else PurePosixPath("-m")
-        local = not script.is_absolute() and (len(script.parts) > 1 or script.suffix in (".py", ".sh"))
-        return (f"**/{script.as_posix()}",) if local else ()
-
 
 @dataclass(frozen=True, slots=True)
 class Performance:
@@ -189,16 +178,6 @@ class Performance:
     enough: float = 1.5
     clock: str = CLOCKS[0]
     seconds: float = 120.0
-
-    @property
-    def protected(self) -> Iterator[str]:
-        """Yield globs of the files and modules (after `-m`) that the command names: no patch may change them."""
-        for before, word in zip(("", *self.run), self.run, strict=False):
-            if before == "-m":
-                module = word.replace(".", "/")
-                yield from (f"**/{module}.py", f"**/{module}/__main__.py")
-            elif PurePosixPath(word).suffix and not word.startswith("-"):
-                yield f"**/{PurePosixPath(word).as_posix()}"
 
 
 def commands(value: object, where: str) -> tuple[Command, ...]:
