@@ -151,14 +151,15 @@ class Criterion:
 class Command:
     """A program that is used as a gate. `run`: its argv; `format`: lines (with `regex`), json or sarif.
 
-    `regex` has the named groups path, line, rule, message. `findings_exit` (in TOML `findings-exit`): the exit codes
-    that mean "ran, with findings"; 0 means no findings; any other code is an error of the tool. `timeout`: seconds.
+    `regex` has the named groups path, line, rule, severity, message; a note or an info is advice. `findings_exit` (in
+    TOML `findings-exit`): the exit codes that mean "ran, with findings"; 0 means no findings; any other code is an
+    error of the tool. `timeout`: seconds.
     """
 
     name: str
     run: tuple[str, ...]
     format: str = "lines"
-    regex: str = r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?P<message>.*)$"
+    regex: str = r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:){0,3} (?P<message>(?:(?P<severity>note|info): )?.*)$"
     findings_exit: tuple[int, ...] = (1,)
     timeout: float = 300.0
 
