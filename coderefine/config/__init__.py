@@ -76,7 +76,8 @@ DEFAULT_MODEL = "gpt-5-mini"
 class Config:
     """Everything that a user can configure. A key `max_complexity` is `max-complexity` in TOML and on the command line.
 
-    None: not set, or found automatically. `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds;
+    None: not set, or found automatically. `gates`: the names of the gates that run; unless the user chooses them, also
+    all `commands`. `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds;
     `request_timeout`: the longest silence of the model's server. `max_cost`: dollars. Without `search_time` the search
     takes 30 s, or 8 s if a model follows. `test_timeout` limits a test whose usual duration is unknown. `network`:
     whether the tests may use the network. `fast_proof`: prove only with the tests that can reach the patch. `pass_env`:
@@ -170,12 +171,16 @@ def load(
     base["protect"] = (*base.get("protect", ()), *task.given)
     from_flags = _one_model({name: value for name, value in (flags or {}).items() if value is not None})
     from_environ = _one_model(_from_environ(environ))
-    given = {**written, **from_environ}
-    for source in (given, from_flags):
+    for source in (base, written, from_environ, from_flags):
         if "criteria" in source:
-            source["criteria"] = tuple(chosen(one, written.get("criteria", ())) for one in source["criteria"])
+            known = () if source is written else written.get("criteria", ())
+            source["criteria"] = tuple(chosen(one, known) for one in source["criteria"])
+    given = {**written, **from_environ}
     given |= from_flags
     together = _together(base, given, gates_given="gates" in from_flags)
+    if "gates" not in {*from_environ, *from_flags} and set(together.get("gates", GATES)) == set(GATES):
+        names = (command.name for command in together["commands"])
+        together["gates"] = (*together.get("gates", GATES), *names)
     alone = "max_cost" in given and not {"max_tokens", "max_requests"} & given.keys()
     asked = {*given.get("gates", ()), *map(SETTINGS_OF_GATES.get, given)} - {None}
     config = replace(Config(), **together, cost_alone=alone, asked=frozenset(asked), wanted=task.wanted)
@@ -287,14 +292,16 @@ def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
         if "-" in key or key.replace("_", "-") not in KEYS:
             known = {f"{PREFIX}{item.replace('-', '_').upper()}" for item in KEYS}
             raise ConfigError(f"{name} is not a setting{hint(name, known, quoted=False)}")
-        given[key] = _typed(key, _from_text(text, KINDS[key]), name)
+        if text:
+            given[key] = _typed(key, _from_text(key, text), name)
     if "base_url" not in given and environ.get("OPENAI_BASE_URL"):
         given["base_url"] = environ["OPENAI_BASE_URL"]
     return given
 
 
-def _from_text(text: str, kind: Any) -> object:
+def _from_text(key: str, text: str) -> object:
     """Convert the text of an environment variable to a value as in TOML; a text that does not fit is left as it is."""
+    kind = KINDS[key]
     if kind is bool:
         return {"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text)
     if kind in (int, float):
@@ -302,7 +309,11 @@ def _from_text(text: str, kind: Any) -> object:
             return kind(text)
         except ValueError:
             return text
-    return [part for part in text.split(",") if part] if "tuple" in str(kind) else text
+    if "tuple" not in str(kind):
+        return text
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    sentence = key == "criteria" and any(len(part.split()) > 1 for part in parts)
+    return [text] if sentence else parts
 
 
 def _typed(name: str, value: object, where: str) -> object:

@@ -15,7 +15,6 @@ from tests.support.repo import make_repo
 
 SCRIPT = "import sys\n\nprint('order.py:1: says nothing of taxes')\nsys.exit(1)\n"
 COMMANDS = (
-
     ("python", "-m", "tools.check"),
     ("env", "python", "tools/check.py"),
     ("python", "-X", "dev", "tools/check.py"),
