@@ -171,16 +171,14 @@ def load(
     base["protect"] = (*base.get("protect", ()), *task.given)
     from_flags = _one_model({name: value for name, value in (flags or {}).items() if value is not None})
     from_environ = _one_model(_from_environ(environ))
-    for source in (base, written, from_environ, from_flags):
+    for source in (written, base, from_environ, from_flags):
         if "criteria" in source:
-            known = () if source is written else written.get("criteria", ())
+            known = [one for one in written.get("criteria", ()) if isinstance(one, Criterion)]
             source["criteria"] = tuple(chosen(one, known) for one in source["criteria"])
-    given = {**written, **from_environ}
-    given |= from_flags
+    given = {**written, **from_environ, **from_flags}
     together = _together(base, given, gates_given="gates" in from_flags)
-    if "gates" not in {*from_environ, *from_flags} and set(together.get("gates", GATES)) == set(GATES):
-        names = (command.name for command in together["commands"])
-        together["gates"] = (*together.get("gates", GATES), *names)
+    if "gates" not in {*from_environ, *from_flags}:
+        together["gates"] = _with_commands(together.get("gates", GATES), together["commands"])
     alone = "max_cost" in given and not {"max_tokens", "max_requests"} & given.keys()
     asked = {*given.get("gates", ()), *map(SETTINGS_OF_GATES.get, given)} - {None}
     config = replace(Config(), **together, cost_alone=alone, asked=frozenset(asked), wanted=task.wanted)
@@ -200,6 +198,11 @@ def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_given:
         own = tuple(command.name for command in base.get("commands", ()))
         merged["gates"] = _added(base.get("gates", merged["gates"]), own)
     return merged
+
+
+def _with_commands(gates: tuple[str, ...], commands: tuple[Command, ...]) -> tuple[str, ...]:
+    """Return `gates`; if they are the built-in ones, which is the default, also the names of all `commands`."""
+    return (*gates, *(command.name for command in commands)) if set(gates) == set(GATES) else gates
 
 
 def task_name(root: Path, environ: Mapping[str, str], flags: Mapping[str, object], data: bytes | None = None) -> str:

@@ -207,21 +207,24 @@ class _Conclusion:
         against = next(filter(None, self._reasons(tried, weakened)), "")
         evidence = self._evidence(tried, measured=not against) if tried.checks else Evidence()
         helps = judge.publishable(tried, self.state.baseline, self.state.flaky, self.state.parts.scope)
-        changed = {id_ for id_, case in tried.cases.items() if case.path in self.given.tests}
         passing = {id_ for id_, case in tried.cases.items() if case.status is Status.PASSED}
         return Proof(
             Verdict(not against and bool(helps), against or (helps.reason if helps else NO_HELP)),
             self.given.whole,
             evidence,
             weakened,
-            rests=tuple(
-                id_ for id_ in evidence.flipped if id_ in changed and (id_ not in known or not known[id_].status.bad)
-            ),
+            rests=tuple(self._rests(tried, evidence)),
             added=tuple(sorted(passing.difference(known, evidence.flipped))),
             findings=tuple(self._new_findings(tried)),
             unjudged=self.given.unjudged,
             worse=bool(against),
         )
+
+    def _rests(self, tried: Attempt, evidence: Evidence) -> Iterator[str]:
+        """Yield the repaired tests that the patch adds or changes."""
+        known = self.start.baseline.cases
+        changed = {id_ for id_, case in tried.cases.items() if case.path in self.given.tests}
+        return (id_ for id_ in evidence.flipped if id_ in changed and not (id_ in known and known[id_].status.bad))
 
     def _new_findings(self, tried: Attempt) -> Iterator[Finding]:
         new = unmatched(tried.findings, self.start.baseline.findings)

@@ -41,6 +41,8 @@ RUNNERS: Mapping[str, tuple[str, ...]] = {
 }
 """Programs with the files in which they find what to run, unless these are protected by their names anyway."""
 VARIABLE, APART = re.compile(r"\$\{?\w+"), re.compile(r"[^\w.@+~/-]+")
+PRINTED = re.compile(r"[\w.@+~/-]+:\d+\b")
+"""The place of a finding, as the command prints it: not a file to run."""
 COMMANDS = re.compile(r"[;&|\n(){}<>`]+")
 """What separates the commands of a shell."""
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
@@ -108,7 +110,7 @@ class _Text:
     def __init__(self, words: Sequence[str], place: Place, settings: PytestSettings) -> None:
         self._place = place
         self._settings = settings
-        plain = (VARIABLE.sub(" ", word).replace("\\", "/") for word in words)
+        plain = (PRINTED.sub(" ", VARIABLE.sub(" ", word)).replace("\\", "/") for word in words)
         self._words = tuple(_parts(plain))
         apart = (part for word in self._words if len(word.split()) == 1 for part in APART.split(word))
         self._parts = frozenset(filter(None, (*self._words, *apart)))
@@ -140,9 +142,7 @@ class _Text:
         yield from AFTER_FLAG.findall(text)
         yield from (part for part in self._parts if MODULE.fullmatch(part) and not part.endswith(".py"))
         yield from (scripts[name] for name in map(posixpath.basename, self._parts) if name in scripts)
-        for package, names, plain in IMPORTED.findall(text):
-            yield from (word.split()[0] for word in plain.split(",") if word.strip())
-            yield from (f"{package}.{word.split()[0]}" for word in names.split(",") if word.strip() and package)
+        yield from _imported(text)
 
     def _bases(self) -> Iterator[str]:
         """Yield the folders below which a word may name a file: those of imports, and those that words name."""
@@ -162,6 +162,13 @@ class _Text:
             return real.relative_to(self._place.top).as_posix() if inside else None
         except (OSError, ValueError):
             return None
+
+
+def _imported(text: str) -> Iterator[str]:
+    """Yield the modules that a Python program imports; also names that may be modules."""
+    for package, names, plain in IMPORTED.findall(text):
+        start = f"{package}." if package else ""
+        yield from (start + word.split()[0] for word in (names or plain).split(",") if word.strip())
 
 
 def _is_folder(place: Place, path: str) -> bool:

@@ -364,6 +364,7 @@ def test_no_patch_changes_the_program_of_a_gate(top: Path, run: list[str], path:
         (["bash", "-c", "set -e; mypy src/pkg/core.py && ruff check src"], "src/pkg/core.py"),
         (["my-checker", "."], "src/pkg/core.py"),
         (["./lint", "src"], "src/pkg/core.py"),
+        (["sh", "-c", "echo src/pkg/core.py:1: no; exit 1"], "src/pkg/core.py"),
         (["./lint"], "src/pkg/splint"),
     ],
     ids=str,
