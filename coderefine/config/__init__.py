@@ -172,9 +172,7 @@ def load(
     from_flags = _one_model({name: value for name, value in (flags or {}).items() if value is not None})
     from_environ = _one_model(_from_environ(environ))
     for source in (written, base, from_environ, from_flags):
-        if "criteria" in source:
-            known = [one for one in written.get("criteria", ()) if isinstance(one, Criterion)]
-            source["criteria"] = tuple(chosen(one, known) for one in source["criteria"])
+        _choose_criteria(source, written)
     given = {**written, **from_environ, **from_flags}
     together = _together(base, given, gates_given="gates" in from_flags)
     if "gates" not in {*from_environ, *from_flags}:
@@ -198,6 +196,13 @@ def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_given:
         own = tuple(command.name for command in base.get("commands", ()))
         merged["gates"] = _added(base.get("gates", merged["gates"]), own)
     return merged
+
+
+def _choose_criteria(source: dict[str, Any], written: Mapping[str, Any]) -> None:
+    """Replace the names and sentences among the criteria of `source` by criteria, if it has any."""
+    if "criteria" in source:
+        known = [one for one in written.get("criteria", ()) if isinstance(one, Criterion)]
+        source["criteria"] = tuple(chosen(one, known) for one in source["criteria"])
 
 
 def _with_commands(gates: tuple[str, ...], commands: tuple[Command, ...]) -> tuple[str, ...]:
