@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from coderefine.app.engine import Contents, Show, open_loop
 from coderefine.app.project import Project
 from coderefine.app.request import Destination, Request
-from coderefine.config import masked
+from coderefine.config import NO_KEYS, masked
 from coderefine.core import EMPTY, Attempt, Event, Outcome, Proposer, Stop, Views
 from coderefine.core.plurals import listed
 from coderefine.errors import CoderefineError, GitError, PublishError, SurroundingsError, UnrecordedError
@@ -33,9 +33,7 @@ from coderefine.workspace.originals import Originals
 if TYPE_CHECKING:
     from coderefine.publishers.hosts.bundle import Bundle
 
-UNRECORDED = frozenset(
-    {"base_url", "extra_headers", "commands", "criteria", "performance", "cost_alone", "asked", "key_refusal"}
-)
+UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria", "performance", *NO_KEYS})
 """Settings that are not recorded: they may contain secrets, are separate tables, or are derived from others."""
 
 
