@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import pytest
 
 from coderefine.config import Config, load
 from coderefine.core import Task
+from coderefine.critics import build
 from coderefine.errors import ConfigError
 from coderefine.llm.availability import model_key
+from coderefine.project import Interpreter, locate
 
 COMMAND = '[[tool.coderefine.commands]]\nname = "mypy"\nrun = ["mypy"]\n'
 
@@ -191,3 +194,81 @@ def test_the_key_of_a_known_provider_or_of_a_server_on_this_machine_is_sent(
     written = {"base-url": base_url, "api-key-env": variable}
     config = load(tmp_path, {variable: "k"}, {}, Task("odd", settings=written))
     assert (model_key(config, {variable: "k"}), config.key_refusal) == ("k", "")
+
+
+def test_a_list_of_built_in_criteria_in_the_file(tmp_path: Path) -> None:
+    """It ended with a traceback."""
+    (tmp_path / "pyproject.toml").write_text('[tool.coderefine]\ncriteria = ["readability", "Be brief, please."]\n')
+    config = load(tmp_path, {}, {"criteria": ("security",)})
+    assert [one.name for one in config.criteria] == ["security"]
+    assert [(one.name, one.text) for one in load(tmp_path, {}).criteria] == [
+        ("readability", ""),
+        ("be-brief-please", "Be brief, please."),
+    ]
+    (tmp_path / "pyproject.toml").write_text('[tool.coderefine]\ncriteria = ["readable"]\n')
+    with pytest.raises(ConfigError, match="did you mean 'readability'"):
+        load(tmp_path, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("readability, security", ["readability", "security"]),
+        ("Short, clear names.", ["short-clear-names"]),
+        ("Short names.", ["short-names"]),
+    ],
+)
+def test_criteria_in_the_environment_may_be_a_sentence_with_commas(tmp_path: Path, text: str, names: list[str]) -> None:
+    found = load(tmp_path, {"CODEREFINE_CRITERIA": text}).criteria
+    assert [one.name for one in found] == names
+    assert all(not one.text or one.text == text for one in found)
+
+
+def test_blanks_between_the_items_of_a_variable_do_not_count(tmp_path: Path) -> None:
+    config = load(tmp_path, {"CODEREFINE_GATES": "ruff, radon", "CODEREFINE_IGNORE": " E501 ,"})
+    assert (config.gates, config.ignore) == (("ruff", "radon"), ("E501",))
+
+
+@pytest.mark.parametrize("name", ["GATES", "MAX_COST", "NETWORK", "MODEL", "SELECT", "CRITERIA", "TASK"])
+def test_an_empty_variable_counts_as_not_given(tmp_path: Path, name: str) -> None:
+    assert load(tmp_path, {f"CODEREFINE_{name}": ""}) == load(tmp_path, {})
+
+
+def test_an_empty_base_url_does_not_hide_the_one_of_openai(tmp_path: Path) -> None:
+    environ = {"CODEREFINE_BASE_URL": "", "OPENAI_BASE_URL": OTHER}
+    assert load(tmp_path, environ).base_url == OTHER
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"gates": ("",)}, {}),
+        ({"gates": ("ruff, radon", ""), "select": ("E, F",)}, {"gates": ("ruff", "radon"), "select": ("E", "F")}),
+        ({"model": "", "author": None, "criteria": ("Short, clear.", "")}, {"criteria": ("Short, clear.",)}),
+    ],
+)
+def test_empty_flags_count_as_not_given(given: dict[str, object], found: dict[str, object]) -> None:
+    from coderefine.cli.options import settings
+
+    assert settings(given) == found
+
+
+@pytest.mark.parametrize(
+    ("written", "environ", "flags", "own"),
+    [
+        ("", {}, {}, True),
+        ('gates = ["radon", "ruff", "pytest"]\n', {}, {}, True),
+        ('gates = ["ruff"]\n', {}, {}, False),
+        ("", {}, {"gates": ("pytest", "ruff", "radon")}, False),
+        ("", {"CODEREFINE_GATES": "pytest,ruff,radon"}, {}, False),
+        ("", {"CODEREFINE_GATES": "pytest,ruff,radon,mypy"}, {}, True),
+    ],
+)
+def test_commands_run_unless_the_user_chooses_gates(
+    tmp_path: Path, written: str, environ: dict[str, str], flags: dict[str, object], own: bool
+) -> None:
+    """`--gate pytest --gate ruff --gate radon` ran every command, too."""
+    (tmp_path / "pyproject.toml").write_text(f"[tool.coderefine]\n{written}\n{COMMAND}")
+    python = Interpreter(Path(sys.executable), "3.11.0", "test", None, Path(sys.prefix))
+    gates = build(locate([tmp_path], tmp_path), python, load(tmp_path, environ, flags), lambda _event: None)
+    assert ("mypy" in [gate.name for gate in gates]) is own

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from coderefine.app.project import Project
 from coderefine.core import EMPTY, FIX, Ask, Attempt, Check, Critic, Event, Patch, Proposer, View, Views
-from coderefine.errors import SandboxError
+from coderefine.errors import ConfigError, SandboxError
 
 if TYPE_CHECKING:
     from coderefine.cluster.client import Cluster
@@ -73,7 +73,7 @@ def open_cluster(project: Project) -> Iterator[Cluster | None]:
 
 
 def gates(project: Project, cluster: Cluster | None = None) -> tuple[Critic, ...]:
-    """Return the gates: those of the configuration, then those of the task."""
+    """Return the gates: those of the configuration, then those of the task. Raises ConfigError if there are none."""
     from coderefine.critics import build
 
     configured = build(project.place, project.interpreter, project.config, project.listen)
@@ -84,7 +84,10 @@ def gates(project: Project, cluster: Cluster | None = None) -> tuple[Critic, ...
         from coderefine.critics.task_gates import AcceptanceTests
 
         configured = tuple(AcceptanceTests(one, project.task) if one.name == "pytest" else one for one in configured)
-    return (*configured, *(critic for critic in _task_critics(project) if critic.gate))
+    found = (*configured, *(critic for critic in _task_critics(project) if critic.gate))
+    if not found:
+        raise ConfigError("no gate would run, so that nothing could be checked: name some in `gates` or with --gate")
+    return found
 
 
 def _task_critics(project: Project) -> tuple[Critic, ...]:
@@ -113,12 +116,6 @@ def check(project: Project) -> tuple[Check, ...]:
         if not advisers or not all(check.clean and check.complete for check in checks):
             return checks
         return (*checks, *critique(views, advisers, Patch(), ask))
-
-
-def passed(checks: Sequence[Check]) -> bool:
-    """Return whether every gate is clean and complete; False if no gate ran."""
-    gates = [one for one in checks if one.gate]
-    return bool(gates) and all(one.clean and one.complete for one in gates)
 
 
 @contextmanager
@@ -231,7 +228,10 @@ def loop_parts(
         reason=protection.reason,
         helpers=protection.helpers,
         scope=place.scope,
-        roots=tuple(posixpath.normpath(posixpath.join(place.prefix, name)) for name in folders),
+        roots=(
+            *(posixpath.normpath(posixpath.join(place.prefix, name)) for name in folders),
+            *protection.script_folders,
+        ),
         modules=project.interpreter.modules(place.top),
         limits=config.limits,
         strength=Strength(*where, _pools(cluster)),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from coderefine.app.engine import Contents, Show, open_loop
 from coderefine.app.project import Project
 from coderefine.app.request import Destination, Request
-from coderefine.config import masked
+from coderefine.config import NO_KEYS, masked
 from coderefine.core import EMPTY, Attempt, Event, Outcome, Proposer, Stop, Views
 from coderefine.core.plurals import listed
 from coderefine.errors import CoderefineError, GitError, PublishError, SurroundingsError, UnrecordedError
@@ -25,6 +25,7 @@ from coderefine.journal import Journal, Meta, lock, prune, running
 from coderefine.loop.refine import refine
 from coderefine.loop.state import Parts
 from coderefine.project import Place, locate
+from coderefine.project.protection import BENCHMARK
 from coderefine.publishers import Diff, Snapshot, recover
 from coderefine.reports.rows import answer_template, shown_patch
 from coderefine.workspace.originals import Originals
@@ -32,9 +33,7 @@ from coderefine.workspace.originals import Originals
 if TYPE_CHECKING:
     from coderefine.publishers.hosts.bundle import Bundle
 
-UNRECORDED = frozenset(
-    {"base_url", "extra_headers", "commands", "criteria", "performance", "cost_alone", "asked", "key_refusal"}
-)
+UNRECORDED = frozenset({"base_url", "extra_headers", "commands", "criteria", "performance", *NO_KEYS})
 """Settings that are not recorded: they may contain secrets, are separate tables, or are derived from others."""
 
 
@@ -208,11 +207,10 @@ def _check_base(snapshot: Snapshot, base: Contents) -> None:
 
 def _note_protected_benchmarks(project: Project) -> None:
     """Report the files that the benchmark command runs, because no patch may change them."""
-    protected = project.config.performance.protected if project.task.name == "performance" else ()
-    for name in (glob.removeprefix("**/") for glob in protected):
-        if (project.place.root / name).is_file():
-            why = "is named by the benchmark command ([tool.coderefine.performance] run): no patch may change it"
-            project.listen(Event("note", f"{name} {why}"))
+    named = project.protection.programs.get(BENCHMARK, ()) if project.task.name == "performance" else ()
+    for name in sorted(named):
+        if (project.place.top / name).is_file():
+            project.listen(Event("note", f"{name} is named by {BENCHMARK}: no patch may change it"))
 
 
 def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publish, next_step: str) -> RunResult:

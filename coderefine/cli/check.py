@@ -8,6 +8,7 @@ from coderefine.app import engine
 from coderefine.app.project import find_project
 from coderefine.cli.options import CLUSTER, GATES, OUTPUT, PATHS, TASK, options, settings
 from coderefine.cli.screen import screen
+from coderefine.core import passed
 
 
 @click.command()
@@ -24,4 +25,4 @@ def check(
     with screen(quiet=quiet, format_=format_) as display:
         checks = engine.check(find_project(paths, settings(given), display.listen))
         display.checks(checks)
-    return 0 if engine.passed(checks) else 1
+    return 0 if passed(checks) else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -12,13 +13,11 @@ from tomlkit.exceptions import TOMLKitError
 
 from coderefine.errors import ConfigError
 
-KEYS: tuple[tuple[str, object, str], ...] = (
-    ("gates", ["pytest", "ruff", "radon"], "the checks that must pass; [[tool.coderefine.commands]] adds programs"),
-    ("max-complexity", 10, "radon's cyclomatic complexity of a function"),
-    ("max-requests", 12, "requests to the model in one run"),
-    ("max-cost", 1.0, "dollars in one run"),
-)
-LATER = (
+LINES = (
+    'gates = ["pytest", "ruff", "radon"]  # the checks that must pass; [[tool.coderefine.commands]] adds programs',
+    "max-complexity = 10  # radon's cyclomatic complexity of a function",
+    "max-requests = 12  # requests to the model in one run",
+    "max-cost = 1.0  # dollars in one run",
     'task = "readability"  # what done means: fix, readability, performance, types, docs, or a TOML file',
     "request-timeout = 600.0  # seconds of silence of the model's server that end a request",
     "search-time = 30.0  # seconds of the offline search (8 when a model comes after it)",
@@ -31,6 +30,10 @@ LATER = (
     'criteria = { readability = true }  # let the model review too: a built-in set, or name = "a sentence"',
     'protect = ["schema/**"]  # more files that no patch may touch',
 )
+"""Comments, because a key that is there counts as requested (`Config.asked`), even with its default value."""
+
+LONE = re.compile(r"(?<!\r)\n")
+"""The end of a line, except in a file of Windows."""
 
 
 @click.command()
@@ -39,20 +42,23 @@ def init(folder: Path) -> None:
     """Write a commented [tool.coderefine] into pyproject.toml."""
     path = folder / "pyproject.toml"
     try:
-        document = tomlkit.parse(path.read_bytes().decode("utf-8") if path.exists() else "")
+        before = path.read_bytes().decode("utf-8") if path.exists() else ""
+        document = tomlkit.parse(before)
     except (TOMLKitError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid TOML ({error}): correct it first") from error
     tool = document.setdefault("tool", tomlkit.table(is_super_table=True))
+    if not isinstance(tool, dict):
+        raise ConfigError(f"{path}: tool is {tool!r}, not a table: correct it first")
     if "coderefine" in tool:
         raise ConfigError(f"{path} has a [tool.coderefine] table already; edit it there")
     table = tomlkit.table()
-    for key, value, comment in KEYS:
-        table.add(key, value)
-        table[key].comment(comment)
-    for line in LATER:
+    for line in LINES:
         table.add(tomlkit.comment(line))
     tool["coderefine"] = table
-    _replace(path, document.as_string())
+    text = document.as_string()
+    if "\r\n" in before and not LONE.search(before):
+        text = LONE.sub("\r\n", text)
+    _replace(path.resolve(), text)
     click.echo(f"wrote [tool.coderefine] to {path}")
 
 

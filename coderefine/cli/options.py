@@ -173,12 +173,16 @@ SENTENCES = frozenset({"criteria"})
 
 
 def settings(given: Mapping[str, object]) -> dict[str, object]:
-    """Convert command-line values to configuration keys: leave out values not given, and split `A,B` into a tuple."""
-    found = {name: value for name, value in given.items() if value not in (None, ())}
+    """Convert command-line values to configuration keys: split `A,B` into a tuple, and leave out values not given.
+
+    An empty text, such as that of an unset variable of a shell, counts as not given.
+    """
+    found = dict(given)
     for name, value in found.items():
-        if isinstance(value, tuple) and name not in SENTENCES:
-            found[name] = tuple(part for item in value for part in str(item).split(",") if part)
-    return found
+        if isinstance(value, tuple):
+            parts = value if name in SENTENCES else (part for item in value for part in str(item).split(","))
+            found[name] = tuple(filter(None, (str(part).strip() for part in parts)))
+    return {name: value for name, value in found.items() if value not in (None, (), "")}
 
 
 def request_of(given: Mapping[str, object], **more: object) -> Request:

@@ -61,7 +61,7 @@ POLICIES = ("coderefine", "retry", "warming", "self-refine")
 CHOICES = {"sandbox": SANDBOXES, "view": VIEWS, "policy": POLICIES, "accept": ACCEPTS, "proof": PROOFS}
 ADDED = ("commands", "criteria", "protect")
 """Keys for which the values of the user and of the task are combined; for other keys, one replaces the other."""
-NO_KEYS = frozenset({"cost_alone", "asked", "key_refusal"})
+NO_KEYS = frozenset({"cost_alone", "asked", "key_refusal", "wanted"})
 """Fields of Config that are computed, not configured."""
 SETTINGS_OF_GATES = {"select": "ruff", "ignore": "ruff", "max_complexity": "radon", "min_maintainability": "radon"}
 PREFIX = "CODEREFINE_"
@@ -76,7 +76,8 @@ DEFAULT_MODEL = "gpt-5-mini"
 class Config:
     """Everything that a user can configure. A key `max_complexity` is `max-complexity` in TOML and on the command line.
 
-    None: not set, or found automatically. `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds;
+    None: not set, or found automatically. `gates`: the names of the gates that run; unless the user chooses them, also
+    all `commands`. `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds;
     `request_timeout`: the longest silence of the model's server. `max_cost`: dollars. Without `search_time` the search
     takes 30 s, or 8 s if a model follows. `test_timeout` limits a test whose usual duration is unknown. `network`:
     whether the tests may use the network. `fast_proof`: prove only with the tests that can reach the patch. `pass_env`:
@@ -88,9 +89,9 @@ class Config:
     (None: the same path as here). `cluster_install`: a lock file, relative to the project's root, from which the
     workers build an environment with `cluster_python`. `proof`: where the final proof runs, see PROOFS.
 
-    Three fields are not keys. `cost_alone`: whether max-cost is set, but neither max-tokens nor max-requests. `asked`:
+    Four fields are not keys. `cost_alone`: whether max-cost is set, but neither max-tokens nor max-requests. `asked`:
     the gates that `gates` names, or for which a key of SETTINGS_OF_GATES is set. `key_refusal`: why the model's key may
-    not be sent, see key_rules.py.
+    not be sent, see key_rules.py. `wanted`: the files that the task asks for, which its commands may read and run.
     """
 
     task: str = "fix"
@@ -139,6 +140,7 @@ class Config:
     cost_alone: bool = False
     asked: frozenset[str] = frozenset()
     key_refusal: str = ""
+    wanted: tuple[str, ...] = ()
 
     @property
     def limits(self) -> Limits:
@@ -169,15 +171,15 @@ def load(
     base["protect"] = (*base.get("protect", ()), *task.given)
     from_flags = _one_model({name: value for name, value in (flags or {}).items() if value is not None})
     from_environ = _one_model(_from_environ(environ))
-    given = {**written, **from_environ}
-    for source in (given, from_flags):
-        if "criteria" in source:
-            source["criteria"] = tuple(chosen(one, written.get("criteria", ())) for one in source["criteria"])
-    given |= from_flags
+    for source in (written, base, from_environ, from_flags):
+        _choose_criteria(source, written)
+    given = {**written, **from_environ, **from_flags}
     together = _together(base, given, gates_given="gates" in from_flags)
+    if "gates" not in {*from_environ, *from_flags}:
+        together["gates"] = _with_commands(together.get("gates", GATES), together["commands"])
     alone = "max_cost" in given and not {"max_tokens", "max_requests"} & given.keys()
     asked = {*given.get("gates", ()), *map(SETTINGS_OF_GATES.get, given)} - {None}
-    config = replace(Config(), **together, cost_alone=alone, asked=frozenset(asked))
+    config = replace(Config(), **together, cost_alone=alone, asked=frozenset(asked), wanted=task.wanted)
     refusal = masked(key_refusal(config.base_url, config.api_key_env, {*from_environ, *from_flags}))
     config = replace(config, key_refusal=refusal)
     return _with_model(_checked(config), environ)
@@ -190,12 +192,22 @@ def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_given:
     """
     added = {name: _added(given.get(name, ()), base.get(name, ())) for name in ADDED}
     merged = {**base, **given, **added}
-    programs = (glob for command in merged["commands"] for glob in command.protected)
-    merged["protect"] = (*merged["protect"], *merged.get("performance", Performance()).protected, *programs)
     if "gates" in merged and not gates_given:
         own = tuple(command.name for command in base.get("commands", ()))
         merged["gates"] = _added(base.get("gates", merged["gates"]), own)
     return merged
+
+
+def _choose_criteria(source: dict[str, Any], written: Mapping[str, Any]) -> None:
+    """Replace the names and sentences among the criteria of `source` by criteria, if it has any."""
+    if "criteria" in source:
+        known = [one for one in written.get("criteria", ()) if isinstance(one, Criterion)]
+        source["criteria"] = tuple(chosen(one, known) for one in source["criteria"])
+
+
+def _with_commands(gates: tuple[str, ...], commands: tuple[Command, ...]) -> tuple[str, ...]:
+    """Return `gates`; if they are the built-in ones, which is the default, also the names of all `commands`."""
+    return (*gates, *(command.name for command in commands)) if set(gates) == set(GATES) else gates
 
 
 def task_name(root: Path, environ: Mapping[str, str], flags: Mapping[str, object], data: bytes | None = None) -> str:
@@ -288,14 +300,16 @@ def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
         if "-" in key or key.replace("_", "-") not in KEYS:
             known = {f"{PREFIX}{item.replace('-', '_').upper()}" for item in KEYS}
             raise ConfigError(f"{name} is not a setting{hint(name, known, quoted=False)}")
-        given[key] = _typed(key, _from_text(text, KINDS[key]), name)
+        if text:
+            given[key] = _typed(key, _from_text(key, text), name)
     if "base_url" not in given and environ.get("OPENAI_BASE_URL"):
         given["base_url"] = environ["OPENAI_BASE_URL"]
     return given
 
 
-def _from_text(text: str, kind: Any) -> object:
+def _from_text(key: str, text: str) -> object:
     """Convert the text of an environment variable to a value as in TOML; a text that does not fit is left as it is."""
+    kind = KINDS[key]
     if kind is bool:
         return {"1": True, "true": True, "0": False, "false": False}.get(text.lower(), text)
     if kind in (int, float):
@@ -303,7 +317,11 @@ def _from_text(text: str, kind: Any) -> object:
             return kind(text)
         except ValueError:
             return text
-    return [part for part in text.split(",") if part] if "tuple" in str(kind) else text
+    if "tuple" not in str(kind):
+        return text
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    sentence = key == "criteria" and any(len(part.split()) > 1 for part in parts)
+    return [text] if sentence else parts
 
 
 def _typed(name: str, value: object, where: str) -> object:

@@ -6,9 +6,8 @@ import difflib
 import math
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
-from pathlib import PurePosixPath
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from coderefine.errors import ConfigError
@@ -152,26 +151,17 @@ class Criterion:
 class Command:
     """A program that is used as a gate. `run`: its argv; `format`: lines (with `regex`), json or sarif.
 
-    `regex` has the named groups path, line, rule, message. `findings_exit` (in TOML `findings-exit`): the exit codes
-    that mean "ran, with findings"; 0 means no findings; any other code is an error of the tool. `timeout`: seconds.
+    `regex` has the named groups path, line, rule, severity, message; a note or an info is advice. `findings_exit` (in
+    TOML `findings-exit`): the exit codes that mean "ran, with findings"; 0 means no findings; any other code is an
+    error of the tool. `timeout`: seconds.
     """
 
     name: str
     run: tuple[str, ...]
     format: str = "lines"
-    regex: str = r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?P<message>.*)$"
+    regex: str = r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:){0,3} (?P<message>(?:(?P<severity>note|info): )?.*)$"
     findings_exit: tuple[int, ...] = (1,)
     timeout: float = 300.0
-
-    @property
-    def protected(self) -> tuple[str, ...]:
-        """Return globs of the project's scripts that the command runs, because changing one would change the gate."""
-        words = [word for word in self.run if not word.startswith("-") or word == "-m"]
-        if words and re.fullmatch(r"(.*/)?(python[\d.]*|sh|bash|zsh|node|perl|ruby)", words[0]):
-            words = words[1:]
-        script = PurePosixPath(words[0]) if words else PurePosixPath("-m")
-        local = not script.is_absolute() and (len(script.parts) > 1 or script.suffix in (".py", ".sh"))
-        return (f"**/{script.as_posix()}",) if local else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,16 +179,6 @@ class Performance:
     enough: float = 1.5
     clock: str = CLOCKS[0]
     seconds: float = 120.0
-
-    @property
-    def protected(self) -> Iterator[str]:
-        """Yield globs of the files and modules (after `-m`) that the command names: no patch may change them."""
-        for before, word in zip(("", *self.run), self.run, strict=False):
-            if before == "-m":
-                module = word.replace(".", "/")
-                yield from (f"**/{module}.py", f"**/{module}/__main__.py")
-            elif PurePosixPath(word).suffix and not word.startswith("-"):
-                yield f"**/{PurePosixPath(word).as_posix()}"
 
 
 def commands(value: object, where: str) -> tuple[Command, ...]:

@@ -19,6 +19,7 @@ from coderefine.core.checks import (
     Steps,
     function_name,
     identities,
+    passed,
     unmatched,
     without_parameters,
 )
@@ -112,6 +113,7 @@ __all__ = [
     "WrappedTests",
     "function_name",
     "identities",
+    "passed",
     "unmatched",
     "without_parameters",
 ]

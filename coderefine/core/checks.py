@@ -213,6 +213,12 @@ class Finding:
         return f"{self.path}:{self.span.first}" if self.span else self.path
 
 
+def passed(checks: Iterable[Check]) -> bool:
+    """Return whether every gate is clean and complete; False if no gate ran."""
+    gates = [one for one in checks if one.gate]
+    return bool(gates) and all(one.clean and one.complete for one in gates)
+
+
 def identities(findings: Iterable[Finding]) -> Counter[Identity]:
     """Count `findings` by identity."""
     return Counter(finding.identity for finding in findings)
@@ -242,7 +248,8 @@ class Ask:
     with the others until it is certain that it hangs (see runner/suspect.py).
 
     `coverage`: record the lines that each test executes; only in the files `cover`, if given. Before Python 3.12, where
-    this is slow, record them only for the tests `watched`, if given. `stepped`: (id, path) of tests for which the lines
+    this is slow, record them only for the tests `watched` (ids, or files: all of
+    their tests), if given. `stepped`: (id, path) of tests for which the lines
     are also recorded for each line of the test, in `Check.steps`. `follow`: also record the Python programs that tests
     start.
 

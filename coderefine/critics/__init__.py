@@ -19,25 +19,14 @@ GATES = {
 
 
 def build(place: Place, interpreter: Interpreter, config: Config, listen: Listen) -> tuple[Critic, ...]:
-    """Return the critics of `config.gates`, in that order.
-
-    `config.gates` may name [[tool.coderefine.commands]] entries; by default, all of these entries run too.
-    """
-    return tuple(_one(name, place, interpreter, config, listen) for name in names(config))
+    """Return the critics of `config.gates`, in that order; it may name [[tool.coderefine.commands]] entries."""
+    return tuple(_one(name, place, interpreter, config, listen) for name in dict.fromkeys(config.gates))
 
 
 def preload(config: Config) -> None:
     """Import the modules of the gates that `build` will need."""
     for name in set(config.gates) & set(GATES):
         importlib.import_module(GATES[name][0])
-
-
-def names(config: Config) -> tuple[str, ...]:
-    """Return the names of the gates that run: the configured ones; by default also every configured command."""
-    commands = tuple(command.name for command in config.commands)
-    if set(config.gates) == set(GATES):
-        return tuple(dict.fromkeys((*config.gates, *commands)))
-    return tuple(dict.fromkeys(config.gates))
 
 
 def _one(name: str, place: Place, interpreter: Interpreter, config: Config, listen: Listen) -> Critic:

@@ -132,10 +132,13 @@ class CommandGate:
 
     def _diagnostics(self, view: View, result: Finished) -> Iterator[CommandDiagnostic]:
         found = list(self._read(result.stdout or result.stderr))
-        for one in found:
-            path = self._relative(view, one.path)
-            if path is not None:
-                yield replace(one, path=path)
+        inside = [(path, one) for one in found if (path := self._relative(view, one.path)) is not None]
+        yield from (replace(one, path=path) for path, one in inside)
+        if result.returncode != 0 and found and not inside:
+            raise CriticError(
+                f"{self.name} exited {result.returncode} but reports only files outside this repository: "
+                f"{found[0].path}: {found[0].message}"
+            )
         if result.returncode != 0 and not found:
             raise CriticError(
                 f"{self.name} exited {result.returncode} but none of its output could be read as a finding "
@@ -206,7 +209,8 @@ def _matched(match: re.Match[str]) -> CommandDiagnostic:
     groups = {name: text or "" for name, text in match.groupdict().items()}
     line = groups.get("line", "")
     number = int(line) if line.isdecimal() else 0
-    return CommandDiagnostic(groups["path"], number, groups["message"].strip(), groups.get("rule", ""))
+    soft = groups.get("severity", "").lower() in SOFT
+    return CommandDiagnostic(groups["path"], number, groups["message"].strip(), groups.get("rule", ""), soft=soft)
 
 
 def _loaded(data: bytes, name: str) -> Any:

@@ -58,9 +58,9 @@ def _of(path: str, name: str, node: Definition) -> Iterator[Finding]:
     if text is None:
         if not any(word in decorators for word in ("overload", ".setter", ".deleter", "override")):
             yield _finding("missing-docstring", path, f"{name} has no docstring", span, name)
-    elif isinstance(node, Function):
+    elif isinstance(node, Function) and not node.args.kwarg:  # `**kwargs` takes any argument
         args = node.args
-        taken = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
+        taken = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg)
         for argument in sorted(described(text) - {item.arg for item in taken if item}):
             yield _finding("unknown-argument", path, f"{name} describes {argument}, which it does not take", span, name)
 

@@ -213,12 +213,18 @@ class _Conclusion:
             self.given.whole,
             evidence,
             weakened,
-            rests=tuple(id_ for id_ in evidence.flipped if id_ not in known or not known[id_].status.bad),
+            rests=tuple(self._rests(tried, evidence)),
             added=tuple(sorted(passing.difference(known, evidence.flipped))),
             findings=tuple(self._new_findings(tried)),
             unjudged=self.given.unjudged,
             worse=bool(against),
         )
+
+    def _rests(self, tried: Attempt, evidence: Evidence) -> Iterator[str]:
+        """Yield the repaired tests that the patch adds or changes."""
+        known = self.start.baseline.cases
+        changed = {id_ for id_, case in tried.cases.items() if case.path in self.given.tests}
+        return (id_ for id_ in evidence.flipped if id_ in changed and not (id_ in known and known[id_].status.bad))
 
     def _new_findings(self, tried: Attempt) -> Iterator[Finding]:
         new = unmatched(tried.findings, self.start.baseline.findings)

@@ -181,12 +181,15 @@ def _begin_confirming(state: State, ask: Ask) -> None:
 
 
 def _near(state: State) -> frozenset[str]:
-    """Return the failing tests of the baseline and the tests nearest to them, as many as can be traced cheaply."""
+    """Return the failing tests of the baseline and the tests nearest to them, as many as can be traced cheaply.
+
+    A test file that could not be imported, whose tests have no ids yet, is returned in any case.
+    """
     suite = state.baseline.suite
     if suite is None:
         return frozenset()
     failing = suite.failing
-    found = set(to_watch(failing, suite.durations))
+    found = {*to_watch(failing, suite.durations), *(name for name in failing if "::" not in name)}
     room = max(WATCHED, SHARE * suite.seconds)
     for name in nearest(failing, suite.cases):
         room -= suite.cases[name].seconds

@@ -25,7 +25,7 @@ from coderefine.app.project import find_project
 from coderefine.app.prove import PatchSource, prove
 from coderefine.app.request import Destination, Request
 from coderefine.app.run import RunResult, run
-from coderefine.core import Event, Finding, Listen, Outcome
+from coderefine.core import Event, Finding, Listen, Outcome, passed
 from coderefine.errors import CoderefineError, SurroundingsError, refused
 from coderefine.quick.ending import interrupt_on_signals
 from coderefine.reports.formats import blocking, rule, words
@@ -108,7 +108,7 @@ def _write(output: BinaryIO, line: Mapping[str, object]) -> None:
 def _check(job: Job, listen: Listen) -> Result:
     checks = engine.check(find_project(job["paths"], {}, listen))
     return {
-        "passed": engine.passed(checks),
+        "passed": passed(checks),
         "summary": checks_row(checks).text,
         "notes": [row.text for row in notes(checks)],
         "findings": _findings(finding for check in checks for finding in check.findings),

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import sys
 import unicodedata
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from coderefine.project.assertion_helpers import AssertionHelpers
+from coderefine.project.named_files import named_files
 from coderefine.project.place import Place
 from coderefine.project.pytest_settings import USUAL, PytestSettings, plugin_modules, read_settings
 from coderefine.source import nameable
@@ -72,6 +75,7 @@ GLOB = frozenset("*?[")
 METADATA = ("*.egg-info", "*.dist-info")
 """Folders with the metadata of an installed package, which declares plug-ins."""
 
+BENCHMARK = "the benchmark command ([tool.coderefine.performance] run)"
 RUNNERS = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "coverage", "xdist", "hypothesis"})
 """Packages on which the verdict depends."""
 
@@ -80,7 +84,8 @@ RUNNERS = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "coverage", "xd
 class Protection:
     """The rules for files that may not be written; paths are repo-relative. Created once per run by `Protection.of`.
 
-    `plugins`: files of the project that pytest loads as plug-ins.
+    `plugins`: files of the project that pytest loads as plug-ins. `programs`: the files that each command of the
+    configuration names, see named_files.py; the key says which command this is.
     """
 
     top: Path
@@ -90,6 +95,7 @@ class Protection:
     settings: PytestSettings = USUAL
     hooks: str | None = None
     plugins: frozenset[str] = frozenset()
+    programs: Mapping[str, frozenset[str]] = field(default_factory=dict)
     _helpers: AssertionHelpers = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -100,14 +106,23 @@ class Protection:
         """Read pytest's settings and git's `core.hooksPath`; starts no process."""
         settings = read_settings(place.root)
         plugins = _plugin_files(place, settings)
-        return cls(place.top, place.prefix, place.scope, config.protect, settings, _hooks(place), plugins)
+        programs = {who: named_files(run, place, settings) - {*config.wanted} for who, run in _commands(config)}
+        return cls(place.top, place.prefix, place.scope, config.protect, settings, _hooks(place), plugins, programs)
 
     def reason(self, path: str) -> str | None:
         """Return why `path` may not be written, as "PATH is …"; None when it may."""
-        rules = (self._form, self._scope, self._name, self._test, self._shadow, self._hides, self._read_only)
+        rules = (
+            *(self._form, self._scope, self._name, self._test, self._shadow, self._hides, self._read_only),
+            *(self._globs, self._named),
+        )
         why = next(filter(None, (rule(path) for rule in rules)), None)
-        why = why or next((f"is protected by {glob!r}" for glob in self.globs if _matches(path, glob)), None)
         return f"{path} {why}" if why else None
+
+    @property
+    def script_folders(self) -> tuple[str, ...]:
+        """Return the folders of files that commands name: Python looks there first for what such a script imports."""
+        files = frozenset[str]().union(*self.programs.values())
+        return tuple(sorted({posixpath.dirname(path) for path in files if (self.top / path).is_file()} - {""}))
 
     def helpers(self, path: str, data: bytes | None) -> frozenset[str]:
         """Return the functions in the file at `path` (content: `data`) that assert for tests, and constants they read.
@@ -185,6 +200,17 @@ class Protection:
             return "is a plug-in that pytest loads for the tests"
         return "is a test or test data" if self.is_test(path) else None
 
+    def _globs(self, path: str) -> str | None:
+        return next((f"is protected by {glob!r}" for glob in self.globs if _matches(path, glob)), None)
+
+    def _named(self, path: str) -> str | None:
+        """Return a reason if a command names `path`, or a file with this name in a folder of another project."""
+        folded = _folded(path)
+        for who, files in self.programs.items():
+            if any(folded == file or ("/" in file and folded.endswith(f"/{file}")) for file in map(_folded, files)):
+                return f"is named by {who}: no patch may change it"
+        return None
+
     def _read_only(self, path: str) -> str | None:
         """Return why the permissions of the file, or of its folder, do not allow replacing it; None if they do."""
         file = self.top / path
@@ -228,6 +254,12 @@ def protected_name(path: str) -> str | None:
     folders = (why for why, names in FOLDERS.items() if not names.isdisjoint(parts[:-1]))
     files = (why for why, names in NAMES.items() if _like(parts[-1], names))
     return next(folders, None) or next(files, None)
+
+
+def _commands(config: Config) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the commands that check or measure patches, each with a description."""
+    yield from ((f"the command of the gate {one.name!r}", one.run) for one in config.commands)
+    yield BENCHMARK, config.performance.run
 
 
 def _plugin_files(place: Place, settings: PytestSettings) -> frozenset[str]:

@@ -126,6 +126,21 @@ def _entry_points(root: Path) -> Iterator[str]:
             yield from MODULE.findall(re.split(r"[\]})]|\n\S|\n\s*\n", rest.lstrip(" '\"=:[({\n"), maxsplit=1)[0])
 
 
+SCRIPT = re.compile(r"([\w.-]+)\s*=\s*([A-Za-z_][\w.]*)\s*:")
+
+
+def console_scripts(root: Path) -> Mapping[str, str]:
+    """Return the programs that the project installs, each with its module; setup.py is read, not executed."""
+    table = _loaded(root / "pyproject.toml")
+    found: dict[str, str] = {}
+    for keys in (("project", "scripts"), ("project", "gui-scripts"), ("tool", "poetry", "scripts")):
+        found |= {name: str(value).partition(":")[0] for name, value in _inner(table, *keys).items()}
+    for name in ("setup.cfg", "setup.py"):
+        _, _, rest = _text(root / name).partition("console_scripts")
+        found |= dict(SCRIPT.findall(re.split(r"\]|\n\[", rest, maxsplit=1)[0]))
+    return found
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text("utf-8", "replace")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from coderefine import __version__
-from coderefine.core import Attempt, Check, Cost, Evidence, Executed, Finding, Offer, Patch, Proof
+from coderefine.core import Attempt, Check, Cost, Evidence, Executed, Finding, Offer, Patch, Proof, passed
 from coderefine.reports.formats import RunReport
 
 VERSION = 1
@@ -22,7 +22,7 @@ VERSION = 1
 
 def checks(gates: Sequence[Check]) -> str:
     """Report the gates' results: `kind` "check"."""
-    return _dumped("check", clean=all(check.clean for check in gates), checks=[_check(check) for check in gates])
+    return _dumped("check", clean=passed(gates), checks=[_check(check) for check in gates])
 
 
 def outcome(report: RunReport) -> str:

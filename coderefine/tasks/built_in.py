@@ -14,7 +14,8 @@ from coderefine.source import decode, syntax, without_docstrings
 MYPY = {
     "name": "mypy",
     "run": ["mypy", "--no-error-summary", "--show-error-codes", "--no-color-output", "--no-pretty"],
-    "regex": r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:)? error: (?P<message>.*?)(?:  \[(?P<rule>[\w-]+)\])?$",
+    "findings-exit": [1, 2],  # 2: also a syntax error
+    "regex": r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:){0,3} error: (?P<message>.*?)(?:  \[(?P<rule>[\w-]+)\])?$",
 }
 PYRIGHTS = ("basedpyright", "pyright")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from pathlib import Path
 
 import pytest
 
-from coderefine.app.engine import passed
-from coderefine.core import Check, Finding, Severity
+from coderefine.core import Check, Finding, Severity, passed
+from coderefine.reports import json as json_report
 from tests.support.command import coderefine
 from tests.support.repo import make_repo, write
 
@@ -31,6 +32,28 @@ def test_a_check_passes_when_every_gate_is_clean_and_has_seen_everything(
     well: bool,
 ) -> None:
     assert passed(checks) is well
+    assert json.loads(json_report.checks(checks))["clean"] is well
+
+
+@pytest.mark.parametrize(("args", "env"), [(("--gate", ""), {}), ((), {"CODEREFINE_GATES": ""})])
+def test_an_empty_choice_of_gates_runs_the_usual_ones(repo: Path, args: tuple[str, ...], env: dict[str, str]) -> None:
+    """`--gate "$UNSET"` ran nothing, and said that all checks pass."""
+    result = coderefine("check", *args, "--format", "json", cwd=repo, env=env)
+    assert result.code == 1, result
+    report = json.loads(result.out)
+    assert [one["critic"] for one in report["checks"]] == ["pytest", "ruff", "radon"]
+    assert report["clean"] is False
+
+
+@pytest.mark.parametrize("command", ["check", "fix"])
+def test_without_any_gate_nothing_is_said_to_pass(repo: Path, command: str) -> None:
+    write(repo, {"pyproject.toml": "[tool.coderefine]\ngates = []\n"})
+    result = coderefine(command, cwd=repo)
+    assert result.code == 2, result
+    assert result.lines == [
+        "coderefine: no gate would run, so that nothing could be checked: name some in `gates` or with --gate"
+    ]
+    assert not result.out
 
 
 def test_the_models_key_is_hidden_from_the_tests_under_any_name(

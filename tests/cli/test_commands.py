@@ -180,6 +180,32 @@ class TestInit:
         assert "not valid TOML" in result.lines[0]
         assert (repo / "pyproject.toml").read_text() == "[tool\n"
 
+    def test_it_changes_nothing_of_what_the_other_commands_do(self, repo: Path) -> None:
+        """Its `gates` and `max-complexity` counted as requested: `fix` patched 26 files, not one."""
+        before = load(repo, {})
+        assert coderefine("init", cwd=repo).code == 0
+        assert load(repo, {}) == before
+        assert "# max-complexity = 10  #" in (repo / "pyproject.toml").read_text()
+
+    def test_a_link_stays_a_link(self, repo: Path) -> None:
+        write(repo, {"conf/real.toml": "[project]\n"})
+        (repo / "pyproject.toml").symlink_to("conf/real.toml")
+        assert coderefine("init", cwd=repo).code == 0
+        assert (repo / "pyproject.toml").readlink() == Path("conf/real.toml")
+        assert "[tool.coderefine]" in (repo / "conf/real.toml").read_text()
+
+    def test_the_line_ends_of_windows_stay(self, repo: Path) -> None:
+        write(repo, {"pyproject.toml": "[tool.ruff]\r\nline-length = 100\r\n"})
+        assert coderefine("init", cwd=repo).code == 0
+        data = (repo / "pyproject.toml").read_bytes()
+        assert data.count(b"\r\n") == data.count(b"\n") > 10
+
+    def test_a_tool_that_is_no_table_is_refused(self, repo: Path) -> None:
+        write(repo, {"pyproject.toml": "tool = 3\n"})
+        result = coderefine("init", cwd=repo)
+        assert result.code == 2, result
+        assert "tool is 3, not a table" in result.lines[0]
+
     @pytest.mark.parametrize("text", ["[tool]\n", "tool.ruff.line-length = 100\n", "[tool.ruff]\r\nx = 1\r\n"])
     def test_any_way_to_write_the_table(self, repo: Path, text: str) -> None:
         (repo / "pyproject.toml").write_bytes(text.encode())

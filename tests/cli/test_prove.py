@@ -170,6 +170,18 @@ def test_a_bad_patch_is_refused_for_the_right_reason(top: Path, files: Files, re
     assert {name: value for name, value in state(top).items() if name in before} == before
 
 
+def test_a_test_that_could_not_be_imported_is_not_called_changed_and_is_traced(tmp_path: Path) -> None:
+    """It was said to be changed by the patch, and none of the lines that it runs counted as covered (Python 3.11)."""
+    tests = "from order import half\n\n\ndef test_half():\n    assert half(4) == 2\n"
+    top = make_repo(tmp_path / "order", {"order.py": GREEN, TEST: TESTS, "test_half.py": tests})
+    patched(top, {"order.py": f'{GREEN}\n\ndef half(total):\n    """One half."""\n    return total / 2\n'})
+    found = proof(coderefine("prove", "--format", "json", cwd=top))
+    assert found["evidence"]["flipped"] == ["test_half.py::test_half"], found
+    assert found["rests"] == []
+    covered = found["evidence"]["covered"]
+    assert covered["done"] == covered["total"] > 0, covered
+
+
 def diff(top: Path, files: Files) -> str:
     """The diff that makes `files`, as git writes it; the tree is as before."""
     patched(top, files)

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from coderefine.config import GATES as CONFIGURABLE
-from coderefine.config import Command, Config
+from coderefine.config import Command, Config, load, typed
 from coderefine.core import Ask, Check, Severity, Span
-from coderefine.critics import GATES, build, names
+from coderefine.critics import GATES, build
 from coderefine.critics.command import CommandGate
 from coderefine.errors import ConfigError, CriticError
 from coderefine.project import Interpreter, locate
+from coderefine.tasks.built_in import MYPY as MYPY_OF_THE_TASK
 from tests.support.repo import make_repo
 from tests.support.view import DirectView
 
@@ -54,6 +55,45 @@ def test_exit_zero_is_clean_even_with_output(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
     assert check(top, says("all well", 0)).clean
     assert [finding.message for finding in check(top, says("a.py:1: hm", 0)).findings] == ["hm"]
+
+
+def severities(found: Check) -> list[tuple[str, str]]:
+    return [(one.message, one.severity.value) for one in found.findings]
+
+
+def test_a_note_of_mypy_is_no_reason_to_fail(tmp_path: Path) -> None:
+    """`reveal_type`: mypy succeeds, and the gate of the README failed."""
+    top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
+    text = 'a.py:1: note: Revealed type is "int"\na.py:1:5:1:9: note: See docs\na.py:1: TODO: more'
+    found = check(top, says(text, 0))
+    assert severities(found)[:2] == [('note: Revealed type is "int"', "soft"), ("note: See docs", "soft")]
+    assert severities(found)[2:] == [("TODO: more", "hard")]
+    assert check(top, says(text.rpartition("\n")[0], 0)).clean
+
+
+def test_the_severity_of_a_regex_of_ones_own(tmp_path: Path) -> None:
+    regex = r"^(?P<severity>\w+) (?P<path>[^:]+): (?P<message>.*)$"
+    top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
+    assert severities(check(top, says("INFO a.py: m\nE a.py: n", regex=regex))) == [("m", "soft"), ("n", "hard")]
+
+
+def test_a_program_that_fails_with_findings_elsewhere_only_is_no_success(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
+    with pytest.raises(CriticError, match=r"reports only files outside this repository: /usr/lib/x\.py: broken"):
+        check(top, says("/usr/lib/x.py:1: broken"))
+    assert check(top, says("/usr/lib/x.py:1: broken", 0)).clean
+
+
+@pytest.mark.parametrize("place", ["a.py:1:", "a.py:1:5:", "a.py:1:5:1:", "a.py:1:5:1:9:"])
+def test_the_ends_of_a_finding_may_be_printed(tmp_path: Path, place: str) -> None:
+    top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
+    (finding,) = check(top, says(f"{place} error: bad")).findings
+    assert (finding.where, finding.message) == ("a.py:1", "error: bad")
+    task = typed({"commands": [MYPY_OF_THE_TASK]}, "task")["commands"][0]
+    (finding,) = check(
+        top, says(f"{place} error: bad  [syntax]", 2, regex=task.regex, findings_exit=task.findings_exit)
+    ).findings
+    assert (finding.where, finding.message, finding.rule) == ("a.py:1", "bad", "syntax")
 
 
 PYRIGHT = {
@@ -161,10 +201,10 @@ def test_each_built_in_gate_is_a_name_that_a_configuration_may_have() -> None:
 
 
 def test_the_registry_builds_the_configured_gates(tmp_path: Path) -> None:
-    top = make_repo(tmp_path / "repo", {})
-    config = Config(commands=(Command("mypy", ("mypy",)),))
-    assert names(config) == ("pytest", "ruff", "radon", "mypy")
-    assert names(Config(gates=("ruff",), commands=config.commands)) == ("ruff",)
+    text = '[[tool.coderefine.commands]]\nname = "mypy"\nrun = ["mypy"]\n'
+    top = make_repo(tmp_path / "repo", {"pyproject.toml": text})
+    config = load(top, {})
+    assert load(top, {}, {"gates": ("ruff",)}).gates == ("ruff",)
     built = build(locate([top], top), OURS, config, lambda _event: None)
     assert [critic.name for critic in built] == ["pytest", "ruff", "radon", "mypy"]
     assert all(critic.gate for critic in built)

@@ -62,12 +62,18 @@ GOOGLE = """Buy.
         ("Buy.\n\n    :param item: what\n    :param int price: how much\n", ["price"]),
         (GOOGLE, ["price"]),
         ("Buy `price`: see Args.\n", []),
-        ("Buy.\n\n    Args:\n        *args: more\n        **options: others\n", []),
+        ("Buy.\n\n    Args:\n        *args: more\n        colour: which one\n", ["colour"]),
     ],
 )
 def test_arguments_that_are_not_there_are_named(tmp_path: Path, docstring: str, unknown: list[str]) -> None:
-    code = f'"""Shop."""\n\n\ndef buy(item, *args, **options):\n    """{docstring}    """\n'
+    code = f'"""Shop."""\n\n\ndef buy(item, *args):\n    """{docstring}    """\n'
     assert found(tmp_path, code) == [("unknown-argument", "buy")] * len(unknown)
+
+
+def test_arguments_that_kwargs_takes_are_not_unknown(tmp_path: Path) -> None:
+    docstring = "Buy.\n\n    :param colour: which\n    :param options: others\n"
+    code = f'"""Shop."""\n\n\ndef buy(item, **options):\n    """{docstring}    """\n'
+    assert found(tmp_path, code) == []
 
 
 def test_numpy_sections_are_left_alone() -> None:

@@ -17,7 +17,7 @@ from coderefine.critics.sandboxed import Sandboxed
 from coderefine.critics.speed import CommandBenchmark, PytestBenchmarks, Speed, profiled
 from coderefine.critics.speedup import MeasureOptions, measure
 from coderefine.errors import ConfigError, CriticError, SurroundingsError
-from coderefine.project import Interpreter, Place, interpreter, locate
+from coderefine.project import Interpreter, Place, Protection, interpreter, locate
 from tests.support.repo import make_repo
 from tests.support.view import DirectView
 
@@ -156,7 +156,9 @@ def test_the_table_is_read_and_the_measure_protected(tmp_path: Path) -> None:
     config = load(tmp_path, {})
     command = ("python", "-m", "benches.run", "data.json")
     assert config.performance == Performance(command, enough=2.0, clock="cpu")
-    assert config.protect[-3:] == ("**/benches/run.py", "**/benches/run/__main__.py", "**/data.json")
+    held = Protection.of(Place(tmp_path, tmp_path), config)
+    for path in ("benches/run.py", "benches/run/__main__.py", "data.json"):
+        assert "is named by the benchmark command" in (held.reason(path) or "")
 
 
 @pytest.mark.parametrize(

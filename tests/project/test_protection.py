@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -282,3 +283,100 @@ def test_a_script_that_is_a_gate_is_protected_and_its_input_is_not(tmp_path: Pat
     rules = Protection.of(Place(tmp_path, tmp_path), load(tmp_path, {}))
     assert rules.reason("tools/own.py") is not None
     assert rules.reason("src/a.py") is None
+
+
+CHECK = "tools/check.py"
+GATES = [
+    (["python", CHECK], CHECK),
+    (["python", "-m", "tools.check"], CHECK),
+    (["python", "-Im", "tools.check"], CHECK),
+    (["python", "-mtools.check"], CHECK),
+    (["python", "-m", "tools.check"], "tools/__init__.py"),
+    (["python", "-m", "tools.check"], "tools.py"),
+    (["python", "-m", "tools"], "tools/__main__.py"),
+    (["python", "tools"], "tools/__main__.py"),
+    (["./lint"], "lint"),
+    (["./lint"], CHECK),
+    (["./alias"], CHECK),
+    (["bash", "lint"], "lint"),
+    (["uv", "run", CHECK], CHECK),
+    (["uv", "run", "--with", "mypy", CHECK], CHECK),
+    (["uv", "run", "-m", "tools.check"], CHECK),
+    (["poetry", "run", "python", CHECK], CHECK),
+    (["python", "-X", "dev", CHECK], CHECK),
+    (["python", "-W", "error", f"./{CHECK}"], CHECK),
+    (["env", "python", CHECK], CHECK),
+    (["env", "-C", "tools", "python", "check.py"], CHECK),
+    (["env", "-C", "tools", "python", "-m", "check"], CHECK),
+    (["timeout", "60", "python", CHECK], CHECK),
+    (["coverage", "run", "-m", "tools.check"], CHECK),
+    (["bash", "-c", f"python {CHECK}"], CHECK),
+    (["bash", "-c", 'cd "$HERE/tools" && python check.py src'], CHECK),
+    (["bash", "-c", f"mypy src $(python {CHECK} --list)"], CHECK),
+    (["bash", "-c", f"mypy src/pkg/core.py; python $PWD/{CHECK}|cat"], CHECK),
+    (["sh", "-c", f"exec ${{PWD}}/{CHECK}"], CHECK),
+    (["python", "-c", "import tools.check; tools.check.main()"], CHECK),
+    (["python", "-c", "from tools import other, check\ncheck.main()"], CHECK),
+    (["python", "-c", f"import runpy; runpy.run_path('{CHECK}')"], CHECK),
+    (["python", "TOP/tools/check.py"], CHECK),
+    (["uv", "run", "shop-check"], CHECK),
+    (["shop-check", "src"], CHECK),
+    (["old-check"], CHECK),
+    (["inv", "lint"], "tasks.py"),
+    (["python", "tools/run.py", CHECK], CHECK),
+    (["my-checker", "src/pkg/core.py"], "src/pkg/core.py"),
+    (["mypy", "--config-file", "tools/strict.cfg", "src"], "tools/strict.cfg"),
+    (["pylint", "--load-plugins=tools.check", "src"], CHECK),
+    (["python", "-m", "mypy", "src"], "mypy.py"),
+    (["python", "-m", "pkg.core", "--check"], "src/pkg/core.py"),
+]
+"""Commands of gates, and a file of which each of them runs or reads what decides."""
+
+
+def gate(top: Path, run: list[str]) -> Protection:
+    words = ", ".join(json.dumps(word.replace("TOP", top.as_posix())) for word in run)
+    commands = f'[[tool.coderefine.commands]]\nname = "own"\nrun = [{words}]\n'
+    scripts = '[project.scripts]\nshop-check = "tools.check:main"\n'
+    setup = "[options.entry_points]\nconsole_scripts =\n    old-check = tools.check:main\n"
+    write(top, {"pyproject.toml": scripts + commands, "setup.cfg": setup, "lint": f"#!/bin/sh\nexec python {CHECK}\n"})
+    write(top, {CHECK: "", "tools/strict.cfg": "", "tasks.py": "", "src/pkg/__main__.py": ""})
+    (top / "alias").symlink_to(CHECK)
+    return Protection.of(Place(top, top), load(top, {}))
+
+
+@pytest.mark.parametrize(("run", "path"), GATES, ids=str)
+def test_no_patch_changes_the_program_of_a_gate(top: Path, run: list[str], path: str) -> None:
+    assert gate(top, run).reason(path) == f"{path} is named by the command of the gate 'own': no patch may change it"
+
+
+@pytest.mark.parametrize(
+    ("run", "path"),
+    [
+        (["mypy", "src/pkg/core.py"], "src/pkg/core.py"),
+        (["mypy", "--strict", "src"], "src/pkg/core.py"),
+        (["mypy", "-p", "pkg"], "src/pkg/__init__.py"),
+        (["uv", "run", "ruff", "check", "src/pkg/core.py"], "src/pkg/core.py"),
+        (["python3", "-m", "pylint", "src/pkg/core.py"], "src/pkg/core.py"),
+        (["python", "-m", "pkg", "--check"], "src/pkg/core.py"),
+        (["python", "-c", "import pkg; pkg.check()"], "src/pkg/core.py"),
+        (["vulture", "src"], "src/pkg/core.py"),
+        (["python", "core.py"], "src/pkg/core.py"),
+        (["bash", "-c", "set -e; mypy src/pkg/core.py && ruff check src"], "src/pkg/core.py"),
+        (["my-checker", "."], "src/pkg/core.py"),
+        (["./lint", "src"], "src/pkg/core.py"),
+        (["sh", "-c", "echo src/pkg/core.py:1: no; exit 1"], "src/pkg/core.py"),
+        (["./lint"], "src/pkg/splint"),
+    ],
+    ids=str,
+)
+def test_a_gate_leaves_the_code_that_it_checks_free(top: Path, run: list[str], path: str) -> None:
+    assert gate(top, run).reason(path) is None
+
+
+def test_the_program_of_a_gate_in_a_project_below_the_top(tmp_path: Path) -> None:
+    text = '[[tool.coderefine.commands]]\nname = "own"\nrun = ["uv", "run", "tools/check.py"]\n'
+    write(tmp_path, {"lib/pyproject.toml": text, "lib/tools/check.py": "", "lib/a.py": ""})
+    rules = Protection.of(Place(tmp_path, tmp_path / "lib"), load(tmp_path / "lib", {}))
+    assert "the gate 'own'" in str(rules.reason("lib/tools/check.py"))
+    assert rules.reason("lib/a.py") is None
+    assert rules.script_folders == ("lib/tools",)

@@ -239,3 +239,12 @@ def test_check_takes_a_task_too(tmp_path: Path) -> None:
     result = coderefine("check", "--task", "docs", cwd=top)
     assert result.code == 1
     assert "order.py:1 missing-docstring the module has no docstring" in result.out
+
+
+@pytest.mark.thorough
+def test_types_finds_a_syntax_error_and_reads_the_ends_of_findings(tmp_path: Path) -> None:
+    """mypy exits 2: the run ended with an error, in place of a repair."""
+    files = {"order.py": "def price(:\n", "mypy.ini": "[mypy]\nshow_error_end = True\n"}
+    result = coderefine("check", "--task", "types", "--gate", "mypy", cwd=make_repo(tmp_path / "order", files))
+    assert result.code == 1, result
+    assert "order.py:1 syntax" in result.out

@@ -423,11 +423,14 @@ class LineRecorder:
 
     def begin(self, test: str) -> bool:
         """Start a test, discarding earlier lines; return False if it is not traced."""
-        if self._chosen is not None and test not in self._chosen and isinstance(self._watch, Tracer):
+        if not self._is_chosen(test) and isinstance(self._watch, Tracer):
             self._watch.pause()
             return False
         self._watch.begin(STEPPED if test in self._stepped else -1)
         return True
+
+    def _is_chosen(self, test: str) -> bool:
+        return self._chosen is None or not self._chosen.isdisjoint((test, test.partition("::")[0]))
 
     def end(self) -> Lines:
         """Return the lines that were executed since `begin`."""

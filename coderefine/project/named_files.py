@@ -1,0 +1,187 @@
+"""Find the files that a command names: the programs, scripts and modules with which it checks or measures.
+
+A patch that changed one of them would change the check itself. No program is started. What such a file imports is not
+named by the command: a gate that runs the project's own code leaves all of it free, except the module that is named.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from coderefine.project.place import Place
+from coderefine.project.pytest_settings import PytestSettings, console_scripts
+
+CHECKERS = frozenset((
+    *("mypy", "dmypy", "pyright", "basedpyright", "ty", "pyrefly", "pytype", "ruff", "flake8", "pylint", "pycodestyle"),
+    *("pydocstyle", "pyflakes", "black", "isort", "bandit", "radon", "xenon", "interrogate", "pydoclint", "darglint"),
+    *("refurb", "compileall", "py_compile", "tabnanny"),
+))  # fmt: skip
+"""Programs that only read the files which their arguments name: these are the code to check, and may be repaired.
+
+Of any other program it is unknown whether it executes them.
+"""
+START = re.compile(
+    r"((\S*/)?python[\d.]* -m |(uv|poetry|pdm|pipenv|hatch|rye|pixi|pipx) run |uvx )?(\S*/)?(?P<program>[\w-]+)(?!\S)"
+)
+"""The first words of a command, up to the program."""
+SCRIPT = re.compile(r"(\S*/)?python[\d.]* (-[bBdEIOPqRsSuvx]+ )*(?P<script>\S+\.py)(?!\S)")
+"""A command that runs a script with Python: what follows is read by the script, unless it is in the script's folder."""
+SETTING = re.compile(r"-c|-.*(plugin|config|hook|rcfile|baseline)")
+"""Options of CHECKERS with a value that changes what is checked."""
+RUNNERS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("invoke", "inv"), ("tasks.py", "tasks/__init__.py")),
+    **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
+    "fab": ("fabfile.py",),
+    "duty": ("duties.py",),
+}
+"""Programs with the files in which they find what to run, unless these are protected by their names anyway."""
+VARIABLE, APART = re.compile(r"\$\{?\w+"), re.compile(r"[^\w.@+~/-]+")
+PRINTED = re.compile(r"[\w.@+~/-]+:\d+\b")
+"""The place of a finding, as the command prints it: not a file to run."""
+COMMANDS = re.compile(r"[;&|\n(){}<>`]+")
+"""What separates the commands of a shell."""
+MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
+AFTER_FLAG = re.compile(r"(?<!\S)(?:-[A-Za-z]*?m|--module)[\s=]*([^\W\d][\w.]*)")
+IMPORTED = re.compile(r"\b(?:from\s+([\w.]+)\s+import\s+\(?([\w,\s]+)|import\s+([\w., ]+))")
+SHELL = re.compile(r"#!.*\b(ba|da|z|k)?sh\b")
+LONGEST = 20_000
+"""Characters of a shell script that are read."""
+
+
+def named_files(run: Sequence[str], place: Place, settings: PytestSettings) -> frozenset[str]:
+    """Return the files that the command `run` names, relative to the top of the repository; they need not exist.
+
+    Files count that a word of it names, also inside a shell command or a Python program after `-c`: by a path, as a
+    module, or as a script that the project installs; and those that a shell script names which is itself named so.
+    """
+    texts, found, read = [tuple(_own_words(run))], set[str](), set[str]()
+    while texts:
+        some = _Text(texts.pop(), place, settings).files
+        found |= some
+        for script in some - read:
+            texts.extend(_shell_script(place, script))
+        read |= some
+    return frozenset(found)
+
+
+def _own_words(run: Sequence[str]) -> Iterator[str]:
+    """Yield the words of `run`, without the code that one of CHECKERS, or a script of the project, only reads."""
+    line = " ".join(run)
+    start, script = START.match(line), SCRIPT.match(line)
+    if start and start["program"] in CHECKERS:
+        length, folder = len(start[0].split()), None
+    elif script:
+        length, folder = len(script[0].split()), posixpath.dirname(script["script"])
+    else:
+        length, folder = len(run), None
+    yield from run[:length]
+    for before, word in pairwise(run[length - 1 :]):
+        if word.startswith("-") or SETTING.match(before) or posixpath.dirname(word) == folder:
+            yield word
+
+
+def _parts(words: Iterable[str]) -> Iterator[str]:
+    """Yield `words`, and the words of each command in those that contain several."""
+    for word in words:
+        yield word
+        for command in COMMANDS.split(word) if len(word.split()) > 1 else ():
+            yield from _own_words(command.split())
+
+
+def _shell_script(place: Place, path: str) -> Iterator[tuple[str, ...]]:
+    """Yield the text of the shell script at `path`, if it is one, as the only word of a command."""
+    try:
+        with (place.top / path).open("rb") as file:
+            text = file.read(LONGEST).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return
+    if path.endswith((".sh", ".bash")) or SHELL.match(text):
+        yield (text,)
+
+
+class _Text:
+    """The words of a command, or the text of a shell script."""
+
+    def __init__(self, words: Sequence[str], place: Place, settings: PytestSettings) -> None:
+        self._place = place
+        self._settings = settings
+        plain = (PRINTED.sub(" ", VARIABLE.sub(" ", word)).replace("\\", "/") for word in words)
+        self._words = tuple(_parts(plain))
+        apart = (part for word in self._words if len(word.split()) == 1 for part in APART.split(word))
+        self._parts = frozenset(filter(None, (*self._words, *apart)))
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Return the files that it names, also where symbolic links lead to."""
+        bases = tuple(self._bases())
+        names = {*self._paths(), *_files_of(self._modules())}
+        found = {posixpath.normpath(posixpath.join(base, name)) for base in bases for name in names}
+        return frozenset({*found, *filter(None, map(self._target, found))})
+
+    def _paths(self) -> Iterator[str]:
+        for part in self._parts:
+            path = self._relative(part)
+            yield from (path, f"{path}/__main__.py", *RUNNERS.get(posixpath.basename(path), ()))
+
+    def _relative(self, part: str) -> str:
+        """Return `part` as a path below one of the bases, also if a variable or another folder comes first."""
+        top = self._place.top.as_posix()
+        inner = posixpath.normpath(part.removeprefix(f"{top}/")).lstrip("/")
+        while inner.startswith("../"):
+            inner = inner[3:]
+        return inner
+
+    def _modules(self) -> Iterator[str]:
+        scripts = console_scripts(self._place.root)
+        text = " ".join(self._words)
+        yield from AFTER_FLAG.findall(text)
+        yield from (part for part in self._parts if MODULE.fullmatch(part) and not part.endswith(".py"))
+        yield from (scripts[name] for name in map(posixpath.basename, self._parts) if name in scripts)
+        yield from _imported(text)
+
+    def _bases(self) -> Iterator[str]:
+        """Yield the folders below which a word may name a file: those of imports, and those that words name."""
+        prefix = self._place.prefix
+        yield from (".", prefix)
+        for part in (".", *self._settings.pythonpath, *map(self._relative, self._parts)):
+            folder = posixpath.join(prefix, part)
+            if _is_folder(self._place, folder):
+                yield from (folder, posixpath.join(folder, "src"))
+
+    def _target(self, path: str) -> str | None:
+        """Return the file in the repository to which `path` leads by symbolic links; None if it is no link."""
+        full = self._place.top / path
+        try:
+            real = Path(os.path.realpath(full))
+            inside = real != full and real.is_file() and real.is_relative_to(self._place.top)
+            return real.relative_to(self._place.top).as_posix() if inside else None
+        except (OSError, ValueError):
+            return None
+
+
+def _imported(text: str) -> Iterator[str]:
+    """Yield the modules that a Python program imports; also names that may be modules."""
+    for package, names, plain in IMPORTED.findall(text):
+        start = f"{package}." if package else ""
+        yield from (start + word.split()[0] for word in (names or plain).split(",") if word.strip())
+
+
+def _is_folder(place: Place, path: str) -> bool:
+    try:
+        return (place.top / path).is_dir()
+    except (OSError, ValueError):  # a name that is too long, or that no file can have
+        return False
+
+
+def _files_of(modules: Iterable[str]) -> Iterator[str]:
+    """Yield the files that Python executes when it imports or runs `modules`: theirs, and those of the packages."""
+    for module in modules:
+        parts = [part for part in module.split(".") if part]
+        for end in range(1, len(parts) + 1):
+            path = "/".join(parts[:end])
+            yield from (f"{path}.py", f"{path}/__init__.py", f"{path}/__main__.py")
