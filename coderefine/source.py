@@ -174,17 +174,20 @@ class ParsedText:
         """Return one level of indentation in the style of this file."""
         for stmt in self.statements:
             body = getattr(stmt, "body", None)
-            if isinstance(body, list) and body and first_line(body[0]) > stmt.lineno:
-                outer, inner = self.indent(stmt), self.indent(body[0])
+            if isinstance(body, list) and body and first_line(body[0]) > stmt.lineno and self._leads(body[0]):
+                outer, inner = ParsedText.indent(self, stmt), ParsedText.indent(self, body[0])
                 if inner.startswith(outer) and len(inner) > len(outer):
                     return inner[len(outer) :]
         return "    "
 
+    def _leads(self, stmt: ast.stmt) -> bool:
+        """Return whether no other text is before `stmt` on its line, such as the rest of a header of several lines."""
+        return not self.text[self.line_start(stmt.lineno) : self.start(stmt)].strip()
+
     def alone(self, stmt: ast.stmt) -> bool:
         """Return whether no other statement is on the lines of `stmt`; a comment may be on them."""
-        before = self.text[self.line_start(stmt.lineno) : self.start(stmt)]
         after = self.text[self.end(stmt) : self.line_end(last_line(stmt))].strip()
-        return not before.strip() and (not after or after.startswith("#"))
+        return self._leads(stmt) and (not after or after.startswith("#"))
 
 
 def first_line(node: ast.stmt) -> int:

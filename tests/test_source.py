@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from coderefine.source import syntax
+from coderefine.proposers.rewritings.code import Code
+from coderefine.source import ParsedText, syntax
 
 ODD = 'PATTERN = "\\d"\nassert (1, "always")\n'
 
@@ -29,3 +30,11 @@ def test_many_at_once_leave_the_warning_filters_as_they_were() -> None:
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(syntax, [ODD] * 200))
     assert list(warnings.filters) == before
+
+
+@pytest.mark.parametrize("kind", [ParsedText, Code], ids=["text", "code of a rewriting"])
+def test_the_step_of_a_file_is_known_although_a_body_follows_a_header_of_two_lines(kind: type[ParsedText]) -> None:
+    text = "def f(a,\n      b): return a\n\n\nclass A:\n  x = 1\n"
+    tree = syntax(text)
+    assert tree is not None
+    assert kind(text, tree).step == "  "

@@ -196,15 +196,17 @@ class Fleet:
 
     def _run(self, result: FleetResult) -> FleetResult:
         """Run the command in one repository; an error is returned as a result."""
-        began, share = time.monotonic(), 0.0
+        began, share, ready = time.monotonic(), 0.0, False
         try:
             top = self._clone(result) if REMOTE.match(result.location) else Path(result.location)
             if not top.is_dir():
                 raise SurroundingsError(f"{top} is not a folder")
             share = self._reserve(top)
+            ready = True
             result = self._judged(replace(result, usd=share), top)
         except (CoderefineError, OSError) as error:
-            detail = "interrupted before the run began" if self._stopping else masked(str(error))
+            early = self._stopping and not ready
+            detail = "interrupted before the run began" if early else masked(str(error))
             result = replace(result, status=FAILED, detail=detail, usd=share, code=2)
         except Exception as error:  # an error in one repository must not end the fleet
             result = replace(result, status=FAILED, detail=f"a bug in coderefine: {error!r}", code=3, usd=share)

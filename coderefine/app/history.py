@@ -65,7 +65,7 @@ def _newest(repository: Repository, place: Callable[[Summary], str | None]) -> s
         if where == str(repository.top):
             return item.run
         if where is not None:
-            others.setdefault(Path(where).exists(), item.run)
+            others.setdefault(os.path.exists(where), item.run)  # noqa: PTH110 - Path.exists raises before 3.12
     return others.get(False) or others.get(True, "")
 
 

@@ -152,7 +152,7 @@ class Repository:
 
     def is_elsewhere(self, top: str) -> bool:
         """Return whether `top` is another working tree of this repository; False if it was moved or removed."""
-        if top == str(self.top) or not Path(top).is_dir():
+        if top == str(self.top) or not os.path.isdir(top):  # noqa: PTH112 - Path.is_dir raises before 3.12
             return False
         try:
             found = Repository.open(Path(top))

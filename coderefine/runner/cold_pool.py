@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from coderefine import proc
 from coderefine.config import Config
@@ -160,11 +160,13 @@ def open_any_pool(
     patch: Patch,
     expected: Mapping[str, Status],
     seconds: Mapping[str, float],
+    deadly: frozenset[str] = frozenset(),
+    files: Sequence[str] | None = None,
     freedom: Freedom = Freedom(),
+    within: float = math.inf,
     workers: int | None = None,
     fork: bool = sys.platform != "win32",
     or_cold: bool = False,
-    **settings: Any,
 ) -> Iterator[AnyPool]:
     """Open a Pool, or a ColdPool if `fork` is False. For the other parameters see pool.open_pool.
 
@@ -173,8 +175,17 @@ def open_any_pool(
     """
     parts = (views, place, interpreter, config)
     cold = ColdPool(*parts, patch, workers or proc.processors(), expected, sum(seconds.values()), freedom=freedom)
-    settings |= {"patch": patch, "expected": expected, "seconds": seconds, "freedom": freedom, "workers": workers}
-    forks = open_pool(*parts, **settings)
+    forks = open_pool(
+        *parts,
+        patch=patch,
+        expected=expected,
+        seconds=seconds,
+        deadly=deadly,
+        files=files,
+        freedom=freedom,
+        within=within,
+        workers=workers,
+    )
     with ExitStack() as stack:
         pool: AnyPool = cold
         try:

@@ -109,6 +109,22 @@ def test_the_name_that_a_wrapped_exception_lacks_is_found() -> None:
     assert "after AttributeError: 'Basket' object has no attribute 'itmes'" in record["assertion"]
 
 
+@pytest.mark.parametrize("truth", [False, RuntimeError], ids=["false", "raises"])
+def test_a_cause_without_truth_is_named(truth: object) -> None:
+    class OddError(Exception):
+        def __bool__(self) -> bool:
+            if truth:
+                raise RuntimeError
+            return False
+
+    def wrapped() -> object:
+        raise ValueError("outer") from OddError("inner")
+
+    folder = str(Path(__file__).parent)
+    record = raised(wrapped, lambda error: failure(ProjectPaths(folder, folder), error, [], rich=False))
+    assert "after OddError: inner" in record["assertion"]
+
+
 def failing(call: Callable[[], object]) -> tuple[str, list[str]]:
     def suggested(error: Exception) -> tuple[str, list[str]]:
         link = error.__traceback__

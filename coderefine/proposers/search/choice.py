@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from types import MappingProxyType
@@ -14,13 +13,11 @@ from typing import TYPE_CHECKING
 
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.enumeration import DEAR
+from coderefine.proposers.search.missing_names import Replaced, evades
 from coderefine.proposers.search.naturalness import TOKEN
-from coderefine.proposers.search.operators.names import SIMILAR, likeness
-from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.spectrum import ACCIDENTS
-from coderefine.proposers.search.syntax import Edit, Replacement
+from coderefine.proposers.search.syntax import Replacement
 from coderefine.proposers.search.validate import Repair
-from coderefine.proposers.search.value_kinds import dotted, names_of
 from coderefine.runner.candidates import ENDLESS, RAISED, Codes, has_value
 from coderefine.source import syntax
 
@@ -198,71 +195,11 @@ def removing(group: Sequence[int], repairs: Sequence[Repair]) -> float:
 
 
 def abandons(repair: Repair) -> bool:
-    """Return whether tests fail because a name is missing, and the repair gives the name up or leaves it missing.
-
-    The name is an attribute of `self`, or a variable that its module does not bind. Most likely it should exist, so the
-    right repair binds it or, if it is misspelt, corrects it. It is given up if an attribute that other code uses, too,
-    is replaced, or a variable is replaced by names that are not similar. It is left missing if no test reaches it any
-    more.
-    """
-    site = repair.proposed.scored.site
-    hints = site.hints
-    if not (hints.absent or hints.undefined):
-        return False
-    changes = list(_changes(repair))
+    """Return whether the repair gives up a name that failing tests lack, or leaves it missing: see `evades`."""
+    site, changes = repair.proposed.scored.site, list(_changes(repair))
     added = {word for _, new in changes for word in new}
     lost = {word for old, _ in changes for word in old} - added
-    trees = _changed(site, repair.proposed.scored.edit)
-    return any(_gives_up_attribute(name, trees, lost) for name in hints.absent) or any(
-        _gives_up_variable(name, site.module.tree, trees, lost, added) for name in hints.undefined
-    )
-
-
-def _changed(site: Site, edit: Edit) -> list[ast.Module]:
-    """Return the syntax trees of the program's modules after the edit."""
-    after = syntax(apply(site.module.text, edit))
-    others = [module.tree for module in site.world.modules.values() if module.path != site.module.path]
-    return [*([after] if after else []), *others]
-
-
-def _gives_up_attribute(name: str, trees: Sequence[ast.Module], lost: Collection[str]) -> bool:
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    used = any(isinstance(node, ast.Attribute) and node.attr == name and dotted(node.value) == "self" for node in nodes)
-    return used and (name in lost or name not in set(map(_bound, nodes)))
-
-
-def _gives_up_variable(
-    name: str, before: ast.Module, trees: Sequence[ast.Module], lost: Collection[str], added: Collection[str]
-) -> bool:
-    if name in lost and not _binds(before, name):
-        return not any(likeness(name, word) >= SIMILAR or word in name for word in added if word.isidentifier())
-    return any(name in names_of(tree, ast.Load) and not _binds(tree, name) for tree in trees)
-
-
-def _binds(tree: ast.Module, name: str) -> bool:
-    return any(_bound(node) == name for node in ast.walk(tree))
-
-
-def _bound(node: ast.AST) -> str:
-    """Return the name that a node binds, without the module of an import; "" if it binds none.
-
-    A string may bind its text, as in `setattr(self, "name", value)`.
-    """
-    match node:
-        case (
-            ast.Name(id=name, ctx=ast.Store())
-            | ast.Attribute(attr=name, ctx=ast.Store())
-            | ast.FunctionDef(name=name)
-            | ast.AsyncFunctionDef(name=name)
-            | ast.ClassDef(name=name)
-            | ast.arg(arg=name)
-            | ast.ExceptHandler(name=str(name))
-            | ast.alias(asname=str(name))
-            | ast.alias(name=name)
-            | ast.Constant(value=str(name))
-        ):
-            return name.partition(".")[0]
-    return ""
+    return evades(site, Replaced(lost, added), syntax(apply(site.module.text, repair.proposed.scored.edit)))
 
 
 def fitted(repair: Repair) -> bool:

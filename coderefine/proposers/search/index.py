@@ -63,6 +63,58 @@ class Piece:
     owner: ast.ClassDef | None
 
 
+@dataclass(frozen=True, slots=True)
+class NameUses:
+    """The names in a file, wherever they stand. `read`: variables that it reads; `of_self`: attributes of `self`.
+
+    `bound`: the variables, attributes, functions, classes and parameters that it binds, and its strings, because
+    `setattr` may bind them; `star`: whether a star import may bind others.
+    """
+
+    bound: frozenset[str]
+    star: bool
+    read: frozenset[str]
+    of_self: frozenset[str]
+
+    @classmethod
+    def of(cls, tree: ast.Module) -> NameUses:
+        bound, read, of_self = set[str](), set[str](), set[str]()
+        for node in ast.walk(tree):
+            bound.add(_bound(node))
+            match node:
+                case ast.Name(id=name, ctx=ast.Load()):
+                    read.add(name)
+                case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                    of_self.add(name)
+        return cls(frozenset(bound), "*" in bound, frozenset(read), frozenset(of_self))
+
+    def binds(self, name: str) -> bool:
+        return self.star or name in self.bound
+
+
+def _bound(node: ast.AST) -> str:
+    """Return the name that a node binds; "" if it binds none."""
+    match node:
+        case ast.alias(name=name, asname=None):
+            return name.partition(".")[0]
+        case (
+            ast.Name(id=name, ctx=ast.Store())
+            | ast.Attribute(attr=name, ctx=ast.Store())
+            | ast.FunctionDef(name=name)
+            | ast.AsyncFunctionDef(name=name)
+            | ast.ClassDef(name=name)
+            | ast.arg(arg=name)
+            | ast.ExceptHandler(name=str(name))
+            | ast.alias(asname=str(name))
+            | ast.MatchAs(name=str(name))
+            | ast.MatchStar(name=str(name))
+            | ast.MatchMapping(rest=str(name))
+            | ast.Constant(value=str(name))
+        ):
+            return name
+    return ""
+
+
 class Index:
     """Facts about one module, collected in one traversal at first use."""
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from coderefine.proposers.search.class_members import ClassMembers, declared, own_attributes, properties, targets
+from coderefine.proposers.search.index import NameUses
 from coderefine.proposers.search.naturalness import Trigrams, tokens
 from coderefine.proposers.search.past import PastChange
 from coderefine.proposers.search.syntax import Function, Module
@@ -38,6 +39,7 @@ class ProjectContext:
         self.changes = changes
         self.odd: dict[ast.AST, OddNodes] = {}
         """Results of `conventions.odd_by_kind` for functions of the project."""
+        self._name_uses: dict[Module, NameUses] = {}
         self.kinds: dict[str, Mapping[tuple[str, int], Counter[str]]] = {}
         """Kinds of arguments by called function and position, see conventions.py."""
 
@@ -53,10 +55,17 @@ class ProjectContext:
                 break
         return model
 
+    def name_uses(self, module: Module) -> NameUses:
+        """Return `NameUses.of` a file of the project, computed once."""
+        if module not in self._name_uses:
+            self._name_uses[module] = NameUses.of(module.tree)
+        return self._name_uses[module]
+
     @cached_property
     def lines(self) -> Counter[tuple[str, ...]]:
         """Return how often each line of code, as tokens, occurs in all files."""
-        return Counter(tokens(line) for module in self.modules.values() for line in module.text.splitlines())
+        split = tokens.__wrapped__  # the cache is for statements that are edited
+        return Counter(split(line) for module in self.modules.values() for line in module.text.splitlines())
 
     @cached_property
     def texts(self) -> Mapping[str, float]:

@@ -582,10 +582,15 @@ def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:
         return False
     lost = {*names_of(function, ast.Load)} - {*names_of(after, ast.Load)}
     line = site.stmt.lineno - first_line(function) + 1
-    kinds = (ast.Return, ast.Expr)  # `f(x)` in place of `return f(x)` drops the result
-    new = next((node for node in ast.walk(after) if isinstance(node, kinds) and node.lineno == line), None)
-    constant = isinstance(new, ast.Expr) or (new is not None and isinstance(new.value, ast.Constant))
+    found = [node for node in ast.walk(after) if isinstance(node, ast.Return | ast.Expr) and node.lineno == line]
+    new = found[0] if found else None
+    dropped = isinstance(new, ast.Expr) and _returns(after) < _returns(function)  # `f(x)` in place of `return f(x)`
+    constant = dropped or (isinstance(new, ast.Return) and isinstance(new.value, ast.Constant))
     return not lost.isdisjoint(site.local.parameters) or (constant and _computes(site.stmt))
+
+
+def _returns(function: ast.AST) -> int:
+    return sum(isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) for node in ast.walk(function))
 
 
 def _edited(proposed: Proposed) -> ast.stmt | None:

@@ -171,8 +171,9 @@ def _previous(error: BaseException) -> Iterator[BaseException]:
     """Yield the cause or context of `error`, then that of this exception, and so on: at most CAUSES exceptions."""
     seen = {id(error)}
     while len(seen) <= CAUSES:
-        context = None if error.__suppress_context__ else error.__context__
-        link = error.__cause__ or context
+        link = error.__cause__
+        if link is None and not error.__suppress_context__:
+            link = error.__context__
         if link is None or id(link) in seen:
             return
         seen.add(id(link))

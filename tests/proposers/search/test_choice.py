@@ -239,6 +239,9 @@ def test_a_missing_private_attribute_is_known_by_the_name_in_the_code() -> None:
         ("if PY3 and key: ...\n", (0, 0, "from six import PY3\n"), False),
         ("if PY3 and key: ...\n", (0, 0, "import six as PY3\n"), False),
         ("if key: ...\n", (3, 6, "1"), False),
+        ("from six import *\nif PY3 and key: ...\n", (21, 24, "key"), False),
+        ("match key:\n    case [PY3]: PY3\n", (20, 23, "PY3, *_"), False),
+        ("def f(v):\n    if v: id = v\n    return id\n", (10, 10, "    id = 0\n"), False),
     ],
     ids=[
         "dissimilar",
@@ -250,14 +253,19 @@ def test_a_missing_private_attribute_is_known_by_the_name_in_the_code() -> None:
         "imported",
         "imported under this name",
         "of another file",
+        "a star import",
+        "a pattern binds it",
+        "a name of a builtin",
     ],
 )
 def test_an_undefined_name_is_not_simply_given_up(text: str, edit: tuple[int, int, str], *, wanted: bool) -> None:
     """simpleeval: `PYTHON35 and key is None`, without that constant, became `value and key is None` (0.98)."""
     module = Module.of("f.py", text.encode())
     assert module is not None
-    names = Hints(undefined=("PY3", "resutl", "xrange"))
-    site = SimpleNamespace(module=module, world=ProjectContext({"f.py": module}), hints=names)
+    names = Hints(undefined=("PY3", "resutl", "xrange", "id"))
+    other = Module.of("g.py", b"def g(x):\n    return id(x)\n")
+    assert other is not None
+    site = SimpleNamespace(module=module, world=ProjectContext({"f.py": module, "g.py": other}), hints=names)
     scored = Scored(-4.0, Edit((Replacement(*edit),)), PLAIN, cast(Site, site))
     assert abandons(Repair(Proposed(scored, ""), frozenset("t"), whole=True)) is wanted
 

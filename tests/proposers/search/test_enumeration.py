@@ -129,6 +129,7 @@ def test_a_faulty_line_does_not_raise_its_own_probability() -> None:
         ("return self.total / len(self.log)", "return ", "", True),
         ("return 1", "1", "2", False),
         ("print(self)", "print", "return print", False),
+        ("return self.total / len(self.log)", "return", "self.check()\n        return", False),
     ],
     ids=[
         "a parameter is dropped",
@@ -138,6 +139,7 @@ def test_a_faulty_line_does_not_raise_its_own_probability() -> None:
         "it is not returned",
         "a constant",
         "it is returned",
+        "a call before it",
     ],
 )
 def test_an_edit_that_drops_a_parameter_or_a_computed_result_removes_behaviour(

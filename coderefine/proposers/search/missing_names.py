@@ -1,0 +1,51 @@
+"""Names that failing tests lack: does a repair bind them, correct their spelling, or merely evade them?"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from coderefine.proposers.search.index import NameUses
+from coderefine.proposers.search.ingredients import BUILTINS
+from coderefine.proposers.search.operators.names import SIMILAR, likeness
+from coderefine.proposers.search.site import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The names that a repair removes from its statement without putting them back, and all tokens that it inserts."""
+
+    lost: Collection[str]
+    added: Collection[str]
+
+
+def evades(site: Site, replaced: Replaced, after: ast.Module | None) -> bool:
+    """Return whether failing tests of `site` lack a name that a repair gives up, or leaves missing.
+
+    The name is an attribute of `self`, or a variable that its module does not bind. Most likely it should exist, so the
+    right repair binds it or, if it is misspelt, corrects it. It is given up if an attribute that other code uses, too,
+    is replaced, or a variable is replaced by names that are not similar. It is left missing if no test reaches it any
+    more. `after`: the module after the repair.
+    """
+    hints = site.hints
+    if not (hints.absent or hints.undefined):
+        return False
+    world = site.world
+    others = [world.name_uses(module) for module in world.modules.values() if module.path != site.module.path]
+    uses = [*([NameUses.of(after)] if after else []), *others]
+    return any(_attribute(name, uses, replaced) for name in hints.absent) or any(
+        _variable(name, world.name_uses(site.module), uses, replaced) for name in hints.undefined
+    )
+
+
+def _attribute(name: str, uses: Sequence[NameUses], replaced: Replaced) -> bool:
+    used = any(name in one.of_self for one in uses)
+    return used and (name in replaced.lost or not any(name in one.bound for one in uses))
+
+
+def _variable(name: str, before: NameUses, uses: Sequence[NameUses], replaced: Replaced) -> bool:
+    if name in replaced.lost and not before.binds(name):
+        words = filter(str.isidentifier, replaced.added)
+        return not any(likeness(name, word) >= SIMILAR or word in name for word in words)
+    return name not in BUILTINS and any(name in one.read and not one.binds(name) for one in uses)
