@@ -581,15 +581,19 @@ def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:
     if function is None or after is None:
         return False
     lost = {*names_of(function, ast.Load)} - {*names_of(after, ast.Load)}
-    line = site.stmt.lineno - first_line(function) + 1
+    dropped = _computes(site.stmt) and _drops_result(function, after, site.stmt.lineno - first_line(function) + 1)
+    return not lost.isdisjoint(site.local.parameters) or dropped
+
+
+def _drops_result(before: ast.stmt, after: ast.stmt, line: int) -> bool:
+    """Return whether the function `after` returns a constant at this line, or nothing: `f(x)` for `return f(x)`."""
     found = [node for node in ast.walk(after) if isinstance(node, ast.Return | ast.Expr) and node.lineno == line]
-    new = found[0] if found else None
-    dropped = isinstance(new, ast.Expr) and _returns(after) < _returns(function)  # `f(x)` in place of `return f(x)`
-    constant = dropped or (isinstance(new, ast.Return) and isinstance(new.value, ast.Constant))
-    return not lost.isdisjoint(site.local.parameters) or (constant and _computes(site.stmt))
+    if found and isinstance(found[0], ast.Expr):
+        return _returns(after) < _returns(before)
+    return bool(found) and isinstance(found[0].value, ast.Constant)
 
 
-def _returns(function: ast.AST) -> int:
+def _returns(function: ast.stmt) -> int:
     return sum(isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) for node in ast.walk(function))
 
 
