@@ -34,7 +34,7 @@ def test_writes_deletes_creates_and_undoes(repo: Path) -> None:
     assert not list(repo.rglob(".coderefine-*"))
     assert undo(prepared.journal).startswith("undone: src/a.py")
     assert state(repo) == before
-    with pytest.raises(PublishError, match="wrote nothing that could be undone"):
+    with pytest.raises(PublishError, match="is undone already"):
         undo(prepared.journal)
 
 
