@@ -64,7 +64,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class NameUses:
+class FileNames:
     """The names in a file, wherever they stand. `read`: variables that it reads; `of_self`: attributes of `self`.
 
     `bound`: the variables, attributes, functions, classes and parameters that it binds, and its strings, because
@@ -77,7 +77,7 @@ class NameUses:
     of_self: frozenset[str]
 
     @classmethod
-    def of(cls, tree: ast.Module) -> NameUses:
+    def of(cls, tree: ast.Module) -> FileNames:
         bound, read, of_self = set[str](), set[str](), set[str]()
         for node in ast.walk(tree):
             bound.add(_bound(node))

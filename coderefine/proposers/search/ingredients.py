@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from coderefine.proposers.search.class_members import ClassMembers, declared, own_attributes, properties, targets
-from coderefine.proposers.search.index import NameUses
+from coderefine.proposers.search.index import FileNames
 from coderefine.proposers.search.naturalness import Trigrams, tokens
 from coderefine.proposers.search.past import PastChange
 from coderefine.proposers.search.syntax import Function, Module
@@ -39,7 +39,7 @@ class ProjectContext:
         self.changes = changes
         self.odd: dict[ast.AST, OddNodes] = {}
         """Results of `conventions.odd_by_kind` for functions of the project."""
-        self._name_uses: dict[Module, NameUses] = {}
+        self._file_names: dict[Module, FileNames] = {}
         self.kinds: dict[str, Mapping[tuple[str, int], Counter[str]]] = {}
         """Kinds of arguments by called function and position, see conventions.py."""
 
@@ -55,11 +55,11 @@ class ProjectContext:
                 break
         return model
 
-    def name_uses(self, module: Module) -> NameUses:
-        """Return `NameUses.of` a file of the project, computed once."""
-        if module not in self._name_uses:
-            self._name_uses[module] = NameUses.of(module.tree)
-        return self._name_uses[module]
+    def file_names(self, module: Module) -> FileNames:
+        """Return the `FileNames` of a file of the project, computed once."""
+        if module not in self._file_names:
+            self._file_names[module] = FileNames.of(module.tree)
+        return self._file_names[module]
 
     @cached_property
     def lines(self) -> Counter[tuple[str, ...]]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from coderefine.proposers.search.index import NameUses
+from coderefine.proposers.search.index import FileNames
 from coderefine.proposers.search.ingredients import BUILTINS
 from coderefine.proposers.search.operators.names import SIMILAR, likeness
 from coderefine.proposers.search.site import Site
@@ -32,19 +32,19 @@ def evades(site: Site, replaced: Replaced, after: ast.Module | None) -> bool:
     if not (hints.absent or hints.undefined):
         return False
     world = site.world
-    others = [world.name_uses(module) for module in world.modules.values() if module.path != site.module.path]
-    uses = [*([NameUses.of(after)] if after else []), *others]
+    others = [world.file_names(module) for module in world.modules.values() if module.path != site.module.path]
+    uses = [*([FileNames.of(after)] if after else []), *others]
     return any(_attribute(name, uses, replaced) for name in hints.absent) or any(
-        _variable(name, world.name_uses(site.module), uses, replaced) for name in hints.undefined
+        _variable(name, world.file_names(site.module), uses, replaced) for name in hints.undefined
     )
 
 
-def _attribute(name: str, uses: Sequence[NameUses], replaced: Replaced) -> bool:
+def _attribute(name: str, uses: Sequence[FileNames], replaced: Replaced) -> bool:
     used = any(name in one.of_self for one in uses)
     return used and (name in replaced.lost or not any(name in one.bound for one in uses))
 
 
-def _variable(name: str, before: NameUses, uses: Sequence[NameUses], replaced: Replaced) -> bool:
+def _variable(name: str, before: FileNames, uses: Sequence[FileNames], replaced: Replaced) -> bool:
     if name in replaced.lost and not before.binds(name):
         words = filter(str.isidentifier, replaced.added)
         return not any(likeness(name, word) >= SIMILAR or word in name for word in words)
