@@ -196,7 +196,10 @@ def removing(group: Sequence[int], repairs: Sequence[Repair]) -> float:
 
 def abandons(repair: Repair) -> bool:
     """Return whether the repair gives up a name that failing tests lack, or leaves it missing: see `evades`."""
-    site, changes = repair.proposed.scored.site, list(_changes(repair))
+    site = repair.proposed.scored.site
+    if not (site.hints.absent or site.hints.undefined):
+        return False
+    changes = list(_changes(repair))
     added = {word for _, new in changes for word in new}
     lost = {word for old, _ in changes for word in old} - added
     return evades(site, Replaced(lost, added), syntax(apply(site.module.text, repair.proposed.scored.edit)))

@@ -28,10 +28,7 @@ def evades(site: Site, replaced: Replaced, after: ast.Module | None) -> bool:
     is replaced, or a variable is replaced by names that are not similar. It is left missing if no test reaches it any
     more. `after`: the module after the repair.
     """
-    hints = site.hints
-    if not (hints.absent or hints.undefined):
-        return False
-    world = site.world
+    hints, world = site.hints, site.world
     others = [world.file_names(module) for module in world.modules.values() if module.path != site.module.path]
     uses = [*([FileNames.of(after)] if after else []), *others]
     return any(_attribute(name, uses, replaced) for name in hints.absent) or any(
