@@ -28,7 +28,7 @@ from coderefine.proposers.search.choice import (
     worth,
 )
 from coderefine.proposers.search.emit import apply
-from coderefine.proposers.search.enumeration import shifted, twin
+from coderefine.proposers.search.enumeration import changed_lines, shifted, twin
 from coderefine.proposers.search.failures import MOST_FIRST
 from coderefine.proposers.search.ingredients import all_arguments
 from coderefine.proposers.search.site import Site
@@ -669,6 +669,7 @@ def _features(
     explained: frozenset[str],
 ) -> Features:
     first, behaviour = repairs[order[0]], answers(comparison)
+    site = first.proposed.scored.site
     stmts = [repairs[place].proposed.scored.site.stmt for place in order]
     changed, total = comparison.changed(order[0] + 1, "pP")
     removes, tokens = plainness(first)[:2]
@@ -686,7 +687,7 @@ def _features(
         intent=_intent(order, repairs),
         ordinary=first.ordinary,
         former=_restores(order, repairs),
-        twin=twin(first.proposed.scored.site, first.proposed.scored.edit),
+        twin=twin(site.world, changed_lines(site.module, first.proposed.scored.edit)),
         fitted=fitted(first),
         abandons=abandons(first),
         stuck=any(spectrum.blaming(stmt) - explained for stmt in stmts),

@@ -12,9 +12,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType
+from typing import NamedTuple
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.emit import apply
+from coderefine.proposers.search.ingredients import ProjectContext
 from coderefine.proposers.search.naturalness import Trigrams, tokens
 from coderefine.proposers.search.operators import TABLE, Operator
 from coderefine.proposers.search.site import Site
@@ -104,14 +106,13 @@ def scored(site: Site, operator: Operator, edits: Sequence[Edit]) -> list[Scored
     if total <= 0:
         return []
     places = len({edit.parts[0].start for edit in edits})
-    start, model = base(site, operator) + PLACES * math.log(places), site.trigrams
+    start = base(site, operator) + PLACES * math.log(places)
     found = [
         Scored(
             start
             + edit.boost
             + math.log(edit.weight / total)
-            + min(CEILING, NATURAL * model.trust * gain(model, site.module, edit))
-            + TWIN * twin(site, edit)
+            + _evidence(site, edit)
             + _use(site, edit)
             + KEYED * _within(edit, site.asked)
             + RUNNING * _within(edit, site.running),
@@ -137,33 +138,44 @@ def _within(edit: Edit, spans: Iterable[tuple[int, int]]) -> bool:
     return any(start <= first and last <= end for start, end in spans)
 
 
-def gain(model: Trigrams, module: Module, edit: Edit) -> float:
-    """Return how much more natural the edit makes its lines: difference of log probabilities, scaled by CALM."""
-    part = edit.parts[0]
-    start, old, new = _lines(module, edit)
-    if len(edit.parts) == 1 and part.start == part.end == start and part.text.endswith("\n"):
-        return _calm(model, (), tokens(part.text))  # if whole lines are inserted, only these count
-    return _calm(model, tokens(old), tokens(new))
+class ChangedLines(NamedTuple):
+    """The offset of the first line that an edit changes, the lines that it changes, and these lines after the edit."""
+
+    start: int
+    old: str
+    new: str
 
 
-def _lines(module: Module, edit: Edit) -> tuple[int, str, str]:
-    """Return the start of the lines that the edit changes, these lines, and the lines after the edit."""
+def changed_lines(module: Module, edit: Edit) -> ChangedLines:
     first, last = min(part.start for part in edit.parts), max(part.end for part in edit.parts)
     start = module.text.rfind("\n", 0, first) + 1
     end = module.text.find("\n", last)
     old = module.text[start : len(module.text) if end < 0 else end]
-    return start, old, apply(old, shifted(edit.parts, start))
+    return ChangedLines(start, old, apply(old, shifted(edit.parts, start)))
 
 
-def twin(site: Site, edit: Edit) -> int:
+def _evidence(site: Site, edit: Edit) -> float:
+    """Return what the code of the project says for an edit (log odds): its naturalness, and whether its line occurs."""
+    model, lines = site.trigrams, changed_lines(site.module, edit)
+    return min(CEILING, NATURAL * model.trust * _gain(model, edit, lines)) + TWIN * twin(site.world, lines)
+
+
+def _gain(model: Trigrams, edit: Edit, lines: ChangedLines) -> float:
+    """Return how much more natural the edit makes its lines: difference of log probabilities, scaled by CALM."""
+    inserted = edit.parts[0].text
+    if inserted.endswith("\n") and all(part.start == part.end == lines.start for part in edit.parts):
+        return _calm(model, (), tokens(inserted))  # if whole lines are inserted, only these count
+    return _calm(model, tokens(lines.old), tokens(lines.new))
+
+
+def twin(world: ProjectContext, lines: ChangedLines) -> int:
     """Return 1 if, after a small edit, its line occurs elsewhere in the project; -1 if it did before; else 0."""
-    _, old, new = _lines(site.module, edit)
-    if "\n" in old or "\n" in new:
+    if "\n" in lines.old or "\n" in lines.new:
         return 0
-    before, after = tokens(old), tokens(new)
+    before, after = tokens(lines.old), tokens(lines.new)
     if before == after:
         return 0
-    known, small = site.world.lines, max(len(before), len(after)) - sum(common_ends(before, after)) <= MOST_TWIN
+    known, small = world.lines, max(len(before), len(after)) - sum(common_ends(before, after)) <= MOST_TWIN
     was = len(before) >= LEAST_TWIN and known[before] > 1
     now = len(after) >= LEAST_TWIN and known[after] > 0 and small
     return now - was

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from coderefine.proposers.search.value_kinds import dotted, names_of
+from coderefine.source import bound_names
 
 if TYPE_CHECKING:
     from coderefine.proposers.search.syntax import Function, Module
@@ -80,39 +81,19 @@ class FileNames:
     def of(cls, tree: ast.Module) -> FileNames:
         bound, read, of_self = set[str](), set[str](), set[str]()
         for node in ast.walk(tree):
-            bound.add(_bound(node))
+            if not isinstance(node, ast.keyword):
+                bound.update(bound_names(node))
             match node:
                 case ast.Name(id=name, ctx=ast.Load()):
                     read.add(name)
-                case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                    of_self.add(name)
+                case ast.Constant(value=str(name)) | ast.Attribute(attr=name, ctx=ast.Store()):
+                    bound.add(name)
+            if isinstance(node, ast.Attribute) and dotted(node.value) == "self":
+                of_self.add(node.attr)
         return cls(frozenset(bound), "*" in bound, frozenset(read), frozenset(of_self))
 
     def binds(self, name: str) -> bool:
         return self.star or name in self.bound
-
-
-def _bound(node: ast.AST) -> str:
-    """Return the name that a node binds; "" if it binds none."""
-    match node:
-        case ast.alias(name=name, asname=None):
-            return name.partition(".")[0]
-        case (
-            ast.Name(id=name, ctx=ast.Store())
-            | ast.Attribute(attr=name, ctx=ast.Store())
-            | ast.FunctionDef(name=name)
-            | ast.AsyncFunctionDef(name=name)
-            | ast.ClassDef(name=name)
-            | ast.arg(arg=name)
-            | ast.ExceptHandler(name=str(name))
-            | ast.alias(asname=str(name))
-            | ast.MatchAs(name=str(name))
-            | ast.MatchStar(name=str(name))
-            | ast.MatchMapping(rest=str(name))
-            | ast.Constant(value=str(name))
-        ):
-            return name
-    return ""
 
 
 class Index:

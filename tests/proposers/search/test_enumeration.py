@@ -10,7 +10,7 @@ import pytest
 
 from coderefine.core import Case, Failure, Status
 from coderefine.proposers.search.emit import apply
-from coderefine.proposers.search.enumeration import Enumeration, Proposed, Scored, twin
+from coderefine.proposers.search.enumeration import Enumeration, Proposed, Scored, changed_lines, twin
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext, own_words
 from coderefine.proposers.search.naturalness import Trigrams
@@ -178,7 +178,6 @@ def test_a_line_that_occurs_elsewhere_is_more_likely(old: str, new: str, wanted:
     assert module is not None
     assert beside is not None
     at = text.index(old, text.index("\n"))
-    stmt = module.by_line[text.count("\n", 0, at) + 1]
     world = ProjectContext({"f.py": module, "h.py": beside})
-    site = Site(FunctionContext(module, module.function(stmt), world), stmt)
-    assert twin(site, Edit((Replacement(at, at + len(old), new),))) == wanted
+    lines = changed_lines(module, Edit((Replacement(at, at + len(old), new),)))
+    assert twin(world, lines) == wanted
