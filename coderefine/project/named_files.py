@@ -60,8 +60,9 @@ def named_files(run: Sequence[str], place: Place, settings: PytestSettings) -> f
     module, or as a script that the project installs; and those that a shell script names which is itself named so.
     """
     texts, found, read = [tuple(_own_words(run))], set[str](), set[str]()
+    installed = console_scripts(place.root)
     while texts:
-        some = _Text(texts.pop(), place, settings).files
+        some = _Text(texts.pop(), place, settings, installed).files
         found |= some
         for script in some - read:
             texts.extend(_shell_script(place, script))
@@ -105,11 +106,14 @@ def _shell_script(place: Place, path: str) -> Iterator[tuple[str, ...]]:
 
 
 class _Text:
-    """The words of a command, or the text of a shell script."""
+    """The words of a command, or the text of a shell script. `installed`: the project's scripts with their modules."""
 
-    def __init__(self, words: Sequence[str], place: Place, settings: PytestSettings) -> None:
+    def __init__(
+        self, words: Sequence[str], place: Place, settings: PytestSettings, installed: Mapping[str, str]
+    ) -> None:
         self._place = place
         self._settings = settings
+        self._installed = installed
         plain = (PRINTED.sub(" ", VARIABLE.sub(" ", word)).replace("\\", "/") for word in words)
         self._words = tuple(_parts(plain))
         apart = (part for word in self._words if len(word.split()) == 1 for part in APART.split(word))
@@ -137,11 +141,11 @@ class _Text:
         return inner
 
     def _modules(self) -> Iterator[str]:
-        scripts = console_scripts(self._place.root)
         text = " ".join(self._words)
         yield from AFTER_FLAG.findall(text)
         yield from (part for part in self._parts if MODULE.fullmatch(part) and not part.endswith(".py"))
-        yield from (scripts[name] for name in map(posixpath.basename, self._parts) if name in scripts)
+        names = map(posixpath.basename, self._parts)
+        yield from (self._installed[name] for name in names if name in self._installed)
         yield from _imported(text)
 
     def _bases(self) -> Iterator[str]:

@@ -259,7 +259,8 @@ def protected_name(path: str) -> str | None:
 def _commands(config: Config) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the commands that check or measure patches, each with a description."""
     yield from ((f"the command of the gate {one.name!r}", one.run) for one in config.commands)
-    yield BENCHMARK, config.performance.run
+    if config.performance.run:
+        yield BENCHMARK, config.performance.run
 
 
 def _plugin_files(place: Place, settings: PytestSettings) -> frozenset[str]:
