@@ -229,7 +229,8 @@ def test_a_worker_that_hangs_is_left_out(dask: Dask, tmp_path: Path) -> None:
     said = end(process)
     assert said.code == 0, said.err
     assert "cannot answer" in said.out + said.err
-    assert "all tests ran here: no worker is left" in said.out + said.err
+    # The reason depends on whether the second worker was stopped before it answered that it has the tree.
+    assert "all tests ran here: " in said.out + said.err
 
 
 @pytest.mark.thorough
