@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,9 +48,11 @@ GITCONFIG = (
 
 
 @pytest.fixture(autouse=True)
-def sealed(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """See `seal`."""
-    return seal(tmp_path_factory.mktemp("home"), monkeypatch)
+def sealed(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """See `seal`. The folder is removed at once, see `tmp_path_retention_policy` in pyproject.toml."""
+    home = seal(tmp_path_factory.mktemp("home"), monkeypatch)
+    yield home
+    shutil.rmtree(home, ignore_errors=True)
 
 
 def seal(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -58,6 +62,8 @@ def seal(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    # A pytest that a test starts would remove the temporary files of our earlier runs at its end, which takes minutes.
+    monkeypatch.setenv("PYTEST_DEBUG_TEMPROOT", str(home))
     # Compiling our package again would cost every child 0.3 s.
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     # The plug-ins of our own environment would cost every child pytest 0.8 s; a test that wants them unsets this.

@@ -297,6 +297,21 @@ def test_no_operation_is_made_that_does_nothing() -> None:
     assert body("return x + 1") in made("arithmetic", body("return x - 1"), 2)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "sensible"),
+    [
+        ("x in ('a', 'b')", "x == ('a', 'b')", False),
+        ("x not in [1, 2]", "x != [1, 2]", False),
+        ("x in y", "x == y", True),
+        ("x.lower() in y.split()", "x.lower() == y.split()", False),
+        ("x.lower() in 'abc'", "x.lower() == 'abc'", True),
+        ("x in (y, z)", "x == (y, z)", True),
+    ],
+)
+def test_a_member_is_not_compared_with_its_whole_collection(before: str, after: str, sensible: bool) -> None:
+    assert (body(f"return {after}") in made("comparison", body(f"return {before}"), 2)) == sensible
+
+
 def test_a_function_of_a_library_may_be_one_that_the_file_never_calls() -> None:
     """jinja2: `re.compile(…)` was not replaced by `re.search`."""
     text = "import re\n" + body("return re.compile(x, 'a')")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.site import NEUTRAL, Site
 from coderefine.proposers.search.syntax import Edit, Replacement
-from coderefine.proposers.search.value_kinds import NUMBERS, dotted
+from coderefine.proposers.search.value_kinds import NUMBERS, dotted, fits
 
 COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "<",
@@ -70,6 +70,7 @@ ARITH_FOR: dict[str, dict[str, float]] = {
 DOES_NOTHING = {ARITH[kind]: operand for kind, operand in NEUTRAL.items()}
 """For each operator, the right operand with which it has no effect."""
 OPPOSITES = ("is is not", "is not is", "in not in", "not in in")
+EQUALITIES = ("in ==", "not in !=")
 
 
 def comparisons(site: Site) -> Iterator[Edit]:
@@ -80,12 +81,22 @@ def comparisons(site: Site) -> Iterator[Edit]:
             parent = site.module.parents.get(node)
             denied = isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)  # `not (a != b)` is unusual
             for operator, right in zip(node.ops, node.comparators, strict=True):
-                old = COMPARE[type(operator)]
+                old, apart = COMPARE[type(operator)], _is_unlike(site, left, right)
+                # `not (a is not b)` is the bytecode of `a is b`, which is plainer. What is looked for in a collection
+                # that it cannot be equal to is not compared with it.
+                vain = {**dict.fromkeys(OPPOSITES, denied), **dict.fromkeys(EQUALITIES, apart)}
                 for new, weight in COMPARE_FOR[old].items():
-                    if denied and f"{old} {new}" in OPPOSITES:  # the same bytecode as without `not`, which is plainer
-                        continue
-                    yield from emit.between(site.module, left, right, old, new, weight / (4 if denied else 1))
+                    if not vain.get(f"{old} {new}"):
+                        yield from emit.between(site.module, left, right, old, new, weight / (4 if denied else 1))
                 left = right
+
+
+def _is_unlike(site: Site, value: ast.expr, collection: ast.expr) -> bool:
+    """Return whether `value` cannot be equal to `collection`: one of constants, or of another kind than the value."""
+    constants = isinstance(collection, ast.Tuple | ast.List | ast.Set) and all(
+        isinstance(one, ast.Constant) for one in collection.elts
+    )
+    return constants or not fits(site.kinds.of(value), site.kinds.of(collection))
 
 
 def arithmetic(site: Site) -> Iterator[Edit]:
