@@ -103,6 +103,8 @@ RIGHT = [
     ("argument-order", body("return pow(x, y)"), 2, "x, y)", "y, x)"),
     ("argument-added", body("return sorted(x)"), 2, "(x)", "(x, reverse=True)"),
     ("argument-added", "def f(*a, **k):\n    g(**k)\n", 2, "g(**k)", "g(*a, **k)"),
+    ("argument-added", "def g(a, b, c): ...\ndef f(b, c):\n    g(1, c)\n", 3, "1, c", "1, b, c"),
+    ("argument-added", "def g(a, b, c): ...\ng(1, 7, 2)\ndef f(c):\n    g(1, c)\n", 4, "1, c", "1, 7, c"),
     ("argument-added", "def f(*a, **k):\n    g(1, *a)\n", 2, "*a)", "*a, **k)"),
     ("member", body("y = T.C", "return x in (T.A, T.B)"), 3, "T.B)", "T.B, T.C)"),
     ("member", body("return isinstance(x, list)"), 2, "list)", "(list, tuple))"),

@@ -84,6 +84,32 @@ def argument_added(site: Site) -> Iterator[Edit]:
             head = text.split("=")[0] if "=" in text.split("(")[0].split('"')[0] else ""
             if head not in given or not head:
                 yield from _appended(site, node, text, weight)
+        yield from _inserted(site, node, name)
+
+
+def _inserted(site: Site, node: ast.Call, name: str) -> Iterator[Edit]:
+    """Yield edits that insert an argument before another: `f(a, c)` becomes `f(a, b, c)` if f has parameters a, b, c.
+
+    The argument is a variable with the parameter's name, or a variable or constant that another call passes there. It
+    is inserted only before an argument with the name of the next parameter.
+    """
+    called = [dotted(argument).rsplit(".", 1)[-1] for argument in node.args]
+    for arguments in site.world.signatures.get(name, []):
+        names = [one.arg for one in (*arguments.posonlyargs, *arguments.args) if one.arg not in ("self", "cls")]
+        for index, (passed, parameter, following) in enumerate(zip(called, names, names[1:], strict=False)):
+            if passed == following != parameter and parameter not in called:
+                at = site.module.start(node.args[index])
+                named = dict.fromkeys(_called_so(site, parameter), 4.0)
+                for text, weight in {**_passed_elsewhere(site, node, name, index), **named}.items():
+                    yield Edit((Replacement(at, at, f"{text}, "),), weight)
+
+
+def _passed_elsewhere(site: Site, node: ast.Call, name: str, index: int) -> dict[str, float]:
+    """Return the variables and constants that longer calls of the same function pass at `index`, with weights."""
+    others = (other for other in site.module.index.calls.get(name, ()) if len(other.args) > len(node.args))
+    found = (other.args[index] for other in others)
+    known = set(site.paths)
+    return {site.code(one): 3.0 for one in found if isinstance(one, ast.Constant) or dotted(one) in known}
 
 
 def _additions(site: Site, node: ast.Call, name: str) -> dict[str, float]:
