@@ -618,7 +618,8 @@ def _bonus(places: Sequence[int], repairs: Sequence[Repair], spectrum: Spectrum)
 
 def _order(repair: Repair, spectrum: Spectrum) -> tuple[object, ...]:
     """Return a sort key for repairs that behave alike; the best repair has the lowest key."""
-    return not repair.former, _hides(repair, spectrum), -intent(repair), -repair.ordinary, *plainness(repair)
+    named = repair.proposed.scored.operator.name == NAMING
+    return not repair.former, not named, _hides(repair, spectrum), -intent(repair), -repair.ordinary, *plainness(repair)
 
 
 def _shares(values: Sequence[float]) -> list[float]:

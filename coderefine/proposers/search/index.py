@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from coderefine.proposers.search.value_kinds import dotted, names_of
-from coderefine.source import bound_names
+from coderefine.source import bound_names, last_name
 
 if TYPE_CHECKING:
     from coderefine.proposers.search.syntax import Function, Module
@@ -69,31 +69,41 @@ class FileNames:
     """The names in a file, wherever they stand. `read`: variables that it reads; `of_self`: attributes of `self`.
 
     `bound`: the variables, attributes, functions, classes and parameters that it binds, and its strings, because
-    `setattr` may bind them; `star`: whether a star import may bind others.
+    `setattr` may bind them; `star`: whether a star import may bind others. `for_types`: names bound only under
+    `if TYPE_CHECKING`, which have no value when the file runs.
     """
 
     bound: frozenset[str]
     star: bool
     read: frozenset[str]
     of_self: frozenset[str]
+    for_types: frozenset[str]
 
     @classmethod
     def of(cls, tree: ast.Module) -> FileNames:
-        bound, read, of_self = set[str](), set[str](), set[str]()
+        running, typed, read, of_self = set[str](), set[str](), set[str](), set[str]()
+        for_types = _for_types(tree)
         for node in ast.walk(tree):
             if not isinstance(node, ast.keyword):
-                bound.update(bound_names(node))
+                (typed if node in for_types else running).update(bound_names(node))
             match node:
                 case ast.Name(id=name, ctx=ast.Load()):
                     read.add(name)
                 case ast.Constant(value=str(name)) | ast.Attribute(attr=name, ctx=ast.Store()):
-                    bound.add(name)
+                    running.add(name)
             if isinstance(node, ast.Attribute) and dotted(node.value) == "self":
                 of_self.add(node.attr)
-        return cls(frozenset(bound), "*" in bound, frozenset(read), frozenset(of_self))
+        bound = frozenset(running | typed)
+        return cls(bound, "*" in bound, frozenset(read), frozenset(of_self), frozenset(typed - running))
 
     def binds(self, name: str) -> bool:
         return self.star or name in self.bound
+
+
+def _for_types(tree: ast.Module) -> set[ast.AST]:
+    """Return the nodes under `if TYPE_CHECKING`."""
+    blocks = (node for node in ast.walk(tree) if isinstance(node, ast.If) and last_name(node.test) == "TYPE_CHECKING")
+    return {node for block in blocks for stmt in block.body for node in ast.walk(stmt)}
 
 
 class Index:

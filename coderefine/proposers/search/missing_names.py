@@ -23,10 +23,10 @@ class Replaced:
 def evades(site: Site, replaced: Replaced, after: ast.Module | None) -> bool:
     """Return whether failing tests of `site` lack a name that a repair gives up, or leaves missing.
 
-    The name is an attribute of `self`, or a variable that its module does not bind. Most likely it should exist, so the
-    right repair binds it or, if it is misspelt, corrects it. It is given up if an attribute that other code uses, too,
-    is replaced, or a variable is replaced by names that are not similar. It is left missing if no test reaches it any
-    more. `after`: the module after the repair.
+    The name is an attribute of `self`, or a variable that its module does not bind when it runs. Most likely it should
+    exist, so the right repair binds it or, if it is misspelt, corrects it. It is given up if an attribute that other
+    code uses, too, is replaced, or a variable is replaced by names that are not similar. It is left missing if no test
+    reaches it any more. `after`: the module after the repair.
     """
     hints, world = site.hints, site.world
     others = [world.file_names(module) for module in world.modules.values() if module.path != site.module.path]
@@ -42,7 +42,7 @@ def _attribute(name: str, uses: Sequence[FileNames], replaced: Replaced) -> bool
 
 
 def _variable(name: str, before: FileNames, uses: Sequence[FileNames], replaced: Replaced) -> bool:
-    if name in replaced.lost and not before.binds(name):
+    if name in replaced.lost and (name in before.for_types or not before.binds(name)):
         words = filter(str.isidentifier, replaced.added)
         return not any(likeness(name, word) >= SIMILAR or word in name for word in words)
     return name not in BUILTINS and any(name in one.read and not one.binds(name) for one in uses)

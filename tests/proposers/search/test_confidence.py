@@ -165,6 +165,22 @@ def test_a_repair_that_moves_a_check_to_where_no_test_goes_comes_last(*, execute
     assert alone.features.removes is not executed
 
 
+def test_of_repairs_that_behave_alike_the_one_with_the_similar_name_is_written() -> None:
+    """w3lib: `cast(AnyUnicodeError, error)` became `cast(to_unicode, error)`, although `UnicodeError` passed, too."""
+    place = Place(b"def f(total):\n    return tota\n")
+    nearest = next(operator for operator in TABLE if operator.name == "misspelt")
+    other, named = (
+        Repair(Proposed(Scored(score, edit, operator, cast(Site, place)), ""), frozenset("t"), whole=True)
+        for score, edit, operator in (
+            (-1.0, Edit((Replacement(25, 29, "len"),)), PLAIN),
+            (-3.0, Edit((Replacement(25, 29, "total"),)), nearest),
+        )
+    )
+    comparison = Comparison({0: ("1",), 1: ("2",), 2: ("2",)}, "p")
+    (group,) = groups([other, named], [[0, 1]], comparison, -9.0, Spectrum({}, {}, 1))
+    assert group.repairs == (named, other)
+
+
 def test_answers_that_change_are_counted_besides_those_that_were_wrong() -> None:
     behaviour: Behaviour = {-1: ("a", "b", "c", "d"), 0: ("x", "b", "y", "d")}
     (found,) = made(behaviour, "fpFP", repair(-4.0, "2"))
