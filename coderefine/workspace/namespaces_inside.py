@@ -77,13 +77,15 @@ def stage(scratch: bytes, size: bytes) -> None:
         os.chdir(b"disk")
 
 
-def seclude(size: bytes) -> None:
+def seclude(size: bytes, used: list[bytes]) -> None:
     """Give the view its own shared memory and terminals, so that those of the user's session cannot be reached.
 
-    What the system refuses is left unchanged; the sandbox then denies access to it.
+    What the system refuses is left unchanged; the sandbox then denies access to it. So is /dev/shm if the repository or
+    the temporary folder is there: `used` are their paths, which another mount would hide.
     """
     try:
-        mount(b"tmpfs", b"/dev/shm", b"tmpfs", MS_NOSUID_NODEV, b"mode=1777,size=" + size)
+        if not any(path.startswith(b"/dev/shm/") for path in used):
+            mount(b"tmpfs", b"/dev/shm", b"tmpfs", MS_NOSUID_NODEV, b"mode=1777,size=" + size)
     except OSError:
         pass
     try:
@@ -126,7 +128,7 @@ def prepare(shield: bytes, network: bytes, scratch: bytes, size: bytes, targets:
             cover(number, target, handles[number])
         else:
             freeze(target)
-    seclude(size)
+    seclude(size, [scratch, *targets])
     mount(b"proc", b"/proc", b"proc", MS_NOSUID_NODEV_NOEXEC, None)
     count_processes()
     if network == b"off":

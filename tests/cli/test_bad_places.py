@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -209,3 +210,14 @@ def test_a_repository_with_sha_256_was_refused_only_after_the_proof(tmp_path: Pa
     result = coderefine("check", "--gate", "ruff", cwd=top)
     assert result.code == 1, result
     assert "F401" in result.out
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no /dev/shm")
+@pytest.mark.parametrize("what", ["repository", "temporary folder"])
+def test_what_lies_in_shared_memory_is_not_hidden_by_the_view(untidy: Path, what: str) -> None:
+    """Views have a /dev/shm of their own: ruff could not enter its folder, and pytest did not start."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        top = make_repo(Path(folder) / "tidy", {"order.py": LINT, "test_order.py": TESTS}) if what[0] == "r" else untidy
+        result = coderefine(*FIX, "--gate", "pytest", "--gate", "ruff", cwd=top, env={"TMPDIR": folder})
+        assert result.code == 0, result
+        assert "all checks pass" in result.out
