@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
@@ -29,6 +30,8 @@ MOST_GROWTH, FEW_LINES = 0.15, 8
 """Maximum growth of the code, without blank lines: as a share; for a short function, as a number of lines."""
 
 
+PAIRS = ((r"\(", r"\)"), (r"\[", r"\]"), (r"\{", r"\}"), (r"<\w", r"</\w"))
+"""Regular expressions of what opens and closes something in a text that the code writes: brackets, and tags of HTML."""
 Namer = Callable[[Extraction], Named | None]
 
 
@@ -130,6 +133,8 @@ def _flaws(found: Extraction) -> Iterator[float]:
     lines = sum(bool(row.strip()) and not row.lstrip().startswith("#") for row in rows)
     yield _misfit(lines)
     yield _divided_repetition(block)
+    yield 1.2 * _has_twin(block)
+    yield 1.0 * _opens_or_closes(block)
     whole = block.start == 0 and block.ends
     yield 0.0 if whole or len(block.body) == 1 else 0.2
     parts = block.paragraphs - isinstance(block.body[-1], ast.Return)
@@ -163,6 +168,48 @@ def _divided_repetition(block: StatementBlock) -> float:
     outside = {*shapes[: block.start], *shapes[block.stop :]}
     repeated = [shape for shape in inside if shape and shape in outside]
     return 1.2 if len({*repeated}) < len(repeated) else 0.5 * bool(repeated and len(inside) == 1)
+
+
+def _has_twin(block: StatementBlock) -> bool:
+    """Return whether a compound statement of the block has the form of one that stays: one step for both reads better.
+
+    In a block of several statements, those with only one level of inner statements do not count: they are frequent.
+    """
+    every = [item for suite in block.unit.suites for item in suite.statements]
+    apart = [item for item in every if not block.holds((item.lineno, item.col_offset))]
+    staying = {_form([item]) for item in apart if item not in block.suite.parents}
+    least = 1 if len(block.body) == 1 else 2
+    forms = [_form([item]) for item in block.body]
+    return any(form in staying for form in forms if form.count("(") >= least)
+
+
+def _form(body: Sequence[ast.stmt]) -> str:
+    """Return the types of the statements, and in brackets those inside them: "Assign If(Raise)"."""
+    return " ".join(
+        type(item).__name__ + (f"({inner})" if (inner := " ".join(map(_form, _suites_of(item)))) else "")
+        for item in body
+    )
+
+
+def _suites_of(item: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
+    handlers = [handler.body for handler in getattr(item, "handlers", ())]
+    cases = [case.body for case in getattr(item, "cases", ())]
+    yield from filter(
+        None,
+        (getattr(item, "body", []), *handlers, *cases, getattr(item, "orelse", []), getattr(item, "finalbody", [])),
+    )
+
+
+def _opens_or_closes(block: StatementBlock) -> bool:
+    """Return whether texts in the block open what other texts of the function close, or close what these open."""
+    whole = tuple(own_nodes(block.unit.function.body))
+    inside = ((_balance(block.nodes, *pair), _balance(whole, *pair)) for pair in PAIRS)
+    return any(part * (both - part) < 0 for part, both in inside)
+
+
+def _balance(nodes: Iterable[ast.AST], opening: str, closing: str) -> int:
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return sum(len(re.findall(opening, text)) - len(re.findall(closing, text)) for text in texts)
 
 
 @lru_cache(maxsize=20_000)

@@ -377,6 +377,38 @@ UNNAMED = {
                 self.rows.append(Line())
             return self
         """,
+    "one of two steps of the same form: the other one stays": """
+        def scale_image(self, width, height):
+            style = ""
+            if width and self.number(width):
+                if width.isdigit():
+                    self.attributes["width"] = width
+                else:
+                    style += "width:" + width + ";"
+
+            if height and self.number(height):
+                if height.isdigit():
+                    self.attributes["height"] = height
+                else:
+                    style += "height:" + height + ";"
+
+            return style
+        """,
+    "a text that only opens what the function closes": """
+        def render_list(self, rows, title, footer):
+            text = ""
+
+            if title:
+                text += "<h1>" + title + "</h1>"
+            if footer or rows:
+                text += "<ul>"
+            else:
+                text += "<ul class='empty'>"
+
+            for row in rows:
+                text += self.render_row(row)
+            return text + "</ul>"
+        """,
     "a branch of a special method, whose result has no name": """
         def __getitem__(self, index):
             if index is None or not self.size and index:
