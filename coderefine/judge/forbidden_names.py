@@ -1,4 +1,4 @@
-"""Detect new uses of names that a repair of product code does not legitimately need."""
+"""Find uses of names that a repair of product code does not legitimately need (violations.py finds the new ones)."""
 
 from __future__ import annotations
 
