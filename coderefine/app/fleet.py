@@ -237,7 +237,7 @@ class Fleet:
         report, errors = folder / "reports" / f"{result.name}.json", folder / "reports" / f"{result.name}.err"
         storage.make_folder(report.parent)
         with report.open("wb") as out, errors.open("wb") as err:
-            argv = (sys.executable, "-c", PROGRAM, *self._words(result))
+            argv = (sys.executable, "-c", PROGRAM, *self._arguments(result))
             code, killed = self._ended(argv, top, out.fileno(), err.fileno())
         complaint, last = _complaint(errors.read_text("utf-8", "replace"))
         # If a run was interrupted early, or killed, no report names it; its name is needed to resume it.
@@ -255,8 +255,11 @@ class Fleet:
         result = replace(result, code=code, status=status, detail=masked(detail), run=found.get("run") or run)
         return self._kept(replace(result, usd=result.usd if usd is None else usd), top, found.get("diff") or "")
 
-    def _words(self, result: FleetResult) -> list[str]:
-        """Return the arguments of a run, with the dollars that it may spend."""
+    def _arguments(self, result: FleetResult) -> list[str]:
+        """Return the arguments of a run; if the fleet has a limit in dollars, add the run's share, or `--no-model`.
+
+        No limit is added for `check` and `resume`.
+        """
         name, *more = ("resume", result.run) if result.run else self.request.command
         if self.request.max_cost is not None and name not in ("check", "resume"):
             more = ["--max-cost", f"{result.usd:.6f}", *more] if result.usd else ["--no-model", *more]
@@ -301,7 +304,7 @@ def _complaint(stderr: str) -> tuple[str, str]:
 
 
 def _runs_of(top: Path) -> Callable[[], list[str]]:
-    """Return a function that returns the names of the runs recorded in `top`; none without a repository.
+    """Return a function that lists the names of the runs recorded in `top`; [] if there is no repository.
 
     The returned function does not start git, which would be killed while the fleet is being stopped.
     """

@@ -118,10 +118,10 @@ def judged(
 
 
 def _bundle(proved: Proved, empty: Bundle, *, style: bool) -> Bundle:
-    """Make the bundle of a patch.
+    """Return `empty` with what to show on a pull request about the proved patch.
 
-    Each hunk that can be a suggestion is proved alone, by a run of all tests, while there is time. If this gives no
-    suggestion, hunks that are close together are tried as one.
+    Each hunk that can be a suggestion is proved alone: at most `minimal.MOST` hunks, and only until the time limit. If
+    no hunk gives a suggestion, neighbouring hunks are tried together.
     """
     outcome, best = proved.outcome, proved.outcome.best
     before = {path: proved.parts.original(path) for path in best.patch.files}
@@ -216,7 +216,7 @@ def _line(text: str) -> str:
 
 
 def _text(diff: bytes) -> str:
-    """Return the patch as text; if it is not UTF-8, with the mark LOSSY of bundle, so that it is never shown."""
+    """Return the patch as text. If it is not UTF-8, the text ends with `bundle.LOSSY`, so that it is never shown."""
     try:
         return diff.decode("utf-8")
     except UnicodeDecodeError:

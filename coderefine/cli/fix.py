@@ -72,7 +72,7 @@ def run_and_report(
 
 
 def _with_patch(result: RunResult, *, elsewhere: bool) -> str:
-    """Return the last line for a patch that is not in the working tree: it was written `elsewhere`, or refused."""
+    """Return the line about a patch that is not in the working tree; "" if there is nothing to say."""
     outcome = result.outcome
     if not outcome.best.number or outcome.stop is Stop.INTERRUPTED:
         return ""

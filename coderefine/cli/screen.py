@@ -110,7 +110,7 @@ def failures(checks: Iterable[Check]) -> str:
 
 
 def exit_code(outcome: Outcome) -> int:
-    """Return 0 if no HARD finding is left, with the best patch if there is one, else 1; for an early end, 2 or 130."""
+    """Return 2 for a broken environment and 130 for an interrupted run; else 0 if no HARD finding is left, else 1."""
     return {Stop.ENVIRONMENT: 2, Stop.INTERRUPTED: 130}.get(outcome.stop, 0 if outcome.clean else 1)
 
 

@@ -125,7 +125,7 @@ class SuiteRun:
         return check, why
 
     def _learn(self, check: Check, *, whole: bool) -> None:
-        """Update the record by `check`; if it is not known whether the tests may be divided, run them in shards."""
+        """Update the record from `check`; if it is not known whether the tests may be divided, run them in shards."""
         if self._partial or not check.complete:
             return
         self.record = self.record.learn(check, whole=whole)
@@ -152,9 +152,10 @@ class SuiteRun:
 
 
 def confirmed(check: Check, ask: Ask, at_home: Callable[[Ask], Check]) -> Check | None:
-    """Run at home the test files that have failures; return `check` with the results at home, or None if they differ.
+    """Repeat on this machine the test files that fail in `check`, a result of workers; return None if results differ.
 
-    If `check` ended at its first failure, return the check at home instead, or None if no new failure occurs there.
+    If they agree, return `check` with the local results. If `check` is incomplete, return the local results if they
+    contain a new failure and `ask.stop_early` is set, else None.
     """
     failing = tuple(dict.fromkeys(check.cases[name].path for name in check.failing))
     if not failing:

@@ -150,7 +150,10 @@ Line = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of a test. `last`: the project's lines that its last execution ran; `before`: earlier executions."""
+    """A line of a test, and the lines of the project that ran when this line ran.
+
+    `last`: those that ran when the line ran for the last time. `before`: those that ran when it ran earlier.
+    """
 
     path: str
     line: int

@@ -176,8 +176,8 @@ class Mutation:
 class Evidence:
     """The evidence for the best attempt, and what is missing in it. Tests are given by their ids.
 
-    `changed`: of the calls that tests make, and variants of these calls: (number whose result the repairs change,
-    number compared); the calls of repaired tests are left out. `doubts`: why the attempt is only plausible although all
+    `changed`: (number of calls whose result the repairs change, number of compared calls). These calls are those that
+    tests make, except repaired tests, and variants of them. `doubts`: why the attempt is only plausible although all
     tests pass; empty if it is proved. `ran`: (number of tests that ran in the proof, number of all tests); None if all
     ran. `executed`: which tests ran the patched lines, as far as they were traced. `survived`: small mistakes in the
     patch that no test noticed.
@@ -228,10 +228,10 @@ class Proof:
     `patch`: the patch, including tests and configuration. `evidence`: the measurements, also if the patch is not
     proved; `flipped` in it: tests that fail if the patch's tests are applied without its code. `weakened`: tests that
     the patch deletes, skips or changes (other than by additions), and how. `rests`: tests in `flipped` that the patch
-    adds or changes. `added`: tests that the patch adds and that also pass without its code. `findings`: new findings.
-    `unjudged`: what could not be judged, and why. `worse`: whether anything gets worse; False if the patch merely has
-    no visible benefit. `needed`: the smallest part of the patch that is still proved (None: not requested); `spare`:
-    the changes that are not in this part.
+    itself adds or changes, so that the proof rests on them. `added`: tests that the patch adds and that also pass
+    without its code. `findings`: new findings. `unjudged`: what could not be judged, and why. `worse`: whether anything
+    gets worse; False if the patch merely has no visible benefit. `needed`: the smallest part of the patch that is still
+    proved (None: not requested); `spare`: the changes that are not in this part.
     """
 
     verdict: Verdict

@@ -75,7 +75,7 @@ class View(Protocol):
         ...
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the environment for processes in the view: no secrets, temporary files in a folder of the view."""
+        """Return the environment for processes in the view: without secrets, and with its own temporary folder."""
         ...
 
     def run(
@@ -93,7 +93,7 @@ class View(Protocol):
 
 
 def relative_to_top(view: View, file: Path) -> str | None:
-    """Return `file` relative to the top of `view`, with or without its symbolic links resolved; None if outside."""
+    """Return the path of `file` below the top of `view`, or below the top's real path; None if it is outside both."""
     for top in (view.top, view.top.resolve()):
         if top in file.parents:
             return file.relative_to(top).as_posix()

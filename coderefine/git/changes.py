@@ -172,12 +172,12 @@ def _git(top: Path, *args: str, env: Mapping[str, str] | None = None, stdin: byt
 
 
 def pushed(top: Path, environ: Mapping[str, str], lines: str) -> tuple[tuple[str, str], ...]:
-    """Return (since, commit) for each pushed ref.
+    """Return (since, commit) for each pushed ref with commits to check.
 
-    The refs are those given by pre-commit, else those in git's `lines`, else the newest commit. A line is `LOCAL-REF
-    LOCAL-ID REMOTE-REF REMOTE-ID` (githooks(5)); a deleted ref pushes nothing. Commits that a remote already has are
-    not part of a push, so `since` is the last commit that a remote has. For the first push of a repository, pre-commit
-    gives only the name of the local ref.
+    `since` is the remote ref's own commit if it is known here. Otherwise, it is the parent of the first commit that no
+    remote has; a ref without such commits is left out, and so is a deleted ref. The refs are those given by pre-commit,
+    else those in git's `lines`, else the newest commit. A line is `LOCAL-REF LOCAL-ID REMOTE-REF REMOTE-ID`
+    (githooks(5)). For the first push of a repository, pre-commit gives only the name of the local ref.
     """
     since, commit = environ.get("PRE_COMMIT_FROM_REF", ""), environ.get("PRE_COMMIT_TO_REF", "")
     if since or commit:
@@ -202,9 +202,10 @@ def _ranges(top: Path, pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str
 
 
 def _since(top: Path, remote: str, commit: str) -> str:
-    """Return the commit with which `commit` is compared; "" if a remote already has it.
+    """Return the commit with which `commit` is compared; "" if a remote already has `commit`.
 
-    For a new branch, or a branch whose remote commit is unknown here, this is the last commit that a remote has.
+    For a new branch, or a branch whose remote commit is unknown here, this is the parent of the first commit that no
+    remote has, or the empty tree if there is no parent.
     """
     if not NOTHING.issuperset(remote) and (known := _commit(top, remote)):
         return known

@@ -82,11 +82,12 @@ class IndexChange:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A publication, done or announced. `how` is files, commit, branch or undo.
+    """A change of the repository that was written, or that is recorded before it is written.
 
-    `head`: HEAD's commit before the publication. `ref`: the branch that moved (None: detached HEAD). `commit`, `tree`:
-    the new target of the branch. `temps`: temporary files in the folders of the files that they replace. `folders`:
-    folders created for new files. `lock`: the SHA-256 of the index that we prepared for index.lock.
+    `how`: files, commit, branch or undo. `head`: HEAD's commit before the publication. `ref`: the branch that moved
+    (None: detached HEAD). `commit`, `tree`: the new target of the branch. `temps`: temporary files in the folders of
+    the files that they replace. `folders`: folders created for new files. `lock`: the SHA-256 of the new index, which
+    is first written as index.lock.
     """
 
     how: str

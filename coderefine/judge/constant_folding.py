@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from coderefine.judge.change import name_set, nodes
-from coderefine.source import Function
+from coderefine.source import Function, bound_names
 
 SMALL, LONG, HIGH, STEPS = 10**9, 400, 40, 4000
 """Maxima: absolute value of a number, items of a collection, exponent, and steps of one evaluation."""
@@ -22,6 +22,9 @@ SMALL, LONG, HIGH, STEPS = 10**9, 400, 40, 4000
 Names = Mapping[str, ast.expr]
 """Constant expressions by name."""
 NONE: Names = MappingProxyType({})
+BINDERS = Function | ast.ClassDef | ast.arg | ast.ExceptHandler | ast.pattern
+"""Nodes that bind names, besides assignments and imports."""
+NAMED = BINDERS | ast.Name | ast.alias
 
 OPERATORS: Mapping[type, Callable[[object, object], object]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -196,13 +199,5 @@ def constants(tree: ast.Module) -> Names:
 
 
 def _binds(node: ast.AST) -> str:
-    """Return the name that `node` binds; "" for none."""
-    if isinstance(node, ast.Name):
-        return "" if isinstance(node.ctx, ast.Load) else node.id
-    if isinstance(node, ast.arg):
-        return node.arg
-    if isinstance(node, ast.alias):
-        return node.asname or node.name.partition(".")[0]
-    if isinstance(node, Function | ast.ClassDef | ast.ExceptHandler):
-        return node.name or ""
-    return ""
+    """Return the name that `node` binds or deletes; "" for none."""
+    return next(iter(bound_names(node)), "") if isinstance(node, NAMED) else ""

@@ -1,4 +1,4 @@
-"""Detect new uses of names that a repair of product code does not legitimately need."""
+"""Find uses of names that a repair of product code does not legitimately need (violations.py finds the new ones)."""
 
 from __future__ import annotations
 
@@ -233,6 +233,8 @@ def _passed(node: ast.AST) -> list[ast.expr]:
             return items
         case ast.Return(value=ast.expr() as value) | ast.Yield(value=ast.expr() as value):
             return [value]
+        case ast.Match(subject=value):
+            return value.elts if isinstance(value, ast.Tuple) else [value]
         case ast.Assign(targets=targets, value=value) if not all(isinstance(item, ast.Name) for item in targets):
             return value.elts if isinstance(value, ast.Tuple) else [value]
     return []

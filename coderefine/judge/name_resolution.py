@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from coderefine.judge.change import TREES, name_set, nodes
-from coderefine.judge.constant_folding import NONE, Names, NotLiteralError, constants, fold
-from coderefine.source import Function
+from coderefine.judge.constant_folding import BINDERS, NONE, Names, NotLiteralError, constants, fold
+from coderefine.source import bound_names
 
 OWN, ANY = "<own>", "<any>"
 """First part of the names that the file itself binds, and first part of the attributes of unknown values."""
@@ -67,14 +67,10 @@ def _foreign(name: str) -> bool:
 
 
 def _own_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that the file itself binds."""
+    """Yield the names that the file binds in any scope, except by imports."""
     for node in nodes(tree):
-        if isinstance(node, Function | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
+        if isinstance(node, BINDERS) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)):
+            yield from bound_names(node)
 
 
 def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
@@ -98,6 +94,8 @@ def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     elif isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Tuple | ast.List | ast.Set):
         for item in node.iter.elts:
             yield from _unpacked(node.target, item)
+    elif isinstance(node, ast.Match):
+        yield from _matched(node)
     elif isinstance(node, ast.arguments):
         yield from defaults(node)
 
@@ -121,6 +119,24 @@ def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr
     elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
         for one, inner in zip(target.elts, value.elts, strict=False):
             yield from _unpacked(one, inner)
+
+
+def _matched(node: ast.Match) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names that the patterns of `node` bind, each with the expression of its value, where it is known."""
+    for case in node.cases:
+        yield from _captured(case.pattern, node.subject)
+
+
+def _captured(pattern: ast.pattern, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names that `pattern` binds to `value`, or to items of it if it is a tuple or list."""
+    match pattern, value:
+        case ast.MatchAs(pattern=inner, name=name), _:
+            yield from ((name, value),) if name else ()
+            yield from _captured(inner, value) if inner else ()
+        case ast.MatchOr(patterns=inner), _:
+            yield from (pair for one in inner for pair in _captured(one, value))
+        case ast.MatchSequence(patterns=inner), ast.Tuple(elts=items) | ast.List(elts=items):
+            yield from (pair for one, item in zip(inner, items, strict=False) for pair in _captured(one, item))
 
 
 def canonical(name: str) -> str:

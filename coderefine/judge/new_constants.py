@@ -157,7 +157,7 @@ def _shape(above: list[ast.AST]) -> str:
 
 
 def _user(above: list[ast.AST]) -> ast.AST:
-    """Return the innermost node of `above` that uses the constant; one that only builds it, as a tuple, is skipped."""
+    """Return the innermost node of `above` that uses the constant; skip nodes that only build it (tuples, sums)."""
     outer = (node for node in reversed(above) if isinstance(node, ast.expr | ast.stmt | ast.match_case))
     builders = ast.BinOp | ast.UnaryOp | ast.Starred | DISPLAYS
     return next(filterfalse(lambda node: isinstance(node, builders), outer), ast.Pass())

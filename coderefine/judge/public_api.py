@@ -142,7 +142,7 @@ def _names(*parameters: ast.arg) -> set[str]:
 
 
 def _renamed(old: Function, new: Function, evidence: str) -> bool:
-    """Return whether `new` has at least as many parameters as `old`, and failing tests pass one of the new names."""
+    """Return whether `new` has at least as many parameters, and a failing test uses a keyword that only it accepts."""
     was, now = (len((*item.args.posonlyargs, *item.args.args, *item.args.kwonlyargs)) for item in (old, new))
     return was <= now and any(f"unexpected keyword argument '{name}'" in evidence for name in _dropped(new, old))
 
@@ -150,9 +150,9 @@ def _renamed(old: Function, new: Function, evidence: str) -> bool:
 def _demanded(name: str, old: Function, new: Function, evidence: str, tests: Sequence[str]) -> bool:
     """Return whether the failing tests need the signature of `new`.
 
-    They do in three cases: a call missed an argument that `old` requires and `new` does not; a callback was called with
-    as many arguments as `new` takes, while `old` takes another number; or all calls in the tests fit `new`, and some do
-    not fit `old`.
+    They do in three cases: a call failed because of a missing argument that `new` no longer accepts; a callback was
+    called with as many arguments as `new` takes, while `old` takes another number; or all calls in the tests fit `new`,
+    and some do not fit `old`.
     """
     arities = (str(len(positional(new))), str(len(positional(old))))
     if _missed(name, old, new, evidence) or arities in ARITY.findall(evidence):
@@ -164,7 +164,7 @@ def _demanded(name: str, old: Function, new: Function, evidence: str, tests: Seq
 
 
 def _missed(name: str, old: Function, new: Function, evidence: str) -> bool:
-    """Return whether a call of `name` missed an argument that `old` requires and `new` does not."""
+    """Return whether a call of `name` failed because of a missing argument that `new` no longer accepts."""
     return any(
         _last(called) == _last(name) and not _dropped(old, new).isdisjoint(re.findall(r"'(\w+)'", names))
         for called, names in MISSED.findall(evidence)

@@ -273,7 +273,9 @@ class Client:
     def _persist(self, request: ModelRequest, model: str) -> tuple[Answer, Grant]:
         """Send `request` until it is answered. Raises ModelError if the failure is permanent, or no try is left.
 
-        If the server refuses the larger answer that a model gets which only reasoned, the model gets it no longer.
+        If `request` asks for a longer answer, or the model used a whole answer to reason, the limit of the answer is
+        increased. If the server refuses this, the usual limit is used; later answers of the model then get an increased
+        limit only if the request asks for it.
         """
         if not request.longer and model not in self._raised:
             return self._repeat(request, model)
@@ -286,7 +288,11 @@ class Client:
         return answered
 
     def _repeat(self, request: ModelRequest, model: str, *, raised: bool = False) -> tuple[Answer, Grant]:
-        """Send `request` until it is answered, as `_persist` does. Raises TooLongError if a `raised` cap is refused."""
+        """Send `request` again after each temporary failure, until it is answered.
+
+        `raised`: whether the limit of the answer was increased. Raises TooLongError if the server refuses this limit
+        and names no lower one, and ModelError if the failure is permanent, or no try is left.
+        """
         failed = 0
         while True:
             try:

@@ -148,8 +148,8 @@ def _path_of(block: Block, usual: str, tree: EditableFiles) -> str:
 def _changed_path(block: Block, usual: str, named: Sequence[str], tree: EditableFiles) -> str:
     """Return the file, of those `named` and `usual`, in which SEARCH occurs; "" if that is not clear.
 
-    A file that the line above names comes first, since the same lines may be in others. If SEARCH occurs nowhere, the
-    only possible file is returned, because its error shows the most similar lines.
+    A file that the line above the block names comes first, because other files may contain the same lines. If SEARCH
+    occurs nowhere, the only possible file is returned, because its error shows the most similar lines.
     """
     above = list(filter(tree.is_open, tree.named(block.above)))
     every = list(dict.fromkeys(filter(None, (*named, usual))))
@@ -208,7 +208,7 @@ def _file(path: str, blocks: Sequence[Block], tree: EditableFiles, faults: dict[
 
 
 def _refusal(faults: Mapping[int, str], placed: Sequence[Block]) -> ReplyError:
-    """Return the error with all different faults; it contains the blocks without faults."""
+    """Return the error that lists each different fault once; it keeps the blocks without faults, if there are any."""
     text = "\n".join(dict.fromkeys(faults.values()))
     fine = tuple(block for block in placed if block.number not in faults)
     if not fine:

@@ -185,7 +185,7 @@ def _also_failed(findings: Sequence[Finding], witness: Witness) -> list[str]:
 
 
 def _lines(findings: Sequence[Finding], witness: Witness, most: int) -> list[str]:
-    """Return a line for each of the first findings of other gates; the same advice is given only once."""
+    """Return one line for each of the first `most` findings, and one with the number of others; repeat no advice."""
     more = [f"… and {len(findings) - most} more"] if len(findings) > most else []
     advice: set[str] = set()
     lines = []

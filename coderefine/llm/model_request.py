@@ -64,7 +64,7 @@ class ModelRequest:
 
     @property
     def tokens(self) -> int:
-        """Return the estimated number of prompt tokens, including some for each message."""
+        """Return the estimated number of prompt tokens; it includes 8 extra tokens for each message."""
         return int(sum(estimated_tokens(message.text) for message in self.messages)) + 8 * len(self.messages)
 
     def key(self, model: str, ordinal: int) -> str:
@@ -79,7 +79,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The reply of the model. `finish`: the reason that the server gives: stop, length, content_filter …
+    """The reply of the model. `finish`: why the answer ended, as the server calls it: stop, length, content_filter …
 
     Token counts are those of the server, or estimates if the server sent none (`counted` is then False). `others`:
     further samples for the same request, each (text, finish); the counts include them.

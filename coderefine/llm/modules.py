@@ -109,7 +109,10 @@ class ProjectModule:
 
 @dataclass(frozen=True)
 class Import:
-    """An imported name: `local` refers to `name` of `module` (dotted, with leading dots), or to the module itself."""
+    """An imported name: in the file, `local` means `name` of `module`, or `module` itself if `name` is empty.
+
+    `module` is a dotted name, with the leading dots of a relative import.
+    """
 
     local: str
     module: str

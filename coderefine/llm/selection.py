@@ -222,7 +222,10 @@ class Selection:
             missing -= likely[item]
 
     def _suspicion(self, trace: Trace, pointed: Sequence[tuple[str, int]]) -> dict[Definition, float]:
-        """Return the definitions that may be at fault, with their suspicion; store the most suspicious lines."""
+        """Return the definitions that may be at fault, with their suspicion.
+
+        Also add the most suspicious lines, and those in `pointed`, to `self._telling`.
+        """
         weights = {(path, line): weight for path, lines in trace.weights.items() for line, weight in lines.items()}
         ranked = sorted(weights, key=lambda place: (-weights[place], place))
         for path, line in (*(place for place in ranked if weights[place] >= TELLING), *pointed):

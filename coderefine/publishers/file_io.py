@@ -31,9 +31,10 @@ CAUSES = {
 
 
 def place_of(top: Path, path: str, *, remove: bool) -> str:
-    """Return `path` relative to `top`, with links resolved (with `remove`: only the links in the path of its folder).
+    """Return the path of `path` relative to the repository `top`, after following symbolic links.
 
-    Raises PublishError if the result is outside the repository or in a git directory, or `path` is a link to nothing.
+    `remove`: do not follow `path` itself if it is a link. Raises PublishError if the result is outside the repository
+    or in a git directory, or (without `remove`) if `path` is a link to a missing file.
     """
     named = top / path
     real = named.parent.resolve() / named.name if remove else named.resolve()
@@ -94,8 +95,8 @@ def prepare(top: Path, path: str, temp: str, data: bytes, mode: int | None) -> N
 def install(top: Path, path: str, temp: str, found: bytes | None, data: bytes | None, *, in_place: bool = True) -> bool:
     """Give `path` the content `data` of the prepared file `TEMP.new` (None: remove it); `TEMP.old` is the old file.
 
-    Return False, with `path` unchanged, if its content is not `found` (None: no file). A file with several names (hard
-    links) is written in place instead, so that all names get the new content; not if `in_place` is False.
+    Return False, with `path` unchanged, if its content is not `found` (None: no file). With `in_place`, a file with
+    several names (hard links) is overwritten instead, so that all names get the new content.
     """
     place, ready, kept = top / path, top / f"{temp}.new", top / f"{temp}.old"
     if _content(place) != found:

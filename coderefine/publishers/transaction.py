@@ -55,8 +55,9 @@ def marker(repository: Repository) -> Path:
 def publish(journal: Journal, plan: Publication, check: Callable[[], None], act: Act | None = None) -> Publication:
     """Write all files of `plan`, then call `act`, which may change the plan; return the publication.
 
-    `check` raises PublishError if the tree is not the one for which the plan was made. After any failure, an interrupt
-    included, everything is restored; the error names files that somebody else changed meanwhile.
+    `check` raises PublishError if the tree is not the one for which the plan was made. If writing or `act` fails, or is
+    interrupted, everything is restored; the error names files that somebody else changed meanwhile. If only the record
+    fails after `act`, nothing is restored: raises UnrecordedError.
     """
     top = journal.repository.top
     # A temporary name in the folder of each file: with `.new` for the new content, with `.old` for the old file.

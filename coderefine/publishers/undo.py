@@ -1,4 +1,4 @@
-"""`coderefine undo`: restore the state before a run wrote its patch, if the written files have not changed since."""
+"""`coderefine undo`: take back what a run wrote, unless the files or the branch have changed since."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class DiffRow:
 
     @property
     def first(self) -> bool:
-        """Return whether this is the first line that `ran` is about."""
+        """Return whether the line `after` is the first line of the range that `ran` describes."""
         return bool(self.ran and self.after and self.after.number == self.ran.span.first)
 
 

@@ -89,10 +89,10 @@ class FileEdit:
 
     @classmethod
     def of_texts(cls, old: str, new: str) -> FileEdit:
-        """Compare two texts of a file.
+        """Compare two versions of the text of a file.
 
-        A docstring is compared like other constants if code of the file may read it. Otherwise, only the examples in
-        it are compared, which doctest would run.
+        If code of the file may read a docstring, compare it like other constants. Otherwise, compare only its examples,
+        because doctest would run them.
         """
         try:
             read = _read_docstrings(old) | _read_docstrings(new)

@@ -179,7 +179,7 @@ class Pool:
 
     @property
     def unfit(self) -> frozenset[str]:
-        """Tests whose outcome in a fork differs from the cold run's: they are not run on candidates."""
+        """Return the tests whose outcome in a fork differs from the cold run's; they are not run on candidates."""
         return self._state.unfit
 
     @property
@@ -189,9 +189,9 @@ class Pool:
 
     @property
     def costly(self) -> Mapping[str, float]:
-        """Return the seconds of each slow test that all candidates must pass, because its reached code is unknown.
+        """Return the seconds of each slow test for which it is unknown which code it runs.
 
-        The reached code is unknown, for example, if the test starts a program.
+        All candidates must pass these tests. The code is unknown, for example, if the test starts a program.
         """
         unsure = {self.tests[place] for packed in self._packs for place in packed["unsure"]}
         known = self._reach.entered.keys() - unsure
@@ -239,7 +239,7 @@ class Pool:
         return {test: lines for test, lines in self._reach.lines().items() if test in self._lined}
 
     def _more_workers(self) -> Iterator[Worker]:
-        """Launch more workers if the processors would be idle, because the failing tests wait, as in `sleep`."""
+        """Launch more workers if processors would be idle because the failing tests wait, for example in `sleep`."""
         waiting = self._idle / self.cpu if self.cpu else 0.0
         for _ in range(len(self._workers), min(self._most, int(len(self._workers) * (1.0 + waiting)))):
             worker = self._hire()
@@ -248,7 +248,7 @@ class Pool:
             yield worker
 
     def _add(self, worker: Worker) -> None:
-        """Wait until the servers of `worker` are ready; without them, the others have to suffice."""
+        """Add `worker` to the pool as soon as its servers are ready; close it if they do not start."""
         try:
             worker.ready(self._left(START))
         except RunnerError:

@@ -72,8 +72,11 @@ class Namespaces:
         """Return the command that runs `argv` inside, in `cwd`, without the capability to change mounts."""
         return (*self.entered, *_dropped(privileged=self.privileged), "sh", "-c", ENTER, "sh", str(cwd), *argv)
 
-    def enter(self) -> None:
-        """Raise WorkspaceError if no command can run inside: some systems let us create namespaces, but not enter."""
+    def check_entry(self) -> None:
+        """Check that a command can run inside the namespaces. Raises WorkspaceError if not.
+
+        Some systems allow creating namespaces, but not running commands in them.
+        """
         result = proc.run(self.argv(("true",), Path("/")), cwd="/", timeout=20.0)
         if result.returncode != 0:
             raise WorkspaceError(f"commands cannot enter the namespaces: {result.complaint}")

@@ -1,8 +1,8 @@
 """The first process inside new namespaces: protect folders, enable the loopback interface, wait until stdin is closed.
 
-Started by `unshare … python -I -S namespaces_inside.py SHIELD NET SCRATCH SIZE TARGET…`. Standard library only and few
-imports, because its start takes most of the time of opening a view. Prints one line: `ready PID` (as seen from outside)
-or `error TEXT`. It is process 1 of the PID namespace: when it ends, the kernel kills all others.
+Started by `unshare … python -I -S namespaces_inside.py SHIELD NET SCRATCH SIZE TARGET…`. It uses only the standard
+library, and imports little, because its start takes most of the time of opening a view. It prints one line: `ready PID`
+(as seen from outside) or `error TEXT`. It is process 1 of the PID namespace: when it ends, the kernel kills all others.
 """
 
 # ruff: noqa: PTH101, PTH102, PTH115, PTH118, SIM105, UP031
@@ -78,10 +78,11 @@ def stage(scratch: bytes, size: bytes) -> None:
 
 
 def seclude(size: bytes, used: list[bytes]) -> None:
-    """Give the view its own shared memory and terminals, so that those of the user's session cannot be reached.
+    """Mount a separate /dev/shm and /dev/pts in the view, to hide those of the user's session.
 
-    What the system refuses is left unchanged; the sandbox then denies access to it. So is /dev/shm if the repository or
-    the temporary folder is there: `used` are their paths, which another mount would hide.
+    `size`: maximum size of /dev/shm. `used`: the paths of the repository and the temporary folder; if one of them is in
+    /dev/shm, this folder stays, because a mount would hide it. If the system refuses a mount, the old one stays, and
+    the sandbox denies access to it.
     """
     try:
         if not any(path.startswith(b"/dev/shm/") for path in used):

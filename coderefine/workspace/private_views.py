@@ -66,9 +66,9 @@ class PrivateView:
         return self.inside.host_path / path.relative_to(path.anchor) if self.inside else path
 
     def enter(self) -> None:
-        """Raise WorkspaceError if no command can run inside: some systems let us create namespaces, but not enter."""
+        """Check that a command can run in the view. Raises WorkspaceError if not; see `Namespaces.check_entry`."""
         if self.inside:
-            self.inside.enter()
+            self.inside.check_entry()
 
     def patched(self, patch: Patch) -> PrivateView:
         """Write `patch` into this view; return the view."""
@@ -165,7 +165,7 @@ class CopyViews:
             with contextlib.ExitStack() as trial:
                 spec = NamespaceSpec(temp, covered(self.place), "readonly", self.grants.network)
                 inside = trial.enter_context(namespaces(spec))
-                inside.enter()
+                inside.check_entry()
                 stack.push(trial.pop_all())
         except WorkspaceError:
             self.confined = False

@@ -25,6 +25,11 @@ ROADS = {
     "modules by an alias": ("import os", "s = os.sys\ns.modules.clear()"),
     "modules by two aliases": ("import os", "s, t = os.sys, 1\nm = s\nm.modules.clear()"),
     "modules by a walrus": ("import os", "if (s := os.sys):\n    s.modules.clear()"),
+    "a module by a case": ("import os", "match os:\n    case o:\n        o.kill(1, 9)"),
+    "a module's module by a case": ("import os", "match 1, os.sys:\n    case *_, s:\n        s.modules.clear()"),
+    "a dictionary by a case": ("import json", "match json, 1:\n    case ([j] | j), _:\n        j.__dict__.clear()"),
+    "a captured name": ("import os", "name = 'sep'\nmatch xs:\n    case [name]:\n        getattr(os, name)(0)"),
+    "captured names": ("import os", "name = 'sep'\nmatch xs:\n    case [*name]:\n        getattr(os, name)(0)"),
     "a module in an attribute": ("import os", "total.m = os\ntotal.m.kill(1, 9)"),
     "a module in a list": ("import os", "[os][0].kill(1, 9)"),
     "a module as an argument": ("import os", "(lambda o: o.kill(1, 9))(os)"),
@@ -90,6 +95,10 @@ HONEST = {
     ),
     "a signal of its own": ("", "class R:\n    def go(self):\n        self.signal.connect(self.quit)"),
     "the owner of a method": ("", "def owner(method):\n    return method.__self__.name"),
+    "an exception called exit": ("", "try:\n    xs.run()\nexcept SystemExit as exit:\n    xs.code = exit.code"),
+    "a captured item called os": ("", "match xs:\n    case [os, _]:\n        return os"),
+    "captured items called os": ("", "match xs:\n    case [_, *os]:\n        return os"),
+    "captured values called os": ("", "match xs:\n    case {'a': _, **os}:\n        return os"),
     "pickling": ("import pickle", "xs = pickle.loads(pickle.dumps(xs))"),
 }
 

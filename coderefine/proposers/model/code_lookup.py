@@ -43,7 +43,7 @@ class PrivateFiles:
         self._known: dict[str, str | None] = {}
 
     def reason(self, path: str) -> str | None:
-        """Return why the file, or the file to which it is a link, is private, as "PATH is …"; None if it is not."""
+        """Return why the file, or the file to which it links, is private: "PATH is …"; None if it is not private."""
         if path not in self._known:  # to follow links takes long, and a search for a name reads many files
             why = self._why(path) or self._why(self._target(path))
             self._known[path] = f"{path} {why}" if why else None
@@ -61,9 +61,9 @@ class PrivateFiles:
 
     @cached_property
     def _ignored(self) -> frozenset[str] | None:
-        """Return what git ignores, in small letters; None if git cannot tell.
+        """Return the paths that git ignores, in lower case; None if git cannot list them.
 
-        A folder with the whole project, which an outer repository ignores, is not among it.
+        If an outer repository ignores a folder that contains the whole project, this folder is left out.
         """
         if self._place.git_dir is None:
             return frozenset()
@@ -75,7 +75,7 @@ class PrivateFiles:
         return names.difference(map(str, (project, *project.parents)))
 
     def _target(self, path: str) -> str:
-        """Return the path inside the repository to which links lead from `path`; `path` if it leads elsewhere."""
+        """Follow the symbolic links of `path`; return `path` unchanged if they lead out of the repository."""
         try:
             target = Path(self._top, path).resolve()
         except (OSError, ValueError):

@@ -362,7 +362,7 @@ def _used_up(attempts: Iterable[Attempt]) -> list[Attempt]:
 
 
 def _is_shown(code: str, request: ModelRequest) -> bool:
-    """Return whether all of `code` is already in the request."""
+    """Return whether each line of `code` is somewhere in the request, ignoring indentation and order."""
     text = "\n".join(MARKED.sub("", message.text) for message in request.messages)
     return {line.strip() for line in code.splitlines()} <= {line.strip() for line in text.splitlines()}
 

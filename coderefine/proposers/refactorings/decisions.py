@@ -263,7 +263,10 @@ def _dictionary(unit: Unit, node: ast.If, name: str, keys: Sequence[ast.expr], c
 
 
 def _chain(node: ast.If) -> tuple[list[tuple[str, ast.Constant, ast.stmt]], list[ast.stmt]]:
-    """Return the name, the constant and the only statement of each branch, and the body of `else`."""
+    """Return (name, constant, statement) for each leading `name == constant` branch, and the statements left over.
+
+    These are the body of `else`, or the rest of the chain from the first branch of another form.
+    """
     chain: list[tuple[str, ast.Constant, ast.stmt]] = []
     rest: list[ast.stmt] = [node]
     while len(rest) == 1 and isinstance(branch := rest[0], ast.If) and len(branch.body) == 1:

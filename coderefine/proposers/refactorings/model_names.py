@@ -113,7 +113,7 @@ def _renamed(draft: Draft, old: str, given: Mapping[str, Any]) -> Draft:
 
 
 def _with_summary(function: NewFunction, name: str, given: Mapping[str, Any], unit: Unit) -> NewFunction:
-    """Return the function with its new name, and if it has a docstring, with the summary in it."""
+    """Return the function with the name `name`; a docstring gets the given summary, or one made from `name`."""
     if not unit.documented:
         return replace(function, name=name)
     docstring = ast.parse(function.text).body[0].body[0]  # type: ignore[attr-defined]

@@ -141,7 +141,7 @@ def _done(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str
 
 
 def _condition(block: StatementBlock) -> list[str]:
-    """Return at most two words for an `if` or `for` whose whole body is the block, or that alone is the block."""
+    """Return up to two words for the `if` or `for` whose body is the block, or which is the block's only statement."""
     owner = block.suite.parents[-1] if _is_whole(block) else block.body[0] if len(block.body) == 1 else None
     match owner:
         case ast.If(orelse=[_, *_]) if owner is block.body[0]:
@@ -156,7 +156,10 @@ def _condition(block: StatementBlock) -> list[str]:
 
 
 def _uses_item(block: StatementBlock, target: ast.expr) -> bool:
-    """Return whether the block is about the current item of a loop, or of that loop itself."""
+    """Return whether the block reads a variable of `target`, the target of a loop.
+
+    The block is this loop, or its body.
+    """
     return not block.used.reads.isdisjoint(uses([target]).binds)
 
 

@@ -162,7 +162,7 @@ def _tools(block: StatementBlock) -> set[str]:
 
 
 def _divided_repetition(block: StatementBlock) -> float:
-    """Return a penalty if the block has some, but not all statements of a repetition: any other number would do."""
+    """Return a penalty if the block has only some statements of a repetition, because its limits are then arbitrary."""
     shapes = [_shape(statement) for statement in block.suite.statements]
     inside = shapes[block.start : block.stop]
     outside = {*shapes[: block.start], *shapes[block.stop :]}
@@ -214,7 +214,12 @@ def _balance(nodes: Iterable[ast.AST], opening: str, closing: str) -> int:
 
 @lru_cache(maxsize=20_000)
 def _shape(statement: ast.stmt) -> str:
-    """Return a text that is the same for statements that ask the same question of an object; "" for others."""
+    """Return a text by which similar statements are recognised; "" for other statements.
+
+    The text is equal for `if` statements whose conditions begin with a call of the same function, or with a comparison
+    of the same left side by the same operator; for `if` statements that only set an item of the same object; and for
+    assignments of a call of the same method.
+    """
     match statement:
         case ast.If(test=test, body=[ast.Assign(targets=[ast.Subscript(value=changed)])], orelse=[]):
             return f"{ast.unparse(changed)}[]"

@@ -1,7 +1,7 @@
 """Annotations for the parameters and results of extracted functions, from the existing annotations of the module.
 
-The type of a variable is known if all its values have one known type: a plain value, a parameter, an attribute, the
-result of a function or a method that is annotated, or an item of one of these. No type is guessed.
+The type of a variable is known only if all its values have the same known type. Values with known types are, for
+example, constants, annotated parameters, results of annotated functions, items of these, and some operations on them.
 """
 
 from __future__ import annotations

@@ -25,7 +25,10 @@ MADE = ast.JoinedStr | ast.List | ast.Dict | ast.Set | ast.Tuple | ast.ListComp 
 
 
 def making(found: Extraction, own: Sequence[str]) -> str:
-    """Return the verb for how the results are computed; `own`: the words of the original function's name."""
+    """Return a verb for the new function's name, such as `collect` or `find`; it depends on how results are computed.
+
+    `own`: the words of the original function's name.
+    """
     block, names = found.block, found.outputs
     if CHECKING.intersection(own[:1]) and ast.Raise in map(type, block.nodes):
         return own[0]
@@ -86,7 +89,7 @@ def decided(block: StatementBlock) -> Iterator[ast.expr]:
 
 
 def _looping(block: StatementBlock, names: Sequence[str]) -> str:
-    """Return the verb for how a loop computes its results."""
+    """Return `collect`, `find` or `compute`, the verb for how a loop computes its results."""
     numbers = any(isinstance(value, ast.Constant) and isinstance(value.value, int) for value in _assigned(block, names))
     if not numbers and any(added_to(node) in names for node in block.nodes):
         return "collect"

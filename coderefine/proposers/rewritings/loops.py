@@ -1,4 +1,4 @@
-"""Rewritings of loops: loops that only fill a list, functions made in a loop, and loops that look up their keys."""
+"""Rewritings of loops: a loop that only fills a list, a lambda that uses a loop variable, `table[key]` in a loop."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def _check_seen_here(code: Code, loop: ast.For, name: str) -> None:
 
 
 def _sees_names(place: Place) -> bool:
-    """Return whether `place` may use its variables by name; a variable in `place` that is called `vars` does not."""
+    """Return whether `place` may read its variables by name (`vars()`); a variable named `vars` does not count."""
     own = _own_nodes(place)
     bound = {one.id for one in own if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     given = {one.arg for one in own if isinstance(one, ast.arg)}
@@ -163,7 +163,10 @@ def _participle(verb: str) -> str:
 
 
 def _binding_place(code: Code, name: ast.Name) -> Place:
-    """Return the innermost function or comprehension around `name`. Raises Unsure if a lambda or class is nearer."""
+    """Return the innermost function or comprehension around `name`.
+
+    Raises Unsure if there is none, or if a lambda or class is nearer.
+    """
     found = next((node for node in code.ancestors(name) if isinstance(node, Binder)), None)
     if not isinstance(found, Place):
         raise Unsure
@@ -184,7 +187,10 @@ def _telling_name(code: Code, name: ast.Name) -> str:
 
 
 def renamed(code: Code, place: Place, old: str, new: str) -> Edits:
-    """Rename the variable `old` of a function or comprehension. Raises Unsure if other code may see or bind it."""
+    """Rename the variable `old` to `new`, or to `new_` if `new` is a builtin or a keyword.
+
+    Raises Unsure if other code may see or bind `old`, or if the new name is already used, or is no identifier.
+    """
     new = f"{new}_" if hasattr(builtins, new) or keyword.iskeyword(new) else new
     sure(new not in names(place))  # avoid names like `size_2`
     sure(new.isidentifier(), not _sees_names(place))

@@ -153,7 +153,10 @@ def chain(code: Code, at: Diagnostic) -> Edits:
 
 
 def _named(code: Code, handler: ast.ExceptHandler) -> tuple[Edits, str]:
-    """Return edits that give the exception of `handler` the name that handlers of the file mostly use, and the name."""
+    """Return edits that name the exception of `handler`, and that name.
+
+    The name is the one that handlers of the file use most (`error` if they use none), or another one if it is taken.
+    """
     end, kind = _caught(code, handler)
     colon = code.text.find(":", end)
     sure(not code.text[end:colon].strip(" )"))
@@ -215,7 +218,10 @@ def split_percent(code: Code, at: Diagnostic) -> Edits:
 
 
 def _passed(code: Code, found: ast.expr, text: object, arguments: Sequence[ast.expr]) -> Edits:
-    """Replace `found`, the last positional argument of a call, by the text and its arguments."""
+    """Replace `found`, the last positional argument of a logging call, by a format string and its values.
+
+    `"a {}".format(b)` becomes `"a %s", b`.
+    """
     call = code.parent(found, ast.Call)
     sure(isinstance(text, str), str(text).isprintable(), not set(str(text)) & {'"', "\\"})
     sure(call.args[-1:] == [found], arguments)

@@ -427,7 +427,10 @@ class Search(Searcher):
         return self._changes.get(path, ())
 
     def _with_strength(self, rivals: Rivals, pool: AnyPool, seconds: float) -> Rivals:
-        """Judge mutants of the first repair; return `rivals` with the results (see `confidence.with_strength`)."""
+        """Judge mutants of the first repair; return `rivals` with the number of mutants, and of those noticed by tests.
+
+        See `confidence.with_strength`.
+        """
         first = rivals.groups[0]
         features = with_strength(first.features, pool, first.repairs[0], seconds)
         return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))

@@ -178,7 +178,7 @@ def _kind(token: str) -> int:
 
 def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair]) -> float:
     """Return the penalty of a group of repairs that behave alike, in units of the score; 0 for no penalty."""
-    slips = crashes(group[0], behaviour)
+    slips = crash_share(group[0], behaviour)
     lucky = FIT if all(len(repairs[place].fixed) == 1 and fitted(repairs[place]) for place in group) else 0.0
     return (SLIP + CRASH * slips if slips else 0.0) + EMPTY * (removing(group, repairs) > 0) + lucky
 
@@ -240,10 +240,11 @@ def clusters(repairs: Sequence[Repair], behaviour: Behaviour) -> list[list[int]]
     return [sorted(group) for group in merged]
 
 
-def crashes(place: int, behaviour: Behaviour) -> float:
-    """Return the share of compared calls that crash or hang (UNINTENDED) only with this repair.
+def crash_share(place: int, behaviour: Behaviour) -> float:
+    """Return the share of calls that return a value in the unchanged program, but crash or hang with this repair.
 
-    In the unchanged program, these calls return a value.
+    `place`: the index of the repair. The share is that of all compared calls; for what counts as a crash, see
+    UNINTENDED.
     """
     before, after = behaviour.get(-1, ()), behaviour.get(place, ())
     pairs = list(zip(before, after, strict=False))

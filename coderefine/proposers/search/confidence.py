@@ -19,7 +19,7 @@ from coderefine.proposers.search.choice import (
     Behaviour,
     abandons,
     clusters,
-    crashes,
+    crash_share,
     doubt,
     fitted,
     plainness,
@@ -308,7 +308,7 @@ class Group:
 class Rivals:
     """All compared repairs of one set of failing tests, grouped by behaviour, the most likely group first.
 
-    `asked`: calls on which the repairs differ, with the results of each repair by its index plus one.
+    `asked`: calls on which the repairs differ; result 0 is that of the unchanged program, result n that of repair n-1.
     """
 
     fixed: frozenset[str]
@@ -677,7 +677,7 @@ def _features(
     removes = removes or _hides(first, spectrum)
     return Features(
         passing=changed / total if total else 0.0,
-        crashes=crashes(order[0], behaviour),
+        crashes=crash_share(order[0], behaviour),
         removes=removes,
         removed=removing(order, repairs),
         tokens=tokens,

@@ -62,9 +62,9 @@ def odd_by_kind(function: ast.AST, world: ProjectContext, original: ast.AST) -> 
 def improvement(before: ast.AST, after: ast.AST, world: ProjectContext) -> int:
     """Return 1 if fewer places are odd after a change of a function, -1 if more are, else 0.
 
-    -1 also if more of one kind are odd, and fewer of another kind. It is no improvement if there is merely less that
-    can be contradicted: if conditions say less about a variable than before, if the variable is used less, if a lone
-    condition has not become like those beside it, or if a call is gone. `before`: a function of the project.
+    Also return -1 if more of one kind are odd, and fewer of another kind. It is no improvement if there is merely less
+    that can be contradicted: if conditions say less about a variable than before, if the variable is used less, if a
+    lone condition has not become like those beside it, or if a call is gone. `before`: a function of the project.
     """
     if not (_small(before) and _small(after)):
         return 0
@@ -88,12 +88,12 @@ def _sign(was: int, now: int, *, kept: bool) -> int:
 
 
 def _told(function: ast.AST) -> Counter[str]:
-    """Count for each variable the conditions that say whether it is None or empty."""
-    return Counter(name for test in _tests(function) for true in (True, False) for name in known(test, true=true))
+    """Count, for each variable, the conditions that say whether it is None or empty."""
+    return Counter(name for test in _conditions(function) for true in (True, False) for name in known(test, true=true))
 
 
-def _tests(function: ast.AST) -> list[ast.expr]:
-    """Return the tests of statements and conditional expressions, and the `and` and `or` that are not part of one."""
+def _conditions(function: ast.AST) -> list[ast.expr]:
+    """Return the conditions of `if`, `while` and conditional expressions, and each `and` or `or` outside of them."""
     nodes = list(ast.walk(function))
     tests = [node.test for node in nodes if isinstance(node, ast.If | ast.While | ast.IfExp)]
     inside = {id(node) for test in tests for node in ast.walk(test)}
@@ -154,7 +154,7 @@ def _contradicted_in(block: Sequence[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def known(test: ast.expr, *, true: bool) -> dict[str, str]:
-    """Return by variable (`x`, `x.name`) what is known of its value if `test` is true (or false).
+    """Return what is known of the value of each variable (`x`, `x.name`) if `test` is true (or false).
 
     Variables of which nothing is known are left out.
     """
@@ -205,7 +205,10 @@ def _changes(node: ast.AST, name: str, state: str) -> bool:
 
 
 def _may_fill(call: ast.Call, name: str) -> bool:
-    """Return whether the call may fill a collection: `rows.append(1)`, `fill(rows)`, but not `rows.pop()`."""
+    """Return whether the call may fill a collection: `rows.append(1)`, `fill(rows)`, but not `rows.pop()`.
+
+    Keyword arguments and `*rows` are ignored.
+    """
     given = (*call.args, getattr(call.func, "value", call.func))
     return not _needs_items(call, name) and any(dotted(one) == name for one in given)
 
@@ -227,7 +230,7 @@ def _mentions(nodes: Iterable[ast.AST], name: str) -> bool:
 
 
 def _needs_value(node: ast.AST, name: str) -> bool:
-    """Return whether `node` does with the variable what usually raises an exception if it is None."""
+    """Return whether `node` uses the variable in a way that usually raises an exception if it is None."""
     match node:
         case ast.Attribute(value=value, attr=attribute) if not attribute.startswith("__"):
             return dotted(value) == name
@@ -239,7 +242,7 @@ def _needs_value(node: ast.AST, name: str) -> bool:
 
 
 def _needs_items(node: ast.AST, name: str) -> bool:
-    """Return whether `node` does with the variable what is useless, or raises an exception, if it is empty or None."""
+    """Return whether `node` uses the variable in a way that is useless or raises an error if it is empty or None."""
     match node:
         case ast.Subscript(value=value, slice=index, ctx=ast.Load()) if not isinstance(index, ast.Slice):
             return dotted(value) == name

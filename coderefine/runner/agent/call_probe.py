@@ -521,7 +521,7 @@ def _afterwards(changes: dict[str, list[list[str]]]) -> dict[str, str]:
     """
     before = {place: old for parts in changes.values() for place, old, _ in parts}
     tables = {key: {place: new for place, _, new in parts} for key, parts in changes.items()}
-    shown = _innermost(_apart(before, list(tables.values())))[:MOST_PLACES]
+    shown = _innermost(_differing_parts(before, list(tables.values())))[:MOST_PLACES]
     rows = {
         key: ", ".join(f"{place} = {table.get(place, before[place])}" for place in shown)
         for key, table in tables.items()
@@ -529,11 +529,11 @@ def _afterwards(changes: dict[str, list[list[str]]]) -> dict[str, str]:
     return {key: row and AFTERWARDS + row for key, row in rows.items()}
 
 
-def _apart(before: dict[str, str], tables: list[dict[str, str]]) -> list[str]:
-    """Return the parts whose values are known in all `tables`, and are not the same in all of them.
+def _differing_parts(before: dict[str, str], tables: list[dict[str, str]]) -> list[str]:
+    """Return the parts whose value after the call is known for every version and differs between versions.
 
-    `before`: the value of each part before the calls. `tables`: one for each key, with the values of the parts that its
-    calls have changed.
+    A part is a piece of the arguments. `before`: its value before the call. `tables`: for each version of the program,
+    the new values of the parts that the call changed.
     """
     known = [place for place in before if all(_is_known(place, table) for table in tables)]
     return [place for place in known if len({table.get(place, before[place]) for table in tables}) > 1]
@@ -578,7 +578,10 @@ def _is_a(value: Any, wanted: Any) -> bool:
 
 
 def asked(call: Call, texts: dict[str, str], describe: Describer) -> tuple[str, dict[str, str]]:
-    """Return the call as source text, and texts of its results; if a result is an iterator, the call is `list(...)`."""
+    """Return the source text of the call, and texts of its results; see `_different`.
+
+    If a result is an iterator, the source text is `list(CALL)`.
+    """
     source, texts = source_of(call, describe), _different(texts)
     if not any(text.startswith(YIELDS) for text in texts.values()):
         return source, texts

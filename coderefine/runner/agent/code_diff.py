@@ -88,7 +88,7 @@ class SourceFile:
     def _around(self, head: int, end: int) -> Statement | None:
         """Return the smallest block that contains lines `head`..`end` (0-based, end exclusive).
 
-        None if there is no such block, or if it shares a line with another block.
+        Return None if there is no such block, or if it shares a line with another block.
         """
         block = _only(self.blocks, head, end)
         return block and (_only(self._members.get(block, ()), head, end) or block)
@@ -175,7 +175,10 @@ def _block(node: ast.stmt) -> Statement:
 
 
 def _only(blocks: Iterable[Statement], head: int, end: int) -> Statement | None:
-    """Return the only one of `blocks` with lines `head`..`end`; None if there is none that can be compiled alone."""
+    """Return the block that contains the lines `head`..`end` (see `_around`).
+
+    Return None if there is none, if another block shares these lines, or if the block cannot be compiled alone.
+    """
     around = [block for block in blocks if block.first <= max(end, head + 1) and head < block.last + 1]
     if len(around) != 1 or not around[0].first - 1 <= head <= end <= around[0].last:
         return None

@@ -20,7 +20,7 @@ LONGEST = 0.1
 
 
 def examples_of(names: Iterable[str]) -> list[doctest.DocTest]:
-    """Return the docstrings with examples in the loaded modules `names`, with MOST examples at most."""
+    """Return the docstrings with examples in the loaded modules `names`, with at most MOST examples together."""
     finder, found = doctest.DocTestFinder(), []
     for module in map(sys.modules.get, sorted(names)):
         found += [test for test in finder.find(module) if test.examples] if module else []

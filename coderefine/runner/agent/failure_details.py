@@ -216,7 +216,7 @@ def _span(code: Any, at: int) -> tuple[int, ...]:
 
 
 def _without_recursion(frames: list[TraceLink]) -> list[TraceLink]:
-    """Return at most FRAMES of `frames`; of a deep recursion, each line only once, and the innermost calls."""
+    """Return at most FRAMES of `frames`; if there are more, keep each line only once before the innermost calls."""
     if len(frames) <= FRAMES:
         return frames
     places = {(place.frame.f_code, place.line): place for place in reversed(frames[:-3])}
@@ -241,7 +241,10 @@ def _hidden(frame: Any) -> bool:
 
 
 def _locals(frame: Any, describe: Describer) -> dict[str, str]:
-    """Return the local values of the frame, without modules, classes, functions and pytest's temporaries."""
+    """Return at most LOCALS local variables of the frame as text; none for a frame of module level.
+
+    Modules, classes, functions, pytest's own objects, and names that begin with `__`, `@` or `.` are left out.
+    """
     if frame.f_code.co_name == "<module>":
         return {}
     shown: dict[str, str] = {}
@@ -294,9 +297,9 @@ def misspelt(error: BaseException, frame: Any) -> tuple[str, list[str]]:
 
 
 def attributes(error: BaseException) -> list[str]:
-    """Return the attributes of the object on which an attribute was not found; [] for any other failure.
+    """Return at most MOST_ATTRIBUTES attributes of the object on which an attribute was not found.
 
-    At most MOST_ATTRIBUTES names. Runs no code of the project except `__dir__`, and never raises.
+    Return [] for any other failure. Runs no code of the project except `__dir__`, and never raises.
     """
     try:
         return _attributes(error)[:MOST_ATTRIBUTES] if isinstance(error, AttributeError) else []

@@ -293,10 +293,12 @@ class HotServer:
         return {**(json.loads(ended.extra) if ended.extra else {}), **trace}
 
     def _compare(self, message: Message, edits: dict[str, CodeEdit]) -> bytes:
-        """Record calls while the tests run, then execute them, and variants, with every candidate (in the child).
+        """Record calls while the tests run; then run them, and variants of them, with every candidate (in the child).
 
-        Keys of the result: "labels" of the calls; their "kinds" (see Call.kind), and EXAMPLE for each docstring example
-        after them; "codes" of the results by candidate, "" is the unchanged program; "asked", see `_shown`.
+        Return JSON with these keys. "labels": one for each call. "kinds": one letter for each call (see
+        `call_probe.kinds`), then EXAMPLE for each docstring example. "codes": for each candidate, the codes of the
+        results of the calls and examples; the key "" stands for the unchanged program. "asked": see `_shown`. If
+        `message` has the key "other", return the result of `version_comparison.compared` instead.
         """
         seconds = message["seconds"] / 2
         recorded = self._recorded(message, edits, seconds)
@@ -389,7 +391,8 @@ class HotServer:
     def _traced(self, message: Message) -> Message:
         """Run all tests in a child, then again in another, and record the watched functions (see unit_trace.py).
 
-        Key "traces": the records of the children that did not fail; "untraced": why the last other one failed.
+        Return "traces", the records of the children that did not fail, and "untraced", the reason of the last failure
+        ("" if none failed).
         """
         watched = self._watched(message)
 
@@ -413,8 +416,8 @@ class HotServer:
     def _trace(self, message: Message, watched: list[tuple[types.FunctionType, str]]) -> Message:
         """Run the tests; return the records of the watched functions (in the child).
 
-        Keys: "results" and "lines" by unit, and "values" by module before and after the tests; those after the tests
-        are missing if their time was over.
+        The keys are "results" and "lines" (both by unit), and "values": the values by module before the tests, and
+        after them. The values after the tests are empty if the time was over before the tests ended.
         """
         trace = unit_trace.UnitTrace(watched)
         before = self._values(message["modules"])

@@ -1,6 +1,7 @@
-"""Write a candidate's files to disk while it is judged, then restore them, and remove files that a child created.
+"""Write a candidate's files to disk while it is judged; afterwards restore them.
 
-Code that reads its own source, and programs that it starts, thus read the candidate's files.
+Thus code that reads its own source, and programs that it starts, read the candidate's files. Files that a test process
+created are removed too, where inotify can report them (Linux, trees that are not too large).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Original(NamedTuple):
 
 
 def ours(path: str | None, top: str) -> bool:
-    """Return whether `path` is a file of the project, and not of a virtual environment inside it."""
+    """Return whether `path` is below `top`, and does not contain `site-packages`."""
     return bool(path) and str(path).startswith(top + os.sep) and "site-packages" not in str(path)
 
 
