@@ -15,6 +15,7 @@ from pathlib import Path
 
 from coderefine.project.place import Place
 from coderefine.project.pytest_settings import PytestSettings, console_scripts
+from coderefine.source import nameable
 
 CHECKERS = frozenset((
     *("mypy", "dmypy", "pyright", "basedpyright", "ty", "pyrefly", "pytype", "ruff", "flake8", "pylint", "pycodestyle"),
@@ -51,6 +52,8 @@ IMPORTED = re.compile(r"\b(?:from\s+([\w.]+)\s+import\s+\(?([\w,\s]+)|import\s+(
 SHELL = re.compile(r"#!.*\b(ba|da|z|k)?sh\b")
 LONGEST = 20_000
 """Characters of a shell script that are read."""
+LONGEST_PATH = 1000
+"""Characters of a path; what is longer is a text, and to look for it as a file is an error of the system."""
 
 
 def named_files(run: Sequence[str], place: Place, settings: PytestSettings) -> frozenset[str]:
@@ -123,8 +126,8 @@ class _Text:
     def files(self) -> frozenset[str]:
         """Return the files that it names, also where symbolic links lead to."""
         bases = tuple(self._bases())
-        names = {*self._paths(), *_files_of(self._modules())}
-        found = {posixpath.normpath(posixpath.join(base, name)) for base in bases for name in names}
+        names = filter(_possible, {*self._paths(), *_files_of(self._modules())})
+        found = {posixpath.normpath(posixpath.join(base, name)) for name in names for base in bases}
         return frozenset({*found, *filter(None, map(self._target, found))})
 
     def _paths(self) -> Iterator[str]:
@@ -173,6 +176,11 @@ def _imported(text: str) -> Iterator[str]:
     for package, names, plain in IMPORTED.findall(text):
         start = f"{package}." if package else ""
         yield from (start + word.split()[0] for word in (names or plain).split(",") if word.strip())
+
+
+def _possible(path: str) -> bool:
+    """Return whether a file can have the name `path`: a word may also be a whole text."""
+    return len(path) <= LONGEST_PATH and all(map(nameable, path.split("/")))
 
 
 def _is_folder(place: Place, path: str) -> bool:

@@ -373,6 +373,20 @@ def test_a_gate_leaves_the_code_that_it_checks_free(top: Path, run: list[str], p
     assert gate(top, run).reason(path) is None
 
 
+RULES = "# Rule: every module must have a docstring and be short.\n"
+
+
+@pytest.mark.parametrize("text", [RULES * 8, RULES * 300, "a" * 10_000], ids=["text", "script", "word"])
+@pytest.mark.parametrize("is_script", [True, False])
+def test_a_long_text_in_a_command_or_script_is_no_file(top: Path, text: str, is_script: bool) -> None:
+    """The run ended with "File name too long"."""
+    text += f"\npython {CHECK}"
+    write(top, {"long.sh": f"#!/bin/sh\n{text}\n"})
+    rules = gate(top, ["./long.sh"] if is_script else ["bash", "-c", text])
+    assert rules.script_folders[-1:] == ("tools",)
+    assert rules.reason(CHECK) is not None
+
+
 def test_the_program_of_a_gate_in_a_project_below_the_top(tmp_path: Path) -> None:
     text = '[[tool.coderefine.commands]]\nname = "own"\nrun = ["uv", "run", "tools/check.py"]\n'
     write(tmp_path, {"lib/pyproject.toml": text, "lib/tools/check.py": "", "lib/a.py": ""})
