@@ -207,9 +207,9 @@ def _check_base(snapshot: Snapshot, base: Contents) -> None:
 
 def _note_protected_benchmarks(project: Project) -> None:
     """Report the files that the benchmark command runs, because no patch may change them."""
-    named = project.protection.programs.get(BENCHMARK, ()) if project.task.name == "performance" else ()
-    for name in sorted(named):
-        if (project.place.top / name).is_file():
+    named = project.protection.programs.get(BENCHMARK) if project.task.name == "performance" else None
+    for name in sorted(named.there) if named else ():
+        if name not in project.protection.wanted:
             project.listen(Event("note", f"{name} is named by {BENCHMARK}: no patch may change it"))
 
 

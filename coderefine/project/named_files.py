@@ -10,12 +10,13 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from coderefine.project.place import Place
 from coderefine.project.pytest_settings import PytestSettings, console_scripts
-from coderefine.source import nameable
+from coderefine.source import folded, nameable
 
 CHECKERS = frozenset((
     *("mypy", "dmypy", "pyright", "basedpyright", "ty", "pyrefly", "pytype", "ruff", "flake8", "pylint", "pycodestyle"),
@@ -42,7 +43,7 @@ RUNNERS: Mapping[str, tuple[str, ...]] = {
 }
 """Programs with the files in which they find what to run, unless these are protected by their names anyway."""
 VARIABLE, APART = re.compile(r"\$\{?\w+"), re.compile(r"[^\w.@+~/-]+")
-PRINTED = re.compile(r"[\w.@+~/-]+:\d+\b")
+PRINTED = re.compile(r"(?<![\w.@+~/-])[\w.@+~/-]+:\d+\b")
 """The place of a finding, as the command prints it: not a file to run."""
 COMMANDS = re.compile(r"[;&|\n(){}<>`]+")
 """What separates the commands of a shell."""
@@ -56,21 +57,43 @@ LONGEST_PATH = 1000
 """Characters of a path; what is longer is a text, and to look for it as a file is an error of the system."""
 
 
-def named_files(run: Sequence[str], place: Place, settings: PytestSettings) -> frozenset[str]:
-    """Return the files that the command `run` names, relative to the top of the repository; they need not exist.
+@dataclass(frozen=True, slots=True)
+class NamedFiles:
+    """The files that a command names: `names` (folded), each below any folder of `bases`; they need not exist.
+
+    `there`: those that do, and the files to which they lead as symbolic links, relative to the top of the repository.
+    """
+
+    names: frozenset[str]
+    bases: frozenset[str]
+    there: frozenset[str]
+
+    def __contains__(self, path: str) -> bool:
+        """Return whether `path` (folded) is one of them, or has the name of one in a folder of another project."""
+        parts = path.split("/")
+        starts = range(len(parts) - 1)
+        if parts[-1] in self.names and not self.bases.isdisjoint(["/".join(parts[at:-1]) for at in starts] or ["."]):
+            return True
+        return any("/".join(parts[at:]) in self.names for at in starts)
+
+
+def named_files(run: Sequence[str], place: Place, settings: PytestSettings) -> NamedFiles:
+    """Return the files that the command `run` names.
 
     Files count that a word of it names, also inside a shell command or a Python program after `-c`: by a path, as a
     module, or as a script that the project installs; and those that a shell script names which is itself named so.
     """
-    texts, found, read = [tuple(_own_words(run))], set[str](), set[str]()
+    texts, names, bases, there = [tuple(_own_words(run))], set[str](), set[str](), set[str]()
     installed = console_scripts(place.root)
     while texts:
-        some = _Text(texts.pop(), place, settings, installed).files
-        found |= some
-        for script in some - read:
+        text = _Text(texts.pop(), place, settings, installed)
+        found = text.existing()
+        for script in found - there:
             texts.extend(_shell_script(place, script))
-        read |= some
-    return frozenset(found)
+        names |= text.names | found
+        bases |= text.bases
+        there |= found
+    return NamedFiles(frozenset(map(folded, names)), frozenset(map(folded, bases)), frozenset(there))
 
 
 def _own_words(run: Sequence[str]) -> Iterator[str]:
@@ -122,13 +145,19 @@ class _Text:
         apart = (part for word in self._words if len(word.split()) == 1 for part in APART.split(word))
         self._parts = frozenset(filter(None, (*self._words, *apart)))
 
-    @property
-    def files(self) -> frozenset[str]:
-        """Return the files that it names, also where symbolic links lead to."""
-        bases = tuple(self._bases())
-        names = filter(_possible, {*self._paths(), *_files_of(self._modules())})
-        found = {posixpath.normpath(posixpath.join(base, name)) for name in names for base in bases}
-        return frozenset({*found, *filter(None, map(self._target, found))})
+        found = map(posixpath.normpath, (*self._paths(), *_files_of(self._modules())))
+        self.names = frozenset(filter(_possible, found))
+        self.bases = frozenset(map(posixpath.normpath, self._bases()))
+
+    def existing(self) -> frozenset[str]:
+        """Return the files that it names and that exist, also where symbolic links lead to; folders are read once."""
+        first: dict[str, list[str]] = {}
+        for name in self.names:
+            first.setdefault(name.partition("/")[0], []).append(name)
+        starts = [(base, start) for base in self.bases for start in _entries(self._place, base) & first.keys()]
+        paths = {posixpath.normpath(f"{base}/{name}") for base, start in starts for name in first[start]}
+        files = frozenset(path for path in paths if _is_file(self._place, path))
+        return files.union(filter(None, map(self._target, files)))
 
     def _paths(self) -> Iterator[str]:
         for part in self._parts:
@@ -183,6 +212,20 @@ def _possible(path: str) -> bool:
     return len(path) <= LONGEST_PATH and all(map(nameable, path.split("/")))
 
 
+def _entries(place: Place, folder: str) -> frozenset[str]:
+    try:
+        return frozenset(file.name for file in (place.top / folder).iterdir())
+    except OSError:
+        return frozenset()
+
+
+def _is_file(place: Place, path: str) -> bool:
+    try:
+        return (place.top / path).is_file()
+    except OSError:
+        return False
+
+
 def _is_folder(place: Place, path: str) -> bool:
     try:
         return (place.top / path).is_dir()
@@ -193,7 +236,7 @@ def _is_folder(place: Place, path: str) -> bool:
 def _files_of(modules: Iterable[str]) -> Iterator[str]:
     """Yield the files that Python executes when it imports or runs `modules`: theirs, and those of the packages."""
     for module in modules:
-        parts = [part for part in module.split(".") if part]
+        parts = [part for part in module[:LONGEST_PATH].split(".") if part]
         for end in range(1, len(parts) + 1):
             path = "/".join(parts[:end])
             yield from (f"{path}.py", f"{path}/__init__.py", f"{path}/__main__.py")

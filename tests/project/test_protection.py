@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
 
-from coderefine.config import Config, load
+from coderefine.config import Command, Config, load
 from coderefine.project import Place, Protection
 from tests.support.repo import git, make_repo, write
 
@@ -385,6 +387,31 @@ def test_a_long_text_in_a_command_or_script_is_no_file(top: Path, text: str, is_
     rules = gate(top, ["./long.sh"] if is_script else ["bash", "-c", text])
     assert rules.script_folders[-1:] == ("tools",)
     assert rules.reason(CHECK) is not None
+
+
+def test_a_script_with_many_words_and_folders_is_read_fast(top: Path) -> None:
+    """It took 45 s: each word was looked for in each folder."""
+    folders = [f"d{number}" for number in range(40)]
+    write(top, dict.fromkeys((f"{folder}/x" for folder in folders), ""))
+    words = " ".join(f"w{number}" for number in range(1900))
+    write(top, {"many.sh": f"#!/bin/sh\npython {CHECK} {' '.join(folders)}\n{words}\n"})
+    start = time.process_time()
+    assert gate(top, ["./many.sh", "a" * 30_000]).reason(f"d3/{CHECK}") is not None
+    assert time.process_time() - start < 5
+
+
+def test_a_pipe_in_a_command_is_not_read(top: Path) -> None:
+    """It was opened as if it were a script, and the run waited for ever."""
+    os.mkfifo(top / "out.pipe")
+    assert gate(top, ["sh", "-c", f"python {CHECK} > out.pipe"]).reason(CHECK) is not None
+
+
+def test_a_file_that_the_task_asks_for_may_be_written_although_its_command_names_it(top: Path) -> None:
+    own = Command("own", ("python", "tools/new.py", "tools/old.py"))
+    config = Config(commands=(own,), wanted=("tools/new.py",))
+    rules = Protection.of(Place(top, top), config)
+    assert rules.reason("tools/new.py") is None
+    assert rules.reason("tools/old.py") is not None
 
 
 def test_the_program_of_a_gate_in_a_project_below_the_top(tmp_path: Path) -> None:
