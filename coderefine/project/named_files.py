@@ -18,23 +18,33 @@ from coderefine.project.place import Place
 from coderefine.project.pytest_settings import PytestSettings, console_scripts
 from coderefine.source import folded, nameable
 
-CHECKERS = frozenset((
-    *("mypy", "dmypy", "pyright", "basedpyright", "ty", "pyrefly", "pytype", "ruff", "flake8", "pylint", "pycodestyle"),
-    *("pydocstyle", "pyflakes", "black", "isort", "bandit", "radon", "xenon", "interrogate", "pydoclint", "darglint"),
-    *("refurb", "compileall", "py_compile", "tabnanny"),
-))  # fmt: skip
-"""Programs that only read the files which their arguments name: these are the code to check, and may be repaired.
-
-Of any other program it is unknown whether it executes them.
+_CHECKERS = """
+    mypy dmypy pyright basedpyright ty pyrefly pytype pyre zuban stubtest ruff flake8 pylint pycodestyle pydocstyle
+    pyflakes black isort yapf autopep8 autoflake docformatter pyupgrade bandit semgrep radon xenon mccabe lizard complexipy
+    interrogate pydoclint darglint numpydoc refurb vulture eradicate slotscheck codespell deptry griffe prospector
+    pylama compileall py_compile tabnanny doctest xdoctest grep egrep rg wc
 """
-START = re.compile(
-    r"((\S*/)?python[\d.]* -m |(uv|poetry|pdm|pipenv|hatch|rye|pixi|pipx) run |uvx )?(\S*/)?(?P<program>[\w-]+)(?!\S)"
+CHECKERS = frozenset(_CHECKERS.split())
+"""Programs that only read the files which their arguments name, or run their examples as tests.
+
+These are the code to check, and may be repaired. Of any other program it is unknown whether it executes them.
+"""
+LAUNCHERS = re.compile(
+    r"""(\S*/)?(uv|uvx|poetry|pdm|pipenv|hatch|rye|pixi|pipx|conda|run|tool|env|command|exec|nice|nohup|time|timeout|stdbuf
+    |xargs|if|then|elif|else|while|until|do|!|python[\d.]*)|\d+[smhd]?|[A-Za-z_]\w*=.*|-.*""",
+    re.VERBOSE | re.DOTALL,
 )
-"""The first words of a command, up to the program."""
-SCRIPT = re.compile(r"(\S*/)?python[\d.]* (-[bBdEIOPqRsSuvx]+ )*(?P<script>\S+\.py)(?!\S)")
-"""A command that runs a script with Python: what follows is read by the script, unless it is in the script's folder."""
-SETTING = re.compile(r"-c|-.*(plugin|config|hook|rcfile|baseline)")
-"""Options of CHECKERS with a value that changes what is checked."""
+"""Words before the program that a command runs, also variables, options and numbers (`timeout 60`)."""
+_VALUED = """
+    -C -W -X -k -n -p --chdir --directory --env-file --extra --from --group --index --package --project --python
+    --signal --kill-after --with --with-editable --with-requirements
+"""
+VALUED = frozenset(_VALUED.split())
+"""Options of LAUNCHERS that are followed by a value."""
+SETTING = re.compile(r"-.*(plugin|config|hook|rcfile|baseline)[^=]*")
+"""Options of CHECKERS which a value follows that changes what is checked."""
+MEASURED = re.compile(r"--(cov|include|source|paths-to-mutate)(?=$|=)")
+"""Options of any program with code that is measured or changed by it."""
 RUNNERS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("invoke", "inv"), ("tasks.py", "tasks/__init__.py")),
     **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
@@ -83,7 +93,7 @@ def named_files(run: Sequence[str], place: Place, settings: PytestSettings) -> N
     Files count that a word of it names, also inside a shell command or a Python program after `-c`: by a path, as a
     module, or as a script that the project installs; and those that a shell script names which is itself named so.
     """
-    texts, names, bases, there = [tuple(_own_words(run))], set[str](), set[str](), set[str]()
+    texts, names, bases, there = [tuple(run)], set[str](), set[str](), set[str]()
     installed = console_scripts(place.root)
     while texts:
         text = _Text(texts.pop(), place, settings, installed)
@@ -96,28 +106,14 @@ def named_files(run: Sequence[str], place: Place, settings: PytestSettings) -> N
     return NamedFiles(frozenset(map(folded, names)), frozenset(map(folded, bases)), frozenset(there))
 
 
-def _own_words(run: Sequence[str]) -> Iterator[str]:
-    """Yield the words of `run`, without the code that one of CHECKERS, or a script of the project, only reads."""
-    line = " ".join(run)
-    start, script = START.match(line), SCRIPT.match(line)
-    if start and start["program"] in CHECKERS:
-        length, folder = len(start[0].split()), None
-    elif script:
-        length, folder = len(script[0].split()), posixpath.dirname(script["script"])
-    else:
-        length, folder = len(run), None
-    yield from run[:length]
-    for before, word in pairwise(run[length - 1 :]):
-        if word.startswith("-") or SETTING.match(before) or posixpath.dirname(word) == folder:
-            yield word
-
-
-def _parts(words: Iterable[str]) -> Iterator[str]:
-    """Yield `words`, and the words of each command in those that contain several."""
-    for word in words:
-        yield word
-        for command in COMMANDS.split(word) if len(word.split()) > 1 else ():
-            yield from _own_words(command.split())
+def _program(words: Sequence[str]) -> int:
+    """Return the index in `words` of the program that they start, after LAUNCHERS and their options."""
+    after = ""
+    for at, word in enumerate(words):
+        if after not in VALUED and not LAUNCHERS.fullmatch(word):
+            return at
+        after = word if after not in VALUED else ""
+    return len(words)
 
 
 def _shell_script(place: Place, path: str) -> Iterator[tuple[str, ...]]:
@@ -140,8 +136,8 @@ class _Text:
         self._place = place
         self._settings = settings
         self._installed = installed
-        plain = (PRINTED.sub(" ", VARIABLE.sub(" ", word)).replace("\\", "/") for word in words)
-        self._words = tuple(_parts(plain))
+        plain = [PRINTED.sub(" ", VARIABLE.sub(" ", word)).replace("\\", "/") for word in words]
+        self._words = tuple(self._all_words(plain))
         apart = (part for word in self._words if len(word.split()) == 1 for part in APART.split(word))
         self._parts = frozenset(filter(None, (*self._words, *apart)))
 
@@ -159,6 +155,42 @@ class _Text:
         files = frozenset(path for path in paths if _is_file(self._place, path))
         return files.union(filter(None, map(self._target, files)))
 
+    def _all_words(self, run: Sequence[str]) -> Iterator[str]:
+        """Yield the words of `run`, and those of each command in a word that contains several."""
+        for word in self._own_words(run):
+            yield word
+            for command in COMMANDS.split(word) if len(word.split()) > 1 else ():
+                yield from self._own_words([part.strip("\"'") for part in command.split()])
+
+    def _own_words(self, run: Sequence[str]) -> Iterator[str]:
+        """Yield the words of one command, without the code that its program only reads."""
+        start = _program(run)
+        yield from run[: start + 1]
+        program = "doctest" if "--doctest-modules" in run else "".join(run[start : start + 1])
+        yield from (word for before, word in pairwise(run[start:]) if self._counts(program, before, word))
+
+    def _counts(self, program: str, before: str, word: str) -> bool:
+        """Return whether `word`, an argument of `program` that follows `before`, may name a file that is run."""
+        if MEASURED.match(word):
+            return False
+        if word.startswith("-"):
+            return True
+        if MEASURED.fullmatch(before):
+            return False
+        if posixpath.basename(program) in CHECKERS:
+            return bool(SETTING.fullmatch(before)) or not self._is_code(word)
+        folder = posixpath.dirname(program)
+        return not program.endswith(".py") or (folder != "" and posixpath.dirname(word) == folder)
+
+    def _is_code(self, word: str) -> bool:
+        """Return whether an argument of one of CHECKERS is code (a file, folder or module), or names no file."""
+        path = self._relative(word)
+        module = path.replace(".", "/")
+        places = [f"{base}{name}" for base in ("", "src/") for name in (path, module)]
+        if re.fullmatch(r".*\.pyi?|[\w-]*", word) or any(_is_folder(self._place, place) for place in places):
+            return True
+        return any(_is_file(self._place, f"{base}{module}.py") for base in ("", "src/"))
+
     def _paths(self) -> Iterator[str]:
         for part in self._parts:
             path = self._relative(part)
@@ -167,18 +199,17 @@ class _Text:
     def _relative(self, part: str) -> str:
         """Return `part` as a path below one of the bases, also if a variable or another folder comes first."""
         top = self._place.top.as_posix()
-        inner = posixpath.normpath(part.removeprefix(f"{top}/")).lstrip("/")
+        inner = posixpath.normpath(part.removeprefix("@").removeprefix(f"{top}/")).lstrip("/")
         while inner.startswith("../"):
             inner = inner[3:]
         return inner
 
     def _modules(self) -> Iterator[str]:
-        text = " ".join(self._words)
-        yield from AFTER_FLAG.findall(text)
+        yield from AFTER_FLAG.findall(" ".join(word for word in self._words if len(word.split()) == 1))
         yield from (part for part in self._parts if MODULE.fullmatch(part) and not part.endswith(".py"))
         names = map(posixpath.basename, self._parts)
         yield from (self._installed[name] for name in names if name in self._installed)
-        yield from _imported(text)
+        yield from _imported(" ".join(self._words))
 
     def _bases(self) -> Iterator[str]:
         """Yield the folders below which a word may name a file: those of imports, and those that words name."""
