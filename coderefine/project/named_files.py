@@ -20,9 +20,9 @@ from coderefine.source import folded, nameable
 
 _CHECKERS = """
     mypy dmypy pyright basedpyright ty pyrefly pytype pyre zuban stubtest ruff flake8 pylint pycodestyle pydocstyle
-    pyflakes black isort yapf autopep8 autoflake docformatter pyupgrade bandit semgrep radon xenon mccabe lizard complexipy
-    interrogate pydoclint darglint numpydoc refurb vulture eradicate slotscheck codespell deptry griffe prospector
-    pylama compileall py_compile tabnanny doctest xdoctest grep egrep rg wc
+    pyflakes black isort yapf autopep8 autoflake docformatter pyupgrade bandit semgrep radon xenon mccabe lizard
+    complexipy interrogate pydoclint darglint numpydoc refurb vulture eradicate slotscheck codespell deptry griffe
+    prospector pylama compileall py_compile tabnanny doctest xdoctest grep egrep rg wc
 """
 CHECKERS = frozenset(_CHECKERS.split())
 """Programs that only read the files which their arguments name, or run their examples as tests.
@@ -55,6 +55,12 @@ RUNNERS: Mapping[str, tuple[str, ...]] = {
 VARIABLE, APART = re.compile(r"\$\{?\w+"), re.compile(r"[^\w.@+~/-]+")
 PRINTED = re.compile(r"(?<![\w.@+~/-])[\w.@+~/-]+:\d+\b")
 """The place of a finding, as the command prints it: not a file to run."""
+PROSE = re.compile(
+    r"""(?<!\S)\#(?!!).*
+    |(?<![\w./-])(echo|printf)\b("([^"`$]|\$(?!\())*"|'[^']*'|[^;&|\n()`<>"'])*(?=[;&\n)>]|\|\||$)""",
+    re.VERBOSE,
+)
+"""Comments of shell scripts, and what they print, if it is not the input of another command."""
 COMMANDS = re.compile(r"[;&|\n(){}<>`]+")
 """What separates the commands of a shell."""
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
@@ -87,23 +93,24 @@ class NamedFiles:
         return any("/".join(parts[at:]) in self.names for at in starts)
 
 
-def named_files(run: Sequence[str], place: Place, settings: PytestSettings) -> NamedFiles:
-    """Return the files that the command `run` names.
+def named_files(run: Sequence[str], place: Place, settings: PytestSettings, who: str) -> dict[str, NamedFiles]:
+    """Return the files that the command `run` (described by `who`) names; the key says what names them.
 
     Files count that a word of it names, also inside a shell command or a Python program after `-c`: by a path, as a
     module, or as a script that the project installs; and those that a shell script names which is itself named so.
     """
-    texts, names, bases, there = [tuple(run)], set[str](), set[str](), set[str]()
     installed = console_scripts(place.root)
-    while texts:
-        text = _Text(texts.pop(), place, settings, installed)
-        found = text.existing()
-        for script in found - there:
-            texts.extend(_shell_script(place, script))
-        names |= text.names | found
-        bases |= text.bases
-        there |= found
-    return NamedFiles(frozenset(map(folded, names)), frozenset(map(folded, bases)), frozenset(there))
+    waiting, found, read = [(who, tuple(run), frozenset[str]())], dict[str, NamedFiles](), set[str]()
+    while waiting:
+        key, words, bases = waiting.pop()
+        text = _Text(words, place, settings, installed, bases)
+        found[key] = text.named_files()
+        for path in sorted(found[key].there - read):
+            script = _shell_script(place, path)
+            if script is not None:
+                waiting.append((f"{path}, which {who} runs", (script,), text.bases | {posixpath.dirname(path)}))
+        read |= found[key].there
+    return found
 
 
 def _program(words: Sequence[str]) -> int:
@@ -116,39 +123,51 @@ def _program(words: Sequence[str]) -> int:
     return len(words)
 
 
-def _shell_script(place: Place, path: str) -> Iterator[tuple[str, ...]]:
-    """Yield the text of the shell script at `path`, if it is one, as the only word of a command."""
+def _shell_script(place: Place, path: str) -> str | None:
+    """Return the text of the shell script at `path`; None if it is none."""
     try:
         with (place.top / path).open("rb") as file:
             text = file.read(LONGEST).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return
-    if path.endswith((".sh", ".bash")) or SHELL.match(text):
-        yield (text,)
+    except OSError:
+        return None
+    return text if path.endswith((".sh", ".bash")) or SHELL.match(text) else None
 
 
 class _Text:
-    """The words of a command, or the text of a shell script. `installed`: the project's scripts with their modules."""
+    """The words of a command, or the text of a shell script.
+
+    `installed`: the project's scripts with their modules. `bases`: folders in which a named file may be, among others.
+    """
 
     def __init__(
-        self, words: Sequence[str], place: Place, settings: PytestSettings, installed: Mapping[str, str]
+        self,
+        words: Sequence[str],
+        place: Place,
+        settings: PytestSettings,
+        installed: Mapping[str, str],
+        bases: frozenset[str],
     ) -> None:
         self._place = place
         self._settings = settings
         self._installed = installed
-        plain = [PRINTED.sub(" ", VARIABLE.sub(" ", word)).replace("\\", "/") for word in words]
+        plain = [PRINTED.sub(" ", VARIABLE.sub(" ", PROSE.sub(" ", word))).replace("\\", "/") for word in words]
         self._words = tuple(self._all_words(plain))
         apart = (part for word in self._words if len(word.split()) == 1 for part in APART.split(word))
         self._parts = frozenset(filter(None, (*self._words, *apart)))
 
         found = map(posixpath.normpath, (*self._paths(), *_files_of(self._modules())))
-        self.names = frozenset(filter(_possible, found))
-        self.bases = frozenset(map(posixpath.normpath, self._bases()))
+        self._names = frozenset(filter(_possible, found))
+        self.bases = bases.union(map(posixpath.normpath, self._bases()))
 
-    def existing(self) -> frozenset[str]:
-        """Return the files that it names and that exist, also where symbolic links lead to; folders are read once."""
+    def named_files(self) -> NamedFiles:
+        """Return the files that it names, also where symbolic links lead to."""
+        there = self._existing()
+        return NamedFiles(frozenset(map(folded, self._names | there)), frozenset(map(folded, self.bases)), there)
+
+    def _existing(self) -> frozenset[str]:
+        """Return those that exist; each folder is read once."""
         first: dict[str, list[str]] = {}
-        for name in self.names:
+        for name in self._names:
             first.setdefault(name.partition("/")[0], []).append(name)
         starts = [(base, start) for base in self.bases for start in _entries(self._place, base) & first.keys()]
         paths = {posixpath.normpath(f"{base}/{name}") for base, start in starts for name in first[start]}

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,7 @@ class Protection:
     """The rules for files that may not be written; paths are repo-relative. Created once per run by `Protection.of`.
 
     `plugins`: files of the project that pytest loads as plug-ins. `programs`: the files that each command of the
-    configuration names, see named_files.py; the key says which command this is. `wanted`: files that the task asks for,
+    configuration names, see named_files.py; the key says what names them. `wanted`: files that the task asks for,
     which its commands may name.
     """
 
@@ -107,9 +108,10 @@ class Protection:
         """Read pytest's settings and git's `core.hooksPath`; starts no process."""
         settings = read_settings(place.root)
         plugins = _plugin_files(place, settings)
-        programs = {who: named_files(run, place, settings) for who, run in _commands(config)}
+        programs = [named_files(run, place, settings, who).items() for who, run in _commands(config)]
         return cls(
-            *(place.top, place.prefix, place.scope, config.protect, settings, _hooks(place), plugins, programs),
+            *(place.top, place.prefix, place.scope, config.protect, settings, _hooks(place), plugins),
+            dict(chain.from_iterable(programs)),
             frozenset(config.wanted),
         )
 

@@ -358,7 +358,9 @@ def gate(top: Path, run: list[str]) -> Protection:
 
 @pytest.mark.parametrize(("run", "path"), GATES, ids=str)
 def test_no_patch_changes_the_program_of_a_gate(top: Path, run: list[str], path: str) -> None:
-    assert gate(top, run).reason(path) == f"{path} is named by the command of the gate 'own': no patch may change it"
+    who = "lint, which the command of the gate 'own' runs" if "lint" in run[-1] and path == CHECK else None
+    who = who or "the command of the gate 'own'"
+    assert gate(top, run).reason(path) == f"{path} is named by {who}: no patch may change it"
 
 
 @pytest.mark.parametrize(
@@ -401,6 +403,29 @@ def test_no_patch_changes_the_program_of_a_gate(top: Path, run: list[str], path:
 )
 def test_a_gate_leaves_the_code_that_it_checks_free(top: Path, run: list[str], path: str) -> None:
     assert gate(top, run).reason(path) is None
+
+
+SCRIPTS = [
+    ("# src/pkg/core.py has no docstring yet\nmypy src", "src/pkg/core.py"),
+    ("mypy src  # we import pkg.core", "src/pkg/core.py"),
+    ("echo 'we import pkg.core; and run src/pkg/core.py'\nmypy src", "src/pkg/core.py"),
+    ('test -s x || { printf "%s: from pkg import core\\n" "$0"; exit 1; }', "src/pkg/core.py"),
+]
+
+
+@pytest.mark.parametrize(("text", "path"), SCRIPTS)
+def test_prose_in_a_shell_script_names_no_file(top: Path, text: str, path: str) -> None:
+    write(top, {"own.sh": f"#!/bin/sh\n{text}\n"})
+    assert gate(top, ["./own.sh"]).reason(path) is None
+
+
+@pytest.mark.parametrize(
+    "text", [f"echo {CHECK} | xargs python", f'echo "$(python {CHECK})"', f"echo # no\npython {CHECK} # yes"]
+)
+def test_what_a_shell_script_prints_into_a_command_is_named(top: Path, text: str) -> None:
+    write(top, {"own.sh": f"{text}\n"})
+    why = "is named by own.sh, which the command of the gate 'own' runs: no patch may change it"
+    assert gate(top, ["bash", "own.sh"]).reason(CHECK) == f"{CHECK} {why}"
 
 
 RULES = "# Rule: every module must have a docstring and be short.\n"
