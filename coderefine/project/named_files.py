@@ -78,11 +78,13 @@ class NamedFiles:
     """The files that a command names: `names` (folded), each below any folder of `bases`; they need not exist.
 
     `there`: those that do, and the files to which they lead as symbolic links, relative to the top of the repository.
+    `folders`: those that it names, as in `cd backend` or `PYTHONPATH=lib`.
     """
 
     names: frozenset[str]
     bases: frozenset[str]
     there: frozenset[str]
+    folders: frozenset[str]
 
     def __contains__(self, path: str) -> bool:
         """Return whether `path` (folded) is one of them, or has the name of one in a folder of another project."""
@@ -157,12 +159,15 @@ class _Text:
 
         found = map(posixpath.normpath, (*self._paths(), *_files_of(self._modules())))
         self._names = frozenset(filter(_possible, found))
+        below = (posixpath.normpath(posixpath.join(place.prefix, part)) for part in map(self._relative, self._parts))
+        self._folders = frozenset(folder for folder in below if _is_folder(place, folder))
         self.bases = bases.union(map(posixpath.normpath, self._bases()))
 
     def named_files(self) -> NamedFiles:
         """Return the files that it names, also where symbolic links lead to."""
         there = self._existing()
-        return NamedFiles(frozenset(map(folded, self._names | there)), frozenset(map(folded, self.bases)), there)
+        names, bases = (frozenset(map(folded, paths)) for paths in (self._names | there, self.bases))
+        return NamedFiles(names, bases, there, self._folders)
 
     def _existing(self) -> frozenset[str]:
         """Return those that exist; each folder is read once."""
@@ -234,10 +239,8 @@ class _Text:
         """Yield the folders below which a word may name a file: those of imports, and those that words name."""
         prefix = self._place.prefix
         yield from (".", prefix)
-        for part in (".", *self._settings.pythonpath, *map(self._relative, self._parts)):
-            folder = posixpath.join(prefix, part)
-            if _is_folder(self._place, folder):
-                yield from (folder, posixpath.join(folder, "src"))
+        for folder in (prefix, *(f"{prefix}/{part}" for part in self._settings.pythonpath), *self._folders):
+            yield from (folder, f"{folder}/src")
 
     def _target(self, path: str) -> str | None:
         """Return the file in the repository to which `path` leads by symbolic links; None if it is no link."""

@@ -126,10 +126,13 @@ class Protection:
 
     @property
     def script_folders(self) -> tuple[str, ...]:
-        """Return the folders of files that commands name: Python looks there first for what such a script imports."""
-        return tuple(
-            sorted({posixpath.dirname(path) for named in self.programs.values() for path in named.there} - {""})
-        )
+        """Return folders in which Python may look first for what the programs of commands import.
+
+        These are the folders of files that commands name, and the folders that they name.
+        """
+        programs = self.programs.values()
+        beside = {posixpath.dirname(path) for named in programs for path in named.there}
+        return tuple(sorted(beside.union(*(named.folders for named in programs)) - {"", "."}))
 
     def helpers(self, path: str, data: bytes | None) -> frozenset[str]:
         """Return the functions in the file at `path` (content: `data`) that assert for tests, and constants they read.
