@@ -44,8 +44,10 @@ _NAMES = {
         pylintrc .pylintrc pylintrc.toml .pylintrc.toml .bandit .isort.cfg radon.cfg .vulture* .importlinter tach.toml
         sonar-project.properties .editorconfig makefile gnumakefile justfile .justfile taskfile*.y*ml dodo.py mise.toml
         .mise.toml .tool-versions .python-version uv.toml pixi.toml hatch.toml hatch_build.py pdm.toml .pdm.toml
-        poetry.toml
+        poetry.toml .pydocstyle* .pep8 .codespellrc .interrogaterc .yamllint* .semgrep.y*ml sgconfig.y*ml .eslintrc*
+        eslint.config.*
         """,
+    "lists findings that are accepted": "*baseline*.json *baseline*.txt *.baseline",
     "is a hook": ".pre-commit-* lefthook*.yml",
     "is CI configuration": """
         .gitlab-ci.yml .travis.yml .drone.yml .cirrus.yml appveyor.yml .appveyor.yml jenkinsfile* azure-pipelines*
@@ -62,6 +64,7 @@ _NAMES = {
 }
 NAMES = {why: tuple(names.split()) for why, names in _NAMES.items()}
 FOLDERS = {
+    "lists findings that are accepted": {".basedpyright", ".mypy-baseline"},
     "is git's own": {".git"},
     "is CI configuration": {".github", ".gitlab", ".circleci", ".ci", ".buildkite", ".azure-pipelines", ".woodpecker"},
     "is a hook": {".githooks", ".git-hooks", ".husky", ".hooks"},
