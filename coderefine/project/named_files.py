@@ -132,7 +132,8 @@ def _shell_script(place: Place, path: str) -> str | None:
             text = file.read(LONGEST).decode("utf-8", "replace")
     except OSError:
         return None
-    return text if path.endswith((".sh", ".bash")) or SHELL.match(text) else None
+    named_so, bare = path.endswith((".sh", ".bash")), "." not in posixpath.basename(path)
+    return text if named_so or SHELL.match(text) or (bare and not text.startswith("#!") and "\0" not in text) else None
 
 
 class _Text:

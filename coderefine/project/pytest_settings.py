@@ -127,6 +127,8 @@ def _entry_points(root: Path) -> Iterator[str]:
 
 
 SCRIPT = re.compile(r"([\w.-]+)\s*=\s*([A-Za-z_][\w.]*)\s*:")
+EXTRAS = re.compile(r"(?<=[\w ])\[[\w, .-]+\]")
+"""The optional dependencies of a script, as in `name = module:function [extra]`."""
 
 
 def console_scripts(root: Path) -> Mapping[str, str]:
@@ -134,10 +136,12 @@ def console_scripts(root: Path) -> Mapping[str, str]:
     table = _loaded(root / "pyproject.toml")
     found: dict[str, str] = {}
     for keys in (("project", "scripts"), ("project", "gui-scripts"), ("tool", "poetry", "scripts")):
-        found |= {name: str(value).partition(":")[0] for name, value in _inner(table, *keys).items()}
+        for name, value in _inner(table, *keys).items():
+            reference = value.get("reference") if isinstance(value, dict) else value  # a table is poetry's
+            found[name] = str(reference).partition(":")[0]
     for name in ("setup.cfg", "setup.py"):
         _, _, rest = _text(root / name).partition("console_scripts")
-        found |= dict(SCRIPT.findall(re.split(r"\]|\n\[", rest, maxsplit=1)[0]))
+        found |= dict(SCRIPT.findall(re.split(r"\]|\n\[", EXTRAS.sub("", rest), maxsplit=1)[0]))
     return found
 
 

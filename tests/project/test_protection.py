@@ -457,6 +457,33 @@ def test_folders_in_which_a_gate_imports_modules_are_known(top: Path, run: list[
     assert gate(top, run).script_folders == folders
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"scripts/own": f"python {CHECK}\n"},
+        {"scripts/own": '#!/usr/bin/env bash\n. "$HERE/rules"\n', "scripts/rules": f"python {CHECK}\n"},
+        {"scripts/own": "#!/bin/sh\ncd tools && ./more.sh\n", "tools/more.sh": "python check.py\n"},
+    ],
+)
+def test_scripts_without_a_first_line_and_beside_a_script_are_read(top: Path, files: dict[str, str]) -> None:
+    write(top, files)
+    assert "the command of the gate 'own' runs" in (gate(top, ["sh", "scripts/own"]).reason(CHECK) or "nothing")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", '[tool.poetry.scripts]\nown = { reference = "tools.check:main", type = "console" }\n'),
+        ("setup.py", 'setup(entry_points={"console_scripts": ["a[x]=b:c", "own = tools.check:main [x]"]})\n'),
+        ("setup.cfg", "[options.entry_points]\nconsole_scripts =\n    a = b:c [x]\n    own = tools.check:main\n"),
+    ],
+)
+def test_an_installed_script_is_known_from_its_table_and_after_extras(top: Path, name: str, text: str) -> None:
+    write(top, {name: text})
+    config = Config(commands=(Command("own", ("own",)),))
+    assert Protection.of(Place(top, top), config).reason(CHECK) is not None
+
+
 RULES = "# Rule: every module must have a docstring and be short.\n"
 
 
