@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from coderefine.project.assertion_helpers import AssertionHelpers
 from coderefine.project.named_files import NamedFiles, named_files
 from coderefine.project.place import Place
-from coderefine.project.pytest_settings import USUAL, PytestSettings, plugin_modules, read_settings
+from coderefine.project.pytest_settings import USUAL, PytestSettings, checker_plugins, plugin_modules, read_settings
 from coderefine.source import folded, nameable
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Protection:
         """Read pytest's settings and git's `core.hooksPath`; starts no process."""
         settings = read_settings(place.root)
         plugins = _plugin_files(place, settings)
-        programs = [named_files(run, place, settings, who).items() for who, run in _commands(config)]
+        programs = [named_files(run, place, settings, who).items() for who, run in _commands(config, place)]
         return cls(
             *(place.top, place.prefix, place.scope, config.protect, settings, _hooks(place), plugins),
             dict(chain.from_iterable(programs)),
@@ -266,8 +266,10 @@ def protected_name(path: str) -> str | None:
     return next(folders, None) or next(files, None)
 
 
-def _commands(config: Config) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the commands that check or measure patches, each with a description."""
+def _commands(config: Config, place: Place) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the commands that check or measure patches, and what plugs code into checkers, each with a description."""
+    for name, words in checker_plugins(place.root):
+        yield name, ("plug-in", *chain.from_iterable(("-m", word) for word in words))
     yield from ((f"the command of the gate {one.name!r}", one.run) for one in config.commands)
     if config.performance.run:
         yield BENCHMARK, config.performance.run

@@ -145,6 +145,27 @@ def console_scripts(root: Path) -> Mapping[str, str]:
     return found
 
 
+CHECKED = (
+    *("pyproject.toml", "setup.cfg", "tox.ini", "mypy.ini", ".mypy.ini", ".flake8", ".pylintrc", "pylintrc"),
+    *("ruff.toml", ".ruff.toml", "pyrightconfig.json"),
+)
+"""The files with settings of checkers (mypy, flake8, pylint, ruff, pyright)."""
+EXTENDED = re.compile(
+    r"""^[ \t]*"?(?:plugins|load[-_]plugins|init[-_]hook|extends?)"?\s*[=:]\s*(\[[^]]*\]|.*(?:\n[ \t]+\S.*)*)
+    |^\[flake8:local-plugins\]((?:\n(?!\[).*)*)""",
+    re.VERBOSE | re.MULTILINE,
+)
+"""Settings that name code which a checker executes, or further settings which it reads."""
+
+
+def checker_plugins(root: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each file with settings of a checker that name plug-ins or further files, with the words of these."""
+    for name in CHECKED:
+        values = " ".join("".join(groups) for groups in EXTENDED.findall(_text(root / name)))
+        if words := re.findall(r"[^\s,\"'\[\]]+", re.sub(r"\w+\s*=", " ", values)):
+            yield name, tuple(words)
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text("utf-8", "replace")

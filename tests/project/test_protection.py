@@ -484,6 +484,24 @@ def test_an_installed_script_is_known_from_its_table_and_after_extras(top: Path,
     assert Protection.of(Place(top, top), config).reason(CHECK) is not None
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", '[tool.mypy]\nstrict = true\nplugins = ["pydantic.mypy", "tools/check.py"]\n'),
+        ("mypy.ini", "[mypy]\nplugins =\n    other,\n    tools/check.py\n"),
+        ("pyproject.toml", '[tool.pylint.main]\nload-plugins = [\n  "tools.check",\n]\n'),
+        (".pylintrc", "[MAIN]\ninit-hook=import sys; sys.path.append('tools'); import check\n"),
+        (".flake8", "[flake8]\nmax = 1\n[flake8:local-plugins]\nextension =\n  X1 = check:Rule\npaths = ./tools\n"),
+        ("ruff.toml", 'line-length = 120\nextend = "tools/check.py"\n'),
+        ("pyrightconfig.json", '{\n  "extends": "./tools/check.py"\n}\n'),
+    ],
+)
+def test_no_patch_changes_a_plug_in_of_a_checker(top: Path, name: str, text: str) -> None:
+    write(top, {CHECK: "", name: text})
+    assert protection(top).reason(CHECK) == f"{CHECK} is named by {name}: no patch may change it"
+    assert protection(top).reason("src/pkg/core.py") is None
+
+
 RULES = "# Rule: every module must have a docstring and be short.\n"
 
 
