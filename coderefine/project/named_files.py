@@ -16,6 +16,7 @@ from pathlib import Path
 
 from coderefine.project.place import Place
 from coderefine.project.pytest_settings import PytestSettings, console_scripts
+from coderefine.project.recipes import named_recipes
 from coderefine.source import folded, nameable
 
 _CHECKERS = """
@@ -99,7 +100,8 @@ def named_files(run: Sequence[str], place: Place, settings: PytestSettings, who:
     """Return the files that the command `run` (described by `who`) names; the key says what names them.
 
     Files count that a word of it names, also inside a shell command or a Python program after `-c`: by a path, as a
-    module, or as a script that the project installs; and those that a shell script names which is itself named so.
+    module, or as a script that the project installs; and those that a shell script, or a task runner's recipe, names
+    which is itself named so.
     """
     installed = console_scripts(place.root)
     waiting, found, read = [(who, tuple(run), frozenset[str]())], dict[str, NamedFiles](), set[str]()
@@ -107,6 +109,10 @@ def named_files(run: Sequence[str], place: Place, settings: PytestSettings, who:
         key, words, bases = waiting.pop()
         text = _Text(words, place, settings, installed, bases)
         found[key] = text.named_files()
+        for name, recipe in named_recipes(place.root, text.words):
+            if name not in read:
+                waiting.append((f"{name}, which {who} runs", (recipe,), text.bases))
+                read.add(name)
         for path in sorted(found[key].there - read):
             script = _shell_script(place, path)
             if script is not None:
@@ -154,9 +160,9 @@ class _Text:
         self._settings = settings
         self._installed = installed
         plain = [PRINTED.sub(" ", VARIABLE.sub(" ", PROSE.sub(" ", word))).replace("\\", "/") for word in words]
-        self._words = tuple(self._all_words(plain))
-        apart = (part for word in self._words if len(word.split()) == 1 for part in APART.split(word))
-        self._parts = frozenset(filter(None, (*self._words, *apart)))
+        self.words = tuple(self._all_words(plain))
+        apart = (part for word in self.words if len(word.split()) == 1 for part in APART.split(word))
+        self._parts = frozenset(filter(None, (*self.words, *apart)))
 
         found = map(posixpath.normpath, (*self._paths(), *_files_of(self._modules())))
         self._names = frozenset(filter(_possible, found))
@@ -230,11 +236,11 @@ class _Text:
         return inner
 
     def _modules(self) -> Iterator[str]:
-        yield from AFTER_FLAG.findall(" ".join(word for word in self._words if len(word.split()) == 1))
+        yield from AFTER_FLAG.findall(" ".join(word for word in self.words if len(word.split()) == 1))
         yield from (part for part in self._parts if MODULE.fullmatch(part) and not part.endswith(".py"))
         names = map(posixpath.basename, self._parts)
         yield from (self._installed[name] for name in names if name in self._installed)
-        yield from _imported(" ".join(self._words))
+        yield from _imported(" ".join(self.words))
 
     def _bases(self) -> Iterator[str]:
         """Yield the folders below which a word may name a file: those of imports, and those that words name."""

@@ -502,6 +502,51 @@ def test_no_patch_changes_a_plug_in_of_a_checker(top: Path, name: str, text: str
     assert protection(top).reason("src/pkg/core.py") is None
 
 
+OWN_HOOK = (
+    "repos:\n- repo: local\n  hooks:\n  - id: own\n    entry: python tools/check.py\n  - id: b\n    entry: python\n"
+)
+RECIPES = [
+    (["make", "own"], "Makefile", "own: more\n\nmore:\n\t@python tools/check.py\n\nrun:\n\tpython -m pkg.core\n"),
+    (["just", "own"], "justfile", "own *args:\n  python tools/check.py\n\nrun:\n  python -m pkg.core\n"),
+    (["tox", "-e", "own"], "tox.ini", "[testenv:own]\ncommands = python tools/check.py\n[testenv:b]\ndeps = x\n"),
+    (
+        ["nox", "-s", "own"],
+        "noxfile.py",
+        "def own(s):\n    s.run('python', '-m', 'tools.check')\n\n\ndef b(s):\n    pass\n",
+    ),
+    (["pre-commit", "run", "own", "--all-files"], ".pre-commit-config.yaml", OWN_HOOK),
+    (["npm", "run", "own"], "package.json", '{"scripts": {"own": "python tools/check.py", "b": "python -m pkg.core"}}'),
+    (
+        ["uv", "run", "poe", "own"],
+        "pyproject.toml",
+        '[tool.poe.tasks]\nown = ["more"]\nmore.cmd = "python tools/check.py"\n',
+    ),
+    (
+        ["pdm", "run", "own"],
+        "pyproject.toml",
+        '[tool.pdm.scripts]\nown = "python tools/check.py"\nb = "python -m pkg.core"\n',
+    ),
+    (["hatch", "run", "own"], "pyproject.toml", '[tool.hatch.envs.default.scripts]\nown = "python tools/check.py"\n'),
+    (["task", "own"], "pyproject.toml", '[tool.taskipy.tasks]\nown = "python tools/check.py"\n'),
+]
+
+
+@pytest.mark.parametrize(("run", "name", "text"), RECIPES, ids=str)
+def test_what_the_recipe_of_a_task_runner_runs_is_named(top: Path, run: list[str], name: str, text: str) -> None:
+    for code in (CHECK, "src/pkg/core.py"):
+        write(top, {name: text.replace("python tools", "mypy src/pkg/core.py && python tools")})
+        rules = Protection.of(Place(top, top), Config(commands=(Command("own", tuple(run)),)))
+        assert (f"is named by {name}" in (rules.reason(code) or "")) is (code == CHECK)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "own:", "[tool]\npoe = 1\nown: own", "\0"])
+@pytest.mark.parametrize("name", sorted({name for _, name, _ in RECIPES}))
+def test_odd_files_of_task_runners_do_not_crash(top: Path, name: str, text: str) -> None:
+    write(top, {name: text})
+    gates = tuple(Command(run[0], tuple(run)) for run, _, _ in RECIPES)
+    assert Protection.of(Place(top, top), Config(commands=gates)).reason("src/pkg/core.py") is None
+
+
 RULES = "# Rule: every module must have a docstring and be short.\n"
 
 
