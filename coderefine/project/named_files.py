@@ -44,8 +44,8 @@ VALUED = frozenset(_VALUED.split())
 """Options of LAUNCHERS that are followed by a value."""
 SETTING = re.compile(r"-.*(plugin|config|hook|rcfile|baseline)[^=]*")
 """Options of CHECKERS which a value follows that changes what is checked."""
-MEASURED = re.compile(r"--(cov|include|source|paths-to-mutate)(?=$|=)")
-"""Options of any program with code that is measured or changed by it."""
+MEASURED = re.compile(r"--(cov|include|source|paths-to-mutate|exclude|omit|per-file-ignores)(?=$|=)")
+"""Options of any program with code that it measures, changes or leaves out."""
 RUNNERS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("invoke", "inv"), ("tasks.py", "tasks/__init__.py")),
     **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
@@ -68,7 +68,9 @@ MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 AFTER_FLAG = re.compile(r"(?<!\S)(?:-[A-Za-z]*?m|--module)[\s=]*([^\W\d][\w.]*)")
 IMPORTED = re.compile(r"\b(?:from\s+([\w.]+)\s+import\s+\(?([\w,\s]+)|import\s+([\w., ]+))")
 SHELL = re.compile(r"#!.*\b(ba|da|z|k)?sh\b")
-LONGEST = 20_000
+SUFFIXES = frozenset({".sh", ".bash", ".zsh", ".ksh", ".fish"})
+"""Of shell scripts; also a text without a suffix is one, if its first line does not name another program."""
+LONGEST = 100_000
 """Characters of a shell script that are read."""
 LONGEST_PATH = 1000
 """Characters of a path; what is longer is a text, and to look for it as a file is an error of the system."""
@@ -138,8 +140,9 @@ def _shell_script(place: Place, path: str) -> str | None:
             text = file.read(LONGEST).decode("utf-8", "replace")
     except OSError:
         return None
-    named_so, bare = path.endswith((".sh", ".bash")), "." not in posixpath.basename(path)
-    return text if named_so or SHELL.match(text) or (bare and not text.startswith("#!") and "\0" not in text) else None
+    suffix = posixpath.splitext(path)[1]
+    is_shell = suffix in SUFFIXES or SHELL.match(text) or not (suffix or text.startswith("#!"))
+    return text if is_shell and "\0" not in text else None
 
 
 class _Text:

@@ -408,6 +408,7 @@ def test_no_patch_changes_the_program_of_a_gate(top: Path, run: list[str], path:
         (["pytest", "--doctest-modules", "src/pkg/core.py"], "src/pkg/core.py"),
         (["pytest", "--cov=pkg.core"], "src/pkg/core.py"),
         (["coverage", "report", "--include", "src/pkg/core.py"], "src/pkg/core.py"),
+        (["ruff", "check", "--per-file-ignores=src/pkg/core.py:E501", "src"], "src/pkg/core.py"),
         (["mutmut", "run", "--paths-to-mutate", "src/pkg/core.py"], "src/pkg/core.py"),
         (["python", "check.py", "order.py"], "order.py"),
         (["python", "-u", "tools/check.py", "src/pkg/core.py"], "src/pkg/core.py"),
@@ -461,6 +462,8 @@ def test_folders_in_which_a_gate_imports_modules_are_known(top: Path, run: list[
     "files",
     [
         {"scripts/own": f"python {CHECK}\n"},
+        {"scripts/own": f"#!/bin/sh\n{'# as long as a licence' * 2000}\npython {CHECK}\n"},
+        {"scripts/own": "zsh scripts/own.zsh\n", "scripts/own.zsh": f"python {CHECK}\n"},
         {"scripts/own": '#!/usr/bin/env bash\n. "$HERE/rules"\n', "scripts/rules": f"python {CHECK}\n"},
         {"scripts/own": "#!/bin/sh\ncd tools && ./more.sh\n", "tools/more.sh": "python check.py\n"},
     ],
