@@ -8,6 +8,7 @@ import os
 import re
 import threading
 import tokenize
+import unicodedata
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -71,6 +72,14 @@ def nameable(part: str) -> bool:
         return len(os.fsencode(part)) <= LONGEST
     except UnicodeEncodeError:
         return False
+
+
+def folded(path: str) -> str:
+    """Return `path` as on the most tolerant file system: ignoring case, compatibility forms and trailing dots."""
+    if not path.isascii():
+        path = unicodedata.normalize("NFKC", path)
+        path = "".join(letter for letter in path.casefold() if unicodedata.category(letter) != "Cf")
+    return "/".join(part.rstrip(". ") or part for part in path.casefold().split("/"))
 
 
 def text_of(data: bytes | None) -> str | None:

@@ -207,10 +207,12 @@ def _check_base(snapshot: Snapshot, base: Contents) -> None:
 
 def _note_protected_benchmarks(project: Project) -> None:
     """Report the files that the benchmark command runs, because no patch may change them."""
-    named = project.protection.programs.get(BENCHMARK, ()) if project.task.name == "performance" else ()
-    for name in sorted(named):
-        if (project.place.top / name).is_file():
-            project.listen(Event("note", f"{name} is named by {BENCHMARK}: no patch may change it"))
+    programs = project.protection.programs if project.task.name == "performance" else {}
+    for who, name in (
+        (who, name) for who, named in programs.items() if BENCHMARK in who for name in sorted(named.there)
+    ):
+        if name not in project.protection.wanted:
+            project.listen(Event("note", f"{name} is named by {who}: no patch may change it"))
 
 
 def _published(outcome: Outcome, parts: Parts, snapshot: Snapshot, publish: Publish, next_step: str) -> RunResult:

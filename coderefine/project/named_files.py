@@ -10,29 +10,42 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from coderefine.project.place import Place
 from coderefine.project.pytest_settings import PytestSettings, console_scripts
+from coderefine.project.recipes import named_recipes
+from coderefine.source import folded, nameable
 
-CHECKERS = frozenset((
-    *("mypy", "dmypy", "pyright", "basedpyright", "ty", "pyrefly", "pytype", "ruff", "flake8", "pylint", "pycodestyle"),
-    *("pydocstyle", "pyflakes", "black", "isort", "bandit", "radon", "xenon", "interrogate", "pydoclint", "darglint"),
-    *("refurb", "compileall", "py_compile", "tabnanny"),
-))  # fmt: skip
-"""Programs that only read the files which their arguments name: these are the code to check, and may be repaired.
-
-Of any other program it is unknown whether it executes them.
+_CHECKERS = """
+    mypy dmypy pyright basedpyright ty pyrefly pytype pyre zuban stubtest ruff flake8 pylint pycodestyle pydocstyle
+    pyflakes black isort yapf autopep8 autoflake docformatter pyupgrade bandit semgrep radon xenon mccabe lizard
+    complexipy interrogate pydoclint darglint numpydoc refurb vulture eradicate slotscheck codespell deptry griffe
+    prospector pylama compileall py_compile tabnanny doctest xdoctest grep egrep rg wc
 """
-START = re.compile(
-    r"((\S*/)?python[\d.]* -m |(uv|poetry|pdm|pipenv|hatch|rye|pixi|pipx) run |uvx )?(\S*/)?(?P<program>[\w-]+)(?!\S)"
+CHECKERS = frozenset(_CHECKERS.split())
+"""Programs that only read the files which their arguments name, or run their examples as tests.
+
+These are the code to check, and may be repaired. Of any other program it is unknown whether it executes them.
+"""
+LAUNCHERS = re.compile(
+    r"""(\S*/)?(uv|uvx|poetry|pdm|pipenv|hatch|rye|pixi|pipx|conda|run|tool|env|command|exec|nice|nohup|time|timeout|stdbuf
+    |xargs|if|then|elif|else|while|until|do|!|python[\d.]*)|\d+[smhd]?|[A-Za-z_]\w*=.*|-.*""",
+    re.VERBOSE | re.DOTALL,
 )
-"""The first words of a command, up to the program."""
-SCRIPT = re.compile(r"(\S*/)?python[\d.]* (-[bBdEIOPqRsSuvx]+ )*(?P<script>\S+\.py)(?!\S)")
-"""A command that runs a script with Python: what follows is read by the script, unless it is in the script's folder."""
-SETTING = re.compile(r"-c|-.*(plugin|config|hook|rcfile|baseline)")
-"""Options of CHECKERS with a value that changes what is checked."""
+"""Words before the program that a command runs, also variables, options and numbers (`timeout 60`)."""
+_VALUED = """
+    -C -W -X -k -n -p --chdir --directory --env-file --extra --from --group --index --package --project --python
+    --signal --kill-after --with --with-editable --with-requirements
+"""
+VALUED = frozenset(_VALUED.split())
+"""Options of LAUNCHERS that are followed by a value."""
+SETTING = re.compile(r"-.*(plugin|config|hook|rcfile|baseline)[^=]*")
+"""Options of CHECKERS which a value follows that changes what is checked."""
+MEASURED = re.compile(r"--(cov|include|source|paths-to-mutate|exclude|omit|per-file-ignores)(?=$|=)")
+"""Options of any program with code that it measures, changes or leaves out."""
 RUNNERS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("invoke", "inv"), ("tasks.py", "tasks/__init__.py")),
     **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
@@ -41,91 +54,176 @@ RUNNERS: Mapping[str, tuple[str, ...]] = {
 }
 """Programs with the files in which they find what to run, unless these are protected by their names anyway."""
 VARIABLE, APART = re.compile(r"\$\{?\w+"), re.compile(r"[^\w.@+~/-]+")
-PRINTED = re.compile(r"[\w.@+~/-]+:\d+\b")
+PRINTED = re.compile(r"(?<![\w.@+~/-])[\w.@+~/-]+:\d+\b")
 """The place of a finding, as the command prints it: not a file to run."""
+PROSE = re.compile(
+    r"""(?<!\S)\#(?!!).*
+    |(?<![\w./-])(echo|printf)\b("([^"`$]|\$(?!\())*"|'[^']*'|[^;&|\n()`<>"'])*(?=[;&\n)>]|\|\||$)""",
+    re.VERBOSE,
+)
+"""Comments of shell scripts, and what they print, if it is not the input of another command."""
 COMMANDS = re.compile(r"[;&|\n(){}<>`]+")
 """What separates the commands of a shell."""
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 AFTER_FLAG = re.compile(r"(?<!\S)(?:-[A-Za-z]*?m|--module)[\s=]*([^\W\d][\w.]*)")
 IMPORTED = re.compile(r"\b(?:from\s+([\w.]+)\s+import\s+\(?([\w,\s]+)|import\s+([\w., ]+))")
 SHELL = re.compile(r"#!.*\b(ba|da|z|k)?sh\b")
-LONGEST = 20_000
+SUFFIXES = frozenset({".sh", ".bash", ".zsh", ".ksh", ".fish"})
+"""Of shell scripts; also a text without a suffix is one, if its first line does not name another program."""
+LONGEST = 100_000
 """Characters of a shell script that are read."""
+LONGEST_PATH = 1000
+"""Characters of a path; what is longer is a text, and to look for it as a file is an error of the system."""
 
 
-def named_files(run: Sequence[str], place: Place, settings: PytestSettings) -> frozenset[str]:
-    """Return the files that the command `run` names, relative to the top of the repository; they need not exist.
+@dataclass(frozen=True, slots=True)
+class NamedFiles:
+    """The files that a command names: `names` (folded), each below any folder of `bases`; they need not exist.
+
+    `there`: those that do, and the files to which they lead as symbolic links, relative to the top of the repository.
+    `folders`: those that it names, as in `cd backend` or `PYTHONPATH=lib`.
+    """
+
+    names: frozenset[str]
+    bases: frozenset[str]
+    there: frozenset[str]
+    folders: frozenset[str]
+
+    def __contains__(self, path: str) -> bool:
+        """Return whether `path` (folded) is one of them, or has the name of one in a folder of another project."""
+        parts = path.split("/")
+        starts = range(len(parts) - 1)
+        if parts[-1] in self.names and not self.bases.isdisjoint(["/".join(parts[at:-1]) for at in starts] or ["."]):
+            return True
+        return any("/".join(parts[at:]) in self.names for at in starts)
+
+
+def named_files(run: Sequence[str], place: Place, settings: PytestSettings, who: str) -> dict[str, NamedFiles]:
+    """Return the files that the command `run` (described by `who`) names; the key says what names them.
 
     Files count that a word of it names, also inside a shell command or a Python program after `-c`: by a path, as a
-    module, or as a script that the project installs; and those that a shell script names which is itself named so.
+    module, or as a script that the project installs; and those that a shell script, or a task runner's recipe, names
+    which is itself named so.
     """
-    texts, found, read = [tuple(_own_words(run))], set[str](), set[str]()
     installed = console_scripts(place.root)
-    while texts:
-        some = _Text(texts.pop(), place, settings, installed).files
-        found |= some
-        for script in some - read:
-            texts.extend(_shell_script(place, script))
-        read |= some
-    return frozenset(found)
+    waiting, found, read = [(who, tuple(run), frozenset[str]())], dict[str, NamedFiles](), set[str]()
+    while waiting:
+        key, words, bases = waiting.pop()
+        text = _Text(words, place, settings, installed, bases)
+        found[key] = text.named_files()
+        for name, recipe in named_recipes(place.root, text.words):
+            if name not in read:
+                waiting.append((f"{name}, which {who} runs", (recipe,), text.bases))
+                read.add(name)
+        for path in sorted(found[key].there - read):
+            script = _shell_script(place, path)
+            if script is not None:
+                waiting.append((f"{path}, which {who} runs", (script,), text.bases | {posixpath.dirname(path)}))
+        read |= found[key].there
+    return found
 
 
-def _own_words(run: Sequence[str]) -> Iterator[str]:
-    """Yield the words of `run`, without the code that one of CHECKERS, or a script of the project, only reads."""
-    line = " ".join(run)
-    start, script = START.match(line), SCRIPT.match(line)
-    if start and start["program"] in CHECKERS:
-        length, folder = len(start[0].split()), None
-    elif script:
-        length, folder = len(script[0].split()), posixpath.dirname(script["script"])
-    else:
-        length, folder = len(run), None
-    yield from run[:length]
-    for before, word in pairwise(run[length - 1 :]):
-        if word.startswith("-") or SETTING.match(before) or posixpath.dirname(word) == folder:
-            yield word
+def _program(words: Sequence[str]) -> int:
+    """Return the index in `words` of the program that they start, after LAUNCHERS and their options."""
+    after = ""
+    for at, word in enumerate(words):
+        if after not in VALUED and not LAUNCHERS.fullmatch(word):
+            return at
+        after = word if after not in VALUED else ""
+    return len(words)
 
 
-def _parts(words: Iterable[str]) -> Iterator[str]:
-    """Yield `words`, and the words of each command in those that contain several."""
-    for word in words:
-        yield word
-        for command in COMMANDS.split(word) if len(word.split()) > 1 else ():
-            yield from _own_words(command.split())
-
-
-def _shell_script(place: Place, path: str) -> Iterator[tuple[str, ...]]:
-    """Yield the text of the shell script at `path`, if it is one, as the only word of a command."""
+def _shell_script(place: Place, path: str) -> str | None:
+    """Return the text of the shell script at `path`; None if it is none."""
     try:
         with (place.top / path).open("rb") as file:
             text = file.read(LONGEST).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return
-    if path.endswith((".sh", ".bash")) or SHELL.match(text):
-        yield (text,)
+    except OSError:
+        return None
+    suffix = posixpath.splitext(path)[1]
+    is_shell = suffix in SUFFIXES or SHELL.match(text) or not (suffix or text.startswith("#!"))
+    return text if is_shell and "\0" not in text else None
 
 
 class _Text:
-    """The words of a command, or the text of a shell script. `installed`: the project's scripts with their modules."""
+    """The words of a command, or the text of a shell script.
+
+    `installed`: the project's scripts with their modules. `bases`: folders in which a named file may be, among others.
+    """
 
     def __init__(
-        self, words: Sequence[str], place: Place, settings: PytestSettings, installed: Mapping[str, str]
+        self,
+        words: Sequence[str],
+        place: Place,
+        settings: PytestSettings,
+        installed: Mapping[str, str],
+        bases: frozenset[str],
     ) -> None:
         self._place = place
         self._settings = settings
         self._installed = installed
-        plain = (PRINTED.sub(" ", VARIABLE.sub(" ", word)).replace("\\", "/") for word in words)
-        self._words = tuple(_parts(plain))
-        apart = (part for word in self._words if len(word.split()) == 1 for part in APART.split(word))
-        self._parts = frozenset(filter(None, (*self._words, *apart)))
+        plain = [PRINTED.sub(" ", VARIABLE.sub(" ", PROSE.sub(" ", word))).replace("\\", "/") for word in words]
+        self.words = tuple(self._all_words(plain))
+        apart = (part for word in self.words if len(word.split()) == 1 for part in APART.split(word))
+        self._parts = frozenset(filter(None, (*self.words, *apart)))
 
-    @property
-    def files(self) -> frozenset[str]:
+        found = map(posixpath.normpath, (*self._paths(), *_files_of(self._modules())))
+        self._names = frozenset(filter(_possible, found))
+        below = (posixpath.normpath(posixpath.join(place.prefix, part)) for part in map(self._relative, self._parts))
+        self._folders = frozenset(folder for folder in below if _is_folder(place, folder))
+        self.bases = bases.union(map(posixpath.normpath, self._bases()))
+
+    def named_files(self) -> NamedFiles:
         """Return the files that it names, also where symbolic links lead to."""
-        bases = tuple(self._bases())
-        names = {*self._paths(), *_files_of(self._modules())}
-        found = {posixpath.normpath(posixpath.join(base, name)) for base in bases for name in names}
-        return frozenset({*found, *filter(None, map(self._target, found))})
+        there = self._existing()
+        names, bases = (frozenset(map(folded, paths)) for paths in (self._names | there, self.bases))
+        return NamedFiles(names, bases, there, self._folders)
+
+    def _existing(self) -> frozenset[str]:
+        """Return those that exist; each folder is read once."""
+        first: dict[str, list[str]] = {}
+        for name in self._names:
+            first.setdefault(name.partition("/")[0], []).append(name)
+        starts = [(base, start) for base in self.bases for start in _entries(self._place, base) & first.keys()]
+        paths = {posixpath.normpath(f"{base}/{name}") for base, start in starts for name in first[start]}
+        files = frozenset(path for path in paths if _is_file(self._place, path))
+        return files.union(filter(None, map(self._target, files)))
+
+    def _all_words(self, run: Sequence[str]) -> Iterator[str]:
+        """Yield the words of `run`, and those of each command in a word that contains several."""
+        for word in self._own_words(run):
+            yield word
+            for command in COMMANDS.split(word) if len(word.split()) > 1 else ():
+                yield from self._own_words([part.strip("\"'") for part in command.split()])
+
+    def _own_words(self, run: Sequence[str]) -> Iterator[str]:
+        """Yield the words of one command, without the code that its program only reads."""
+        start = _program(run)
+        yield from run[: start + 1]
+        program = "doctest" if "--doctest-modules" in run else "".join(run[start : start + 1])
+        yield from (word for before, word in pairwise(run[start:]) if self._counts(program, before, word))
+
+    def _counts(self, program: str, before: str, word: str) -> bool:
+        """Return whether `word`, an argument of `program` that follows `before`, may name a file that is run."""
+        if MEASURED.match(word):
+            return False
+        if word.startswith("-"):
+            return True
+        if MEASURED.fullmatch(before):
+            return False
+        if posixpath.basename(program) in CHECKERS:
+            return bool(SETTING.fullmatch(before)) or not self._is_code(word)
+        folder = posixpath.dirname(program)
+        return not program.endswith(".py") or (folder != "" and posixpath.dirname(word) == folder)
+
+    def _is_code(self, word: str) -> bool:
+        """Return whether an argument of one of CHECKERS is code (a file, folder or module), or names no file."""
+        path = self._relative(word)
+        module = path.replace(".", "/")
+        places = [f"{base}{name}" for base in ("", "src/") for name in (path, module)]
+        if re.fullmatch(r".*\.pyi?|[\w-]*", word) or any(_is_folder(self._place, place) for place in places):
+            return True
+        return any(_is_file(self._place, f"{base}{module}.py") for base in ("", "src/"))
 
     def _paths(self) -> Iterator[str]:
         for part in self._parts:
@@ -135,27 +233,24 @@ class _Text:
     def _relative(self, part: str) -> str:
         """Return `part` as a path below one of the bases, also if a variable or another folder comes first."""
         top = self._place.top.as_posix()
-        inner = posixpath.normpath(part.removeprefix(f"{top}/")).lstrip("/")
+        inner = posixpath.normpath(part.removeprefix("@").removeprefix(f"{top}/")).lstrip("/")
         while inner.startswith("../"):
             inner = inner[3:]
         return inner
 
     def _modules(self) -> Iterator[str]:
-        text = " ".join(self._words)
-        yield from AFTER_FLAG.findall(text)
+        yield from AFTER_FLAG.findall(" ".join(word for word in self.words if len(word.split()) == 1))
         yield from (part for part in self._parts if MODULE.fullmatch(part) and not part.endswith(".py"))
         names = map(posixpath.basename, self._parts)
         yield from (self._installed[name] for name in names if name in self._installed)
-        yield from _imported(text)
+        yield from _imported(" ".join(self.words))
 
     def _bases(self) -> Iterator[str]:
         """Yield the folders below which a word may name a file: those of imports, and those that words name."""
         prefix = self._place.prefix
         yield from (".", prefix)
-        for part in (".", *self._settings.pythonpath, *map(self._relative, self._parts)):
-            folder = posixpath.join(prefix, part)
-            if _is_folder(self._place, folder):
-                yield from (folder, posixpath.join(folder, "src"))
+        for folder in (prefix, *(f"{prefix}/{part}" for part in self._settings.pythonpath), *self._folders):
+            yield from (folder, f"{folder}/src")
 
     def _target(self, path: str) -> str | None:
         """Return the file in the repository to which `path` leads by symbolic links; None if it is no link."""
@@ -175,6 +270,25 @@ def _imported(text: str) -> Iterator[str]:
         yield from (start + word.split()[0] for word in (names or plain).split(",") if word.strip())
 
 
+def _possible(path: str) -> bool:
+    """Return whether a file can have the name `path`: a word may also be a whole text."""
+    return len(path) <= LONGEST_PATH and all(map(nameable, path.split("/")))
+
+
+def _entries(place: Place, folder: str) -> frozenset[str]:
+    try:
+        return frozenset(file.name for file in (place.top / folder).iterdir())
+    except OSError:
+        return frozenset()
+
+
+def _is_file(place: Place, path: str) -> bool:
+    try:
+        return (place.top / path).is_file()
+    except OSError:
+        return False
+
+
 def _is_folder(place: Place, path: str) -> bool:
     try:
         return (place.top / path).is_dir()
@@ -185,7 +299,7 @@ def _is_folder(place: Place, path: str) -> bool:
 def _files_of(modules: Iterable[str]) -> Iterator[str]:
     """Yield the files that Python executes when it imports or runs `modules`: theirs, and those of the packages."""
     for module in modules:
-        parts = [part for part in module.split(".") if part]
+        parts = [part for part in module[:LONGEST_PATH].split(".") if part]
         for end in range(1, len(parts) + 1):
             path = "/".join(parts[:end])
             yield from (f"{path}.py", f"{path}/__init__.py", f"{path}/__main__.py")

@@ -6,18 +6,18 @@ import os
 import posixpath
 import re
 import sys
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from coderefine.project.assertion_helpers import AssertionHelpers
-from coderefine.project.named_files import named_files
+from coderefine.project.named_files import NamedFiles, named_files
 from coderefine.project.place import Place
-from coderefine.project.pytest_settings import USUAL, PytestSettings, plugin_modules, read_settings
-from coderefine.source import nameable
+from coderefine.project.pytest_settings import USUAL, PytestSettings, checker_plugins, plugin_modules, read_settings
+from coderefine.source import folded, nameable
 
 if TYPE_CHECKING:
     from coderefine.config import Config
@@ -44,8 +44,10 @@ _NAMES = {
         pylintrc .pylintrc pylintrc.toml .pylintrc.toml .bandit .isort.cfg radon.cfg .vulture* .importlinter tach.toml
         sonar-project.properties .editorconfig makefile gnumakefile justfile .justfile taskfile*.y*ml dodo.py mise.toml
         .mise.toml .tool-versions .python-version uv.toml pixi.toml hatch.toml hatch_build.py pdm.toml .pdm.toml
-        poetry.toml
+        poetry.toml .pydocstyle* .pep8 .codespellrc .interrogaterc .yamllint* .semgrep.y*ml sgconfig.y*ml .eslintrc*
+        eslint.config.*
         """,
+    "lists findings that are accepted": "*baseline*.json *baseline*.txt *.baseline",
     "is a hook": ".pre-commit-* lefthook*.yml",
     "is CI configuration": """
         .gitlab-ci.yml .travis.yml .drone.yml .cirrus.yml appveyor.yml .appveyor.yml jenkinsfile* azure-pipelines*
@@ -62,6 +64,7 @@ _NAMES = {
 }
 NAMES = {why: tuple(names.split()) for why, names in _NAMES.items()}
 FOLDERS = {
+    "lists findings that are accepted": {".basedpyright", ".mypy-baseline"},
     "is git's own": {".git"},
     "is CI configuration": {".github", ".gitlab", ".circleci", ".ci", ".buildkite", ".azure-pipelines", ".woodpecker"},
     "is a hook": {".githooks", ".git-hooks", ".husky", ".hooks"},
@@ -85,7 +88,8 @@ class Protection:
     """The rules for files that may not be written; paths are repo-relative. Created once per run by `Protection.of`.
 
     `plugins`: files of the project that pytest loads as plug-ins. `programs`: the files that each command of the
-    configuration names, see named_files.py; the key says which command this is.
+    configuration names, see named_files.py; the key says what names them. `wanted`: files that the task asks for,
+    which its commands may name.
     """
 
     top: Path
@@ -95,7 +99,8 @@ class Protection:
     settings: PytestSettings = USUAL
     hooks: str | None = None
     plugins: frozenset[str] = frozenset()
-    programs: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    programs: Mapping[str, NamedFiles] = field(default_factory=dict)
+    wanted: frozenset[str] = frozenset()
     _helpers: AssertionHelpers = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -106,8 +111,12 @@ class Protection:
         """Read pytest's settings and git's `core.hooksPath`; starts no process."""
         settings = read_settings(place.root)
         plugins = _plugin_files(place, settings)
-        programs = {who: named_files(run, place, settings) - {*config.wanted} for who, run in _commands(config)}
-        return cls(place.top, place.prefix, place.scope, config.protect, settings, _hooks(place), plugins, programs)
+        programs = [named_files(run, place, settings, who).items() for who, run in _commands(config, place)]
+        return cls(
+            *(place.top, place.prefix, place.scope, config.protect, settings, _hooks(place), plugins),
+            dict(chain.from_iterable(programs)),
+            frozenset(config.wanted),
+        )
 
     def reason(self, path: str) -> str | None:
         """Return why `path` may not be written, as "PATH is …"; None when it may."""
@@ -120,9 +129,13 @@ class Protection:
 
     @property
     def script_folders(self) -> tuple[str, ...]:
-        """Return the folders of files that commands name: Python looks there first for what such a script imports."""
-        files = frozenset[str]().union(*self.programs.values())
-        return tuple(sorted({posixpath.dirname(path) for path in files if (self.top / path).is_file()} - {""}))
+        """Return folders in which Python may look first for what the programs of commands import.
+
+        These are the folders of files that commands name, and the folders that they name.
+        """
+        programs = self.programs.values()
+        beside = {posixpath.dirname(path) for named in programs for path in named.there}
+        return tuple(sorted(beside.union(*(named.folders for named in programs)) - {"", "."}))
 
     def helpers(self, path: str, data: bytes | None) -> frozenset[str]:
         """Return the functions in the file at `path` (content: `data`) that assert for tests, and constants they read.
@@ -134,12 +147,12 @@ class Protection:
     def is_test(self, path: str) -> bool:
         """Return whether `path` is a test, supports only tests (conftest.py, testing.py, plug-ins), or is test data."""
         inside = self._inside(path)
-        parts = _folded(inside).split("/")
+        parts = folded(inside).split("/")
         if any(TEST_FOLDER.fullmatch(part) for part in parts[:-1]) or path in self.plugins:
             return True
         if self._in_data(path.removesuffix(inside), inside.split("/")[:-1]):
             return True
-        patterns = (*TEST_FILE, *(item for item in map(_folded, self.settings.python_files) if item != "*.py"))
+        patterns = (*TEST_FILE, *(item for item in map(folded, self.settings.python_files) if item != "*.py"))
         return _like(parts[-1], patterns) or self._in_testpaths("/".join(parts))
 
     def _inside(self, path: str) -> str:
@@ -148,14 +161,14 @@ class Protection:
         If the root itself has the name of a test folder (a project in `tests/`), this name stays part of the path.
         """
         above, _, name = self.prefix.rpartition("/")
-        return _below(path, above if TEST_FOLDER.fullmatch(_folded(name)) else self.prefix)
+        return _below(path, above if TEST_FOLDER.fullmatch(folded(name)) else self.prefix)
 
     def _in_data(self, above: str, folders: list[str]) -> bool:
         """Return whether one of `folders` (parts of a path below `above`) is named like test data and is no package."""
         here = self.top / above
         for folder in folders:
             here = here / folder
-            if DATA_FOLDER.fullmatch(_folded(folder)) and not (here / "__init__.py").is_file():
+            if DATA_FOLDER.fullmatch(folded(folder)) and not (here / "__init__.py").is_file():
                 return True
         return False
 
@@ -164,7 +177,7 @@ class Protection:
 
         Other folders do not count: `testpaths = src` means doctests.
         """
-        for folder in map(_folded, self.settings.testpaths):
+        for folder in map(folded, self.settings.testpaths):
             looks = any(word in folder for word in ("test", "spec", "check"))
             if looks and (path.startswith(folder + "/") or fnmatchcase(path, folder + "/*")):
                 return True
@@ -205,11 +218,8 @@ class Protection:
 
     def _named(self, path: str) -> str | None:
         """Return a reason if a command names `path`, or a file with this name in a folder of another project."""
-        folded = _folded(path)
-        for who, files in self.programs.items():
-            if any(folded == file or ("/" in file and folded.endswith(f"/{file}")) for file in map(_folded, files)):
-                return f"is named by {who}: no patch may change it"
-        return None
+        who = next((who for who, named in self.programs.items() if folded(path) in named), None)
+        return f"is named by {who}: no patch may change it" if who and path not in self.wanted else None
 
     def _read_only(self, path: str) -> str | None:
         """Return why the permissions of the file, or of its folder, do not allow replacing it; None if they do."""
@@ -248,7 +258,7 @@ class Protection:
 
 def protected_name(path: str) -> str | None:
     """Return why `path` is protected by its name alone, in any project; None if it is not."""
-    parts = _folded(path).split("/")
+    parts = folded(path).split("/")
     if any(_like(part, METADATA) for part in parts):
         return "is metadata of an installed package"
     folders = (why for why, names in FOLDERS.items() if not names.isdisjoint(parts[:-1]))
@@ -256,8 +266,10 @@ def protected_name(path: str) -> str | None:
     return next(folders, None) or next(files, None)
 
 
-def _commands(config: Config) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the commands that check or measure patches, each with a description."""
+def _commands(config: Config, place: Place) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the commands that check or measure patches, and what plugs code into checkers, each with a description."""
+    for name, words in checker_plugins(place.root):
+        yield name, ("plug-in", *chain.from_iterable(("-m", word) for word in words))
     yield from ((f"the command of the gate {one.name!r}", one.run) for one in config.commands)
     if config.performance.run:
         yield BENCHMARK, config.performance.run
@@ -286,13 +298,6 @@ def _plain(path: str) -> bool:
 def _like(name: str, patterns: tuple[str, ...]) -> bool:
     # Most patterns are plain names: to compile them as globs would take 15 ms in each process.
     return name in patterns or any(fnmatchcase(name, one) for one in patterns if not GLOB.isdisjoint(one))
-
-
-def _folded(path: str) -> str:
-    """Return `path` as on the most tolerant file system: ignoring case, compatibility forms and trailing dots."""
-    text = unicodedata.normalize("NFKC", path).casefold()
-    text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
-    return "/".join(part.rstrip(". ") or part for part in text.split("/"))
 
 
 def _matches(path: str, glob: str) -> bool:

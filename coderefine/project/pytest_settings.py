@@ -127,6 +127,8 @@ def _entry_points(root: Path) -> Iterator[str]:
 
 
 SCRIPT = re.compile(r"([\w.-]+)\s*=\s*([A-Za-z_][\w.]*)\s*:")
+EXTRAS = re.compile(r"(?<=[\w ])\[[\w, .-]+\]")
+"""The optional dependencies of a script, as in `name = module:function [extra]`."""
 
 
 def console_scripts(root: Path) -> Mapping[str, str]:
@@ -134,11 +136,34 @@ def console_scripts(root: Path) -> Mapping[str, str]:
     table = _loaded(root / "pyproject.toml")
     found: dict[str, str] = {}
     for keys in (("project", "scripts"), ("project", "gui-scripts"), ("tool", "poetry", "scripts")):
-        found |= {name: str(value).partition(":")[0] for name, value in _inner(table, *keys).items()}
+        for name, value in _inner(table, *keys).items():
+            reference = value.get("reference") if isinstance(value, dict) else value  # a table is poetry's
+            found[name] = str(reference).partition(":")[0]
     for name in ("setup.cfg", "setup.py"):
         _, _, rest = _text(root / name).partition("console_scripts")
-        found |= dict(SCRIPT.findall(re.split(r"\]|\n\[", rest, maxsplit=1)[0]))
+        found |= dict(SCRIPT.findall(re.split(r"\]|\n\[", EXTRAS.sub("", rest), maxsplit=1)[0]))
     return found
+
+
+CHECKED = (
+    *("pyproject.toml", "setup.cfg", "tox.ini", "mypy.ini", ".mypy.ini", ".flake8", ".pylintrc", "pylintrc"),
+    *("ruff.toml", ".ruff.toml", "pyrightconfig.json"),
+)
+"""The files with settings of checkers (mypy, flake8, pylint, ruff, pyright)."""
+EXTENDED = re.compile(
+    r"""^[ \t]*"?(?:plugins|load[-_]plugins|init[-_]hook|extends?)"?\s*[=:]\s*(\[[^]]*\]|.*(?:\n[ \t]+\S.*)*)
+    |^\[flake8:local-plugins\]((?:\n(?!\[).*)*)""",
+    re.VERBOSE | re.MULTILINE,
+)
+"""Settings that name code which a checker executes, or further settings which it reads."""
+
+
+def checker_plugins(root: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each file with settings of a checker that name plug-ins or further files, with the words of these."""
+    for name in CHECKED:
+        values = " ".join("".join(groups) for groups in EXTENDED.findall(_text(root / name)))
+        if words := re.findall(r"[^\s,\"'\[\]]+", re.sub(r"\w+\s*=", " ", values)):
+            yield name, tuple(words)
 
 
 def _text(path: Path) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
 
-from coderefine.config import Config, load
+from coderefine.config import Command, Config, load
 from coderefine.project import Place, Protection
 from tests.support.repo import git, make_repo, write
 
@@ -42,6 +44,8 @@ FREE = [
     "src/pkg/fixtures/__init__.py",
     "src/pkg/fixtures/model.py",
     "src/pkg/expected.py",
+    "src/pkg/baseline.py",
+    "src/pkg/baseline/model.py",
     "src/pkg/tasks.py",
     "src/pkg/plugin.py",
     "src/pkg/random.py",
@@ -83,6 +87,17 @@ REFUSED = [
     ("hatch.toml", "configuration"),
     ("pdm.toml", "configuration"),
     (".python-version", "configuration"),
+    (".basedpyright/baseline.json", "findings that are accepted"),
+    ("mypy-baseline.txt", "findings that are accepted"),
+    (".secrets.baseline", "findings that are accepted"),
+    (".pydocstyle.ini", "configuration"),
+    (".pep8", "configuration"),
+    (".codespellrc", "configuration"),
+    (".interrogaterc", "configuration"),
+    (".yamllint.yaml", "configuration"),
+    ("web/eslint.config.mjs", "configuration"),
+    (".eslintrc.json", "configuration"),
+    ("sgconfig.yml", "configuration"),
     ("__snapshots__/a.ambr", "is a test"),
     ("conftest.py", "is a test"),
     ("src/pkg/conftest.py", "is a test"),
@@ -329,6 +344,16 @@ GATES = [
     (["pylint", "--load-plugins=tools.check", "src"], CHECK),
     (["python", "-m", "mypy", "src"], "mypy.py"),
     (["python", "-m", "pkg.core", "--check"], "src/pkg/core.py"),
+    (["pyright", "-p", "tools/strict.json"], "tools/strict.json"),
+    (["isort", "--settings-path", "tools/isort.cfg", "-c", "src"], "tools/isort.cfg"),
+    (["bandit", "-b", "tools/known.json", "-r", "src"], "tools/known.json"),
+    (["mypy", "@tools/mypy.args"], "tools/mypy.args"),
+    (["semgrep", "--config", "rules.yml", "src"], "rules.yml"),
+    (["pylint", "--rcfile", "pylint_settings", "src"], "pylint_settings"),
+    (["uv", "run", "--with", "mypy", "my-checker", CHECK], CHECK),
+    (["env", "MODE=x", "my-checker", CHECK], CHECK),
+    (["pytest", "checks/order.py"], "checks/order.py"),
+    (["my-checker", "--cov", "src", CHECK], CHECK),
 ]
 """Commands of gates, and a file of which each of them runs or reads what decides."""
 
@@ -346,7 +371,9 @@ def gate(top: Path, run: list[str]) -> Protection:
 
 @pytest.mark.parametrize(("run", "path"), GATES, ids=str)
 def test_no_patch_changes_the_program_of_a_gate(top: Path, run: list[str], path: str) -> None:
-    assert gate(top, run).reason(path) == f"{path} is named by the command of the gate 'own': no patch may change it"
+    who = "lint, which the command of the gate 'own' runs" if "lint" in run[-1] and path == CHECK else None
+    who = who or "the command of the gate 'own'"
+    assert gate(top, run).reason(path) == f"{path} is named by {who}: no patch may change it"
 
 
 @pytest.mark.parametrize(
@@ -366,11 +393,200 @@ def test_no_patch_changes_the_program_of_a_gate(top: Path, run: list[str], path:
         (["./lint", "src"], "src/pkg/core.py"),
         (["sh", "-c", "echo src/pkg/core.py:1: no; exit 1"], "src/pkg/core.py"),
         (["./lint"], "src/pkg/splint"),
+        (["mypy", "--config-file=mypy.ini", "src/pkg/core.py"], "src/pkg/core.py"),
+        (["isort", "-c", "src/pkg/core.py"], "src/pkg/core.py"),
+        (["env", "MYPYPATH=stubs", "mypy", "src/pkg/core.py"], "src/pkg/core.py"),
+        (["timeout", "60", "nice", "-n", "5", "mypy", "src/pkg/core.py"], "src/pkg/core.py"),
+        (["uv", "run", "--with", "mypy", "mypy", "src/pkg/core.py"], "src/pkg/core.py"),
+        (["python", "-I", "-W", "ignore", "-m", "mypy", "src/pkg/core.py"], "src/pkg/core.py"),
+        (["bash", "-c", "if ! mypy 'src/pkg/core.py'; then exit 1; fi"], "src/pkg/core.py"),
+        (["bash", "-c", "time MYPYPATH=lib/stubs mypy src/pkg/core.py"], "src/pkg/core.py"),
+        (["vulture", "src/pkg/core.py"], "src/pkg/core.py"),
+        (["sh", "-c", "! grep -n TODO src/pkg/core.py"], "src/pkg/core.py"),
+        (["mypy", "-m", "pkg.core"], "src/pkg/core.py"),
+        (["python", "-m", "doctest", "src/pkg/core.py"], "src/pkg/core.py"),
+        (["pytest", "--doctest-modules", "src/pkg/core.py"], "src/pkg/core.py"),
+        (["pytest", "--cov=pkg.core"], "src/pkg/core.py"),
+        (["coverage", "report", "--include", "src/pkg/core.py"], "src/pkg/core.py"),
+        (["ruff", "check", "--per-file-ignores=src/pkg/core.py:E501", "src"], "src/pkg/core.py"),
+        (["mutmut", "run", "--paths-to-mutate", "src/pkg/core.py"], "src/pkg/core.py"),
+        (["python", "check.py", "order.py"], "order.py"),
+        (["python", "-u", "tools/check.py", "src/pkg/core.py"], "src/pkg/core.py"),
     ],
     ids=str,
 )
 def test_a_gate_leaves_the_code_that_it_checks_free(top: Path, run: list[str], path: str) -> None:
     assert gate(top, run).reason(path) is None
+
+
+SCRIPTS = [
+    ("# src/pkg/core.py has no docstring yet\nmypy src", "src/pkg/core.py"),
+    ("mypy src  # we import pkg.core", "src/pkg/core.py"),
+    ("echo 'we import pkg.core; and run src/pkg/core.py'\nmypy src", "src/pkg/core.py"),
+    ('test -s x || { printf "%s: from pkg import core\\n" "$0"; exit 1; }', "src/pkg/core.py"),
+]
+
+
+@pytest.mark.parametrize(("text", "path"), SCRIPTS)
+def test_prose_in_a_shell_script_names_no_file(top: Path, text: str, path: str) -> None:
+    write(top, {"own.sh": f"#!/bin/sh\n{text}\n"})
+    assert gate(top, ["./own.sh"]).reason(path) is None
+
+
+@pytest.mark.parametrize(
+    "text", [f"echo {CHECK} | xargs python", f'echo "$(python {CHECK})"', f"echo # no\npython {CHECK} # yes"]
+)
+def test_what_a_shell_script_prints_into_a_command_is_named(top: Path, text: str) -> None:
+    write(top, {"own.sh": f"{text}\n"})
+    why = "is named by own.sh, which the command of the gate 'own' runs: no patch may change it"
+    assert gate(top, ["bash", "own.sh"]).reason(CHECK) == f"{CHECK} {why}"
+
+
+@pytest.mark.parametrize(
+    ("run", "folders"),
+    [
+        (["bash", "-c", "cd lib && python -m mypy order.py"], ("lib",)),
+        (["env", "PYTHONPATH=lib", "python", "-m", "mypy", "src"], ("lib",)),
+        (["python", CHECK, "src"], ("tools",)),
+        (["mypy", "src"], ()),
+    ],
+    ids=str,
+)
+def test_folders_in_which_a_gate_imports_modules_are_known(top: Path, run: list[str], folders: tuple[str, ...]) -> None:
+    """A new module there was imported in place of one that the gate's program needs."""
+    write(top, {"lib/order.py": ""})
+    assert gate(top, run).script_folders == folders
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"scripts/own": f"python {CHECK}\n"},
+        {"scripts/own": f"#!/bin/sh\n{'# as long as a licence' * 2000}\npython {CHECK}\n"},
+        {"scripts/own": "zsh scripts/own.zsh\n", "scripts/own.zsh": f"python {CHECK}\n"},
+        {"scripts/own": '#!/usr/bin/env bash\n. "$HERE/rules"\n', "scripts/rules": f"python {CHECK}\n"},
+        {"scripts/own": "#!/bin/sh\ncd tools && ./more.sh\n", "tools/more.sh": "python check.py\n"},
+    ],
+)
+def test_scripts_without_a_first_line_and_beside_a_script_are_read(top: Path, files: dict[str, str]) -> None:
+    write(top, files)
+    assert "the command of the gate 'own' runs" in (gate(top, ["sh", "scripts/own"]).reason(CHECK) or "nothing")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", '[tool.poetry.scripts]\nown = { reference = "tools.check:main", type = "console" }\n'),
+        ("setup.py", 'setup(entry_points={"console_scripts": ["a[x]=b:c", "own = tools.check:main [x]"]})\n'),
+        ("setup.cfg", "[options.entry_points]\nconsole_scripts =\n    a = b:c [x]\n    own = tools.check:main\n"),
+    ],
+)
+def test_an_installed_script_is_known_from_its_table_and_after_extras(top: Path, name: str, text: str) -> None:
+    write(top, {name: text})
+    config = Config(commands=(Command("own", ("own",)),))
+    assert Protection.of(Place(top, top), config).reason(CHECK) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", '[tool.mypy]\nstrict = true\nplugins = ["pydantic.mypy", "tools/check.py"]\n'),
+        ("mypy.ini", "[mypy]\nplugins =\n    other,\n    tools/check.py\n"),
+        ("pyproject.toml", '[tool.pylint.main]\nload-plugins = [\n  "tools.check",\n]\n'),
+        (".pylintrc", "[MAIN]\ninit-hook=import sys; sys.path.append('tools'); import check\n"),
+        (".flake8", "[flake8]\nmax = 1\n[flake8:local-plugins]\nextension =\n  X1 = check:Rule\npaths = ./tools\n"),
+        ("ruff.toml", 'line-length = 120\nextend = "tools/check.py"\n'),
+        ("pyrightconfig.json", '{\n  "extends": "./tools/check.py"\n}\n'),
+    ],
+)
+def test_no_patch_changes_a_plug_in_of_a_checker(top: Path, name: str, text: str) -> None:
+    write(top, {CHECK: "", name: text})
+    assert protection(top).reason(CHECK) == f"{CHECK} is named by {name}: no patch may change it"
+    assert protection(top).reason("src/pkg/core.py") is None
+
+
+OWN_HOOK = (
+    "repos:\n- repo: local\n  hooks:\n  - id: own\n    entry: python tools/check.py\n  - id: b\n    entry: python\n"
+)
+RECIPES = [
+    (["make", "own"], "Makefile", "own: more\n\nmore:\n\t@python tools/check.py\n\nrun:\n\tpython -m pkg.core\n"),
+    (["just", "own"], "justfile", "own *args:\n  python tools/check.py\n\nrun:\n  python -m pkg.core\n"),
+    (["tox", "-e", "own"], "tox.ini", "[testenv:own]\ncommands = python tools/check.py\n[testenv:b]\ndeps = x\n"),
+    (
+        ["nox", "-s", "own"],
+        "noxfile.py",
+        "def own(s):\n    s.run('python', '-m', 'tools.check')\n\n\ndef b(s):\n    pass\n",
+    ),
+    (["pre-commit", "run", "own", "--all-files"], ".pre-commit-config.yaml", OWN_HOOK),
+    (["npm", "run", "own"], "package.json", '{"scripts": {"own": "python tools/check.py", "b": "python -m pkg.core"}}'),
+    (
+        ["uv", "run", "poe", "own"],
+        "pyproject.toml",
+        '[tool.poe.tasks]\nown = ["more"]\nmore.cmd = "python tools/check.py"\n',
+    ),
+    (
+        ["pdm", "run", "own"],
+        "pyproject.toml",
+        '[tool.pdm.scripts]\nown = "python tools/check.py"\nb = "python -m pkg.core"\n',
+    ),
+    (["hatch", "run", "own"], "pyproject.toml", '[tool.hatch.envs.default.scripts]\nown = "python tools/check.py"\n'),
+    (["task", "own"], "pyproject.toml", '[tool.taskipy.tasks]\nown = "python tools/check.py"\n'),
+]
+
+
+@pytest.mark.parametrize(("run", "name", "text"), RECIPES, ids=str)
+def test_what_the_recipe_of_a_task_runner_runs_is_named(top: Path, run: list[str], name: str, text: str) -> None:
+    for code in (CHECK, "src/pkg/core.py"):
+        write(top, {name: text.replace("python tools", "mypy src/pkg/core.py && python tools")})
+        rules = Protection.of(Place(top, top), Config(commands=(Command("own", tuple(run)),)))
+        assert (f"is named by {name}" in (rules.reason(code) or "")) is (code == CHECK)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "own:", "[tool]\npoe = 1\nown: own", "\0"])
+@pytest.mark.parametrize("name", sorted({name for _, name, _ in RECIPES}))
+def test_odd_files_of_task_runners_do_not_crash(top: Path, name: str, text: str) -> None:
+    write(top, {name: text})
+    gates = tuple(Command(run[0], tuple(run)) for run, _, _ in RECIPES)
+    assert Protection.of(Place(top, top), Config(commands=gates)).reason("src/pkg/core.py") is None
+
+
+RULES = "# Rule: every module must have a docstring and be short.\n"
+
+
+@pytest.mark.parametrize("text", [RULES * 8, RULES * 300, "a" * 10_000], ids=["text", "script", "word"])
+@pytest.mark.parametrize("is_script", [True, False])
+def test_a_long_text_in_a_command_or_script_is_no_file(top: Path, text: str, is_script: bool) -> None:
+    """The run ended with "File name too long"."""
+    text += f"\npython {CHECK}"
+    write(top, {"long.sh": f"#!/bin/sh\n{text}\n"})
+    rules = gate(top, ["./long.sh"] if is_script else ["bash", "-c", text])
+    assert "tools" in rules.script_folders
+    assert rules.reason(CHECK) is not None
+
+
+def test_a_script_with_many_words_and_folders_is_read_fast(top: Path) -> None:
+    """It took 45 s: each word was looked for in each folder."""
+    folders = [f"d{number}" for number in range(40)]
+    write(top, dict.fromkeys((f"{folder}/x" for folder in folders), ""))
+    words = " ".join(f"w{number}" for number in range(1900))
+    write(top, {"many.sh": f"#!/bin/sh\npython {CHECK} {' '.join(folders)}\n{words}\n"})
+    start = time.process_time()
+    assert gate(top, ["./many.sh", "a" * 30_000]).reason(f"d3/{CHECK}") is not None
+    assert time.process_time() - start < 5
+
+
+def test_a_pipe_in_a_command_is_not_read(top: Path) -> None:
+    """It was opened as if it were a script, and the run waited for ever."""
+    os.mkfifo(top / "out.pipe")
+    assert gate(top, ["sh", "-c", f"python {CHECK} > out.pipe"]).reason(CHECK) is not None
+
+
+def test_a_file_that_the_task_asks_for_may_be_written_although_its_command_names_it(top: Path) -> None:
+    own = Command("own", ("python", "tools/new.py", "tools/old.py"))
+    config = Config(commands=(own,), wanted=("tools/new.py",))
+    rules = Protection.of(Place(top, top), config)
+    assert rules.reason("tools/new.py") is None
+    assert rules.reason("tools/old.py") is not None
 
 
 def test_the_program_of_a_gate_in_a_project_below_the_top(tmp_path: Path) -> None:
