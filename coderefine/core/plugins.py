@@ -140,7 +140,7 @@ class Searcher:
     first_candidate: float | None = None
     """Seconds from the start of the first search to the first judged candidate; None until then."""
     hindrance = ""
-    """Why no candidate could be judged, and what to do; "" if some were judged."""
+    """Why no candidate could be judged, or why the search ended before it had tried all, and what to do; else ""."""
     failed_again: frozenset[str] = frozenset()
     """Tests that failed again when the search ran them first, in another process on the unchanged tree."""
 

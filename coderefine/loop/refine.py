@@ -178,13 +178,18 @@ def _gave_up(state: State, ladder: Ladder) -> End:
         return Stop.UNFIXABLE, _no_idea(state, ladder)
     if any("seen before" in attempt.verdict.reason for attempt in state.attempts[-2:]):
         return Stop.CYCLE, "the proposals repeat themselves"
-    return Stop.NO_PROGRESS, _left_aside(state) or f"nothing further from {', '.join(ladder.names)}"
+    nothing = "; ".join(filter(None, (f"nothing further from {', '.join(ladder.names)}", _hindered(state))))
+    return Stop.NO_PROGRESS, _left_aside(state) or nothing
+
+
+def _hindered(state: State) -> str:
+    """Return what kept the search from finding a repair, other than the code; "" if it tried all that it could."""
+    return next((one.hindrance for one in state.searches() if one.hindrance), "")
 
 
 def _no_idea(state: State, ladder: Ladder) -> str:
-    """Return why there was no attempt: the search could not run, files are protected, or nothing was found."""
-    hindered = next((one.hindrance for one in state.searches() if one.hindrance), "") or hindrance(state)
-    if hindered:
+    """Return why there was no attempt: the search could not end, files are protected, or nothing was found."""
+    if hindered := _hindered(state) or hindrance(state):
         return hindered
     shut = _protected_code(state)
     left = f" outside of protected code that the failing tests run: {'; '.join(shut[:SHOWN])}" if shut else ""

@@ -380,3 +380,15 @@ def test_repairs_that_break_tests_of_files_far_away_are_not_run_one_after_the_ot
     result = json.loads(coderefine("fix", "--no-model", "--search-time", "6", "--format", "json", cwd=top, env=two).out)
     broken = [one for one in result["attempts"] if "test_far" in one["reason"]]
     assert len(broken) == 1, [(one["summary"], one["reason"]) for one in result["attempts"]]
+
+
+@pytest.mark.parametrize("lint", ["", "import os\n"], ids=["nothing else to do", "a lint finding is repaired"])
+def test_a_search_whose_time_is_over_does_not_say_that_there_is_no_repair(tmp_path: Path, lint: str) -> None:
+    """On a busy machine, no candidate was judged in 30 s: "search, autofix, rewrite, simplify found no repair"."""
+    code = f"{lint}\n\ndef low(n):\n    return n > 3\n".lstrip("\n")
+    test = "import time\n\nfrom limit import low\n\ntime.sleep(1.5)\n\n\ndef test_low():\n    assert low(2)\n"
+    top = make_repo(tmp_path / "limit", {"limit.py": code, "test_limit.py": test})
+    result = coderefine("fix", "--no-model", "--search-time", "0.8", cwd=top)
+    assert result.code == 1, result
+    reason = "search judged no candidate until its time was over: --search-time SECONDS allows more"
+    assert reason in result.out.splitlines()[-1], result

@@ -269,15 +269,18 @@ class Search(Searcher):
 
     def _ranked(self, situation: Situation, views: Views) -> list[Repair]:
         """Run one search, stop its servers, and return all its repairs, best first."""
-        began = time.monotonic()
+        began, runs = time.monotonic(), self._runs
         limit = self._limit - self._seconds
         clock = Clock(min(limit, situation.seconds_left or limit))
-        self.chosen = Chosen([])
+        self.chosen, self.hindrance = Chosen([]), ""
         try:
             self._search(situation, views, clock)
         except (RunnerError, CriticError) as error:
             self._listen(Event("note", f"search: {error}"))
             self.hindrance = f"search could judge no candidate: {error}" if self._runs == 0 else ""
+        if not (self.chosen.repairs or self.hindrance) and clock.left <= 0:
+            tried = counted(self._runs - runs, "candidate") if self._runs > runs else "no candidate"
+            self.hindrance = f"search judged {tried} until its time was over: --search-time SECONDS allows more"
         self._seconds += time.monotonic() - began
         self._patches = {id(repair): self._patch(situation, repair) for repair in self.chosen.repairs}
         return self.chosen.repairs
