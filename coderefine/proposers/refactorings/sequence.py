@@ -175,29 +175,19 @@ def _has_twin(block: StatementBlock) -> bool:
 
     In a block of several statements, those with only one level of inner statements do not count: they are frequent.
     """
-    every = [item for suite in block.unit.suites for item in suite.statements]
-    apart = [item for item in every if not block.holds((item.lineno, item.col_offset))]
-    staying = {_form([item]) for item in apart if item not in block.suite.parents}
+    every = (item for suite in block.unit.suites for item in suite.statements if item not in block.suite.parents)
+    staying = {_form(item) for item in every if not block.holds((item.lineno, item.col_offset))}
     least = 1 if len(block.body) == 1 else 2
-    forms = [_form([item]) for item in block.body]
-    return any(form in staying for form in forms if form.count("(") >= least)
+    return any(form.count("(") >= least and form in staying for form in map(_form, block.body))
 
 
-def _form(body: Sequence[ast.stmt]) -> str:
-    """Return the types of the statements, and in brackets those inside them: "Assign If(Raise)"."""
-    return " ".join(
-        type(item).__name__ + (f"({inner})" if (inner := " ".join(map(_form, _suites_of(item)))) else "")
-        for item in body
-    )
-
-
-def _suites_of(item: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
-    handlers = [handler.body for handler in getattr(item, "handlers", ())]
-    cases = [case.body for case in getattr(item, "cases", ())]
-    yield from filter(
-        None,
-        (getattr(item, "body", []), *handlers, *cases, getattr(item, "orelse", []), getattr(item, "finalbody", [])),
-    )
+def _form(node: ast.AST) -> str:
+    """Return the type of a statement, and in brackets those of the statements in it: "If(Raise)"; "" for expressions."""
+    if isinstance(node, ast.expr):
+        return ""
+    inner = " ".join(filter(None, map(_form, ast.iter_child_nodes(node))))
+    name = type(node).__name__ if isinstance(node, ast.stmt) else ""
+    return f"{name}({inner})" if name and inner else name or inner
 
 
 def _opens_or_closes(block: StatementBlock) -> bool:
