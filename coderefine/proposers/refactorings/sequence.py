@@ -6,7 +6,7 @@ import ast
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
@@ -182,7 +182,7 @@ def _has_twin(block: StatementBlock) -> bool:
 
 
 def _form(node: ast.AST) -> str:
-    """Return the type of a statement, and in brackets those of the statements in it: "If(Raise)"; "" for expressions."""
+    """Return the type of a statement, with those of its inner statements in brackets: "If(Raise)"; else ""."""
     if isinstance(node, ast.expr):
         return ""
     inner = " ".join(filter(None, map(_form, ast.iter_child_nodes(node))))
