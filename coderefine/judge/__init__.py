@@ -8,7 +8,8 @@ from coderefine.judge.evidence import changed_statements, evidence, hidden, runn
 from coderefine.judge.mutants import Mutant, mutants
 from coderefine.judge.new_constants import new_constants
 from coderefine.judge.publishable import publishable, worse
-from coderefine.judge.score import collected, gone, incomplete, lost, remarks, score, weigh
+from coderefine.judge.score import collected, flipped, gone, incomplete, lost, remarks, score, weigh
+from coderefine.judge.varying import may_vary
 
 __all__ = [
     "Hunk",
@@ -23,12 +24,14 @@ __all__ = [
     "digests",
     "dodged_tests",
     "evidence",
+    "flipped",
     "gone",
     "hidden",
     "hunks",
     "incomplete",
     "line_after",
     "lost",
+    "may_vary",
     "mutants",
     "new_constants",
     "normal",

@@ -159,12 +159,14 @@ def renamed(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, kept: fr
 def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask, patch: Patch) -> frozenset[str]:
     """Return the tests of `ids`, which passed before, whose failure with `patch` is no evidence against the patch.
 
-    Such a test both passes and fails in reruns with the patch, or it also fails on the unchanged baseline with the hash
-    seed of `ask`. On the baseline, the tests run in up to three ways:
+    Such a test also fails on the unchanged baseline with the hash seed of `ask`. A test that both passes and fails in
+    reruns with the patch is rerun there as often: it may be the patch that made it unsteady. A test that always fails
+    with the patch runs on the baseline in up to three ways:
 
     - alone;
-    - if they pass alone: several times at once, as with the patch, because some tests limit their time (hypothesis);
-    - if they fail alone: in the full suite, because a test that depends on another one fails alone on any tree.
+    - if it passes alone: several times at once, as with the patch, because some tests limit their time (hypothesis) or
+      use the same port; if it fails so, it must pass alone with the patch;
+    - if it fails alone: in the full suite, because a test that depends on another one fails alone on any tree.
 
     The baseline runs without a sandbox, so a test that fails only because of the sandbox is not excused.
 
@@ -174,15 +176,18 @@ def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask,
     """
     own = replace(ask, freedom=None, changed=None, coverage=False)
     seen = _outcomes(views, critic, ids, replace(ask, coverage=False), patch=patch)
-    flaky = _mixed(seen, ids)
+    mixed = tuple(_mixed(seen, ids))
+    before = _outcomes(views, critic, mixed, own)
+    flaky = frozenset(id_ for id_ in mixed if before[id_, False])
     if ask.coverage:
         green = tuple(id_ for id_ in ids if not seen[id_, False])
         traced = replace(own, tests=green, coverage=True, watched=None)
         flaky |= frozenset(run_quietly(views, critic, Patch(), traced).failing)
-    red = tuple(id_ for id_ in ids if seen[id_, False] and id_ not in flaky)
+    red = tuple(id_ for id_ in ids if seen[id_, False] and id_ not in mixed)
     passed = tuple(_passing(red, run_quietly(views, critic, Patch(), replace(own, tests=red))))
-    open_ = frozenset(ids) - flaky - frozenset(passed)
-    flaky |= frozenset(passed) - _passing_side_by_side(views, critic, passed, own)
+    open_ = frozenset(ids) - flaky - frozenset((*mixed, *passed))
+    crowded = tuple(frozenset(passed) - _passing_side_by_side(views, critic, passed, own))
+    flaky |= _passing(crowded, run_quietly(views, critic, patch, replace(ask, coverage=False, tests=crowded)))
     if not open_:
         return flaky
     (full,) = critique(views, (critic,), Patch(), replace(own, tests=None))

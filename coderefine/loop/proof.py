@@ -7,13 +7,13 @@ import time
 from dataclasses import replace
 
 from coderefine import judge
-from coderefine.core import Ask, Attempt, Check, Evidence, Mutation, Patch, View
+from coderefine.core import Ask, Attempt, Check, Evidence, Mutation, Patch, Verdict, View
 from coderefine.core.plurals import listed
 from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.fast_proof import WHOLE, ChosenTests, carry
-from coderefine.loop.flaky import broken_by_chance, functions_kept, renamed
+from coderefine.loop.flaky import broken_by_chance, functions_kept, renamed, run_quietly
 from coderefine.loop.offered import offer_despite_findings, offer_whole, weak
 from coderefine.loop.state import SEED, State, advice_on
 from coderefine.loop.strength import Measured
@@ -21,6 +21,8 @@ from coderefine.runner.suspect import KILLED
 from coderefine.runner.test_selection import nearest, to_watch
 
 PROOF_SEED = 2
+FURTHER_SEEDS = (3, 4, 5, 6)
+"""Hash seeds with which repaired tests run once more, alone, if the result of the patched code may vary."""
 WATCHED, SHARE = 0.2, 0.02
 """Where tracing is slow (see Ask.watched), only tests of WATCHED seconds in total are traced besides failing tests.
 
@@ -212,8 +214,31 @@ def _proved(state: State, attempt: Attempt) -> Attempt:
         protected_before=before,
         protected_after=after,
     )
-    verdict = verdict and state.judges_pass(attempt)
+    verdict = verdict and state.judges_pass(attempt) and _passes_again(state, attempt)
     return attempt if verdict else attempt.refused(verdict.reason)
+
+
+def _passes_again(state: State, attempt: Attempt) -> Verdict:
+    """Refuse `attempt` if a repaired test fails in further runs, by chance or with another hash seed.
+
+    Only tests of code whose result may vary run again. A test that fails alone with the proof's seed needs other tests,
+    and is left out.
+    """
+    repaired = judge.flipped(attempt, state.baseline, state.flaky)
+    if not repaired or not judge.may_vary(attempt.patch, state.originals(attempt.patch)):
+        return Verdict(ok=True)
+    ask = Ask(state.parts.scope, rich=False, timeout=state.patience, freedom=state.freedom, computing=KILLED)
+    needy = _failing(state, attempt, replace(ask, tests=repaired, seed=PROOF_SEED))
+    alone = tuple(one for one in repaired if one not in needy)
+    for seed in FURTHER_SEEDS:
+        if failing := _failing(state, attempt, replace(ask, tests=alone, seed=seed)):
+            names = listed(failing)
+            return Verdict(ok=False, reason=f"{names}: repaired, but failed when it ran again (PYTHONHASHSEED={seed})")
+    return Verdict(ok=True)
+
+
+def _failing(state: State, attempt: Attempt, ask: Ask) -> tuple[str, ...]:
+    return run_quietly(state.parts.views, state.test_runner(), attempt.patch, ask).failing
 
 
 def proved_once(state: State, attempt: Attempt) -> Attempt:

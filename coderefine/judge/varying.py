@@ -1,0 +1,43 @@
+"""Find patched code whose result may vary from run to run: it uses sets, hashes, random numbers, clocks or threads."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from coderefine.core import Patch
+from coderefine.judge.change import parse
+from coderefine.judge.evidence import changed_statements
+from coderefine.source import Function, last_name
+
+_VARYING = """
+    set frozenset hash id random randint choice choices sample shuffle urandom secrets SystemRandom uuid1 uuid4
+    time perf_counter monotonic sleep Thread Process Pool ThreadPoolExecutor ProcessPoolExecutor as_completed gather
+    create_task listdir scandir iterdir glob rglob walk popitem
+"""
+VARYING = frozenset(_VARYING.split())
+"""Names whose values depend on the hash seed, on chance, on the clock, or on the order of threads or of files."""
+
+
+def may_vary(patch: Patch, originals: Mapping[str, bytes | None]) -> bool:
+    """Return whether a function that the patch changes, or a changed statement elsewhere, has a set or uses VARYING."""
+    changed = ((after, changed_statements(path, originals.get(path), after)) for path, after in patch.files.items())
+    return any(_varies(after, {line for span in spans for line in span}) for after, spans in changed)
+
+
+def _varies(text: bytes | None, lines: set[int]) -> bool:
+    """Return whether one of `lines`, or a function with one of them, has a set or uses VARYING."""
+    tree = parse(text) if lines else None
+    if tree is None:
+        return False
+    varying = {getattr(node, "lineno", 0) for node in ast.walk(tree) if _is_varying(node)}
+    functions = (_rows(node) for node in ast.walk(tree) if isinstance(node, Function))
+    return any(not varying.isdisjoint(rows) for rows in (lines, *functions) if not lines.isdisjoint(rows))
+
+
+def _is_varying(node: ast.AST) -> bool:
+    return isinstance(node, ast.Set | ast.SetComp) or last_name(node) in VARYING
+
+
+def _rows(function: Function) -> range:
+    return range(function.lineno, (function.end_lineno or 0) + 1)
