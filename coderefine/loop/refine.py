@@ -206,7 +206,7 @@ def _reason(state: State, best: Attempt, stop: Stop, why: str, offers: tuple[Off
     if stop is Stop.CLEAN:
         return Stop.NO_PROGRESS, "the final proof did not confirm what the attempts showed"
     held = state.judges_pass(state.best)
-    return (stop, why) if held or best.number else (stop, f"{held.reason}; {why}")
+    return (stop, why) if held or best.number else (stop, f"{why}; {held.reason}")
 
 
 def _unproved(state: State, why: str) -> Outcome:
