@@ -189,10 +189,11 @@ def _hindered(state: State) -> str:
 
 def _no_idea(state: State, ladder: Ladder) -> str:
     """Return why there was no attempt: the search could not end, files are protected, or nothing was found."""
-    if hindered := _hindered(state) or hindrance(state):
-        return hindered
-    shut = _protected_code(state)
-    left = f" outside of protected code that the failing tests run: {'; '.join(shut[:SHOWN])}" if shut else ""
+    hindered = _hindered(state) or hindrance(state)
+    shut = [one for one in _protected_code(state) if one not in hindered][:SHOWN]
+    left = f" outside of protected code that the failing tests run: {'; '.join(shut)}" if shut else ""
+    if hindered:
+        return f"{hindered}; no repair{left}" if left else hindered
     return f"{', '.join(ladder.names) or 'no proposer'} found no repair{left}"
 
 
