@@ -224,6 +224,14 @@ def test_no_draft_is_no_trouble(pkg: Make, reply: str) -> None:
     assert "the model drafted no tests" in result.out
 
 
+def test_a_test_with_a_string_like_the_name_of_the_module_is_no_judge(pkg: Make) -> None:
+    other = "def test_name():\n    assert 'roman.txt'.endswith('txt')\n"
+    top = pkg({"pkg/__init__.py": "", "tests/test_other.py": other})
+    result, server = write(top, [new(RIGHT)], "Roman numerals", "--no-draft")
+    assert (result.code, len(server.requests)) == (0, 1), result
+    assert "none of your tests checks the new code" in result.out
+
+
 def test_no_draft_requests_none(pkg: Make) -> None:
     top = pkg({"pkg/__init__.py": ""})
     result, server = write(top, [new(RIGHT)], "Roman numerals", "--no-draft")
