@@ -274,6 +274,47 @@ def test_nothing_else_is_written(pkg: Make, elsewhere: str) -> None:
     assert state(top) == before
 
 
+NINE = "def test_nine():\n    from pkg.roman import roman\n    assert roman(9) == 'IX'\n"
+FAILS, IDLE = "the tests that judge it still fail: ", "the tests that judge it did not run: "
+
+
+@pytest.mark.parametrize(
+    ("tests", "why"),
+    [
+        (f"import pytest\n\n\n@pytest.mark.skip\n{NINE}", f"{IDLE}tests/test_roman.py::test_nine"),
+        (f"import pytest\n\n\n@pytest.mark.xfail\n{NINE}", f"{FAILS}tests/test_roman.py::test_nine"),
+        ("from pkg.roman import roman\n", f"{IDLE}tests/test_roman.py"),
+        ("import pytest\n\nroman = pytest.importorskip('pkg.romans')\n", f"{IDLE}tests/test_roman.py"),
+    ],
+    ids=["skipped", "xfailed", "empty", "module skipped"],
+)
+def test_acceptance_tests_that_do_not_pass_prove_nothing(pkg: Make, tests: str, why: str) -> None:
+    """Skipped tests, and tests that fail as expected, counted as passed: proved, exit 0."""
+    other = "def test_other():\n    assert 1 + 1 == 2\n"
+    top = pkg({"pkg/__init__.py": "", "tests/test_roman.py": tests, "tests/test_other.py": other})
+    result, server = write(top, [new(WRONG)], "--tests", "tests/test_roman.py", "--max-requests", "1")
+    assert (result.code, len(server.requests)) == (1, 1), result
+    assert why in result.out
+    assert git(top, "status", "--porcelain") == ""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "tests",
+    [
+        f"import pytest\n\n\n@pytest.mark.xfail\n{NINE}",
+        f"import pytest\n\n{TESTS}\n\n@pytest.mark.skip\n{NINE.replace('nine', 'late')}",
+        "import pytest\n\nroman = pytest.importorskip('pkg.roman').roman\n" + TESTS.partition("\n")[2],
+    ],
+    ids=["passes though xfail", "one skipped", "module skipped before"],
+)
+def test_acceptance_tests_of_which_one_passes_judge(pkg: Make, tests: str) -> None:
+    top = pkg({"pkg/__init__.py": "", "tests/test_roman.py": tests})
+    result, _ = write(top, [new(RIGHT)], "--tests", "tests/test_roman.py", "--max-requests", "1")
+    assert result.code == 0, result
+    assert (top / "pkg/roman.py").read_text() == RIGHT
+
+
 @pytest.mark.thorough
 def test_neighbouring_code_is_shown_for_its_style_and_the_commit_says_feat(pkg: Make) -> None:
     beside = {"pkg/__init__.py": '"""Numbers."""\n', "pkg/greek.py": '"""Greek."""\n', "pkg/long.py": "X = 1\n" * 999}
