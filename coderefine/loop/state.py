@@ -327,12 +327,13 @@ class State:
         return STYLE if attempt.patch.origin == PICKED else frozenset()
 
     def judges_pass(self, attempt: Attempt) -> Verdict:
-        """Refuse `attempt` unless the acceptance tests that the task names pass; at least one of them must have run."""
-        judged, check = self.parts.task.judged, attempt.suite or attempt.check(judge.TESTS)
-        if not judged or check is None:
+        """Refuse `attempt` unless the task's acceptance tests pass and judge it; see `judge.not_judged`."""
+        task, check = self.parts.task, attempt.suite or attempt.check(judge.TESTS)
+        if not task.judged or check is None:
             return Verdict(ok=True)
         failing = tuple(item.symbol or item.path for item in self.left(attempt) if item.critic == check.critic)
-        reason = judge.still_failing(failing) or judge.not_judged(attempt, judged)
+        originals = self.originals(attempt.patch)
+        reason = judge.still_failing(failing) or judge.not_judged(attempt, self.baseline, task, originals)
         return Verdict(ok=not reason, reason=reason)
 
     def publishable(self) -> list[Attempt]:

@@ -315,6 +315,30 @@ def test_acceptance_tests_of_which_one_passes_judge(pkg: Make, tests: str) -> No
     assert (top / "pkg/roman.py").read_text() == RIGHT
 
 
+def test_acceptance_tests_that_do_not_run_the_new_code_prove_nothing(pkg: Make) -> None:
+    """Tests of other code counted as its proof: 0 tests flipped, covered 0/2, exit 0."""
+    other = "from pkg.other import other\n\n\ndef test_other():\n    assert other() == 1\n"
+    code = {"pkg/__init__.py": "", "pkg/other.py": '"""Other."""\n\n\ndef other():\n    """Other."""\n    return 1\n'}
+    top = pkg({**code, "tests/test_other.py": other})
+    args = ("Roman numerals", "--tests", "tests/test_other.py", "--max-requests", "1")
+    result, server = write(top, [new(RIGHT)], *args)
+    assert (result.code, len(server.requests)) == (1, 1), result
+    assert "tests/test_other.py does not run pkg/roman.py" in result.out
+    assert git(top, "status", "--porcelain") == ""
+
+
+def test_acceptance_tests_that_passed_before_and_run_the_new_code_judge_it(pkg: Make) -> None:
+    short = RIGHT[RIGHT.index("def ") : RIGHT.index("    found")] + "    return 'I' * number\n"
+    top = pkg({"pkg/__init__.py": "", "pkg/roman.py": short, "tests/test_roman.py": TESTS[: TESTS.index("    assert")]})
+    with (top / "tests/test_roman.py").open("a") as file:
+        file.write("    assert roman(2) == 'II'\n")
+    git(top, "commit", "-qam", "test")
+    answer = block("pkg/roman.py", short.rstrip("\n"), RIGHT.rstrip("\n"))
+    result, _ = write(top, [answer], "Up to 39", "--tests", "tests/test_roman.py", "--max-requests", "1")
+    assert result.code == 0, result
+    assert "0 tests flipped, 1 kept" in result.out
+
+
 @pytest.mark.thorough
 def test_neighbouring_code_is_shown_for_its_style_and_the_commit_says_feat(pkg: Make) -> None:
     beside = {"pkg/__init__.py": '"""Numbers."""\n', "pkg/greek.py": '"""Greek."""\n', "pkg/long.py": "X = 1\n" * 999}
