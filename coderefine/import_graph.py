@@ -15,11 +15,12 @@ STATEMENT = (
 COMMENT, CONTINUED = rb"#[^\n]*", rb"\\\r?\n"
 WORD = r"[\w.]+"
 DYNAMIC = rb"(?:import_module|__import__)\(\s*['\"]([.\w]+)"
+NAMED = rb"['\"]([\w\x80-\xff]+(?:\.[\w\x80-\xff]+)+)\.?['\":{%]"
 """Patterns that are compiled at first use, because importing `re` takes 7 ms, and the hook rarely needs it."""
 DULL = frozenset({"__pycache__", "node_modules", "site-packages"})
 BORDERS = frozenset({"pyvenv.cfg", ".git"})
 """Files in the top folder of a virtual environment, or of another repository."""
-RULES = 2
+RULES = 3
 """The version of the rules above; imports that were found by other rules are read again."""
 Mark = tuple[int, int]
 """Time of a file's last change (ns), and its size."""
@@ -114,17 +115,21 @@ def _names_of(path: str) -> list[str]:
     return [".".join(parts[at:]) for at in range(len(parts))]
 
 
-def imported(file: str, path: str) -> tuple[str, ...]:
-    """Return the modules that the file imports, as far as they are found in its text, sorted."""
+def imported(file: str, path: str, *, strings: bool = True) -> tuple[str, ...]:
+    """Return the modules that the file imports, as far as they are found in its text, sorted; see `imports_of`."""
     try:
         with open(file, "rb") as opened:  # noqa: PTH123 - pathlib costs the hook 5 ms
-            return imports_of(opened.read(), path)
+            return imports_of(opened.read(), path, strings=strings)
     except OSError:
         return ()
 
 
-def imports_of(data: bytes, path: str) -> tuple[str, ...]:
-    """Return the modules that a file at `path` with content `data` imports, sorted."""
+def imports_of(data: bytes, path: str, *, strings: bool = True) -> tuple[str, ...]:
+    """Return the modules that a file at `path` with content `data` imports, sorted.
+
+    With `strings`, a string that is a dotted name, such as the target of `mock.patch`, counts as an import of every
+    module that it may name.
+    """
     import re
 
     found: set[str] = {match.decode() for match in re.findall(DYNAMIC, data)}
@@ -140,7 +145,15 @@ def imports_of(data: bytes, path: str) -> tuple[str, ...]:
             found.add(base)
             listed = re.sub(COMMENT, b"", names).decode("utf-8", "replace")
             found.update(f"{base}.{name}".lstrip(".") for name in _dotted(listed))
-    return tuple(sorted(found | {name.rpartition(".")[0] for name in found if "." in name}))
+    found |= {name.rpartition(".")[0] for name in found if "." in name}
+    named = re.findall(NAMED, data) if strings else []
+    return tuple(sorted(found.union(*(_prefixes(name.decode("utf-8", "replace")) for name in named))))
+
+
+def _prefixes(name: str) -> list[str]:
+    """Return `a`, `a.b` and `a.b.c` for `a.b.c`: how many parts are the module's is not known here."""
+    parts = name.split(".")
+    return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
 
 
 def _dotted(text: str) -> list[str]:

@@ -114,7 +114,7 @@ def _existing_test(path: str, place: Place) -> str:
 def _importing(place: Place, wanted: Sequence[str], protection: Protection) -> tuple[str, ...]:
     """Return the test files that import the files `wanted`, without unreviewed drafts."""
     files = {*walk(str(place.top)), *(path for path in wanted if path.endswith(".py"))}
-    found = affected(place.top, files, wanted, protection.is_test)
+    found = affected(place.top, files, wanted, protection.is_test, strings=False)
     return tuple(path for path in found if not is_draft(place.top / path))
 
 

@@ -1,5 +1,6 @@
 """Judge patches without side effects: what may be tried, which attempt is better, what may be published."""
 
+from coderefine.judge.acceptance import not_judged, still_failing
 from coderefine.judge.admit import admit
 from coderefine.judge.change import changes, digest, digests, normal, parse
 from coderefine.judge.changed_tests import changed_tests, dodged_tests
@@ -8,10 +9,11 @@ from coderefine.judge.evidence import changed_statements, evidence, hidden, runn
 from coderefine.judge.mutants import Mutant, mutants
 from coderefine.judge.new_constants import new_constants
 from coderefine.judge.publishable import publishable, worse
-from coderefine.judge.score import collected, flipped, gone, incomplete, lost, remarks, score, weigh
+from coderefine.judge.score import TESTS, collected, flipped, gone, incomplete, lost, remarks, score, weigh
 from coderefine.judge.varying import may_vary
 
 __all__ = [
+    "TESTS",
     "Hunk",
     "Mutant",
     "admit",
@@ -35,12 +37,14 @@ __all__ = [
     "mutants",
     "new_constants",
     "normal",
+    "not_judged",
     "parse",
     "pieces",
     "publishable",
     "remarks",
     "running",
     "score",
+    "still_failing",
     "unrequested_changes",
     "weigh",
     "worse",

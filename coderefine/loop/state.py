@@ -42,7 +42,6 @@ from coderefine.core import (
     Views,
     unmatched,
 )
-from coderefine.core.plurals import listed
 from coderefine.judge.weakened_tests import Helpers, no_helpers
 from coderefine.loop.behaviour import Behaviour
 from coderefine.loop.fast_proof import WHOLE, ChosenTests, Selector
@@ -328,11 +327,14 @@ class State:
         return STYLE if attempt.patch.origin == PICKED else frozenset()
 
     def judges_pass(self, attempt: Attempt) -> Verdict:
-        """Refuse `attempt` if a test fails that the task names as its acceptance test."""
-        suite = attempt.suite if self.parts.task.judged else None
-        failing = [item.symbol or item.path for item in self.left(attempt) if suite and item.critic == suite.critic]
-        reason = f"the tests that judge it still fail: {listed(tuple(failing))}" if failing else ""
-        return Verdict(ok=not failing, reason=reason)
+        """Refuse `attempt` unless the task's acceptance tests pass and judge it; see `judge.not_judged`."""
+        task, check = self.parts.task, attempt.suite or attempt.check(judge.TESTS)
+        if not task.judged or check is None:
+            return Verdict(ok=True)
+        failing = tuple(item.symbol or item.path for item in self.left(attempt) if item.critic == check.critic)
+        originals = self.originals(attempt.patch)
+        reason = judge.still_failing(failing) or judge.not_judged(attempt, self.baseline, task, originals)
+        return Verdict(ok=not reason, reason=reason)
 
     def publishable(self) -> list[Attempt]:
         """Return the attempts that may be published, best first: each accepted attempt is better than earlier ones."""

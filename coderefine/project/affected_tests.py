@@ -18,26 +18,34 @@ def affected(
     changed: Iterable[str],
     is_test: Callable[[str], bool],
     hidden: Mapping[str, bytes | None] = MappingProxyType({}),
+    *,
+    strings: bool = True,
 ) -> list[str]:
     """Return the test files among `files` (Python, repo-relative) that are in `changed` or import a changed file.
 
     Indirect imports count, and a changed conftest.py affects all tests in its folder and below. The result may contain
     too many tests, because a module name may belong to several files. Data files, plug-ins and programs are not
-    followed. `hidden`: contents to read instead of the files below `top`.
+    followed. `hidden`: contents to read instead of the files below `top`. `strings`: see `imports_of`.
     """
     known = sorted(files)
-    found = reached(users(top, known, hidden), changed)
+    found = reached(users(top, known, hidden, strings=strings), changed)
     conftests = conftests_of(found)
     return [path for path in known if is_test_file(path, is_test) and (path in found or above(path, conftests))]
 
 
 def users(
-    top: Path, files: Iterable[str], hidden: Mapping[str, bytes | None] = MappingProxyType({})
+    top: Path,
+    files: Iterable[str],
+    hidden: Mapping[str, bytes | None] = MappingProxyType({}),
+    *,
+    strings: bool = True,
 ) -> dict[str, list[str]]:
-    """Return the import graph of `files`: for each file, the files that import it. `hidden`: see `affected`."""
+    """Return the import graph of `files`: for each file, the files that import it. Options: see `affected`."""
     texts = {path: hidden.get(path) for path in files}
     imports = {
-        path: imported(str(top / path), path) if text is None else imports_of(text, path)
+        path: imported(str(top / path), path, strings=strings)
+        if text is None
+        else imports_of(text, path, strings=strings)
         for path, text in texts.items()
     }
     return users_of(imports)

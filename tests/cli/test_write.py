@@ -224,6 +224,14 @@ def test_no_draft_is_no_trouble(pkg: Make, reply: str) -> None:
     assert "the model drafted no tests" in result.out
 
 
+def test_a_test_with_a_string_like_the_name_of_the_module_is_no_judge(pkg: Make) -> None:
+    other = "def test_name():\n    assert 'roman.txt'.endswith('txt')\n"
+    top = pkg({"pkg/__init__.py": "", "tests/test_other.py": other})
+    result, server = write(top, [new(RIGHT)], "Roman numerals", "--no-draft")
+    assert (result.code, len(server.requests)) == (0, 1), result
+    assert "none of your tests checks the new code" in result.out
+
+
 def test_no_draft_requests_none(pkg: Make) -> None:
     top = pkg({"pkg/__init__.py": ""})
     result, server = write(top, [new(RIGHT)], "Roman numerals", "--no-draft")
@@ -264,6 +272,71 @@ def test_nothing_else_is_written(pkg: Make, elsewhere: str) -> None:
     result, _ = write(top, [elsewhere], "--max-requests", "1")
     assert result.code == 1, result
     assert state(top) == before
+
+
+NINE = "def test_nine():\n    from pkg.roman import roman\n    assert roman(9) == 'IX'\n"
+FAILS, IDLE = "the tests that judge it still fail: ", "the tests that judge it did not run: "
+
+
+@pytest.mark.parametrize(
+    ("tests", "why"),
+    [
+        (f"import pytest\n\n\n@pytest.mark.skip\n{NINE}", f"{IDLE}tests/test_roman.py::test_nine"),
+        (f"import pytest\n\n\n@pytest.mark.xfail\n{NINE}", f"{FAILS}tests/test_roman.py::test_nine"),
+        ("from pkg.roman import roman\n", f"{IDLE}tests/test_roman.py"),
+        ("import pytest\n\nroman = pytest.importorskip('pkg.romans')\n", f"{IDLE}tests/test_roman.py"),
+    ],
+    ids=["skipped", "xfailed", "empty", "module skipped"],
+)
+def test_acceptance_tests_that_do_not_pass_prove_nothing(pkg: Make, tests: str, why: str) -> None:
+    """Skipped tests, and tests that fail as expected, counted as passed: proved, exit 0."""
+    other = "def test_other():\n    assert 1 + 1 == 2\n"
+    top = pkg({"pkg/__init__.py": "", "tests/test_roman.py": tests, "tests/test_other.py": other})
+    result, server = write(top, [new(WRONG)], "--tests", "tests/test_roman.py", "--max-requests", "1")
+    assert (result.code, len(server.requests)) == (1, 1), result
+    assert why in result.out
+    assert git(top, "status", "--porcelain") == ""
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "tests",
+    [
+        f"import pytest\n\n\n@pytest.mark.xfail\n{NINE}",
+        f"import pytest\n\n{TESTS}\n\n@pytest.mark.skip\n{NINE.replace('nine', 'late')}",
+        "import pytest\n\nroman = pytest.importorskip('pkg.roman').roman\n" + TESTS.partition("\n")[2],
+    ],
+    ids=["passes though xfail", "one skipped", "module skipped before"],
+)
+def test_acceptance_tests_of_which_one_passes_judge(pkg: Make, tests: str) -> None:
+    top = pkg({"pkg/__init__.py": "", "tests/test_roman.py": tests})
+    result, _ = write(top, [new(RIGHT)], "--tests", "tests/test_roman.py", "--max-requests", "1")
+    assert result.code == 0, result
+    assert (top / "pkg/roman.py").read_text() == RIGHT
+
+
+def test_acceptance_tests_that_do_not_run_the_new_code_prove_nothing(pkg: Make) -> None:
+    """Tests of other code counted as its proof: 0 tests flipped, covered 0/2, exit 0."""
+    other = "from pkg.other import other\n\n\ndef test_other():\n    assert other() == 1\n"
+    code = {"pkg/__init__.py": "", "pkg/other.py": '"""Other."""\n\n\ndef other():\n    """Other."""\n    return 1\n'}
+    top = pkg({**code, "tests/test_other.py": other})
+    args = ("Roman numerals", "--tests", "tests/test_other.py", "--max-requests", "1")
+    result, server = write(top, [new(RIGHT)], *args)
+    assert (result.code, len(server.requests)) == (1, 1), result
+    assert "tests/test_other.py does not run pkg/roman.py" in result.out
+    assert git(top, "status", "--porcelain") == ""
+
+
+def test_acceptance_tests_that_passed_before_and_run_the_new_code_judge_it(pkg: Make) -> None:
+    short = RIGHT[RIGHT.index("def ") : RIGHT.index("    found")] + "    return 'I' * number\n"
+    top = pkg({"pkg/__init__.py": "", "pkg/roman.py": short, "tests/test_roman.py": TESTS[: TESTS.index("    assert")]})
+    with (top / "tests/test_roman.py").open("a") as file:
+        file.write("    assert roman(2) == 'II'\n")
+    git(top, "commit", "-qam", "test")
+    answer = block("pkg/roman.py", short.rstrip("\n"), RIGHT.rstrip("\n"))
+    result, _ = write(top, [answer], "Up to 39", "--tests", "tests/test_roman.py", "--max-requests", "1")
+    assert result.code == 0, result
+    assert "0 tests flipped, 1 kept" in result.out
 
 
 @pytest.mark.thorough

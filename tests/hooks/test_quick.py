@@ -151,6 +151,29 @@ def test_an_import_is_found_however_it_is_written(text: str) -> None:
     assert "pkg.b" in graph.imports_of(text.encode(), "pkg/test_b.py")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mock.patch('pkg.b.total')",
+        'monkeypatch.setattr("pkg.b.Cart.total", 1)',
+        "resolve_name('pkg.b:total')",
+        "patch('pkg.b')",
+        "patch(f'pkg.b.{name}')",
+        "patch('pkg.b.' + name)",
+        'patch("""pkg.b""")',
+    ],
+)
+def test_a_module_that_only_a_string_names_counts_as_imported(text: str) -> None:
+    """A test with such a string, and no import of the module, was not run by the hook and by --fast-proof."""
+    users = graph.users_of({"pkg/b.py": (), "test_b.py": graph.imports_of(text.encode(), "test_b.py")})
+    assert users == {"pkg/b.py": ["test_b.py"]}
+
+
+@pytest.mark.parametrize("text", ["'see pkg.b for more'", "'a.pkg.b'", "'pkg_b.x'", "# pkg.b", "'pkg.bc.d'", "'pkg'"])
+def test_other_strings_name_no_module(text: str) -> None:
+    assert "pkg.b" not in graph.imports_of(text.encode(), "test_b.py")
+
+
 def test_imports_that_an_earlier_version_found_are_read_again(tmp_path: Path) -> None:
     """The stored graph would lack what the earlier rules did not find, until the file changes."""
     (tmp_path / "test_b.py").write_text("from pkg import a, \\\n    b\n")

@@ -65,6 +65,22 @@ def test_a_patch_is_refused_that_breaks_a_test_which_imports_it_indirectly(tmp_p
     assert "breaks tests/test_b.py::test_head" in outcome.attempts[1].verdict.reason
 
 
+@pytest.mark.parametrize(
+    "test",
+    [
+        "import sys\n\n\ndef test_first(monkeypatch):\n    monkeypatch.setattr('pkg.a.total', len)\n"
+        "    assert sys.modules['pkg' + '.a'].first([1, 2]) == 1\n",
+        "import pkgutil\n\n\ndef test_first():\n    assert pkgutil.resolve_name('pkg.a:first')([1, 2]) == 1\n",
+    ],
+)
+def test_a_test_that_names_the_patched_module_only_in_a_string_is_run(test: str, tmp_path: Path) -> None:
+    """It was left out, and a patch that breaks it counted as proved."""
+    files = {**FILES, "pkg/b.py": "", "tests/test_b.py": test}
+    outcome = prove(tmp_path, BREAKS, files).outcome
+    assert outcome.best.number == 0
+    assert "breaks tests/test_b.py::test_first" in outcome.attempts[1].verdict.reason
+
+
 def test_not_promised_a_test_that_computes_the_name_of_its_import_is_not_run(tmp_path: Path) -> None:
     outcome = prove(tmp_path, BREAKS, FILES_BY_NAME).outcome
     assert outcome.best.patch.files == {"pkg/a.py": BREAKS.encode()}
@@ -111,7 +127,7 @@ def select(top: Path, patch: Mapping[str, bytes | None], *more: Case) -> ChosenT
 
 
 PATCHED = {"pkg/a.py": RIGHT.encode()}
-STARTS = "import subprocess\nimport sys\n\n\ndef start():\n    subprocess.run([sys.executable, '-m', 'pkg.a'])\n"
+STARTS = "import subprocess\nimport sys\n\n\ndef start():\n    subprocess.run([sys.executable, '-m', 'pkg'])\n"
 BROKEN = Case("tests/conftest.py", Status.ERROR, path="tests/conftest.py")
 
 

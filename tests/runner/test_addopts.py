@@ -33,6 +33,7 @@ from coderefine.runner.agent.addopts import split_options
         ("--randomly-seed=7 --junitxml out.xml", "", "--randomly-seed=7 --junitxml out.xml"),
         ("--runslow --timeout=5", "--runslow --timeout=5", ""),
         ("-n", "", "-n"),
+        ("--setup-only --setup-plan --co --collect-only", "", "--setup-only --setup-plan --co --collect-only"),
     ],
 )
 def test_options_for_speed_or_output_only_are_dropped(text: str, kept: str, dropped: str) -> None:

@@ -105,6 +105,13 @@ def test_they_run_under_any_options(cold: Cold, options: str) -> None:
     assert sorted(statuses(check)) == sorted(WANTED)
 
 
+@pytest.mark.parametrize("option", ["--setup-only", "--setup-plan"])
+def test_options_with_which_no_test_would_run_are_left_out(cold: Cold, option: str) -> None:
+    check = cold({"pytest.ini": f"[pytest]\naddopts = {option}\n", "test_x.py": TESTS})
+    assert sorted(statuses(check)) == sorted(WANTED)
+    assert any(option in note for note in check.notes)
+
+
 def test_suites_of_unittest_only(cold: Cold) -> None:
     check = cold({"test_x.py": UNITTEST}, replace(Ask(timeout=60), rich=True))
     assert statuses(check) == [Status.PASSED]

@@ -16,8 +16,8 @@ _FLAGS = _words(
     "--no-cov-on-fail --cov-reset -v --verbose -q --quiet -l --showlocals --no-showlocals --no-header --no-summary "
     "--full-trace --self-contained-html --pdb --trace --clean-alluredir --nf --new-first --ff --failed-first --lf "
     "--last-failed --sw --stepwise --sw-skip --stepwise-skip --sw-reset --stepwise-reset --cache-clear --instafail "
-    "--force-sugar --old-summary --picked --testmon --testmon-noselect --testmon-forceselect --setup-show "
-    "--random-order --randomly-dont-reorganize --randomly-dont-reset-seed --disable-warnings "
+    "--force-sugar --old-summary --picked --testmon --testmon-noselect --testmon-forceselect --setup-show --setup-only "
+    "--setup-plan --random-order --randomly-dont-reorganize --randomly-dont-reset-seed --disable-warnings "
     "--disable-pytest-warnings --no-fold-skipped --collect-only --co --profile --profile-svg --json-report "
     "--json-report-summary --emoji --benchmark-autosave --xfail-tb --force-short-summary"
 )
