@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from dataclasses import replace
+from itertools import takewhile
 
 from coderefine import judge
 from coderefine.core import Ask, Attempt, Check, Evidence, Mutation, Patch, Verdict, View
@@ -23,6 +24,8 @@ from coderefine.runner.test_selection import nearest, to_watch
 PROOF_SEED = 2
 FURTHER_SEEDS = (3, 4, 5, 6)
 """Hash seeds with which repaired tests run once more, alone, if the result of the patched code may vary."""
+AGAIN = 20.0
+"""Seconds after which no further run of the repaired tests is started."""
 WATCHED, SHARE = 0.2, 0.02
 """Where tracing is slow (see Ask.watched), only tests of WATCHED seconds in total are traced besides failing tests.
 
@@ -228,9 +231,10 @@ def _passes_again(state: State, attempt: Attempt) -> Verdict:
     if not repaired or not judge.may_vary(attempt.patch, state.originals(attempt.patch)):
         return Verdict(ok=True)
     ask = Ask(state.parts.scope, rich=False, timeout=state.patience, freedom=state.freedom, computing=KILLED)
+    ends = time.monotonic() + AGAIN
     needy = _failing(state, attempt, replace(ask, tests=repaired, seed=PROOF_SEED))
     alone = tuple(one for one in repaired if one not in needy)
-    for seed in FURTHER_SEEDS:
+    for seed in takewhile(lambda _: time.monotonic() < ends, FURTHER_SEEDS):
         if failing := _failing(state, attempt, replace(ask, tests=alone, seed=seed)):
             names = listed(failing)
             return Verdict(ok=False, reason=f"{names}: repaired, but failed when it ran again (PYTHONHASHSEED={seed})")
