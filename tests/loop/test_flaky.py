@@ -272,16 +272,15 @@ def test_a_patch_that_makes_a_test_disappear_is_refused(tmp_path: Path) -> None:
     assert outcome.evidence.flaky == ()
 
 
-MOODY = f"""
+MOODY = """
 import os, pathlib
 
 
 def test_luck(request):
     text = pathlib.Path("shop.py").read_text()
     assert "first" not in text
-    if text == {RIGHT!r}:
-        assert len(request.session.items) != 2
-        assert len(request.session.items) > 1 or os.urandom(1)[0] >= 64
+    assert len(request.session.items) != 2
+    assert len(request.session.items) > 1 or os.urandom(1)[0] >= 64
 """
 
 
