@@ -208,10 +208,8 @@ def _check_base(snapshot: Snapshot, base: Contents) -> None:
 def _note_protected_benchmarks(project: Project) -> None:
     """Report the files that the benchmark command runs, because no patch may change them."""
     programs = project.protection.programs if project.task.name == "performance" else {}
-    for who, name in (
-        (who, name) for who, named in programs.items() if BENCHMARK in who for name in sorted(named.there)
-    ):
-        if name not in project.protection.wanted:
+    for who, named in programs.items():
+        for name in sorted(named.there - project.protection.wanted) if BENCHMARK in who else ():
             project.listen(Event("note", f"{name} is named by {who}: no patch may change it"))
 
 

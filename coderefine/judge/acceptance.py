@@ -8,9 +8,7 @@ from coderefine.core import Attempt, Case, Status, Task
 from coderefine.core.plurals import listed
 from coderefine.core.views import inside
 from coderefine.judge.evidence import executed, running
-from coderefine.judge.score import flipped
-
-PASSED = (Status.PASSED, Status.XPASSED)
+from coderefine.judge.score import PASSED, flipped
 
 
 def not_judged(attempt: Attempt, baseline: Attempt, task: Task, originals: Mapping[str, bytes | None]) -> str:

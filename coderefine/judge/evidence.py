@@ -129,14 +129,16 @@ def _joined(found: Iterable[tuple[range, tuple[str, ...]]]) -> list[tuple[range,
 
 def running(candidate: Attempt, originals: Mapping[str, bytes | None]) -> tuple[str, ...]:
     """Return the tests that run a changed line, according to the coverage of the candidate's own check."""
-    spans = {
-        path: {line for span in changed_statements(path, originals.get(path), after) for line in span}
-        for path, after in candidate.patch.files.items()
-    }
+    spans = {path: changed_lines(path, originals.get(path), after) for path, after in candidate.patch.files.items()}
     found = (candidate.coverage or {}).items()
     return tuple(
         test for test, lines in found if test and any(not spans[path].isdisjoint(lines.get(path, ())) for path in spans)
     )
+
+
+def changed_lines(path: str, before: bytes | None, after: bytes | None) -> set[int]:
+    """Return the lines of the statements that `changed_statements` yields."""
+    return {line for span in changed_statements(path, before, after) for line in span}
 
 
 def changed_statements(path: str, before: bytes | None, after: bytes | None) -> Iterator[range]:

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from coderefine.core import Mutation, Patch
 from coderefine.judge.change import nodes, parse
-from coderefine.judge.evidence import changed_statements
+from coderefine.judge.evidence import changed_lines
 from coderefine.source import syntax
 
 COMPARE: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
@@ -52,7 +52,7 @@ def mutants(patch: Patch, originals: Mapping[str, bytes | None], most: int | Non
 def _pairs(path: str, before: bytes | None, after: bytes) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield (expression on a changed line, its mutant) for each possible mutation."""
     tree = parse(after)
-    lines = {line for span in changed_statements(path, before, after) for line in span}
+    lines = changed_lines(path, before, after)
     for node in nodes(tree) if tree else ():
         yield from (pair for pair in _wrong(node) if pair[0].lineno in lines)
 

@@ -20,7 +20,8 @@ from coderefine.judge.diff import diff_size
 TESTS, LINT, COMPLEXITY, ASKED = "pytest", "ruff", "radon", "asked"
 BEST = 5.0
 """The highest possible total of a review."""
-PASSING = (Status.PASSED, Status.XFAILED, Status.XPASSED)
+PASSED = (Status.PASSED, Status.XPASSED)
+PASSING = (*PASSED, Status.XFAILED)
 UNFOUND = ("ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "NotImplementedError")
 """Exceptions that mean that something is not implemented yet."""
 UNIMPORTED = re.compile(r"(?:cannot import name|No module named) '([\w.]+)'")
@@ -233,7 +234,7 @@ def lost(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset(
     for id, case in baseline.cases.items():
         if case.status in PASSING and id not in flaky:
             # An expected failure may start to pass; a passing test must not become an expected failure.
-            fine = PASSING if case.status is Status.XFAILED else (Status.PASSED, Status.XPASSED)
+            fine = PASSING if case.status is Status.XFAILED else PASSED
             if id in vanished or (id in now and now[id].status not in fine):
                 found.append(id)
     return tuple(found)

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Mapping
 
 from coderefine.core import Patch
-from coderefine.judge.change import parse
-from coderefine.judge.evidence import changed_statements
-from coderefine.source import Function, last_name
+from coderefine.judge.change import nodes, parse
+from coderefine.judge.evidence import changed_lines
+from coderefine.source import Function, last_line, last_name
 
 _VARYING = """
     set frozenset hash id random randint choice choices sample shuffle urandom secrets SystemRandom uuid1 uuid4
@@ -21,23 +21,17 @@ VARYING = frozenset(_VARYING.split())
 
 def may_vary(patch: Patch, originals: Mapping[str, bytes | None]) -> bool:
     """Return whether a function that the patch changes, or a changed statement elsewhere, has a set or uses VARYING."""
-    changed = ((after, changed_statements(path, originals.get(path), after)) for path, after in patch.files.items())
-    return any(_varies(after, {line for span in spans for line in span}) for after, spans in changed)
+    return any(_varies(after, changed_lines(path, originals.get(path), after)) for path, after in patch.files.items())
 
 
 def _varies(text: bytes | None, lines: set[int]) -> bool:
     """Return whether one of `lines`, or a function with one of them, has a set or uses VARYING."""
     tree = parse(text) if lines else None
-    if tree is None:
-        return False
-    varying = {getattr(node, "lineno", 0) for node in ast.walk(tree) if _is_varying(node)}
-    functions = (_rows(node) for node in ast.walk(tree) if isinstance(node, Function))
+    every = nodes(tree) if tree else ()
+    varying = {getattr(node, "lineno", 0) for node in every if _is_varying(node)}
+    functions = (range(node.lineno, last_line(node) + 1) for node in every if isinstance(node, Function))
     return any(not varying.isdisjoint(rows) for rows in (lines, *functions) if not lines.isdisjoint(rows))
 
 
 def _is_varying(node: ast.AST) -> bool:
     return isinstance(node, ast.Set | ast.SetComp) or last_name(node) in VARYING
-
-
-def _rows(function: Function) -> range:
-    return range(function.lineno, (function.end_lineno or 0) + 1)

@@ -174,8 +174,9 @@ def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask,
     reruns also runs on the baseline, traced. If it fails there, it is returned too: tracing is the cause, for instance
     because the test counts stack frames.
     """
-    own = replace(ask, freedom=None, changed=None, coverage=False)
-    seen = _outcomes(views, critic, ids, replace(ask, coverage=False), patch=patch)
+    again = replace(ask, coverage=False)
+    own = replace(again, freedom=None, changed=None)
+    seen = _outcomes(views, critic, ids, again, patch=patch)
     mixed = tuple(_mixed(seen, ids))
     before = _outcomes(views, critic, mixed, own)
     flaky = frozenset(id_ for id_ in mixed if before[id_, False])
@@ -187,7 +188,7 @@ def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask,
     passed = tuple(_passing(red, run_quietly(views, critic, Patch(), replace(own, tests=red))))
     open_ = frozenset(ids) - flaky - frozenset((*mixed, *passed))
     crowded = tuple(frozenset(passed) - _passing_side_by_side(views, critic, passed, own))
-    flaky |= _passing(crowded, run_quietly(views, critic, patch, replace(ask, coverage=False, tests=crowded)))
+    flaky |= _passing(crowded, run_quietly(views, critic, patch, replace(again, tests=crowded)))
     if not open_:
         return flaky
     (full,) = critique(views, (critic,), Patch(), replace(own, tests=None))

@@ -59,7 +59,7 @@ def _table(path: Path) -> Mapping[str, object]:
     """Return pytest's settings in a file; in TOML `[tool.pytest]` (pytest 9) or `[tool.pytest.ini_options]`."""
     keys = SECTIONS[path.name]
     if path.suffix == ".toml":
-        table = _inner(_loaded(path), *keys)
+        table = inner_table(toml_table(path), *keys)
         older = table.get("ini_options")
         return older if isinstance(older, dict) else table
     parser = configparser.RawConfigParser(strict=False)
@@ -70,7 +70,7 @@ def _table(path: Path) -> Mapping[str, object]:
         return {}
 
 
-def _loaded(path: Path) -> Mapping[str, object]:
+def toml_table(path: Path) -> Mapping[str, object]:
     """Return the content of a TOML file; empty if the file cannot be read."""
     try:
         return toml(path)
@@ -78,7 +78,7 @@ def _loaded(path: Path) -> Mapping[str, object]:
         return {}
 
 
-def _inner(table: object, *keys: str) -> Mapping[str, object]:
+def inner_table(table: object, *keys: str) -> Mapping[str, object]:
     """Return a nested table; empty if there is none."""
     for key in keys:
         table = table.get(key) if isinstance(table, dict) else None
@@ -116,9 +116,9 @@ def plugin_modules(root: Path, settings: PytestSettings) -> tuple[str, ...]:
 
 def _entry_points(root: Path) -> Iterator[str]:
     """Yield the entry points `pytest11` in the project's metadata; setup.py is read, not executed."""
-    table = _loaded(root / "pyproject.toml")
+    table = toml_table(root / "pyproject.toml")
     for keys in (("project", "entry-points"), ("tool", "poetry", "plugins")):
-        points = _inner(table, *keys, "pytest11")
+        points = inner_table(table, *keys, "pytest11")
         yield from (str(value).partition(":")[0] for value in points.values())
     for name in ("setup.cfg", "setup.py"):
         _, mark, rest = _text(root / name).partition("pytest11")
@@ -133,10 +133,10 @@ EXTRAS = re.compile(r"(?<=[\w ])\[[\w, .-]+\]")
 
 def console_scripts(root: Path) -> Mapping[str, str]:
     """Return the programs that the project installs, each with its module; setup.py is read, not executed."""
-    table = _loaded(root / "pyproject.toml")
+    table = toml_table(root / "pyproject.toml")
     found: dict[str, str] = {}
     for keys in (("project", "scripts"), ("project", "gui-scripts"), ("tool", "poetry", "scripts")):
-        for name, value in _inner(table, *keys).items():
+        for name, value in inner_table(table, *keys).items():
             reference = value.get("reference") if isinstance(value, dict) else value  # a table is poetry's
             found[name] = str(reference).partition(":")[0]
     for name in ("setup.cfg", "setup.py"):

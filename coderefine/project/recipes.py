@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from coderefine.config import toml
-from coderefine.errors import ConfigError
+from coderefine.project.pytest_settings import inner_table, toml_table
 
 RULE = re.compile(r"^(?P<name>[\w.-]+)[^:=\n]*:(?!=)(?P<needs>[^\n#]*)(?P<text>.*(?:\n(?:[ \t].*)?)*)", re.MULTILINE)
 SECTION = re.compile(r"^\[(?:testenv:?|env\.|env_run_base)(?P<name>[\w.-]*)\](?P<text>(?:\n(?!\[).*)*)", re.MULTILINE)
@@ -129,11 +128,6 @@ def _content(path: Path, read: Reader) -> Mapping[str, str]:
 
 
 def _tables(path: Path) -> Mapping[str, str]:
-    try:
-        tools = toml(path).get("tool")
-    except ConfigError:
-        return {}
-    tables = [
-        tools[tool].get(key) for tool, key in TABLES if isinstance(tools, dict) and isinstance(tools.get(tool), dict)
-    ]
+    tools = toml_table(path)
+    tables = (inner_table(tools, "tool", *keys) for keys in TABLES)
     return {name: text for table in tables for name, text in _named_strings(table)}

@@ -181,6 +181,7 @@ def _has_twin(block: StatementBlock) -> bool:
     return any(form.count("(") >= least and form in staying for form in map(_form, block.body))
 
 
+@lru_cache(maxsize=20_000)
 def _form(node: ast.AST) -> str:
     """Return the type of a statement, with those of its inner statements in brackets: "If(Raise)"; else ""."""
     if isinstance(node, ast.expr):
@@ -192,14 +193,17 @@ def _form(node: ast.AST) -> str:
 
 def _opens_or_closes(block: StatementBlock) -> bool:
     """Return whether texts in the block open what other texts of the function close, or close what these open."""
-    whole = tuple(own_nodes(block.unit.function.body))
-    inside = ((_balance(block.nodes, *pair), _balance(whole, *pair)) for pair in PAIRS)
-    return any(part * (both - part) < 0 for part, both in inside)
+    inside = _balances(block.nodes)
+    if not any(inside):
+        return False
+    whole = _balances(own_nodes(block.unit.function.body))
+    return any(part * (both - part) < 0 for part, both in zip(inside, whole, strict=True))
 
 
-def _balance(nodes: Iterable[ast.AST], opening: str, closing: str) -> int:
-    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    return sum(len(re.findall(opening, text)) - len(re.findall(closing, text)) for text in texts)
+def _balances(nodes: Iterable[ast.AST]) -> list[int]:
+    """Return for each of PAIRS how often the texts in `nodes` open something, less how often they close it."""
+    text = "\n".join(node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return [len(re.findall(opening, text)) - len(re.findall(closing, text)) for opening, closing in PAIRS]
 
 
 @lru_cache(maxsize=20_000)

@@ -618,8 +618,19 @@ def _bonus(places: Sequence[int], repairs: Sequence[Repair], spectrum: Spectrum)
 
 def _order(repair: Repair, spectrum: Spectrum) -> tuple[object, ...]:
     """Return a sort key for repairs that behave alike; the best repair has the lowest key."""
-    named = repair.proposed.scored.operator.name == NAMING
-    return not repair.former, not named, _hides(repair, spectrum), -intent(repair), -repair.ordinary, *plainness(repair)
+    return (
+        not repair.former,
+        not _is_named(repair),
+        _hides(repair, spectrum),
+        -intent(repair),
+        -repair.ordinary,
+        *plainness(repair),
+    )
+
+
+def _is_named(repair: Repair) -> bool:
+    """Return whether the repair replaces a name that was not found by a similar one."""
+    return repair.proposed.scored.operator.name == NAMING
 
 
 def _shares(values: Sequence[float]) -> list[float]:
@@ -684,7 +695,7 @@ def _features(
         seen=order[0] in behaviour,
         worth=max(worth(repairs[place]) for place in order),
         tests=len(first.fixed),
-        named=any(repairs[place].proposed.scored.operator.name == NAMING for place in order),
+        named=any(_is_named(repairs[place]) for place in order),
         intent=_intent(order, repairs),
         ordinary=first.ordinary,
         former=_restores(order, repairs),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.site import NEUTRAL, Site
@@ -81,22 +81,26 @@ def comparisons(site: Site) -> Iterator[Edit]:
             parent = site.module.parents.get(node)
             denied = isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)  # `not (a != b)` is unusual
             for operator, right in zip(node.ops, node.comparators, strict=True):
-                old, apart = COMPARE[type(operator)], _is_unlike(site, left, right)
-                # `not (a is not b)` is the bytecode of `a is b`, which is plainer. What is looked for in a collection
-                # that it cannot be equal to is not compared with it.
-                vain = {**dict.fromkeys(OPPOSITES, denied), **dict.fromkeys(EQUALITIES, apart)}
+                old = COMPARE[type(operator)]
+                # `not (a is not b)` is the bytecode of `a is b`, which is plainer.
+                vain = (*(OPPOSITES if denied else ()), *_unequal(site, operator, left, right))
                 for new, weight in COMPARE_FOR[old].items():
-                    if not vain.get(f"{old} {new}"):
+                    if f"{old} {new}" not in vain:
                         yield from emit.between(site.module, left, right, old, new, weight / (4 if denied else 1))
                 left = right
 
 
-def _is_unlike(site: Site, value: ast.expr, collection: ast.expr) -> bool:
-    """Return whether `value` cannot be equal to `collection`: one of constants, or of another kind than the value."""
+def _unequal(site: Site, operator: ast.cmpop, value: ast.expr, collection: ast.expr) -> Sequence[str]:
+    """Return EQUALITIES if `value` is looked for in a collection to which it cannot be equal, else none.
+
+    It cannot if this is one of constants, or of another kind than the value.
+    """
+    if not isinstance(operator, ast.In | ast.NotIn):
+        return ()
     constants = isinstance(collection, ast.Tuple | ast.List | ast.Set) and all(
         isinstance(one, ast.Constant) for one in collection.elts
     )
-    return constants or not fits(site.kinds.of(value), site.kinds.of(collection))
+    return EQUALITIES if constants or not fits(site.kinds.of(value), site.kinds.of(collection)) else ()
 
 
 def arithmetic(site: Site) -> Iterator[Edit]:
