@@ -125,6 +125,16 @@ class StatementBlock:
         """Return the number of parts of the block that blank lines separate."""
         return 1 + sum(map(self.begins_paragraph, range(self.start + 1, self.stop)))
 
+    @cached_property
+    def headings(self) -> int:
+        """Return the number of parts of the block, without the first one, that begin with a comment."""
+        lines = self.unit.text.split("\n")
+        return sum(
+            self.begins_paragraph(position)
+            and lines[self.suite.statements[position].lineno - 2].lstrip().startswith("#")
+            for position in range(self.start + 1, self.stop)
+        )
+
     @property
     def end(self) -> Place:
         return self.body[-1].end_lineno or 0, self.body[-1].end_col_offset or 0

@@ -16,6 +16,9 @@ ADDING = {"append": "add", "add": "add", "extend": "add", "insert": "add", "upda
 REMOVING = frozenset(("pop", "popitem", "popleft", "remove", "discard", "clear"))
 """Methods of built-in types that take something away."""
 
+WRITING = {"writeline": ("write", "lines"), "writelines": ("write", "lines"), "writerow": ("write", "rows")}
+"""The words of names that are written as one word."""
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -69,15 +72,21 @@ def _of(node: ast.AST, made: set[str]) -> Iterator[Effect]:
 def _of_call(call: ast.Call, made: set[str]) -> Iterator[Effect]:
     """Yield the effect of a call whose result is not used."""
     name, owner = called(call), _owner(call)
-    words = split(name)
+    words = WRITING.get(name) or split(name)
     if name in ADDING or name in REMOVING:
         if owner not in made:
-            yield Effect(ADDING.get(name, "remove"), _words(owner))
-    elif words and words[0] in VERBS:
+            yield _inserted(call) if name == "insert" else Effect(ADDING.get(name, "remove"), _words(owner))
+    elif VERBS.intersection(words[:1]):
         of = _words(last_word(call.args[0])) if call.args else ()
         yield Effect(words[0], tuple(words[1:]) or of or _words(owner))
     else:
         yield Effect("", tuple(words))
+
+
+def _inserted(call: ast.Call) -> Effect:
+    """Return the effect of `items.insert(0, item)`: that the item is inserted, or that something is added."""
+    item = _words(last_word(call.args[1])) if len(call.args) > 1 else ()
+    return Effect("insert", item) if item else Effect("add", _words(_owner(call)))
 
 
 def _of_target(target: ast.AST, verb: str, made: set[str]) -> Iterator[Effect]:

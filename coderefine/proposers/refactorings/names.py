@@ -8,14 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, takewhile
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
 from coderefine.proposers.refactorings.effects import Effect, effects, main_effect, only_sets
-from coderefine.proposers.refactorings.extraction import remarks_above
-from coderefine.proposers.refactorings.flow import uses
+from coderefine.proposers.refactorings.flow import parameters, uses
 from coderefine.proposers.refactorings.trees import Loop, Unit
-from coderefine.proposers.refactorings.verbs import MAKING, QUERIES, answering, decided, last_verb, making
+from coderefine.proposers.refactorings.verbs import MAKING, QUERIES, answering, appended, decided, last_verb, making
 from coderefine.proposers.refactorings.words import (
     ASKING,
     FILLERS,
@@ -25,6 +24,7 @@ from coderefine.proposers.refactorings.words import (
     VERBS,
     condition_words,
     last_word,
+    plural,
     split,
 )
 
@@ -48,11 +48,22 @@ UNNAMED = 0.7
 HALF = 0.5
 """Minimum share that the main effect must have in all effects, for a name to be made from it. Also the share of effects
 that the verb `process` is taken not to describe: this verb fits all effects, but says little."""
+MOST_SET = 2
+"""Maximum number of attributes that a name mentions."""
 MOST_WORDS = 3
 """Maximum number of words after the verb of a name, if some of these words only say which part of the function is
 meant."""
+SEVERAL = 0.15
+"""Cost of the names `check_arguments` and `set_attributes`, which sum up several steps."""
+OUTER, CUT = 0.05, 0.4
+"""Cost of a name from the comment above the branch or loop whose body is the block, and of a name for which a phrase of
+a comment is cut off."""
+ENDING = STOPPED.union(("if",)) - {"of"}
+"""Words at which a phrase ends, so that the words before it make a name."""
+Idea = tuple[list[str], float]
+"""The words of a name and their cost: how badly they describe the function (0 is best)."""
 Named = tuple[str, float]
-"""A name and its cost: how badly it describes the function (0 is best)."""
+"""A name and its cost."""
 
 
 def name_for(found: Extraction) -> Named | None:
@@ -74,10 +85,9 @@ def is_possible(name: str, unit: Unit) -> bool:
     return fits and unit.reserved.isdisjoint((name, name[1:])) and not name.lstrip("_").startswith(unit.beginnings)
 
 
-def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
+def _ideas(found: Extraction) -> Iterator[Idea]:
     block, every = found.block, effects(found)
-    if words := _remark(block):
-        yield words, 0.0
+    yield from _remarks(block)
     results = () if block.yields else found.outputs or _returned(found)
     if results:
         yield from _computed(replace(found, outputs=results), every)
@@ -89,16 +99,24 @@ def _ideas(found: Extraction) -> Iterator[tuple[list[str], float]]:
     yield from _acting(found, every)
 
 
-def _acting(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str], float]]:
+def _acting(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
     """Yield names that consist of a verb and words for the subject of the block, and their costs."""
     if found.block.yields:
-        yield from ((["iter", *noun], 0.1 + cost) for noun, cost in _nouns(found))
+        yield from ((["iter", *plural(noun)], 0.1 + cost) for noun, cost in _nouns(found))
         return
     if _only(found.block, ast.Raise):
+        yield ["check", "arguments"], SEVERAL if _checks_arguments(found) else 1.0
         yield from ((["check", *noun], cost) for noun, cost in _nouns(found))
     for noun, cost in _nouns(found):
         words = _action(found, noun)
         yield words, (0.9 if found.outputs else 0.3) + cost + (UNNAMED * _unnamed(words, every))
+
+
+def _checks_arguments(found: Extraction) -> bool:
+    """Return whether the block raises for several reasons, and reads several parameters of the function."""
+    given = parameters(found.block.unit.function.args)
+    raised = sum(isinstance(node, ast.Raise) for node in found.block.nodes)
+    return raised > 1 and len(given.intersection(found.inputs)) > 1
 
 
 def _same_for_part(found: Extraction) -> list[str]:
@@ -128,9 +146,11 @@ def _unnamed(words: Sequence[str], every: Sequence[Effect]) -> float:
     return len(others) / len(every)
 
 
-def _done(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str], float]]:
+def _done(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
     """Yield words for the most frequent effect of a block without a result, best first: `add_header_lines`."""
     main = main_effect(every)
+    if _initialises(found.block, every):
+        yield ["set", "attributes"], SEVERAL
     if main is None or main[1] < HALF:
         return
     verb, noun, cost = main[0].verb, [*main[0].noun], 0.1 + 1.5 * (1 - main[1])
@@ -138,6 +158,12 @@ def _done(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str
         if words and not {*words} & {verb, *noun} and len(words) + len(noun) <= MOST_WORDS:
             yield [verb, *words, *noun], cost + further
     yield [verb, *noun], cost + 0.1
+
+
+def _initialises(block: StatementBlock, every: Sequence[Effect]) -> bool:
+    """Return whether the block only sets attributes of a new object, more than a name can mention."""
+    several = len({one.noun for one in every}) > MOST_SET
+    return several and only_sets(block) and block.unit.function.name == "__init__"
 
 
 def _condition(block: StatementBlock) -> list[str]:
@@ -191,35 +217,47 @@ def _returned(found: Extraction) -> tuple[str, ...]:
     return (name,) if name and name not in GENERIC.union(found.inputs) else ()
 
 
-def _remark(block: StatementBlock) -> list[str]:
-    """Return the words of the comment above the block, if it begins with a verb; [] otherwise."""
-    cut = block.suite.cut(block.start, block.stop)
-    above = remarks_above(block.suite.block.body[cut[0]])[1] if cut else []
-    remarks = [line.comment.value for line in above if line.comment is not None]
-    fits = len(remarks) <= MOST_REMARKS or len(block.body) == 1
-    return _instruction(remarks[0]) if remarks and fits and block.paragraphs == 1 else []
+def _remarks(block: StatementBlock) -> Iterator[Idea]:
+    """Yield the words of the comment above the block, and of the one above the branch or loop that it fills."""
+    owner = block.suite.parents[-1]
+    if block.paragraphs == 1:
+        yield from _instruction(_comment_above(block, block.body[0].lineno), single=len(block.body) == 1)
+    if isinstance(owner, ast.If | ast.For | ast.AsyncFor) and not owner.orelse and _is_whole(block):
+        yield from ((words, OUTER + cost) for words, cost in _instruction(_comment_above(block, owner.lineno)))
 
 
-def _instruction(remark: str) -> list[str]:
-    """Return the verb with which a comment begins and the words after it, up to the end of the phrase."""
-    text = CHECKED.sub(r"\1 ", remark.lstrip("#: ").lower())
-    verb, *others = [*re.findall(r"[A-Za-z][\w'-]*|[^\w\s]", text), ""][:8]
-    found = []
-    for word in others:
-        if not re.fullmatch(r"[a-z][a-z0-9_]*", word) or word in STOPPED - {"of"}:
-            break
-        found += [word] if word not in SKIPPED else []
-    found = found[: 3 + ("of" in found[:2])]
-    return [verb, *found] if verb in VERBS and found and found[-1] != "of" else []
+def _comment_above(block: StatementBlock, line: int) -> list[str]:
+    """Return the lines of the comment directly above a line of the function; [] for an `elif`."""
+    lines = block.unit.text.split("\n")
+    found = list(takewhile(lambda row: row.lstrip().startswith("#"), reversed(lines[: line - 1])))
+    return [] if lines[line - 1].lstrip().startswith("elif") else found[::-1]
+
+
+def _instruction(remarks: Sequence[str], *, single: bool = True) -> Iterator[Idea]:
+    """Yield the verb with which a comment begins and the words after it, up to the end of the phrase.
+
+    `single`: whether the comment is about one statement; a long comment about several says more than its first words.
+    """
+    if not remarks or (len(remarks) > MOST_REMARKS and not single):
+        return
+    text = CHECKED.sub(r"\1 ", remarks[0].lstrip("#: \t").lower())
+    verb, *others = [*re.findall(r"[A-Za-z][\w'-]*|[^\w\s]", text), ""][:9]
+    others = others[others[0] == "if" :]
+    phrase = list(takewhile(lambda word: re.fullmatch(r"[a-z][a-z0-9_]*", word) and word not in ENDING, others))
+    words = [word for word in phrase if word not in SKIPPED]
+    kept = words[: 3 + ("of" in words[:2])]
+    if verb in VERBS and kept and kept[-1] != "of":
+        yield [verb, *kept], CUT * (kept != words)
 
 
 def _only(block: StatementBlock, *kinds: type[ast.stmt]) -> bool:
-    """Return whether all statements of the block other than `if` and loops are of these kinds."""
-    effects = [node for node in block.nodes if isinstance(node, ast.stmt) and not isinstance(node, ast.If | Loop)]
+    """Return whether all statements of the block are of these kinds; those that only lead to others do not count."""
+    leading = ast.If | Loop | ast.Try | ast.Pass | ast.Continue
+    effects = [node for node in block.nodes if isinstance(node, ast.stmt) and not isinstance(node, leading)]
     return bool(effects) and all(isinstance(node, kinds) for node in effects)
 
 
-def _computed(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list[str], float]]:
+def _computed(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
     """Yield words for the results, and their costs.
 
     `every`: the effects of the block; effects that the words do not mention increase the cost.
@@ -227,6 +265,8 @@ def _computed(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list
     names, own = found.outputs, _function_words(found.block)
     verb, words = making(found, own), [word for name in names for word in ("and", *split(name))][1:]
     cost = _hidden(words, every)
+    if ending := appended(found.block, names):
+        yield ["append", ending], 0.1 + cost
     if any(name in GENERIC or len(name) < 3 for name in names):
         about, words = _object(found.block), []
         yield [verb, *about] if about else [], 0.5 + cost
@@ -237,7 +277,7 @@ def _computed(found: Extraction, every: Sequence[Effect]) -> Iterator[tuple[list
         yield from (([verb, *noun, *words], 0.6 + cost + further) for noun, further in _others(found, words))
 
 
-def _others(found: Extraction, words: Sequence[str]) -> Iterator[tuple[list[str], float]]:
+def _others(found: Extraction, words: Sequence[str]) -> Iterator[Idea]:
     """Yield further words beside the `words` for the result; if there are none, a condition does not say what it is."""
     most = INPUTS if words else LOOP + 0.01
     yield from ((noun, cost) for noun, cost in _nouns(found) if noun != words and cost < most)
@@ -279,7 +319,7 @@ def _part(block: StatementBlock, noun: list[str]) -> list[str]:
     return [verb, *noun, *about] if about else []
 
 
-def _nouns(found: Extraction) -> Iterator[tuple[list[str], float]]:
+def _nouns(found: Extraction) -> Iterator[Idea]:
     """Yield words for the subject of the block, best first: from its branch, loop, first condition, inputs."""
     block, owner = found.block, found.block.suite.parents[-1]
     if isinstance(owner, ast.If) and _is_whole(block):
@@ -314,7 +354,7 @@ def _subject(node: ast.stmt) -> tuple[list[str], float]:
     return [], 0.0
 
 
-def _frequent(found: Extraction) -> Iterator[tuple[list[str], float]]:
+def _frequent(found: Extraction) -> Iterator[Idea]:
     """Yield the words of the names that the block uses most."""
     nodes = found.block.nodes
     names = Counter(node.id for node in nodes if isinstance(node, ast.Name) and node.id in found.inputs)
@@ -324,7 +364,7 @@ def _frequent(found: Extraction) -> Iterator[tuple[list[str], float]]:
     yield from (idea for name, _ in attributes.most_common(1) for idea in _fitting(split(name), 0.7))
 
 
-def _fitting(words: list[str], cost: float) -> Iterator[tuple[list[str], float]]:
+def _fitting(words: list[str], cost: float) -> Iterator[Idea]:
     if words and any(len(word) > 2 for word in words) and not GENERIC.issuperset(words):
         yield words[:3], cost
 

@@ -17,7 +17,7 @@ from coderefine.proposers.refactorings.extraction import NewFunction, extracted
 from coderefine.proposers.refactorings.flow import own_nodes, parameters, uses
 from coderefine.proposers.refactorings.names import Named, name_for
 from coderefine.proposers.refactorings.signatures import input_types, result_type
-from coderefine.proposers.refactorings.trees import Unit
+from coderefine.proposers.refactorings.trees import Unit, decisions
 from coderefine.proposers.refactorings.types import is_annotated
 from coderefine.proposers.refactorings.verbs import added_to
 from coderefine.source import Function
@@ -138,7 +138,8 @@ def _flaws(found: Extraction) -> Iterator[float]:
     whole = block.start == 0 and block.ends
     yield 0.0 if whole or len(block.body) == 1 else 0.2
     parts = block.paragraphs - isinstance(block.body[-1], ast.Return)
-    yield 0.0 if whole else 0.15 * max(0, parts - 1)
+    yield 0.0 if whole else 0.15 * max(0, parts - 1) + 0.3 * block.headings
+    yield 0.25 * _is_unrelated(block)
     of_all = len(rows) / max(1, (block.unit.function.end_lineno or 1) - block.unit.function.body[0].lineno + 1)
     yield 2.0 if of_all > 0.8 else 0.0
     yield 0.4 * _is_rest(found)
@@ -168,6 +169,22 @@ def _divided_repetition(block: StatementBlock) -> float:
     outside = {*shapes[: block.start], *shapes[block.stop :]}
     repeated = [shape for shape in inside if shape and shape in outside]
     return 1.2 if len({*repeated}) < len(repeated) else 0.5 * bool(repeated and len(inside) == 1)
+
+
+def _is_unrelated(block: StatementBlock) -> bool:
+    """Return whether a statement with decisions uses no variable that the statements before it bind.
+
+    Statements before the first one with decisions belong to that one.
+    """
+    bound: set[str] = set()
+    decided = False
+    for node in block.body:
+        used = uses([node])
+        if decided and decisions(node) and bound.isdisjoint(used.reads | used.binds):
+            return True
+        bound |= used.binds
+        decided |= decisions(node) > 0
+    return False
 
 
 def _has_twin(block: StatementBlock) -> bool:

@@ -23,6 +23,16 @@ READING = frozenset(("get", "strip", "join", "split", "replace", "format"))
 """Methods of built-in types: their names do not describe a block."""
 MADE = ast.JoinedStr | ast.List | ast.Dict | ast.Set | ast.Tuple | ast.ListComp | ast.DictComp | ast.SetComp | ast.BinOp
 
+SIGNS: dict[object, str] = {
+    "\n": "newline",
+    b"\n": "newline",
+    " ": "space",
+    ",": "comma",
+    ".": "period",
+    ";": "semicolon",
+}
+"""Words for texts that are appended."""
+
 
 def making(found: Extraction, own: Sequence[str]) -> str:
     """Return a verb for the new function's name, such as `collect` or `find`; it depends on how results are computed.
@@ -30,20 +40,52 @@ def making(found: Extraction, own: Sequence[str]) -> str:
     `own`: the words of the original function's name.
     """
     block, names = found.block, found.outputs
-    if CHECKING.intersection(own[:1]) and ast.Raise in map(type, block.nodes):
-        return own[0]
+    given = set(names) <= {*found.inputs}
+    if verb := _checking(block, own, given=given):
+        return verb
     made = list(_assigned(block, names))
     verbs = {_assigning(value) for value in made}
-    verb = verbs.pop() if len(verbs) == 1 else ""
-    if verb or any(isinstance(node, Loop) for node in block.body):
-        return verb or _looping(block, names)
-    return _changing(block, names, made) if set(names) <= set(found.inputs) else _choosing(made)
+    if len(verbs) == 1 and (verb := verbs.pop()):
+        return verb
+    if any(isinstance(node, Loop) for node in block.body):
+        return _looping(block, names)
+    return _changing(block, names, made) if given else _composing(block, names) or _choosing(made)
+
+
+def _checking(block: StatementBlock, own: Sequence[str], *, given: bool) -> str:
+    """Return the verb for a block that may raise, and returns a parameter (`given`) or checks in a function that does.
+
+    Return "" for other blocks. `own`: see `making`.
+    """
+    if ast.Raise not in map(type, block.nodes):
+        return ""
+    return own[0] if CHECKING.issuperset(own[:1] or ("",)) else "validate" * given
+
+
+def _composing(block: StatementBlock, names: Collection[str]) -> str:
+    """Return the verb for a result that is extended after it was made; "" if it is not."""
+    changes = list(_changes(block, names))
+    text = all(isinstance(node.op, ast.Add) and not _is_number(node.value) for node in changes)
+    return ("build" if text else "compute") if changes else ""
 
 
 def _changing(block: StatementBlock, names: Collection[str], made: Sequence[ast.expr]) -> str:
     """Return the verb for results that are parameters, too. `made`: the values assigned to `names`."""
     adding = all(isinstance(node.op, ast.Add) and added_to(node) for node in _changes(block, names))
     return "extend" if adding and not made else "adjust"
+
+
+def appended(block: StatementBlock, names: Collection[str]) -> str:
+    """Return the word for the text that a block without other changes appends to `names`; "" if there is none."""
+    values = [node.value if isinstance(node.op, ast.Add) else None for node in _changes(block, names)]
+    if list(_assigned(block, names)):
+        return ""
+    words = {SIGNS.get(value.value, "") if isinstance(value, ast.Constant) else "" for value in values}
+    return words.pop() if len(words) == 1 else ""
+
+
+def _is_number(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, int | float)
 
 
 def _changes(block: StatementBlock, names: Collection[str]) -> Iterator[ast.AugAssign]:

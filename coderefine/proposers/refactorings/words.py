@@ -29,8 +29,10 @@ GENERIC = frozenset(
     item obj args kwargs flag found done self cls other key it el elem arg ok cur
     bool bytes dict float int len list none set str tuple type""".split()
 )
-ASKING = frozenset("is has needs can should was are".split())
+ASKING = frozenset("is has have needs can should was are".split())
 """First words of names of truth values, such as `is_empty`."""
+HAVING = frozenset(("has", "have", "needs"))
+"""First words of such names that a noun follows: `has_header`."""
 FILLERS = frozenset("to from is has do does make on str string text func function helper impl internal inner".split())
 """Words of a function's name that do not say what it is about."""
 SKIPPED = frozenset("the a an all any each every this that these those its their our if we".split())
@@ -46,11 +48,24 @@ def split(name: str) -> list[str]:
     return [word.lower() for word in split.split("_") if word]
 
 
+def plural(words: list[str]) -> list[str]:
+    """Return `words` with the last one in the plural; it is taken to be in the plural if it ends with `s`."""
+    *others, last = words
+    if last.endswith("s"):
+        return words
+    many = (
+        f"{last[:-1]}ies"
+        if re.search("[^aeiou]y$", last)
+        else f"{last}{'es' * bool(re.search('(ch|sh|x|z)$', last)) or 's'}"
+    )
+    return [*others, many]
+
+
 def last_word(node: ast.AST) -> str:
     """Return the name that stands for an expression: `c` for `a.b.c`, `sorted(c)` or `c.items()`; "" if none."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
+            return "" if name.startswith("__") else name
         case ast.Call(
             func=ast.Name(id="enumerate" | "zip" | "sorted" | "reversed" | "list" | "set" | "len" | "range"),
             args=[one, *_],
@@ -94,6 +109,8 @@ def _without_question(words: list[str], subject: ast.AST | None) -> list[str]:
     if at is None:
         return words
     about = split(last_word(subject)) if subject is not None else []
+    if words[at] in HAVING:
+        return words[:at] or words[1:]
     return words[:at] or (words[1:] + about if about and not GENERIC.issuperset(about) else [])
 
 

@@ -16,6 +16,116 @@ from coderefine.proposers.refactorings.sequence import shortened
 from coderefine.proposers.refactorings.trees import Unit
 
 NAMED = {
+    "the comment above a branch says what the whole branch does": (
+        """
+        def render(self, rows, most):
+            if rows is None or not rows and most:
+                return None
+
+            # Update the width if the window has a new size
+            if self.automatic:
+                old = self.width
+                self.width = most.columns - len(rows)
+                if self.width < old and most.known:
+                    rows.append(" " * old)
+                elif old:
+                    rows.append(" ")
+            return rows
+        """,
+        "_update_width(self, rows, most):",
+    ),
+    "several parameters are checked, and `__debug__` says nothing about them": (
+        """
+        def make(self, size, colour, kind):
+            if kind is None or not self.kinds and colour:
+                return None
+
+            if __debug__:
+                if self.kind and size != kind.size:
+                    raise ValueError("size")
+                if colour and self.grey:
+                    raise ValueError("colour")
+            return self.made(kind)
+        """,
+        "_check_arguments(self, size, colour, kind):",
+    ),
+    "a text that is extended is built, not chosen": (
+        """
+        def report(self, context, most):
+            if context is None or not self.kinds and most:
+                return None
+
+            if self.parameter is None:
+                message = self.message
+            else:
+                message = self.parameter.name
+                if context.help:
+                    message += f": {context.help}"
+            return Report(message, most)
+        """,
+        "_build_message(self, context):",
+    ),
+    "a sign at the end of a text is appended": (
+        """
+        def write(file, out, end):
+            if file is None or not file.open and out:
+                return
+
+            if end:
+                if isinstance(out, str):
+                    out += "\\n"
+                else:
+                    out += b"\\n"
+            file.put(out)
+        """,
+        "_append_newline(out, end):",
+    ),
+    "what is inserted gives the name": (
+        """
+        def call(self, args, context, limits):
+            if args is None or not self.known and args:
+                return None
+
+            for limit in limits:
+                if limit and limit.open:
+                    args.insert(0, limit)
+                elif context:
+                    args.insert(1, limit)
+            return self.made(args)
+        """,
+        "_insert_limit(args, context, limits):",
+    ),
+    "a parameter that is checked and completed is validated": (
+        """
+        def link(self, text, schemes):
+            if text is None or not self.known and text:
+                return None
+
+            if schemes is None:
+                schemes = self.policies["schemes"] or ()
+            for scheme in schemes:
+                if self.pattern.fullmatch(scheme) is None:
+                    raise ValueError(scheme)
+            return self.linked(text, schemes)
+        """,
+        "_validate_schemes(self, schemes):",
+    ),
+    "a comment of which a name would keep only a part is not the name": (
+        """
+        def make(self, repo, path):
+            if repo is None or not self.known and path:
+                return None
+
+            # Find out whether a module path is known.
+            for module in repo.modules:
+                if module.path == path.name:
+                    if module.exists():
+                        repo = module.repo
+                    break
+            return Diff(repo, path)
+        """,
+        "_find_repo(repo, path):",
+    ),
     "what is taken away from a number does not extend it": (
         """
         def price(total, items, member, coupon):
@@ -51,7 +161,7 @@ NAMED = {
 
             yield from table.notes
         """,
-        "_iter_line(self, most, line):",
+        "_iter_lines(self, most, line):",
     ),
     "a loop that adds to a text collects": (
         """
@@ -606,3 +716,38 @@ def test_a_bound_method_is_no_argument_of_the_new_function() -> None:
     draft = shortened(unit, unit.complexity - 2)
     assert draft is not None
     assert not any("put" in one.text.partition("\n")[0].partition("(")[2] for one in draft.added)
+
+
+STEPS = """
+def visit_template(self, node):
+    if node is None or not self.known and node:
+        return
+
+    # find all blocks
+    for block in node.find_all(Block):
+        if block.name in self.blocks:
+            self.fail(f"block {block.name} defined twice", block.line)
+        self.blocks[block.name] = block
+
+    # find all imports and import them
+    for one in node.find_all(Name):
+        if one.name not in self.aliases:
+            name = one.name
+            self.aliases[name] = alias = self.identifier()
+            if "." in name:
+                module, inner = name.rsplit(".", 1)
+                self.writeline(f"from {module} import {inner} as {alias}")
+            else:
+                self.writeline(f"import {name} as {alias}")
+
+    # generate the root function
+    self.writeline("def root():")
+    self.indent()
+"""
+
+
+def test_a_comment_after_a_blank_line_begins_a_step() -> None:
+    """In jinja2, two loops with a comment each became `_write_template_lines`; headings make such a block dearer."""
+    unit = Unit(STEPS.lstrip("\n"), "self", "", "Compiler")
+    body = unit.suites[0]
+    assert [StatementBlock(unit, body, *between).headings for between in ((1, 2), (1, 3), (2, 4))] == [0, 1, 1]
