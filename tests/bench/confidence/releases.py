@@ -187,7 +187,7 @@ def unpacked(package: str, version: str) -> Path | None:
 
 def laid_out(source: Path, top: Path) -> None:
     """Copy the tree to `top`, with a configuration of our own that leaves out the tests in `top/.unfit`."""
-    shutil.copytree(source, top)
+    shutil.copytree(source, top, symlinks=True)
     for name in ("tox.ini", "setup.cfg", "pytest.ini", ".pytest.ini", "pyproject.toml", "setup.py"):
         (top / name).unlink(missing_ok=True)
     names = [name for name in ("tests", "test", "testing") if (top / name).is_dir()]
