@@ -124,7 +124,7 @@ class ComplexityChanges:
         doubt = ""
         draft = self._draft(place.unit)
         if draft is None:
-            doubt = f"{symbol}: a reader may want other names or other parts"
+            doubt = f"{symbol}: it keeps its behaviour, but a reader may want other names or parts"
             draft = shortened(place.unit, self._limit, self._ends, standard=FAIR)
         if draft is None:
             return None

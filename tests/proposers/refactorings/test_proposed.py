@@ -140,7 +140,7 @@ def test_process():
     assert result.code == 1, result
     assert (top / "statements.py").read_text() == DOUBTFUL
     (offer,) = report["offers"]
-    assert offer["why"] == "Statement.process: a reader may want other names or other parts"
+    assert offer["why"] == "Statement.process: it keeps its behaviour, but a reader may want other names or parts"
     assert coderefine("pick", report["run"], "1", cwd=top).code == 0
     assert "self._process_kind(kind, value)" in (top / "statements.py").read_text()
 
