@@ -53,6 +53,7 @@ class Place:
     at_import = False
     hints = Hints()
     world = ProjectContext({})
+    in_other_branches: frozenset[tuple[str, ...]] = frozenset()
 
     def __init__(self, source: bytes = SOURCE) -> None:
         module = Module.of("f.py", source)
