@@ -129,9 +129,10 @@ def _delete(path: Path) -> None:
 
 
 def _reset(repository: Repository) -> None:
-    """Check out the remote's default branch, and delete the branches with only our repair of an earlier commit of it.
+    """Check out the remote's default branch, discarding local changes and untracked files; ignored files stay.
 
-    Raises GitError if the remote has no default branch.
+    Then delete the other local branches whose newest commit is a repair by coderefine on an earlier commit of this
+    branch. Raises GitError if the remote has no default branch.
     """
     remote = repository.git("symbolic-ref", "-q", REMOTE_HEAD, fine=(0, 1)).decode().strip()
     if not remote:

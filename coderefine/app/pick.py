@@ -161,7 +161,10 @@ def test_that():
 
 
 def lines_of_test(modules: Sequence[str], expression: str) -> Iterator[str]:
-    """Yield the lines of a test that the user can add, so that later runs know that `expression` must be true."""
+    """Yield the lines of a test that asserts `expression`; the user can add the test, so that later runs must pass it.
+
+    `modules`: if `expression` uses names that are not built in, they are imported from the first of these modules.
+    """
     known = set(dir(builtins))
     nodes = ast.walk(ast.parse(expression, mode="eval"))
     names = dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name) and node.id not in known)

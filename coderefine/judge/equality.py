@@ -72,9 +72,10 @@ def _class(node: ast.ClassDef, own: Mapping[str, ast.FunctionDef]) -> Iterator[V
 
 
 def _blind(item: ast.stmt, owner: ast.ClassDef, own: Mapping[str, ast.FunctionDef]) -> list[str]:
-    """Return the names of comparison methods that `item` defines without reading both objects.
+    """Return the names of the comparison methods that `item` defines without reading both objects.
 
-    `own`: the functions of the module, which may become methods by an assignment.
+    `item`: a statement in the class `owner`. Methods that always return the same constant, and imported methods, count
+    as well. `own`: the functions of the module, by name: `__eq__ = f` makes `f` a method.
     """
     if isinstance(item, ast.FunctionDef):
         return [item.name] if _defined_blindly(item, owner) else []
@@ -215,7 +216,10 @@ def _compared(sides: list[ast.expr], ops: list[ast.cmpop]) -> Iterator[str]:
 
 
 def _simplified(function: ast.FunctionDef) -> ast.FunctionDef:
-    """Return `function` without code that has no effect: `or True`, `x == x`, unreachable statements."""
+    """Return a copy of `function` with constant parts simplified: `x or True`, `x == x`, `a if True else b`.
+
+    In the body of a function, statements after the first `return` or `raise` are removed.
+    """
     found = _Simplifier().visit(deepcopy(function))
     return found if isinstance(found, ast.FunctionDef) else function
 

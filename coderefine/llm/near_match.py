@@ -38,11 +38,12 @@ def match_ignoring_whitespace(
 
 
 def _indented(new: Sequence[str], kept: dict[str, str]) -> list[str]:
-    """Return `new` with the white space of the file.
+    """Return `new`, the lines of a replacement, with the indentation that the file has.
 
-    `kept`: the file's line for each line of SEARCH. A line of `new` that is also in SEARCH is replaced by the file's
-    line; other lines are indented like the line of SEARCH with the most similar indentation. Blank lines at both ends
-    are removed, because those of the file remain.
+    `kept`: for each line of the SEARCH text that is not blank, the line in the file; the two may differ in white space.
+    A line of `new` that is also in the SEARCH text is replaced by the file's line. Other lines are indented like the
+    line in `kept` with the most similar indentation; if `new` already has the file's indentation, they are not changed.
+    Blank lines at both ends are removed, because the file's own blank lines remain there.
     """
     filled = _filled(new)
     inner = new[filled[0] : filled[-1] + 1] if filled else ()

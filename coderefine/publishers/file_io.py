@@ -288,7 +288,10 @@ def _attribute(original: Path, copy: Path) -> None:
 
 
 def _own(original: Path, copy: Path) -> None:
-    """Copy owner and group from the original, where that is permitted."""
+    """Copy owner and group, and then the mode, from the original, where that is permitted.
+
+    Do nothing if a file is missing, or if owner and group are the same.
+    """
     try:
         wanted, found = original.stat(), copy.stat()
     except FileNotFoundError:

@@ -99,7 +99,7 @@ def seclude(size: bytes, used: list[bytes]) -> None:
 def count_processes() -> None:
     """Limit the number of processes and threads of the view.
 
-    Before Linux 6.14 nothing is limited, because the limit would apply to the whole machine.
+    Do nothing before Linux 6.14, because the limit would apply to the whole machine, or if the limit cannot be set.
     """
     release = os.uname().release.split(".")
     if (int(release[0]), int(release[1].split("-")[0])) < (6, 14):

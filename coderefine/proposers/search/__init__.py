@@ -165,7 +165,10 @@ class Search(Searcher):
     def _each(
         self, found: Sequence[Repair], situation: Situation, views: Views
     ) -> Generator[Patch, Situation | None, Situation]:
-        """Yield the patches of one search, each with all edits accepted so far; return the last situation."""
+        """Propose `found`, one repair after the other, each together with all edits that were accepted so far.
+
+        Yield each patch and receive the situation after it; return the last situation.
+        """
         repairs, accepted = [*found], list[Repair]()
         while repairs:
             repair, best = repairs.pop(0), situation.best

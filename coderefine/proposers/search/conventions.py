@@ -39,7 +39,12 @@ MOST_NODES = 4000
 
 
 def odd_nodes(function: ast.AST, world: ProjectContext) -> tuple[ast.AST, ...]:
-    """Return the odd conditions and calls in a function of the project; a node occurs once for each reason."""
+    """Return the odd nodes of a function of the project: see the module's docstring.
+
+    These are checks that other code contradicts, conditions unlike those beside them, and calls with unusual arguments.
+    A node that is odd for several reasons occurs several times. Return () if the function has more than MOST_NODES
+    nodes.
+    """
     return tuple(node for nodes in _odd_in_project(function, world).values() for node in nodes)
 
 

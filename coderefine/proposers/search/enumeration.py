@@ -161,7 +161,10 @@ def _evidence(site: Site, edit: Edit) -> float:
 
 
 def _gain(model: Trigrams, edit: Edit, lines: ChangedLines) -> float:
-    """Return how much more natural the edit makes its lines: difference of log probabilities, scaled by CALM."""
+    """Return by how much the edit makes its lines more probable: difference of log probabilities, scaled as CALM says.
+
+    If the edit only inserts whole lines, only these count.
+    """
     inserted = edit.parts[0].text
     if inserted.endswith("\n") and all(part.start == part.end == lines.start for part in edit.parts):
         return _calm(model, (), tokens(inserted))  # if whole lines are inserted, only these count

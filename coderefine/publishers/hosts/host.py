@@ -296,6 +296,9 @@ def _hunks(patch: str) -> list[Hunk]:
 
 
 def fits(suggestion: Suggestion, places: tuple[Region, ...]) -> bool:
-    """Return whether one hunk contains all lines of the suggestion, with the text that it replaces."""
+    """Return whether one hunk contains all lines that the suggestion replaces, with their old text.
+
+    `places`: for each hunk, the text of its lines by line number.
+    """
     wanted = dict(zip(range(suggestion.first, suggestion.last + 1), suggestion.old, strict=True))
     return any(all(region.get(line) == text for line, text in wanted.items()) for region in places)
