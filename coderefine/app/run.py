@@ -190,7 +190,7 @@ def _without_repository(place: Place) -> SurroundingsError:
 
 
 def _committed(project: Project, destination: Destination, repository: Repository) -> Contents:
-    """Return the files in which the tree to prove differs from the working tree, after a note that names them."""
+    """Return the files in which the tree to prove differs from the working tree; report them in a note."""
     under = destination.under(repository)
     if under:
         files = (f"{path} (untracked)" if data is None else path for path, data in sorted(under.items()))

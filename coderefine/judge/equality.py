@@ -28,7 +28,8 @@ KIND = frozenset(("__class__", "__name__", "__qualname__", "__module__"))
 def equality(side: FileVersion) -> Iterator[Violation]:
     """Yield suspicious definitions of comparison methods.
 
-    They ignore the content of the objects, override the method of a built-in type, or are set by name.
+    Suspicious are methods that ignore the content of the objects, that override the method of a built-in type, or that
+    are set by name.
     """
     if side.tree is None:
         return
@@ -100,7 +101,7 @@ def _bound_blindly(name: str, item: ast.stmt, own: Mapping[str, ast.FunctionDef]
 
 
 def _functions(value: ast.AST, own: Mapping[str, ast.FunctionDef]) -> list[ast.FunctionDef]:
-    """Return the function that `value` names or creates, in a list; empty if it is none of the module."""
+    """Return the function of the module that `value` names, or the lambda `value`, in a list; [] for anything else."""
     if isinstance(value, ast.Lambda):
         return [ast.FunctionDef("", value.args, [ast.Return(value.body)], [])]
     return [own[value.id]] if isinstance(value, ast.Name) and value.id in own else []

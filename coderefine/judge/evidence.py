@@ -88,7 +88,7 @@ def _skipped(tree: ast.Module | None, ran: frozenset[int]) -> frozenset[int]:
 
 
 def _branches(node: ast.AST) -> list[tuple[range, range]]:
-    """Return the lines of the header, and of a block, for each block of a statement that need not run with it."""
+    """Return, for each block that need not run with its statement `node`, the lines of the header and of the block."""
     match node:
         case ast.If(body=body, orelse=orelse) | ast.While(body=body, orelse=orelse) | ast.For(body=body, orelse=orelse):
             header = range(node.lineno, first_line(body[0]))

@@ -108,7 +108,10 @@ def classify(error: Exception, target: Target, sent: Mapping[str, Any]) -> Excep
 
 
 def error_in_answer(body: object, target: Target, sent: Mapping[str, Any]) -> Exception:
-    """Convert the error that a server sent with status 200, as `classify` does; its status is its code, or 500."""
+    """Convert the error that a server sent with status 200, as `classify` does.
+
+    The code in `body` counts as the status; without one, the status is 500.
+    """
     code = str(body.get("code")) if isinstance(body, dict) else ""
     status = int(code) if re.fullmatch("[45][0-9]{2}", code) else 500
     return _by_status(_Refusal.of(status, body, {}), target, sent)

@@ -20,10 +20,10 @@ ENOUGH = 0.55
 def match_ignoring_whitespace(
     search: Sequence[str], new: Sequence[str], lines: Sequence[str]
 ) -> tuple[int, int, tuple[str, ...]] | None:
-    """Return the only lines, from the first to the last (exclusive), that equal `search` except for white space.
+    """Return (index of the first line, index after the last line, new lines) for the lines that equal `search`.
 
-    The third value is their replacement. If there are none or several such lines, return None.
-    Lines of `new` that are also in `search` are taken from the file; the others get the file's indentation.
+    White space may differ. Return None if there are no such lines, or if there are several such places. In the new
+    lines, each line of `new` that is also in `search` is taken from the file; the others get the file's indentation.
     """
     written = [line for line in search if line.strip()]
     filled = _filled(lines)

@@ -174,7 +174,7 @@ def _link(place: Path, name: Path) -> bool:
 
 
 def _content(path: Path) -> bytes | None:
-    """Return the content of a file; None if there is none that can be read."""
+    """Return the content of a file; None if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError:

@@ -274,9 +274,10 @@ class Conversation:
         return CodeLookup(self._builder.tree(state.patch), self._place.prefix, self._private.reason)
 
     def _editable(self, state: PromptState, shown: Context) -> EditableFiles:
-        """Return the files to which edits apply. Files that the model may not write, or may not see, are closed.
+        """Return the files to which edits apply, with the reasons why a file may not be changed or created.
 
-        No file may be created outside the requested scope.
+        No edit applies to files that the model may not write, or may not see. No file may be created outside the
+        requested scope.
         """
         scopes = self._place.scope
 

@@ -151,7 +151,7 @@ BAR = 0.7
 """Minimum confidence of a repair that is applied.
 
 With a lower value, more right repairs are applied, and more wrong ones (the option --curve of learn.py in
-tests/bench/confidence prints both numbers). It was measured on 123 plausible first repairs: three quarters in
+tests/bench/confidence prints both numbers). BAR was measured on 123 plausible first repairs: three quarters in
 hand-written programs with few tests, one quarter of mistakes inserted into projects with their own test suites. 98 of
 the 123 are right. 79 have at least this confidence, and 75 of these are right: all 27 repairs of inserted mistakes, and
 48 of the 52 other repairs.
@@ -502,7 +502,7 @@ def rival_sets(
     `frontier`, `spectrum`: see `groups`. `together`: sets of failing tests; the tests of a set run the same statement,
     which few passing tests run. `aside`: returns the failing tests that run the code of a site, but are not in
     `spectrum`. `every`: all repairs that were found, also repairs that are not compared. `passing`: by id of a repair,
-    those of the further failing tests that pass with it.
+    the failing tests not in `spectrum` that pass with the repair.
     """
     found: dict[frozenset[str], list[list[int]]] = {}
     for cluster in clusters(repairs, answers(comparison)):
@@ -523,7 +523,7 @@ def rival_sets(
 def _is_undefined_in(repair: Repair, spectrum: Spectrum) -> bool:
     """Return whether all repaired tests raised in the changed statement, which uses a variable without a value.
 
-    Then the fault is known to be there: a failing test that does not run it fails for another reason.
+    In this case, the fault is in this statement: a failing test that does not run it fails for another reason.
     """
     site = repair.proposed.scored.site
     raised = all(spectrum.raised.get(test) is site.stmt for test in repair.fixed)
@@ -628,7 +628,10 @@ def groups(
 
 
 def _bonus(places: Sequence[int], repairs: Sequence[Repair], spectrum: Spectrum) -> float:
-    """Return what the texts, the history and the code around say for a group of repairs, or (negative) against it."""
+    """Return the evidence of texts, history and surrounding code for a group of repairs.
+
+    Evidence against the group is negative.
+    """
     ordinary = max(repairs[place].ordinary for place in places)
     hidden = all(_hides(repairs[place], spectrum) for place in places)
     known = INTENT * _intent(places, repairs) + ORDINARY * ordinary + FORMER * _restores(places, repairs)

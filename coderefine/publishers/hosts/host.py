@@ -56,7 +56,7 @@ class BusyError(PublishError):
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A comment of ours that was posted before.
+    """A comment that coderefine has posted before.
 
     `line`: its last line at the head; 0 if its lines changed, so that the host no longer lets users apply the
     suggestion. `replied`: there is an answer to it, so it must not be deleted.

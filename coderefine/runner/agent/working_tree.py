@@ -141,7 +141,7 @@ class FileChanges:
                 self._folders[number] = folder
 
     def forget(self) -> None:
-        """Discard the events so far, which we caused ourselves."""
+        """Discard the events so far: this process has caused them."""
         self._events()
 
     def clean(self, own: set[str]) -> list[str]:

@@ -91,9 +91,9 @@ def comparisons(site: Site) -> Iterator[Edit]:
 
 
 def _unequal(site: Site, operator: ast.cmpop, value: ast.expr, collection: ast.expr) -> Sequence[str]:
-    """Return EQUALITIES if `value` is looked for in a collection to which it cannot be equal, else none.
+    """Return EQUALITIES if the condition asks whether `value` is in a collection that cannot equal `value`, else ().
 
-    It cannot if this is one of constants, or of another kind than the value.
+    These are collections of constants, and collections of another kind than `value`.
     """
     if not isinstance(operator, ast.In | ast.NotIn):
         return ()
