@@ -9,7 +9,7 @@ import math
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import NamedTuple
@@ -157,7 +157,9 @@ def changed_lines(module: Module, edit: Edit) -> ChangedLines:
 def _evidence(site: Site, edit: Edit) -> float:
     """Return the evidence of the project's code for an edit (log odds): naturalness, and the result of `twin`."""
     model, lines = site.trigrams, changed_lines(site.module, edit)
-    return min(CEILING, NATURAL * model.trust * _gain(model, edit, lines)) + TWIN * twin(site.world, lines)
+    return min(CEILING, NATURAL * model.trust * _gain(model, edit, lines)) + TWIN * twin(
+        site.world, lines, site.in_other_branches
+    )
 
 
 def _gain(model: Trigrams, edit: Edit, lines: ChangedLines) -> float:
@@ -171,11 +173,12 @@ def _gain(model: Trigrams, edit: Edit, lines: ChangedLines) -> float:
     return _calm(model, tokens(lines.old), tokens(lines.new))
 
 
-def twin(world: ProjectContext, lines: ChangedLines) -> int:
+def twin(world: ProjectContext, lines: ChangedLines, other_branches: Container[tuple[str, ...]] = ()) -> int:
     """Return 1 if only the new text of the changed line occurs elsewhere in the project, -1 if only the old text does.
 
     Return 0 in other cases, and if the edit changes several lines. See TWIN for the limits: minimum size of such a
-    line, and maximum size of an edit whose new text counts.
+    line, and maximum size of an edit whose new text counts. A new text in `other_branches` does not count: see
+    `Site.in_other_branches`.
     """
     if "\n" in lines.old or "\n" in lines.new:
         return 0
@@ -184,7 +187,7 @@ def twin(world: ProjectContext, lines: ChangedLines) -> int:
         return 0
     known, small = world.lines, max(len(before), len(after)) - sum(common_ends(before, after)) <= MOST_TWIN
     was = len(before) >= LEAST_TWIN and known[before] > 1
-    now = len(after) >= LEAST_TWIN and known[after] > 0 and small
+    now = len(after) >= LEAST_TWIN and known[after] > 0 and small and after not in other_branches
     return now - was
 
 
