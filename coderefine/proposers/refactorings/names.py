@@ -279,7 +279,11 @@ def _computed(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
 
 
 def _others(found: Extraction, words: Sequence[str]) -> Iterator[Idea]:
-    """Yield further words beside the `words` for the result; if there are none, a condition does not say what it is."""
+    """Yield words for the subject of the block other than `words`, with their costs.
+
+    Words that cost INPUTS or more are left out (from inputs and attributes). If `words` is empty, so are words from
+    conditions in the block: they do not say what the result is.
+    """
     most = INPUTS if words else LOOP + 0.01
     yield from ((noun, cost) for noun, cost in _nouns(found) if noun != words and cost < most)
 
