@@ -161,10 +161,10 @@ def recorded(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Reques
     return journal, _existing(repository.top, meta.scope), Request(meta.argv, settings, Destination(diff=True))
 
 
-def unfinished(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Request]:
+def unfinished(run: str, listen: Listen, base_url: str | None = None) -> tuple[Journal, tuple[str, ...], Request]:
     """Return the journal of `run` ("": the newest run that began here), its paths and its request.
 
-    Raises JournalError if the run cannot be resumed.
+    `base_url`: the server of the models in place of the recorded one. Raises JournalError if the run cannot be resumed.
     """
     repository = open_repository(listen)
     journal = Journal.load(repository, run or _newest(repository, lambda item: item.meta.top))
@@ -179,9 +179,11 @@ def unfinished(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Requ
     if meta.head != repository.resolve("HEAD"):
         raise JournalError(f"HEAD moved since run {journal.run} began; start a new one with `coderefine fix`")
     settings = _settings(journal, record["flags"])
-    if MASKED in str(settings.get("base_url", "")):
+    if base_url:
+        settings["base_url"] = base_url
+    elif MASKED in str(settings.get("base_url", "")):
         if not any(os.environ.get(name) for name in ("CODEREFINE_BASE_URL", "OPENAI_BASE_URL")):
-            raise JournalError("the password in --base-url is not recorded: set CODEREFINE_BASE_URL and resume again")
+            raise JournalError("the password in --base-url is not recorded: `coderefine resume --base-url URL`")
         del settings["base_url"]
     destination = Destination(**_table(record["delivery"]))  # type: ignore[arg-type]
     request = Request(meta.argv, settings, destination, model=bool(record["model"]))

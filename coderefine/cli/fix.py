@@ -12,6 +12,7 @@ from coderefine.app.project import Project, find_project
 from coderefine.app.request import Request
 from coderefine.app.run import RunResult, run
 from coderefine.cli.options import (
+    BASE_URL,
     CLUSTER,
     DESTINATION,
     GATES,
@@ -42,11 +43,11 @@ def fix(paths: tuple[str, ...], format_: str, *, quiet: bool, show_prompts: bool
 
 @click.command()
 @click.argument("run", required=False, default="")
-@options(OUTPUT)
-def resume(run: str, format_: str, *, quiet: bool) -> int:
+@options((BASE_URL,), OUTPUT)
+def resume(run: str, base_url: str | None, format_: str, *, quiet: bool) -> int:
     """Finish the interrupted RUN (default: the newest) without paying for an answer twice."""
     with screen(quiet=quiet, format_=format_) as display:
-        journal, paths, asked = unfinished(run, note)
+        journal, paths, asked = unfinished(run, note, base_url)
         return run_and_report(find_project(paths, asked.settings, display.listen), asked, display, earlier=journal)
 
 

@@ -73,6 +73,7 @@ TASK = (
         callback=_absolute_file,
     ),
 )
+BASE_URL = option("--base-url", "URL", "Use the models of this OpenAI-compatible server.")
 LOOP = (
     option("--max-iterations", "N", "Ask the model in at most N rounds (default 6; 0: never).", COUNT),
     option("--max-requests", "N", "Send at most N requests (default 12; 0: none).", COUNT),
@@ -111,7 +112,7 @@ LOOP = (
         "Choose the strategy of the requests to the model (default coderefine).",
         click.Choice(POLICIES),
     ),
-    option("--base-url", "URL", "Use the models of this OpenAI-compatible server."),
+    BASE_URL,
     click.option("--no-model", is_flag=True, help="Use no model, even with a key in the environment."),
     click.option("--stream/--no-stream", default=None, help="Ask the server to stream its replies."),
     click.option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from coderefine.judge.change import FileVersion, name_set, nodes
 from coderefine.judge.name_resolution import (
@@ -61,6 +61,13 @@ _REFERENCES = (
     ("changes sys.path", USED_BEFORE, "sys.path.insert sys.path.append sys.path.extend"),
 )
 REFERENCES = {name: (what, exemption) for what, exemption, names in _REFERENCES for name in names.split()}
+DANGEROUS = POWERFUL | name_set(
+    "atexit faulthandler importlib.util marshal pickle pytest runpy threading traceback tracemalloc unittest"
+)
+"""Modules that are used by their attributes only: as a value, one could reach any place under any name.
+
+Others, such as `signal` and `types`, are missing because attributes and objects of projects often have their names.
+"""
 MODULES = name_set(
     "pytest _pytest unittest mock nose doctest hypothesis conftest tests __main__ ctypes _ctypes gc pluggy xdist "
     "coverage sitecustomize usercustomize importlib.abc importlib.machinery"
@@ -82,7 +89,7 @@ LOOKING_UP = IMPORTING | {"getattr", "builtins.getattr"}
 MAY_TAKE_MODULES = name_set(
     "hasattr isinstance issubclass type id repr callable reload getattr __getattribute__ __setattr__"
 )
-"""Functions to which a module of POWERFUL may be passed."""
+"""Functions to which a module of DANGEROUS may be passed."""
 STORED = re.compile(
     r"pytest_plugins|pytestmark|collect_ignore(_glob)?|__test__|__tracebackhide__|__unittest\w*|load_tests"
 )
@@ -217,24 +224,33 @@ def _taken(node: ast.expr, names: Bindings) -> set[str]:
 
 
 def _passed_around(node: ast.AST, names: Bindings) -> Found:
-    """Yield modules such as `os`, and lookup functions such as `getattr`, which `node` stores or passes to others."""
+    """Yield dangerous modules, and lookup functions such as `getattr`, which `node` uses as a value.
+
+    Where the value goes is not followed, except into the plain names of an assignment and into parameters.
+    """
     allowed = isinstance(node, ast.Call) and last_name(node.func) in MAY_TAKE_MODULES
-    for given in _passed(node):
-        name = dotted(given, names) if isinstance(given, ast.Name | ast.Attribute) else ""
-        if name in LOOKING_UP or (name in POWERFUL and not allowed):
+    for given in ast.iter_child_nodes(node):
+        is_name = isinstance(given, ast.Name | ast.Attribute) and isinstance(given.ctx, ast.Load)
+        name = dotted(given, names) if is_name else ""
+        if (name in LOOKING_UP or (name in DANGEROUS and not allowed)) and given not in _harmless(node, names):
             yield f"passes {name} around", USED_BEFORE
 
 
-def _passed(node: ast.AST) -> list[ast.expr]:
+def _harmless(node: ast.AST, names: Bindings) -> Sequence[ast.AST | None]:
+    """Return the parts of `node` whose value is only looked at, or whose new name is known."""
     match node:
-        case ast.Call(args=args, keywords=keywords):
-            return [*args, *(keyword.value for keyword in keywords)]
-        case ast.List(elts=items) | ast.Set(elts=items) | ast.Dict(values=items):
-            return items
-        case ast.Return(value=ast.expr() as value) | ast.Yield(value=ast.expr() as value):
-            return [value]
-        case ast.Match(subject=value):
-            return value.elts if isinstance(value, ast.Tuple) else [value]
-        case ast.Assign(targets=targets, value=value) if not all(isinstance(item, ast.Name) for item in targets):
-            return value.elts if isinstance(value, ast.Tuple) else [value]
+        case ast.Attribute(value=part) | ast.Call(func=part) | ast.UnaryOp(operand=part) | ast.Expr(value=part):
+            return [part]
+        case ast.If(test=part) | ast.While(test=part) | ast.IfExp(test=part) | ast.Assert(test=part):
+            return [part]
+        case ast.Compare(left=left, comparators=others):
+            return [left, *others]
+        case ast.BoolOp(op=ast.And(), values=[*parts, _]):
+            return parts
+        case ast.Assign(targets=targets, value=part) if all(isinstance(item, ast.Name) for item in targets):
+            return [] if isinstance(names.scopes[node].node, ast.ClassDef) else [part]
+        case ast.AnnAssign(target=ast.Name(), value=part) | ast.NamedExpr(value=part):
+            return [part]
+        case ast.arguments(defaults=positional, kw_defaults=named):
+            return [*positional, *named]
     return []

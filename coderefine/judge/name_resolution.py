@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from coderefine.judge.change import TREES, name_set, nodes
-from coderefine.judge.constant_folding import BINDERS, NONE, Names, NotLiteralError, constants, fold
-from coderefine.source import bound_names
+from coderefine.judge.constant_folding import NONE, Names, NotLiteralError, constants, fold
+from coderefine.judge.name_scopes import BUILT_INS, NameScope, name_scopes
 
 OWN, ANY = "<own>", "<any>"
 """First part of the names that the file itself binds, and first part of the attributes of unknown values."""
@@ -29,12 +29,18 @@ GETTERS = ("operator.attrgetter", "operator.methodcaller")
 class Bindings:
     """The objects to which the names of a file refer.
 
-    `origins`: local name -> dotted origin, for imports and aliases of them; a name that the file defines itself is
-    mapped to `<own>.name`. `constants`: the expressions of names that are bound once.
+    `scopes`: the scope of each node. `origins`: (scope, local name) -> dotted origin, for imports and aliases of them;
+    a name that the file defines itself is mapped to `<own>.name`. `constants`: the expressions of names that are bound
+    once.
     """
 
-    origins: Mapping[str, str]
+    scopes: Mapping[ast.AST, NameScope]
+    origins: Mapping[tuple[NameScope | None, str], str]
     constants: Names
+
+    def origin(self, name: str, scope: NameScope) -> str:
+        """Return the dotted origin of what `name` means in `scope`; `name` if the file does not bind it."""
+        return self.origins.get((scope.home(name), name), name)
 
     def text(self, node: ast.AST) -> str | None:
         """Return the string that `node` evaluates to, using constants of the file; None for anything else."""
@@ -50,15 +56,26 @@ class Bindings:
 
 @lru_cache(maxsize=TREES)
 def bindings(tree: ast.Module) -> Bindings:
-    """Resolve the names of `tree`, regardless of scopes."""
-    found = {name: f"{OWN}.{name}" for name in _own_names(tree)}
-    found |= dict(pair for node in nodes(tree) for pair in _imported(node))
-    names = Bindings(found, constants(tree))
-    pairs = [pair for node in nodes(tree) for pair in _assigned(node)]
+    """Resolve the names of `tree`. Of several origins of one name in one scope, the most powerful one counts."""
+    scopes = name_scopes(tree)
+    found: dict[tuple[NameScope | None, str], str] = {}
+    names = Bindings(scopes, found, constants(tree))
+    for scope in set(scopes.values()):
+        found.update({(scope, name): f"{OWN}.{name}" for name in scope.bound})
+
+    def learn(node: ast.AST, name: str, origin: str) -> None:
+        home = scopes[node].home(name)
+        if _power(origin) > _power(found.get((home, name), OWN if home else name)):
+            found[home, name] = origin
+
+    for node in nodes(tree):
+        for name, origin in _imported(node):
+            learn(node, name, origin)
+    pairs = [(node, *pair) for node in nodes(tree) for pair in _assigned(node)]
     for _ in range(ROUNDS):
-        for name, value in pairs:
-            if found[name].startswith(OWN) and _foreign(origin := dotted(value, names)):
-                found[name] = origin
+        for node, name, value in pairs:
+            if _foreign(origin := dotted(value, names)):
+                learn(node, name, origin)
     return names
 
 
@@ -66,11 +83,10 @@ def _foreign(name: str) -> bool:
     return name.partition(".")[0] in sys.stdlib_module_names or name in BUILT_IN
 
 
-def _own_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that the file binds in any scope, except by imports."""
-    for node in nodes(tree):
-        if isinstance(node, BINDERS) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)):
-            yield from bound_names(node)
+def _power(origin: str) -> int:
+    """Return how much an object of this origin may do: modules of POWERFUL most, the file's own names least."""
+    module = origin.partition(".")[0]
+    return 3 if module in POWERFUL else 2 if _foreign(origin) or origin in BUILT_INS else int(module != OWN)
 
 
 def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
@@ -160,7 +176,7 @@ def canonical(name: str) -> str:
 def dotted(node: ast.AST, names: Bindings) -> str:
     """Return the resolved dotted name: `os._exit` also for `getattr(os, "_exit")` and aliases; "" if there is none."""
     if isinstance(node, ast.Name):
-        return names.origins.get(node.id, node.id)
+        return names.origin(node.id, names.scopes[node])
     if isinstance(node, ast.NamedExpr):
         return dotted(node.value, names)
     if isinstance(node, ast.Attribute):
@@ -225,7 +241,7 @@ def _subscripted(node: ast.Subscript, names: Bindings) -> str:
         return _joined(base.removesuffix(".__dict__"), key)
     inner = node.value
     if isinstance(inner, ast.Call) and dotted(inner.func, names) in ("globals", "locals"):
-        return names.origins.get(key, key)
+        return names.origin(key, names.scopes[node].root)
     return ""
 
 

@@ -190,6 +190,19 @@ def test_a_run_resumed_elsewhere_writes_its_patch_to_the_requested_file(repo: Pa
     assert not (repo / "sub/out.patch").exists()
 
 
+def test_a_run_whose_server_has_moved_is_resumed_there(repo: Path) -> None:
+    """`resume` had no --base-url: the run could only ask the recorded server."""
+    with LlmServer([Reply(RIGHT, delay=60)]) as server:
+        process = start("fix", "--no-search", "--model", "m", "--base-url", server.url, cwd=repo)
+        wait(lambda: len(server.requests) == 1, process)
+        process.send_signal(signal.SIGINT)
+        end(process)
+    with LlmServer([RIGHT]) as other:
+        resumed = coderefine("resume", "--base-url", other.url, cwd=repo)
+        assert len(other.requests) == 1
+    assert resumed.code == 0, resumed
+
+
 @pytest.mark.thorough
 def test_the_password_of_a_server_is_neither_recorded_nor_printed(repo: Path) -> None:
     with LlmServer([Reply(RIGHT, delay=60), RIGHT]) as server:
@@ -202,7 +215,7 @@ def test_the_password_of_a_server_is_neither_recorded_nor_printed(repo: Path) ->
         assert not [path for path in files if b"hunter22" in path.read_bytes()]
         asked = coderefine("resume", cwd=repo)
         resumed = coderefine("resume", cwd=repo, env={"CODEREFINE_BASE_URL": secret})
-    assert "CODEREFINE_BASE_URL" in asked.lines[0]
+    assert "coderefine resume --base-url URL" in asked.lines[0]
     assert resumed.code == 0, resumed
     assert "hunter22" not in f"{result}{asked}{resumed}"
 

@@ -32,6 +32,21 @@ ROADS = {
     "captured names": ("import os", "name = 'sep'\nmatch xs:\n    case [*name]:\n        getattr(os, name)(0)"),
     "a module in an attribute": ("import os", "total.m = os\ntotal.m.kill(1, 9)"),
     "a module in a list": ("import os", "[os][0].kill(1, 9)"),
+    "a module in a tuple": ("import os", "(os,)[0].kill(1, 9)"),
+    "a module in a dictionary": ("import os", "{'a': os}['a'].kill(1, 9)"),
+    "a module under a condition": ("import os", "(os if xs else xs).kill(1, 9)"),
+    "a module after `or`": ("import os", "(xs and os or xs).kill(1, 9)"),
+    "a module after `and`": ("import os", "(xs and os).kill(1, 9)"),
+    "a module from a lambda": ("import os", "(lambda: os)().kill(1, 9)"),
+    "a module from a generator": ("import os", "next(os for _ in xs).kill(1, 9)"),
+    "a module by a walrus in place": ("import os", "(o := os).kill(1, 9)"),
+    "a module in a starred tuple": ("import os", "[*(os, xs)][0].kill(1, 9)"),
+    "a module of a class": ("import os", "class A:\n    o = os\nA.o.kill(1, 9)"),
+    "a module in a loop over others": ("import os", "for o in (xs, os):\n    o.kill(1, 9)"),
+    "a module under a condition, named": ("import os", "o = os if xs else None\no.kill(1, 9)"),
+    "a module by several names": ("import os", "o = p = os\np.kill(1, 9)"),
+    "getattr in a tuple": ("import os", "(getattr,)[0](os, 'kill')(1, 9)"),
+    "a module that looks at callers": ("import traceback", "(traceback,)[0].extract_stack()"),
     "a module as an argument": ("import os", "(lambda o: o.kill(1, 9))(os)"),
     "a module as a default": ("import os", "def f(o=os):\n    o.kill(1, 9)\nf()"),
     "a module's dictionary": ("import json", "vars(json).update(dumps=None)"),
@@ -74,10 +89,55 @@ ROADS = {
     "code from bytes": ("import marshal", "marshal.loads(b'x')"),
     "pickled names": ("import pickle", "pickle.loads(b'cos\\n_exit\\n(I0\\ntR.')"),
 }
+HIDING = {
+    "a parameter": "def other(exec=None):\n    return exec\n",
+    "a parameter with a default": "def other(exec=len):\n    return exec\n",
+    "a parameter that is the built-in": "def other(exec=exec):\n    return exec\n",
+    "an import in a function": "def other():\n    from math import sqrt as exec\n    return exec\n",
+    "a loop": "def other(xs):\n    return [exec for exec in xs]\n",
+    "a method": "class Other:\n    def exec(self):\n        return 1\n",
+    "a lambda": "other = lambda exec: exec\n",
+    "a local variable of an inner function": (
+        "def other():\n    def inner():\n        exec = 1\n        return exec\n\n    return inner\n"
+    ),
+    "a branch": "if not total:\n    exec = None\n",
+    "an import in a branch": "if not total:\n    from math import sqrt as exec\n",
+    "a global statement": "def other():\n    global exec\n    exec = None\n",
+    "its own alias": "exec = exec\n",
+    "a name deleted again": "exec = None\ndel exec\n",
+    "an exception": "try:\n    pass\nexcept ValueError as exec:\n    pass\n",
+    "a declaration without a value": "exec: object\n",
+}
+"""Code that binds `exec`, but not for the other functions of the file, or not in any case."""
+SHADOWS = {
+    "an import of the same name in another function": "def other():\n    import json as os\n    return os\n",
+    "an import of the same name in a branch": "if not total:\n    import json as os\n",
+    "an assignment": "if not total:\n    os = len\n",
+    "a class": "class Other:\n    import json as os\n",
+}
+OWN_EXEC = {
+    "a parameter": "def other(run, exec=None):\n    return exec(run)\n",
+    "a function": "def exec(run):\n    return run\n\n\ndef other(run):\n    return exec(run)\n",
+    "a function below": "def other(run):\n    return exec(run)\n\n\ndef exec(run):\n    return run\n",
+    "an import": "from app.util import exec\n\n\ndef other(run):\n    return exec(run)\n",
+    "a variable of the function around": "def other(exec):\n    return lambda run: exec(run)\n",
+    "a comprehension": "def other(run, xs):\n    return [exec(run) for exec in xs]\n",
+    "a nonlocal variable": (
+        "def other(run):\n    exec = run\n\n    def inner():\n        nonlocal exec\n        return exec(run)\n\n"
+        "    return inner\n"
+    ),
+    "a method": (
+        "class Other:\n    def exec(self, run):\n        return run\n\n    def go(self):\n        self.exec(1)\n"
+    ),
+}
 HONEST = {
     "paths": ("import os", "name = os.path.join('a', *xs)\nos.makedirs(os.path.dirname(name), exist_ok=True)"),
     "a flag of os": ("import os", "flags = getattr(os, 'O_BINARY', 0) | os.O_RDONLY"),
     "a capability": ("import os", "ok = hasattr(os, 'fork')"),
+    "a module that may be missing": ("import traceback", "ok = traceback is None or not traceback"),
+    "a module as a condition": ("import sys", "if sys and xs:\n    xs.sort()"),
+    "a module under another name": ("import os", "system = os\nname = system.path.join(*xs)"),
+    "an attribute called like a module": ("from app import names", "xs = (names.types, names.code, names.signal)"),
     "an operator by name": ("import operator", "f = getattr(operator, xs[0])"),
     "a constant of math by name": ("import math", "f = getattr(math, str(xs))"),
     "an attribute by name": ("", "values = [getattr(x, name, None) for x in xs for name in x.fields]"),
@@ -112,6 +172,22 @@ def test_no_indirect_name_is_accepted(road: str) -> None:
 def test_old_violations_may_stay_and_be_edited_around(road: str) -> None:
     before = body(*ROADS[road]).replace("sum(xs)", "sum(xs) - 1")
     passed(Deed(road, before, body(*ROADS[road])))
+
+
+@pytest.mark.parametrize("binder", HIDING)
+def test_a_built_in_function_is_not_hidden_by_a_binding_elsewhere(binder: str) -> None:
+    refused(Deed(binder, SUM, f'def total(xs):\n    exec("1")\n    return sum(xs)\n\n\n{HIDING[binder]}', "exec"))
+
+
+@pytest.mark.parametrize("binder", SHADOWS)
+def test_a_module_is_not_hidden_by_a_binding_elsewhere(binder: str) -> None:
+    before = f"import os\n\n\n{SUM}\n\n{SHADOWS[binder]}"
+    refused(Deed(binder, before, before.replace("    return sum", "    os.kill(1, 9)\n    return sum", 1), "os.kill"))
+
+
+@pytest.mark.parametrize("binder", OWN_EXEC)
+def test_a_name_of_the_file_is_not_taken_for_the_built_in_function(binder: str) -> None:
+    passed(Deed(binder, SUM, f"{GOOD}\n\n{OWN_EXEC[binder]}"))
 
 
 @pytest.mark.parametrize("use", HONEST)

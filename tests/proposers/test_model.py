@@ -685,6 +685,13 @@ def test_the_budget_ends_it_before_the_request(opened: Open) -> None:
         assert len(it.server.requests) == 2
 
 
+def test_a_budget_that_ends_with_an_unusable_answer_says_why_it_was_unusable(opened: Open) -> None:
+    with opened([USELESS["near miss"]], limits=Limits(requests=1)) as (bench, model, _):
+        with pytest.raises(BudgetError, match="an earlier reply was unusable: Block 1") as raised:
+            bench.drive(model)
+        assert raised.value.which == "requests"
+
+
 def test_a_permanent_refusal_ends_the_run(opened: Open) -> None:
     with opened([error(401)]) as (bench, model, it), pytest.raises(ModelError, match="401"):
         bench.drive(model)

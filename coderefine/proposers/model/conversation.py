@@ -100,8 +100,15 @@ class Conversation:
     def patches(self, move: Move, situation: Situation, *, together: bool = False) -> Generator[Patch, None, None]:
         """Request and yield the patches for `move`; none if no answer is usable. Raises the errors of `Client.ask`.
 
-        `together`: wait for all answers first, and set `coming`.
+        `together`: wait for all answers first, and set `coming`. A BudgetError says why the last answer was unusable.
         """
+        try:
+            yield from self._patches(move, situation, together=together)
+        except BudgetError as error:
+            fault = self._client.redact(self._history.fault)
+            raise BudgetError(error.which, "; ".join(filter(None, (str(error), fault)))) from error
+
+    def _patches(self, move: Move, situation: Situation, *, together: bool) -> Iterator[Patch]:
         move = replace(move, tier=max(move.tier, self._tier))
         self._recall(move, situation)
         state = choose_state(move, situation, self._builder.start, self._builder.writable, self._builder.task)
