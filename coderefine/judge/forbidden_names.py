@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from coderefine.judge.change import FileVersion, name_set, nodes
+from coderefine.judge.main_guard import main_guard
 from coderefine.judge.name_resolution import (
     ANY,
     IMPORTS,
@@ -17,7 +18,6 @@ from coderefine.judge.name_resolution import (
     attribute_lookup,
     bindings,
     dotted,
-    main_guard,
 )
 from coderefine.judge.violations import Exemption, Violation
 from coderefine.source import last_name

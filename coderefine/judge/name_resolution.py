@@ -252,16 +252,3 @@ def text(node: ast.AST, names: Names = NONE) -> str | None:
     except NotLiteralError:
         return None
     return found if isinstance(found, str) else None
-
-
-@lru_cache(maxsize=TREES)
-def main_guard(tree: ast.Module | None) -> frozenset[int]:
-    """Return the lines under `if __name__ == "__main__":`, which do not run at import."""
-    lines: set[int] = set()
-    for node in tree.body if tree else ():
-        match node:
-            case ast.If(test=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]), orelse=[]):
-                names = {side.id for side in (left, right) if isinstance(side, ast.Name)}
-                if names == {"__name__"} and "__main__" in map(text, (left, right)):
-                    lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    return frozenset(lines)

@@ -81,6 +81,12 @@ CODE = [
         "import sys\n\n\n" + GOOD + "\n\nif __name__ == '__main__':\n    sys.exit(total(map(int, sys.argv[1:])))\n",
     ),
     Deed(
+        "main-guard-of-a-file-that-reads-names",
+        SUM,
+        "import sys\n\n\n" + GOOD + "\n\ndef title(f, args):\n    return getattr(f, '__name__', f.__class__.__name__), "
+        "vars(args), __name__\n\n\nif __name__ == '__main__':\n    sys.exit(total(map(int, sys.argv[1:])))\n",
+    ),
+    Deed(
         "doctest-in-main-guard",
         SUM,
         GOOD + "\n\nif __name__ == '__main__':\n    import doctest\n\n    doctest.testmod()\n",
