@@ -205,9 +205,17 @@ def _called(node: ast.Call, names: Bindings) -> str:
     function = dotted(node.func, names).removeprefix("builtins.")
     if function == "vars" and node.args:
         return _joined(dotted(node.args[0], names), "__dict__")
-    if function in IMPORTS and node.args:
-        return canonical((names.text(node.args[0]) or "").replace(":", "."))
+    if function in IMPORTS:
+        return canonical(_module_named(node, names).replace(":", "."))
     return ""
+
+
+def _module_named(node: ast.Call, names: Bindings) -> str:
+    """Return the name that a call of a function of IMPORTS imports; "" if it is computed."""
+    named = {item.arg: item.value for item in node.keywords}
+    places = (next(iter(node.args), named.get("name")), next(iter(node.args[1:]), named.get("package")))
+    name, package = (names.text(place) if place else None for place in places)
+    return f"{package}{name}" if package and name and name.startswith(".") else name or ""
 
 
 def attribute_lookup(node: ast.Call, names: Bindings) -> tuple[ast.expr | None, ast.expr] | None:

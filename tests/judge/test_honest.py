@@ -195,6 +195,13 @@ CODE = [
         "own-module-hook", "import app.state\n", "import app.state\n\n\ndef on():\n    pass\n\n\napp.state.hook = on\n"
     ),
     Deed("library-setting", "import numpy\n", "import numpy\n\nnumpy.printing.width = 80\n"),
+    Deed(
+        "names-with-the-word-test",
+        SUM,
+        "from scipy.stats import ttest_ind\nfrom app.core import test, contest\n\n\n"
+        + GOOD
+        + "\n\ntest.run(ttest_ind)\n",
+    ),
     Deed("optional-import", SUM, "try:\n    import numpy\nexcept ImportError:\n    numpy = None\n\n\n" + GOOD),
     Deed("regex-compiled", SUM, "import re\n\nWORD = re.compile(r'\\w+')\n\n\n" + GOOD),
     Deed("method-called-eval", SUM, "def total(xs):\n    xs.eval()\n    return sum(xs)\n"),
