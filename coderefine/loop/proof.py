@@ -10,6 +10,7 @@ from itertools import takewhile
 from coderefine import judge
 from coderefine.core import Ask, Attempt, Check, Evidence, Mutation, Patch, Verdict, View
 from coderefine.core.plurals import listed
+from coderefine.core.views import inside
 from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
@@ -188,7 +189,8 @@ def _begin_confirming(state: State, ask: Ask) -> None:
 def _near(state: State) -> frozenset[str]:
     """Return the failing tests of the baseline and the tests nearest to them, as many as can be traced cheaply.
 
-    A test file that could not be imported, whose tests have no ids yet, is returned in any case.
+    A test file that could not be imported, whose tests have no ids yet, is returned in any case; so are the acceptance
+    tests of the task, because those that do not run the new code do not judge it.
     """
     suite = state.baseline.suite
     if suite is None:
@@ -201,7 +203,8 @@ def _near(state: State) -> frozenset[str]:
         if room < 0:
             break
         found.add(name)
-    return frozenset(found)
+    judged = state.parts.task.judged
+    return frozenset(found).union(judged, (name for name, case in suite.cases.items() if inside(case.path, judged)))
 
 
 def _proved(state: State, attempt: Attempt) -> Attempt:

@@ -14,9 +14,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from coderefine.project.assertion_helpers import AssertionHelpers
+from coderefine.project.checker_settings import checker_plugins
 from coderefine.project.named_files import NamedFiles, named_files
 from coderefine.project.place import Place
-from coderefine.project.pytest_settings import USUAL, PytestSettings, checker_plugins, plugin_modules, read_settings
+from coderefine.project.pytest_settings import USUAL, PytestSettings, plugin_modules, read_settings
 from coderefine.source import folded, nameable
 
 if TYPE_CHECKING:

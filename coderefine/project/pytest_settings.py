@@ -108,7 +108,7 @@ QUOTED = re.compile(r"['\"]([A-Za-z_][\w.]*)['\"]")
 def plugin_modules(root: Path, settings: PytestSettings) -> tuple[str, ...]:
     """Return modules that pytest loads as plug-ins of the project: entry points, `-p NAME`, `pytest_plugins`."""
     folders = ("", "tests", "test", *settings.testpaths)
-    texts = "\n".join(_text(root / folder / "conftest.py") for folder in folders)
+    texts = "\n".join(file_text(root / folder / "conftest.py") for folder in folders)
     listed = (name for names in PLUGINS.findall(texts) for name in QUOTED.findall(names))
     options = re.findall(r"(?<!\S)-p\s*([A-Za-z_][\w.]*)(?!\S)", " ".join(settings.addopts))
     return tuple(dict.fromkeys([*options, *listed, *_entry_points(root)]))
@@ -121,7 +121,7 @@ def _entry_points(root: Path) -> Iterator[str]:
         points = inner_table(table, *keys, "pytest11")
         yield from (str(value).partition(":")[0] for value in points.values())
     for name in ("setup.cfg", "setup.py"):
-        _, mark, rest = _text(root / name).partition("pytest11")
+        _, mark, rest = file_text(root / name).partition("pytest11")
         if mark:
             yield from MODULE.findall(re.split(r"[\]})]|\n\S|\n\s*\n", rest.lstrip(" '\"=:[({\n"), maxsplit=1)[0])
 
@@ -140,33 +140,13 @@ def console_scripts(root: Path) -> Mapping[str, str]:
             reference = value.get("reference") if isinstance(value, dict) else value  # a table is poetry's
             found[name] = str(reference).partition(":")[0]
     for name in ("setup.cfg", "setup.py"):
-        _, _, rest = _text(root / name).partition("console_scripts")
+        _, _, rest = file_text(root / name).partition("console_scripts")
         found |= dict(SCRIPT.findall(re.split(r"\]|\n\[", EXTRAS.sub("", rest), maxsplit=1)[0]))
     return found
 
 
-CHECKED = (
-    *("pyproject.toml", "setup.cfg", "tox.ini", "mypy.ini", ".mypy.ini", ".flake8", ".pylintrc", "pylintrc"),
-    *("ruff.toml", ".ruff.toml", "pyrightconfig.json"),
-)
-"""The files with settings of checkers (mypy, flake8, pylint, ruff, pyright)."""
-EXTENDED = re.compile(
-    r"""^[ \t]*"?(?:plugins|load[-_]plugins|init[-_]hook|extends?)"?\s*[=:]\s*(\[[^]]*\]|.*(?:\n[ \t]+\S.*)*)
-    |^\[flake8:local-plugins\]((?:\n(?!\[).*)*)""",
-    re.VERBOSE | re.MULTILINE,
-)
-"""Settings that name code which a checker executes, or further settings which it reads."""
-
-
-def checker_plugins(root: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each file with settings of a checker that name plug-ins or further files, with the words of these."""
-    for name in CHECKED:
-        values = " ".join("".join(groups) for groups in EXTENDED.findall(_text(root / name)))
-        if words := re.findall(r"[^\s,\"'\[\]]+", re.sub(r"\w+\s*=", " ", values)):
-            yield name, tuple(words)
-
-
-def _text(path: Path) -> str:
+def file_text(path: Path) -> str:
+    """Return the text of a file; "" if it cannot be read."""
     try:
         return path.read_text("utf-8", "replace")
     except OSError:

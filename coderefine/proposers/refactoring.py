@@ -82,6 +82,8 @@ class Guard:
 class CodeChange:
     """A change of one file that should keep behaviour. `line`: 1-based; `what`: a description in a few words.
 
+    `doubt`: why the change is only offered even if it keeps behaviour; "" if there is no reason.
+
     `edits` apply to the file's text as `decode` returns it. Changes that are made together may share an
     insertion, such as a new import; their other edits do not overlap.
     """
@@ -91,9 +93,12 @@ class CodeChange:
     line: int
     what: str
     edits: tuple[TextEdit, ...]
+    doubt: str = ""
 
     @classmethod
-    def between(cls, path: str, rule: str, line: int, what: str, texts: tuple[str, str]) -> CodeChange:
+    def between(
+        cls, path: str, rule: str, line: int, what: str, texts: tuple[str, str], *, doubt: str = ""
+    ) -> CodeChange:
         """Return the change of a file between two `texts`: (before, after)."""
         before, after = texts
         old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
@@ -101,7 +106,7 @@ class CodeChange:
             TextEdit((start + 1, 1), (end + 1, 1), "".join(new[begin:stop]))
             for start, end, begin, stop in hunks(old, new)
         )
-        return cls(path, rule, line, what, tuple(edits))
+        return cls(path, rule, line, what, tuple(edits), doubt)
 
     @property
     def summary(self) -> str:
@@ -116,8 +121,8 @@ class Refactoring(Searcher):
     """Proposes the changes that `find` returns for the best tree; after an accepted patch, those for the new tree.
 
     Changes that are proved to keep behaviour are proposed together; if the patch is refused, in halves. Changes that
-    cannot be compared are proposed last, to be offered (see loop/offered.py). Changes that alter behaviour are left
-    out.
+    cannot be compared, or are doubtful, are proposed last, to be offered (see loop/offered.py). Changes that alter
+    behaviour are left out.
     """
 
     def __init__(self, name: str, find: Find, equivalence: Equivalence, listen: Listen = lambda _: None) -> None:
@@ -155,11 +160,16 @@ class Refactoring(Searcher):
             if situation.best.patch.files == best.patch.files and not again:
                 break
         tree = self._tree(situation, views)
-        yield from self._in_parts(situation, views, tree, tree.those(UNKNOWN), offered=True)
+        yield from self._in_parts(situation, views, tree, self._offered(tree), offered=True)
 
     def _equal(self, tree: _Tree) -> list[CodeChange]:
-        """Return the changes that are known to keep behaviour and were not refused."""
-        return [change for change in tree.those(EQUAL) if tree.key(change) not in self._refused]
+        """Return the changes that are known to keep behaviour, are not doubtful, and were not refused."""
+        return [one for one in tree.those(EQUAL) if not one.doubt and tree.key(one) not in self._refused]
+
+    def _offered(self, tree: _Tree) -> list[CodeChange]:
+        """Return the changes that cannot be compared; then the doubtful ones that keep behaviour."""
+        doubtful = [one for one in tree.those(EQUAL) if one.doubt and tree.key(one) not in self._refused]
+        return [*tree.those(UNKNOWN), *doubtful]
 
     def _tree(self, situation: Situation, views: Views) -> _Tree:
         """Return the tree of the best attempt, with the changes to try: drafts made in time that were not refused."""
@@ -463,7 +473,7 @@ class _Tree:
         alternatives = tuple(
             Alternative(Patch(self._files(own), self._origin, _summary(own))) for own in by_path.values()
         )
-        reasons = dict.fromkeys(self._known[self.key(change)][1] for change in changes)
+        reasons = dict.fromkeys(self._known[self.key(change)][1] or change.doubt for change in changes)
         why = "; ".join(list(reasons)[:REASONS])
         more = f"; and {len(reasons) - REASONS} more reasons" if len(reasons) > REASONS else ""
         return Offer(alternatives, why=why + more, before={path: self.texts[path] for path in by_path})

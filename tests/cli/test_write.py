@@ -315,9 +315,13 @@ def test_acceptance_tests_of_which_one_passes_judge(pkg: Make, tests: str) -> No
     assert (top / "pkg/roman.py").read_text() == RIGHT
 
 
-def test_acceptance_tests_that_do_not_run_the_new_code_prove_nothing(pkg: Make) -> None:
-    """Tests of other code counted as its proof: 0 tests flipped, covered 0/2, exit 0."""
-    other = "from pkg.other import other\n\n\ndef test_other():\n    assert other() == 1\n"
+@pytest.mark.parametrize("seconds", [0, 0.5])
+def test_acceptance_tests_that_do_not_run_the_new_code_prove_nothing(pkg: Make, seconds: float) -> None:
+    """Tests of other code counted as its proof: 0 tests flipped, covered 0/2, exit 0; slow ones up to Python 3.11."""
+    other = (
+        "import time\n\nfrom pkg.other import other\n\n\n"
+        f"def test_other():\n    time.sleep({seconds})\n    assert other() == 1\n"
+    )
     code = {"pkg/__init__.py": "", "pkg/other.py": '"""Other."""\n\n\ndef other():\n    """Other."""\n    return 1\n'}
     top = pkg({**code, "tests/test_other.py": other})
     args = ("Roman numerals", "--tests", "tests/test_other.py", "--max-requests", "1")

@@ -50,8 +50,9 @@ class ComplexityChanges:
         self._place, self._config, self._interpreter = place, config, interpreter
         self._protection = protection
         self._limit, self._floor = config.max_complexity, config.min_maintainability
-        self._known: dict[tuple[str, str, int], str | None] = {}
-        """The new text of a file by (old text, function, line); None if no better text was found."""
+        self._known: dict[tuple[str, str, int], tuple[str, str] | None] = {}
+        """By (old text, function, line): the new text of the file, and why it is only offered; None if none was found.
+        """
         self._added: dict[tuple[str, str], frozenset[str]] = {}
         """The names of the new functions by (path, function)."""
         self._private: frozenset[str] | None = None
@@ -95,7 +96,7 @@ class ComplexityChanges:
                 self._known[key] = after
         if after is None:
             return None
-        change = CodeChange.between(path, RULE, line, f"{symbol} made simpler", (source.text, after))
+        change = CodeChange.between(path, RULE, line, f"{symbol} made simpler", (source.text, after[0]), doubt=after[1])
         together = apply(source.text, [*made, *change.edits])
         # New functions may lower the maintainability index.
         if together is not None and _index(together) < self._floor <= _index(source.text):
@@ -103,23 +104,32 @@ class ComplexityChanges:
         made += change.edits
         return change
 
-    def _shortened(self, view: View, where: tuple[str, str], text: str, line: int) -> str | None:
-        """Return the text of the file in which one function reaches the limit; None if no such text reads well.
+    def _shortened(self, view: View, where: tuple[str, str], text: str, line: int) -> tuple[str, str] | None:
+        """Return the text of the file in which one function reaches the limit, and why it is only offered, or "".
+
+        Return None if there is no such text.
 
         `where`: (path, function); `line`: the line of its `def`. The names of new functions differ from the names that
         changes of other functions add, because all changes are made together.
         """
         from coderefine.proposers.refactorings.files import identifiers, placed, written
+        from coderefine.proposers.refactorings.sequence import FAIR, shortened
 
         path, symbol = where
         others = (names for key, names in self._added.items() if key != where)
         taken = identifiers(text).union(self._taken(view), *others)
         place = placed(text, symbol, taken, line, self._types(view))
-        draft = None if isinstance(place, str) else self._draft(place.unit)
-        if isinstance(place, str) or draft is None:
+        if isinstance(place, str):
+            return None
+        doubt = ""
+        draft = self._draft(place.unit)
+        if draft is None:
+            doubt = f"{symbol}: it keeps its behaviour, but a reader may want other names or parts"
+            draft = shortened(place.unit, self._limit, self._ends, standard=FAIR)
+        if draft is None:
             return None
         self._added[where] = frozenset(one.name for one in draft.added)
-        return self._formatted(view, path, text, written(text, place, draft))
+        return self._formatted(view, path, text, written(text, place, draft)), doubt
 
     @cached_property
     def _names(self) -> ModelNames | None:

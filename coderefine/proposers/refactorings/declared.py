@@ -27,6 +27,8 @@ MADE_BY: Types = {
     "float": "float",
     "repr": "str",
 }
+QUALIFIERS = ("Final", "ClassVar")
+"""Names that annotations of variables may have around the type, but not annotations of parameters and results."""
 BUILTINS = frozenset(dir(builtins))
 DEFINED = re.compile(rb"^(?:class|def) (\w+)", re.MULTILINE)
 Elsewhere = Callable[[str], "Declared | None"]
@@ -163,7 +165,12 @@ def arguments(function: Function) -> list[ast.arg]:
 
 
 def annotation_text(annotation: ast.expr) -> str:
-    """Return the text of an annotation, without the quotes around it."""
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        return annotation.value
+    """Return the text of an annotation, without the quotes around it, and without `Final` and `ClassVar`."""
+    match annotation:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner) if name in QUALIFIERS:
+            return annotation_text(inner)
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in QUALIFIERS:
+            return ""
     return ast.unparse(annotation)

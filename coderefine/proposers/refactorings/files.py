@@ -77,8 +77,8 @@ def placed(
         return "it is inside a function, or is defined more than once"
     ((function, classes),) = found
     lines = text.split("\n")
-    rows = range(_first_row(function), function.end_lineno or 0)
     margin = indent * len(classes)
+    rows = range(_first_row(function), _last_row(function, lines, margin))
     alone = _dedented(lines[rows.start : rows.stop], margin) if lines[rows.start].startswith(margin) else None
     if alone is None or indented(alone, len(classes), indent) != lines[rows.start : rows.stop]:
         return "it is indented in an unusual way"
@@ -158,6 +158,21 @@ def _is_overload(node: ast.stmt) -> bool:
 def _first_row(node: ast.stmt) -> int:
     """Return the row where `node` begins, with its decorators (0-based)."""
     return first_line(node) - 1
+
+
+def _last_row(function: Function, lines: Sequence[str], margin: str) -> int:
+    """Return the row after the function (0-based), and after the comments below its last statement.
+
+    Such a comment is indented more than `margin`, the indentation of the function.
+    """
+    last = end = function.end_lineno or 0
+    for row, line in enumerate(lines[end:], end + 1):
+        comment = line.lstrip().startswith("#") and line.startswith((f"{margin} ", f"{margin}\t"))
+        if comment:
+            last = row
+        elif line.strip():
+            break
+    return last
 
 
 def belongs(function: Function, classes: Sequence[ast.ClassDef]) -> tuple[str, str, str]:

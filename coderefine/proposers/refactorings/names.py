@@ -14,7 +14,7 @@ from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
 from coderefine.proposers.refactorings.effects import Effect, effects, main_effect, only_sets
 from coderefine.proposers.refactorings.flow import parameters, uses
 from coderefine.proposers.refactorings.trees import Loop, Unit
-from coderefine.proposers.refactorings.verbs import MAKING, QUERIES, answering, appended, decided, last_verb, making
+from coderefine.proposers.refactorings.verbs import DIVIDED, MAKING, answering, appended, decided, last_verb, making
 from coderefine.proposers.refactorings.words import (
     ASKING,
     FILLERS,
@@ -22,6 +22,7 @@ from coderefine.proposers.refactorings.words import (
     SKIPPED,
     STOPPED,
     VERBS,
+    WEAK,
     condition_words,
     last_word,
     plural,
@@ -36,11 +37,13 @@ LOOP = 0.1
 """Cost of a name that is made from what a loop iterates."""
 INPUTS = 0.5
 """Cost of a name that is made from the name of a parameter."""
-HIDDEN, HIDDEN_SET, HIDDEN_MORE, HIDDEN_MOST = 0.9, 0.3, 0.2, 1.3
+HIDDEN, HIDDEN_SET, HIDDEN_MORE, HIDDEN_MOST = 0.9, 0.5, 0.2, 1.3
 """Costs of a name that does not mention effects of the block: HIDDEN for the first effect (HIDDEN_SET if all of them
 only set something), HIDDEN_MORE for each further effect, HIDDEN_MOST at most."""
 VAGUE = 0.2
-"""Cost of a verb that says little."""
+"""Cost of a verb that says little, and of a result whose name says little."""
+POOR = 0.8
+"""Cost of a name with the verb of the whole function, if this verb need not fit its parts."""
 PART = 0.3
 """Cost of a name that consists of the function's verb and words for one of its branches, or for an item of a loop."""
 UNNAMED = 0.7
@@ -110,6 +113,8 @@ def _acting(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
     for noun, cost in _nouns(found):
         words = _action(found, noun)
         yield words, (0.9 if found.outputs else 0.3) + cost + (UNNAMED * _unnamed(words, every))
+        if VERBS.issuperset(own := _function_words(found.block)[:1]) and not found.outputs:
+            yield [*own, *noun], POOR + cost
 
 
 def _checks_arguments(found: Extraction) -> bool:
@@ -120,14 +125,10 @@ def _checks_arguments(found: Extraction) -> bool:
 
 
 def _same_for_part(found: Extraction) -> list[str]:
-    """Return the verb of the function and words for its part: `render_row` in `render_table`; [] if it has no verb.
-
-    The verb describes all that a function does, except if it asks for a result that the part does not return.
-    """
+    """Return the verb of the function and words for its part: `render_row` in `render_table`; [] if no verb fits."""
     block = found.block
     verb = split(block.unit.function.name)[:1]
-    done = found.manner in ("", "continue")
-    if not VERBS.issuperset(verb) or (done and QUERIES.issuperset(verb)):
+    if not DIVIDED.issuperset(verb):
         return []
     match block.body:
         case [ast.For(iter=items) | ast.AsyncFor(iter=items)] if not _is_whole(block):
@@ -154,7 +155,8 @@ def _done(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
     if main is None or main[1] < HALF:
         return
     verb, noun, cost = main[0].verb, [*main[0].noun], 0.1 + 1.5 * (1 - main[1])
-    for words, further in ((_condition(found.block), 0.0), (_object(found.block), 0.05)):
+    about = _object(found.block) if WEAK.issuperset(noun) else []
+    for words, further in ((_condition(found.block), 0.0), (about, 0.05)):
         if words and not {*words} & {verb, *noun} and len(words) + len(noun) <= MOST_WORDS:
             yield [verb, *words, *noun], cost + further
     yield [verb, *noun], cost + 0.1
@@ -267,12 +269,11 @@ def _computed(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
     cost = _hidden(words, every)
     if ending := appended(found.block, names):
         yield ["append", ending], 0.1 + cost
-    if any(name in GENERIC or len(name) < 3 for name in names):
-        about, words = _object(found.block), []
-        yield [verb, *about] if about else [], 0.5 + cost
+    vague = [name for name in names if name in GENERIC or len(name) < 3]
+    if len(vague) == len(names):
+        words = []
     else:
-        yield _resulting(verb, words), 0.1 * (len(names) - 1) + cost + VAGUE * (verb == "adjust")
-        yield [*own, *words], 0.9 + cost
+        yield _resulting(verb, words), 0.1 * (len(names) - 1) + cost + VAGUE * (bool(vague) + (verb == "adjust"))
     if len(names) == 1:
         yield from (([verb, *noun, *words], 0.6 + cost + further) for noun, further in _others(found, words))
 
@@ -310,12 +311,13 @@ def _action(found: Extraction, noun: list[str]) -> list[str]:
 def _part(block: StatementBlock, noun: list[str]) -> list[str]:
     """Return words for a part of the function: its own verb, or that of the block, and `noun`; [] if nothing fits."""
     name, own = block.unit.function.name, _function_words(block)
-    if own and own[0] in VERBS and not name.startswith("__"):
-        return [own[0], *noun] if noun != own[1:] else []
+    if VERBS.intersection(own[:1]) and not name.startswith("__"):
+        fits = own[0] in DIVIDED or {*noun} & {*own[1:]}
+        return [own[0], *noun] if fits and noun != own[1:] else []
     verb = "set" if only_sets(block) else answering(block)
     if verb not in MAKING:
         return [verb, *noun]
-    about = _object(block)[:1]  # `noun` says when something is made; only the name of the function says what
+    about = _object(block)[:1] * (verb == "build")  # `noun` says when something is made, and `about` what is made
     return [verb, *noun, *about] if about else []
 
 

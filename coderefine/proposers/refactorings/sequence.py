@@ -24,8 +24,6 @@ from coderefine.source import Function
 
 MOST_FUNCTIONS, WIDTH, CHOICES = 8, 3, 6
 """Maximum numbers of new functions, of drafts kept after each step, and of steps tried on each draft."""
-MOST_FLAWS, FURTHER_FLAWS, MOST_IN_ONE = 1.12, 0.8, 1.4
-"""Maximum flaws of a draft: for its first new function and for each further one; and of a single new function."""
 MOST_GROWTH, FEW_LINES = 0.15, 8
 """Maximum growth of the code, without blank lines: as a share; for a short function, as a number of lines."""
 
@@ -33,6 +31,22 @@ MOST_GROWTH, FEW_LINES = 0.15, 8
 PAIRS = ((r"\(", r"\)"), (r"\[", r"\]"), (r"\{", r"\}"), (r"<\w", r"</\w"))
 """Regular expressions of what opens and closes something in a text that the code writes: brackets, and tags of HTML."""
 Namer = Callable[[Extraction], Named | None]
+
+
+@dataclass(frozen=True)
+class Standard:
+    """Maximum flaws of a draft: for its first new function and for each further one; of one new function; of a name."""
+
+    first: float
+    further: float
+    in_one: float
+    name: float
+
+
+GOOD = Standard(first=0.9, further=0.7, in_one=1.0, name=0.6)
+"""What a reviewer accepts: of 30 drafts, a strict one accepted 8 of 18 that meet it, and none of the others."""
+FAIR = Standard(first=1.6, further=1.2, in_one=1.8, name=1.4)
+"""What can be offered: a reviewer mostly wants another name."""
 
 
 @dataclass(frozen=True)
@@ -61,18 +75,22 @@ class _Step:
         return Draft(unit, (*draft.added, function), draft.flaws + self.flaws)
 
 
-def shortened(unit: Unit, limit: int, ends: float = math.inf, name: Namer = name_for) -> Draft | None:
-    """Return the best draft of `unit` with a complexity of at most `limit`; None if no such draft reads well.
+def shortened(
+    unit: Unit, limit: int, ends: float = math.inf, name: Namer = name_for, standard: Standard = GOOD
+) -> Draft | None:
+    """Return the best draft of `unit` with a complexity of at most `limit`; None if no such draft meets `standard`.
 
     Decisions are written in a shorter way first, because that needs no new function. `ends`: the monotonic time at
     which the search ends. `name` returns the name of a new function, and the cost of this name.
     """
     drafts = [Draft(_with_short_decisions(unit, limit))]
     for _ in range(MOST_FUNCTIONS + 1):
-        done = [draft for draft in drafts if draft.unit.complexity <= limit and _is_readable(unit, draft)]
+        done = [draft for draft in drafts if draft.unit.complexity <= limit and _meets(unit, draft, standard)]
         if done:
             return min(done, key=lambda draft: draft.flaws)
-        drafts = _next([draft for draft in drafts if draft.unit.complexity > limit], limit, ends, name)
+        over = [draft for draft in drafts if draft.unit.complexity > limit]
+        steps = ((step, draft) for draft in over for step in _steps(draft, limit, name, standard))
+        drafts = _next(takewhile(lambda _: time.monotonic() < ends, steps), limit)
     return None
 
 
@@ -82,25 +100,23 @@ def _with_short_decisions(unit: Unit, limit: int) -> Unit:
     return unit
 
 
-def _next(drafts: list[Draft], limit: int, ends: float, name: Namer) -> list[Draft]:
+def _next(steps: Iterable[tuple[_Step, Draft]], limit: int) -> list[Draft]:
     """Return the drafts with one more new function: all that are within the limit, and the best of the others.
 
     A draft within the limit may not read well: several small functions may read better than a large one.
     """
-    steps = ((step, draft) for draft in drafts for step in _steps(draft, limit, name))
-    in_time = takewhile(lambda _: time.monotonic() < ends, steps)
-    applied = [step.applied(draft) for step, draft in in_time]
+    applied = [step.applied(draft) for step, draft in steps]
     following = {draft.unit.text: draft for draft in reversed(applied)}.values()  # without those of the same text
     fitting = [draft for draft in following if draft.unit.complexity <= limit]
     others = [draft for draft in following if draft.unit.complexity > limit]
     return fitting + sorted(others, key=lambda draft: draft.unit.complexity + draft.flaws)[:WIDTH]
 
 
-def _is_readable(unit: Unit, draft: Draft) -> bool:
-    """Return whether a reviewer would accept the draft: few flaws, and hardly more lines than before."""
+def _meets(unit: Unit, draft: Draft, standard: Standard) -> bool:
+    """Return whether the draft has few flaws by this standard, and hardly more lines than `unit`."""
     before = _written(unit.text)
     growth = sum(_written(text) for text in (draft.unit.text, *(one.text for one in draft.added))) - before
-    flaws = MOST_FLAWS + FURTHER_FLAWS * max(0, len(draft.added) - 1)
+    flaws = standard.first + standard.further * max(0, len(draft.added) - 1)
     return draft.flaws <= flaws and growth <= max(FEW_LINES, MOST_GROWTH * before)
 
 
@@ -108,18 +124,20 @@ def _written(text: str) -> int:
     return sum(bool(line.strip()) for line in text.split("\n"))
 
 
-def _steps(draft: Draft, limit: int, name: Namer) -> list[_Step]:
+def _steps(draft: Draft, limit: int, name: Namer, standard: Standard) -> list[_Step]:
     """Return the most useful steps on `draft`."""
     missing = draft.unit.complexity - limit
-    steps = ((one.gain, _step(one, name)) for one in extractions(draft.unit, limit))
+    steps = ((one.gain, _step(one, name, standard)) for one in extractions(draft.unit, limit))
     found = [(min(gain, missing), step) for gain, step in steps if step]
     return [step for _, step in sorted(found, key=lambda pair: (pair[1].flaws - pair[0], pair[1].flaws))[:CHOICES]]
 
 
-def _step(found: Extraction, name: Namer) -> _Step | None:
+def _step(found: Extraction, name: Namer, standard: Standard) -> _Step | None:
     named = name(found)
-    flaws = sum(_flaws(found)) + named[1] if named else 0.0
-    return _Step(found, named[0], flaws) if named and flaws <= MOST_IN_ONE else None
+    if named is None or named[1] > standard.name:
+        return None
+    flaws = sum(_flaws(found)) + named[1]
+    return _Step(found, named[0], flaws) if flaws <= standard.in_one else None
 
 
 def _flaws(found: Extraction) -> Iterator[float]:
@@ -143,7 +161,7 @@ def _flaws(found: Extraction) -> Iterator[float]:
     of_all = len(rows) / max(1, (block.unit.function.end_lineno or 1) - block.unit.function.body[0].lineno + 1)
     yield 2.0 if of_all > 0.8 else 0.0
     yield 0.4 * _is_rest(found)
-    yield 0.4 * _begun(found)
+    yield 0.8 * _begun(found)
     yield 0.25 * _missing_annotations(found)
     yield from _cuts(found)
 

@@ -13,10 +13,11 @@ from coderefine.proposers.refactorings.trees import Loop
 from coderefine.proposers.refactorings.words import VERBS, split
 
 CHECKING = frozenset(("check", "validate", "verify"))
-QUERIES = frozenset(
-    "build calculate check choose compute count create determine find get guess lookup make search select".split()
+DIVIDED = frozenset(
+    """apply check convert decode draw dump emit encode format handle load parse print read render send serialize show
+    update validate verify visit write""".split()
 )
-"""Verbs of functions that are called for their result."""
+"""Verbs of functions that do the same with each part of something: they also describe what is done with one part."""
 MAKING = frozenset(("build", "choose", "compute"))
 """Verbs that need an object which says what is made."""
 READING = frozenset(("get", "strip", "join", "split", "replace", "format"))
@@ -49,7 +50,11 @@ def making(found: Extraction, own: Sequence[str]) -> str:
         return verb
     if any(isinstance(node, Loop) for node in block.body):
         return _looping(block, names)
-    return _changing(block, names, made) if given else _composing(block, names) or _choosing(made)
+    return (
+        _changing(block, names, made)
+        if given
+        else _composing(block, names) or _choosing(made, raises=ast.Raise in map(type, block.nodes))
+    )
 
 
 def _checking(block: StatementBlock, own: Sequence[str], *, given: bool) -> str:
@@ -59,7 +64,20 @@ def _checking(block: StatementBlock, own: Sequence[str], *, given: bool) -> str:
     """
     if ast.Raise not in map(type, block.nodes):
         return ""
-    return own[0] if CHECKING.issuperset(own[:1] or ("",)) else "validate" * given
+    if CHECKING.issuperset(own[:1] or ("",)):
+        return own[0]
+    return ("resolve" if any(map(_is_default, block.body)) else "validate") * given
+
+
+def _is_default(node: ast.stmt) -> bool:
+    """Return whether a statement binds a variable if it is None."""
+    match node:
+        case ast.If(
+            test=ast.Compare(left=ast.Name(id=tested), ops=[ast.Is()], comparators=[ast.Constant(value=None)]),
+            body=[ast.Assign(targets=[ast.Name(id=bound)])],
+        ):
+            return tested == bound
+    return False
 
 
 def _composing(block: StatementBlock, names: Collection[str]) -> str:
@@ -95,10 +113,14 @@ def _changes(block: StatementBlock, names: Collection[str]) -> Iterator[ast.AugA
             yield node
 
 
-def _choosing(made: Sequence[ast.expr]) -> str:
-    """Return the verb for a result that is one of the values `made`."""
-    if made and all(isinstance(value, MADE) for value in made):
+def _choosing(made: Sequence[ast.expr], *, raises: bool = False) -> str:
+    """Return the verb for a result that is one of the values `made`. `raises`: whether the block may raise instead."""
+    if not made:
+        return "compute"
+    if all(isinstance(value, MADE) for value in made):
         return "build"
+    if raises and isinstance(made[0], ast.Subscript):
+        return "find"
     given = ast.Name | ast.Attribute | ast.Constant
     several = len({ast.dump(value) for value in made}) > 1
     return "choose" if several and all(isinstance(value, given) for value in made) else "compute"
@@ -139,11 +161,13 @@ def _looping(block: StatementBlock, names: Sequence[str]) -> str:
 
 
 def added_to(node: ast.AST) -> str:
-    """Return the variable that `node` extends, by an operator such as `+=` or a method in ADDING; "" if none.
+    """Return the variable that `node` extends, by an operator such as `+=`, a method in ADDING, or an item; "" if none.
 
     An operator with a constant does not count.
     """
     match node:
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]):
+            return name
         case ast.AugAssign(target=ast.Name(id=name), value=value):
             return "" if isinstance(value, ast.Constant) else name
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in ADDING:

@@ -29,10 +29,16 @@ GENERIC = frozenset(
     item obj args kwargs flag found done self cls other key it el elem arg ok cur
     bool bytes dict float int len list none set str tuple type""".split()
 )
+WEAK = frozenset("line lines row rows entry entries part parts text texts field fields".split())
+"""Words that need another one beside them."""
 ASKING = frozenset("is has have needs can should was are".split())
 """First words of names of truth values, such as `is_empty`."""
 HAVING = frozenset(("has", "have", "needs"))
 """First words of such names that a noun follows: `has_header`."""
+SAME = frozenset("items keys values split splitlines lower upper casefold strip lstrip rstrip copy".split())
+"""Methods of built-in types whose result has the name of the object."""
+AROUND = frozenset("chain dict enumerate groupby islice len list range reversed set sorted tuple zip".split())
+"""Functions whose result has the name of their first argument."""
 FILLERS = frozenset("to from is has do does make on str string text func function helper impl internal inner".split())
 """Words of a function's name that do not say what it is about."""
 SKIPPED = frozenset("the a an all any each every this that these those its their our if we".split())
@@ -66,13 +72,10 @@ def last_word(node: ast.AST) -> str:
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return "" if name.startswith("__") else name
-        case ast.Call(
-            func=ast.Name(id="enumerate" | "zip" | "sorted" | "reversed" | "list" | "set" | "len" | "range"),
-            args=[one, *_],
-        ):
-            return last_word(one)
-        case ast.Call(func=ast.Attribute(value=inner, attr="items" | "keys" | "values" | "split" | "splitlines")):
+        case ast.Call(func=ast.Attribute(value=inner, attr=method)) if method in SAME:
             return last_word(inner)
+        case ast.Call(func=ast.Name(id=function) | ast.Attribute(attr=function), args=[one, *_]) if function in AROUND:
+            return last_word(one)
         case ast.Call():
             return called(node)
         case ast.Tuple(elts=[*_, last]):

@@ -699,7 +699,7 @@ def _features(
         intent=_intent(order, repairs),
         ordinary=first.ordinary,
         former=_restores(order, repairs),
-        twin=twin(site.world, changed_lines(site.module, first.proposed.scored.edit)),
+        twin=twin(site.world, changed_lines(site.module, first.proposed.scored.edit), site.in_other_branches),
         fitted=fitted(first),
         abandons=abandons(first),
         stuck=any(spectrum.blaming(stmt) - explained for stmt in stmts),

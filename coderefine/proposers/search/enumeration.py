@@ -9,7 +9,7 @@ import math
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import NamedTuple
@@ -157,7 +157,9 @@ def changed_lines(module: Module, edit: Edit) -> ChangedLines:
 def _evidence(site: Site, edit: Edit) -> float:
     """Return what the code of the project says for an edit (log odds): its naturalness, and whether its line occurs."""
     model, lines = site.trigrams, changed_lines(site.module, edit)
-    return min(CEILING, NATURAL * model.trust * _gain(model, edit, lines)) + TWIN * twin(site.world, lines)
+    return min(CEILING, NATURAL * model.trust * _gain(model, edit, lines)) + TWIN * twin(
+        site.world, lines, site.in_other_branches
+    )
 
 
 def _gain(model: Trigrams, edit: Edit, lines: ChangedLines) -> float:
@@ -168,8 +170,11 @@ def _gain(model: Trigrams, edit: Edit, lines: ChangedLines) -> float:
     return _calm(model, tokens(lines.old), tokens(lines.new))
 
 
-def twin(world: ProjectContext, lines: ChangedLines) -> int:
-    """Return 1 if, after a small edit, its line occurs elsewhere in the project; -1 if it did before; else 0."""
+def twin(world: ProjectContext, lines: ChangedLines, other_branches: Container[tuple[str, ...]] = ()) -> int:
+    """Return 1 if, after a small edit, its line occurs elsewhere in the project; -1 if it did before; else 0.
+
+    `other_branches`: see `Site.in_other_branches`; an edit that repeats one of these lines is no better for it.
+    """
     if "\n" in lines.old or "\n" in lines.new:
         return 0
     before, after = tokens(lines.old), tokens(lines.new)
@@ -177,7 +182,7 @@ def twin(world: ProjectContext, lines: ChangedLines) -> int:
         return 0
     known, small = world.lines, max(len(before), len(after)) - sum(common_ends(before, after)) <= MOST_TWIN
     was = len(before) >= LEAST_TWIN and known[before] > 1
-    now = len(after) >= LEAST_TWIN and known[after] > 0 and small
+    now = len(after) >= LEAST_TWIN and known[after] > 0 and small and after not in other_branches
     return now - was
 
 

@@ -16,6 +16,8 @@ MOST, MOST_QUESTIONS = 6, 3
 """Maximum number of alternatives, and of inputs shown on which they differ."""
 LONGEST = 70
 """Maximum number of characters of a readable call or result."""
+UNKNOWN = "(not known)"
+"""What is shown for a result that was not observed, because the time for calls was over."""
 NO_VALUE = ("raises ", "does not ", "afterwards ")
 """Prefixes of results other than values (runner/agent/call_probe.py)."""
 Read = Callable[[Patch, str], "bytes | None"]
@@ -78,10 +80,11 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
 
     The first call divides the alternatives into groups with equal results that are as even as possible; each further
     call divides the groups that remain. Then come more calls, because each alternative may be wrong where these calls
-    do not show it.
+    do not show it. Calls with a result that is not known are left out if there are others.
     """
     by_call = {one.call: row for one in asked if (row := _row(one, groups)) is not None}
-    rows = sorted(by_call.values(), key=lambda row: row.readable)
+    known = [row for row in by_call.values() if UNKNOWN not in row.answers]
+    rows = sorted(known or by_call.values(), key=lambda row: row.readable)
     together, shown = [tuple(range(len(groups)))], list[_Row]()
     while rows and len(shown) < MOST_QUESTIONS:
         best = min(rows, key=lambda row: _largest(row, together))
@@ -111,7 +114,7 @@ def _row(one: Asked, groups: Sequence[Group]) -> _Row | None:
     Return None if the results are equal; for a single group, if its result equals that of the unchanged program.
     """
     numbers = [group.places[0] + 1 for group in groups]
-    answers = tuple(one.answers.get(number, "") for number in numbers)
+    answers = tuple(one.answers.get(number, "") or UNKNOWN for number in numbers)
     row = _Row(one, answers)
     return row if len({*answers, *((row.now,) if len(groups) == 1 else ())}) > 1 else None
 

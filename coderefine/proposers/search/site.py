@@ -12,7 +12,7 @@ from coderefine.proposers.search import emit
 from coderefine.proposers.search.conventions import odd_nodes
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import BUILTINS, FunctionContext, ProjectContext, all_arguments, own_words
-from coderefine.proposers.search.naturalness import Trigrams
+from coderefine.proposers.search.naturalness import Trigrams, tokens
 from coderefine.proposers.search.syntax import (
     DEFINITIONS,
     LOOPS,
@@ -34,6 +34,16 @@ NEUTRAL: dict[type[ast.operator], str] = {
 
 REPEATABLE = (ast.Add, ast.Mult, ast.Pow, ast.MatMult, ast.LShift)
 """Operators whose two operands may be the same value: `x * x`."""
+
+
+def _branches(node: ast.If) -> Iterator[list[ast.stmt]]:
+    """Yield the body of each branch of an `if` with its `elif` and `else`."""
+    yield node.body
+    match node.orelse:
+        case [ast.If() as following]:
+            yield from _branches(following)
+        case body:
+            yield body
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,19 @@ class Site:
     def trigrams(self) -> Trigrams:
         """Return the trigram model of the project's code, trained without this statement."""
         return self.world.trigrams.without(own_words(self.module, self.stmt))
+
+    @cached_property
+    def in_other_branches(self) -> frozenset[tuple[str, ...]]:
+        """Return the tokens of each statement that is alone in another branch of the `if` around this statement.
+
+        Two branches that do the same are rare: their conditions would be joined by `or`.
+        """
+        top, parents = self.module.parents.get(self.stmt), self.module.parents
+        while top is not None and isinstance(above := parents.get(top), ast.If) and above.orelse == [top]:
+            top = above
+        bodies = list(_branches(top)) if isinstance(top, ast.If) else []
+        alone = [body[0] for body in bodies if len(body) == 1 and body[0] is not self.stmt]
+        return frozenset(tokens(self.module.text[self.module.start(one) : self.module.end(one)]) for one in alone)
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:

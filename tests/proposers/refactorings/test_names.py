@@ -12,10 +12,69 @@ from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import placed
 from coderefine.proposers.refactorings.model_names import name_for_now
 from coderefine.proposers.refactorings.names import is_possible
-from coderefine.proposers.refactorings.sequence import shortened
+from coderefine.proposers.refactorings.sequence import FAIR, shortened
 from coderefine.proposers.refactorings.trees import Unit
 
 NAMED = {
+    "a method that changes a text says nothing: its object does": (
+        """
+        def verify(conn, url, proof):
+            if conn is None or not url and proof:
+                return None
+
+            if url.lower().startswith("https") and proof:
+                if not proof.place:
+                    return False
+                return conn.proves(proof.place)
+            return conn.proves("")
+        """,
+        "_verify_url(conn, url, proof):",
+    ),
+    "what is grouped says more than the grouping": (
+        """
+        def show(self, versions, most):
+            if versions is None or not versions and most:
+                return
+
+            for key, group in groupby(versions, key=most):
+                if key and self.full:
+                    self.line(key)
+                elif group:
+                    self.line(most)
+            self.close()
+        """,
+        "_show_versions(self, versions, most):",
+    ),
+    "the noun of the function is left out where that of the effect says enough": (
+        """
+        def process_frame(self, frame):
+            if frame is None or not self.known and frame:
+                return None
+
+            if frame.opcode and self.opcode is None:
+                self.opcode = frame.opcode
+            elif self.opcode is None:
+                raise ValueError(frame)
+            return self.processed(frame)
+        """,
+        "_set_opcode(self, frame):",
+    ),
+    "what is looked up, or missing, is found": (
+        """
+        def read(self, path, most):
+            if path is None or not self.known and most:
+                return None
+
+            try:
+                part = self.parts[path]
+            except KeyError as error:
+                raise FileNotFoundError(path) from error
+            if isinstance(part, str):
+                part = part.encode()
+            return part[:most]
+        """,
+        "_find_part(self, path):",
+    ),
     "the comment above a branch says what the whole branch does": (
         """
         def render(self, rows, most):
@@ -95,7 +154,7 @@ NAMED = {
         """,
         "_insert_limit(args, context, limits):",
     ),
-    "a parameter that is checked and completed is validated": (
+    "a parameter that is checked and completed is resolved": (
         """
         def link(self, text, schemes):
             if text is None or not self.known and text:
@@ -108,7 +167,7 @@ NAMED = {
                     raise ValueError(scheme)
             return self.linked(text, schemes)
         """,
-        "_validate_schemes(self, schemes):",
+        "_resolve_schemes(self, schemes):",
     ),
     "a comment of which a name would keep only a part is not the name": (
         """
@@ -214,24 +273,6 @@ NAMED = {
             return text
         """,
         "_parse_date(known, found):",
-    ),
-    "a comment counts for one paragraph only": (
-        """
-        def process(self, kind, value):
-            if kind is None and value:
-                return
-
-            # Append the token to the current statement
-            self.tokens.append(value)
-
-            # Now the end
-            if kind == ";" or value == ";":
-                self.begun = False
-                self.level = 0
-            elif value and value.split():
-                self.ended = True
-        """,
-        "_process_kind(self, kind, value):",
     ),
     "a condition says what is there, and a comment counts up to its phrase's end": (
         """
@@ -388,23 +429,6 @@ NAMED = {
         """,
         "_make_str_rotation(rotation, sizes):",
     ),
-    "the item of a loop says nothing about a block that does not read it": (
-        """
-        def feed(self, text):
-            for match in self.pattern.finditer(text):
-                markup = self.markup(match)
-                if markup is None or not self.open and markup:
-                    continue
-
-                if markup in self.tags:
-                    self.tags.remove(markup)
-                    self.closed.append(markup)
-                elif markup:
-                    self.tags.append(markup)
-                    self.opened.append(markup)
-        """,
-        "_add_markup(self, markup):",
-    ),
     "the verb of the function describes all that it does with an item": (
         """
         def render_table(self, table, sb):
@@ -443,6 +467,35 @@ NAMED = {
 
 
 UNNAMED = {
+    "a comment counts for one paragraph only": """
+        def process(self, kind, value):
+            if kind is None and value:
+                return
+
+            # Append the token to the current statement
+            self.tokens.append(value)
+
+            # Now the end
+            if kind == ";" or value == ";":
+                self.begun = False
+                self.level = 0
+            elif value and value.split():
+                self.ended = True
+        """,
+    "the item of a loop says nothing about a block that does not read it": """
+        def feed(self, text):
+            for match in self.pattern.finditer(text):
+                markup = self.markup(match)
+                if markup is None or not self.open and markup:
+                    continue
+
+                if markup in self.tags:
+                    self.tags.remove(markup)
+                    self.closed.append(markup)
+                elif markup:
+                    self.tags.append(markup)
+                    self.opened.append(markup)
+        """,
     "several branches of a decision, which no name describes": """
         def parse_value(self, kind, rows):
             if kind == "text":
@@ -567,7 +620,7 @@ def test_what_has_no_honest_name_is_extracted_where_a_model_names_it() -> None:
 def test_a_new_function_is_named_after_its_result(name: str) -> None:
     text, header = NAMED[name]
     unit = Unit(textwrap.dedent(text).lstrip("\n"))
-    draft = shortened(unit, unit.complexity - 2)
+    draft = shortened(unit, unit.complexity - 2, standard=FAIR)
     assert draft is not None
     assert [one.text.partition("\n")[0].removeprefix("def ") for one in draft.added] == [header]
 
@@ -608,7 +661,7 @@ def test_a_new_function_is_annotated_and_documented_as_its_module_is() -> None:
     others = "".join(f'def _{name}():\n    """Return."""\n\n\n' for name in "abc")
     place = placed(others + TYPED.lstrip("\n"), "count", frozenset())
     assert not isinstance(place, str)
-    draft = shortened(place.unit, place.unit.complexity - 2)
+    draft = shortened(place.unit, place.unit.complexity - 2, standard=FAIR)
     assert draft is not None
     (one,) = draft.added
     assert one.text.split("\n")[:4] == [
@@ -670,8 +723,8 @@ def test_a_module_that_the_function_imports_is_no_argument_of_the_new_one() -> N
 
 def test_a_draft_is_not_looked_for_after_the_end_of_the_run() -> None:
     unit = Unit(TYPED.lstrip("\n"))
-    assert shortened(unit, unit.complexity - 2, ends=time.monotonic() + 60) is not None
-    assert shortened(unit, unit.complexity - 2, ends=time.monotonic()) is None
+    assert shortened(unit, unit.complexity - 2, ends=time.monotonic() + 60, standard=FAIR) is not None
+    assert shortened(unit, unit.complexity - 2, ends=time.monotonic(), standard=FAIR) is None
 
 
 def test_lines_after_a_backslash_move_with_their_statement() -> None:
@@ -713,7 +766,7 @@ def render_table(self, table):
 def test_a_bound_method_is_no_argument_of_the_new_function() -> None:
     """In hyperlink, it was `self._add_authority(scheme, authority, path, _add)`."""
     unit = Unit(BOUND.lstrip("\n"), "self", "", "Tables")
-    draft = shortened(unit, unit.complexity - 2)
+    draft = shortened(unit, unit.complexity - 2, standard=FAIR)
     assert draft is not None
     assert not any("put" in one.text.partition("\n")[0].partition("(")[2] for one in draft.added)
 

@@ -14,7 +14,7 @@ from coderefine.core import Attempt, Finding, Patch, Situation, Verdict
 from coderefine.project import Interpreter, Protection, locate
 from coderefine.proposers.refactorings import ComplexityChanges
 from coderefine.proposers.refactorings.files import placed, written
-from coderefine.proposers.refactorings.sequence import shortened
+from coderefine.proposers.refactorings.sequence import FAIR, shortened
 from coderefine.workspace import open_views
 from tests.support.command import coderefine
 from tests.support.repo import make_repo
@@ -98,6 +98,51 @@ def test_functions_that_no_test_calls_are_offered(tmp_path: Path) -> None:
     assert (top / "orders.py").read_text() == CODE
     (offer,) = json.loads(result.out)["offers"]
     assert len(offer["alternatives"]) == 1
+
+
+DOUBTFUL = '''"""Statements."""
+
+
+class Statement:
+    def __init__(self):
+        self.tokens, self.begun, self.level, self.ended = [], True, 1, False
+
+    def process(self, kind, value):
+        if kind is None and value:
+            return
+        if kind == "comment" and not value:
+            return
+        self.tokens.append(value)
+
+        if kind == ";" or value == ";":
+            self.begun = False
+            self.level = 0
+        elif value and value.split():
+            self.ended = True
+'''
+
+
+def test_a_function_whose_parts_have_no_good_name_is_offered_and_can_be_picked(tmp_path: Path) -> None:
+    """Of thirty written refactorings a maintainer refused fifteen, only because of the names."""
+    tests = """import statements
+
+
+def test_process():
+    one = statements.Statement()
+    for kind, value in ((None, "x"), ("comment", ""), (";", "a"), ("word", ";"), ("word", "b"), ("word", "")):
+        one.process(kind, value)
+    assert (one.tokens, one.begun, one.level, one.ended) == (["a", ";", "b", ""], False, 0, True)
+"""
+    files = {"statements.py": DOUBTFUL, "test_statements.py": tests, "pyproject.toml": LIMIT}
+    top = make_repo(tmp_path / "repo", files)
+    result = coderefine("fix", "--no-model", "--format", "json", cwd=top)
+    report = json.loads(result.out)
+    assert result.code == 1, result
+    assert (top / "statements.py").read_text() == DOUBTFUL
+    (offer,) = report["offers"]
+    assert offer["why"] == "Statement.process: it keeps its behaviour, but a reader may want other names or parts"
+    assert coderefine("pick", report["run"], "1", cwd=top).code == 0
+    assert "self._process_kind(kind, value)" in (top / "statements.py").read_text()
 
 
 def test_functions_without_a_draft_do_not_take_the_time_of_the_run_several_times(tmp_path: Path) -> None:
@@ -221,3 +266,18 @@ def test_new_functions_do_not_bring_their_file_below_the_maintainability_limit(t
 
     # The index is 57.4; with one new function 56.6, with two 55.9.
     assert [drafts(floor) for floor in (50, 56, 57, 58)] == [2, 1, 0, 2]
+
+
+def test_a_comment_below_the_last_statement_stays_in_its_function() -> None:
+    """In uvicorn, it stood below the new method, as if it belonged to it."""
+    lines = [f"    {line}" if line else "" for line in CODE.partition("\n\n\n")[2].rstrip("\n").split("\n")]
+    body = "\n".join(lines).replace("return totals, warnings", "self.totals = totals")
+    body = body.replace("def summary(lines, limit)", "def summary(self, lines, limit)")
+    text = f"class Orders:\n{body}\n        # The warnings need no action.\n\n    def other(self):\n        pass\n"
+    place = placed(text, "Orders.summary", frozenset())
+    assert not isinstance(place, str), place
+    draft = shortened(place.unit, 7, standard=FAIR)
+    assert draft is not None
+    after = written(text, place, draft)
+    assert "        self.totals = totals\n        # The warnings need no action.\n" in after
+    assert "\n\n    def other(self):\n        pass\n" in after

@@ -110,6 +110,8 @@ KNOWN = {
     "x: Sequence[str] = row.names; x = list(other)": "",
     "x: Row | None = None; x = Row(1, [])": "Row | None",
     "len = other; x = len(text)": "",
+    "x: Final[Row] = other": "Row",
+    "x: Final = other": "",
 }
 
 

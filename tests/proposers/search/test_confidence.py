@@ -53,6 +53,7 @@ class Place:
     at_import = False
     hints = Hints()
     world = ProjectContext({})
+    in_other_branches: frozenset[tuple[str, ...]] = frozenset()
 
     def __init__(self, source: bytes = SOURCE) -> None:
         module = Module.of("f.py", source)
@@ -434,6 +435,22 @@ def test_alternatives_are_distinguished_by_the_most_readable_call() -> None:
     assert made_offer.before == {"f.py": SOURCE}
     assert made_offer.ways == 3
     assert made_offer.alternatives[0].patch.files["f.py"] == SOURCE.replace(b"1", b"2")
+
+
+@pytest.mark.parametrize(
+    ("others", "wanted"),
+    [
+        ((Asked(1, "f(2)", "f", {0: "1", 1: "2", 2: "3"}),), ["f(2) → 1: 2 | 2: 3 (now 1)"]),
+        ((), ["f(1) → 1: 2 | 2: (not known) (now 1)"]),
+    ],
+    ids=["others are known", "nothing else is known"],
+)
+def test_no_blank_answer_distinguishes_alternatives(others: tuple[Asked, ...], wanted: list[str]) -> None:
+    """A reader of 28 offers took blanks for failures: they were answers that no time was left to ask for."""
+    found = made({-1: ("a",), 0: ("b",), 1: ("c",)}, "F", repair(-4.0, "2"), repair(-5.0, "3"))
+    rivals = Rivals(frozenset({"t"}), tuple(found), (Asked(0, "f(1)", "f", {0: "1", 1: "2", 2: ""}), *others))
+    made_offer = offer(rivals, found[0].repairs[0], Patch(), lambda _patch, _path: SOURCE)
+    assert [question.text() for question in made_offer.questions] == wanted
 
 
 def test_repairs_refused_by_a_cold_run_are_not_offered() -> None:

@@ -181,3 +181,20 @@ def test_a_line_that_occurs_elsewhere_is_more_likely(old: str, new: str, wanted:
     world = ProjectContext({"f.py": module, "h.py": beside})
     lines = changed_lines(module, Edit((Replacement(at, at + len(old), new),)))
     assert twin(world, lines) == wanted
+
+
+def test_a_line_of_another_branch_of_the_same_condition_is_no_twin() -> None:
+    """In texttable, a bool needed a formatter of its own; that of another branch, `_fmt_text`, was written."""
+    text = (
+        "def f(cls, x):\n    if x > 9:\n        fn = cls.exp\n    elif x != x:\n        fn = cls.text\n"
+        "    elif not x:\n        fn = cls.int\n    else:\n        fn = cls.float\n    return fn(x)\n"
+    )
+    module = Module.of("f.py", text.encode())
+    assert module is not None
+    stmt, at = module.by_line[7], text.index("cls.int")
+    world = ProjectContext({"f.py": module})
+    site = Site(FunctionContext(module, module.function(stmt), world), stmt)
+    lines = changed_lines(module, Edit((Replacement(at, at + len("cls.int"), "cls.text"),)))
+    assert site.in_other_branches == {("fn", "=", "cls", ".", name) for name in ("exp", "text", "float")}
+    assert twin(world, lines) == 1
+    assert twin(world, lines, site.in_other_branches) == 0
