@@ -8,8 +8,9 @@ from dataclasses import replace
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Event, Finding, Listen, Severity, Span, View
 from coderefine.critics.complexity import FileComplexity, measure
-from coderefine.critics.source_files import is_excluded, python_files, weighed
+from coderefine.critics.source_files import python_files, weighed
 from coderefine.project import Interpreter, Place, Protection
+from coderefine.project.unread import is_excluded
 from coderefine.source import text_of
 
 SPLIT = "move one decision into a function of its own, or replace nested conditions by early returns or a table"

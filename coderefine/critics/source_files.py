@@ -11,15 +11,8 @@ from coderefine.core import Finding, Severity, View
 from coderefine.core.views import inside
 from coderefine.errors import GitError
 from coderefine.project import Place
+from coderefine.project.unread import is_excluded
 from coderefine.source import owners, rows, syntax, text_of
-
-EXCLUDED = frozenset(
-    (
-        *("__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist"),
-        *("env", "node_modules", "site-packages", "venv"),
-    )
-)
-"""Excluded folders (ruff's defaults); hidden folders, and folders with a pyvenv.cfg, are excluded too."""
 
 
 def weighed(findings: Iterable[Finding], scope: tuple[str, ...]) -> tuple[Finding, ...]:
@@ -42,11 +35,6 @@ def python_files(view: View, place: Place) -> list[str]:
     """
     unwanted = _ignored(place)
     return sorted(path for path in _walk(view, place.prefix, unwanted) if path not in unwanted)
-
-
-def is_excluded(path: str) -> bool:
-    """Return whether `path` is in a virtual environment, build or hidden folder, judging by the folder's name."""
-    return any(part in EXCLUDED or part.startswith(".") for part in PurePosixPath(path).parts[:-1])
 
 
 def _ignored(place: Place) -> frozenset[str]:

@@ -13,7 +13,8 @@ from pathlib import PurePosixPath
 from coderefine.judge.change import PYTHON, FileVersion, name_set, nodes
 from coderefine.judge.equality import COMPARISONS
 from coderefine.judge.forbidden_names import MODULES
-from coderefine.judge.name_resolution import Bindings, bindings, dotted, main_guard, text
+from coderefine.judge.main_guard import main_guard
+from coderefine.judge.name_resolution import Bindings, bindings, dotted, text
 from coderefine.judge.violations import Exemption, Violation
 from coderefine.source import last_name
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 
 from coderefine.judge.change import Change, FileVersion, bound, nodes, own_nodes, positional, statements
-from coderefine.judge.constant_folding import NotLiteralError, fold
-from coderefine.judge.name_resolution import text
+from coderefine.judge.constant_folding import Names, NotLiteralError, constants, fold
 from coderefine.judge.violations import Exemption, Violation
-from coderefine.source import last_name
+from coderefine.source import Function, last_name
 
 BOTH = frozenset(("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 """Methods whose result must depend on the content of both objects."""
@@ -22,6 +21,14 @@ NUMERIC = frozenset(
 """Methods whose result an approximate comparison uses."""
 KINDS = frozenset(("isinstance", "issubclass", "type", "hasattr", "callable", "bool", "id"))
 """Functions that do not read the content of an object."""
+SETTERS = {
+    **dict.fromkeys(("setattr", "__setattr__"), "sets {} of an object"),
+    **dict.fromkeys(("fromkeys", "zip", "setdefault", "__setitem__"), "passes {} to a function"),
+}
+"""Functions that take the name of a method to be set, or of a dictionary's key."""
+TRUE = frozenset(("repr", "ascii", "iter", "map", "zip", "filter", "reversed", "enumerate", "object"))
+"""Functions whose results are always true."""
+HARMLESS_DECORATORS = frozenset(("override", "overload", "abstractmethod", "no_type_check"))
 KIND = frozenset(("__class__", "__name__", "__qualname__", "__module__"))
 
 
@@ -33,66 +40,111 @@ def equality(side: FileVersion) -> Iterator[Violation]:
     """
     if side.tree is None:
         return
-    own = {node.name: node for node in nodes(side.tree) if isinstance(node, ast.FunctionDef)}
+    own = {node.name: node for node in nodes(side.tree) if isinstance(node, Function)}
+    names = constants(side.tree)
     for node in nodes(side.tree):
         if isinstance(node, ast.ClassDef):
             yield from _class(node, own)
         else:
-            yield from (Violation(what, getattr(node, "lineno", 0), Exemption.USED_BEFORE) for what in _by_name(node))
+            found = _by_name(node, names)
+            yield from (Violation(what, getattr(node, "lineno", 0), Exemption.USED_BEFORE) for what in found)
 
 
-def _by_name(node: ast.AST) -> Iterator[str]:
+def _by_name(node: ast.AST, names: Names) -> Iterator[str]:
     """Yield a text for each comparison method that `node` sets by its name as a string or keyword."""
     match node:
         case ast.Dict(keys=keys):
-            yield from (f"puts {name} into a dictionary" for name in _named(keys))
-        case ast.Tuple(elts=[name, _], ctx=ast.Load()):
-            yield from (f"pairs {name} with a value" for name in _named([name]))
-        case ast.Subscript(slice=name, ctx=ast.Store()):
-            yield from (f"puts {name} into a dictionary" for name in _named([name]))
-        case ast.Call(func=function, args=args) if last_name(function) in ("setattr", "__setattr__"):
-            yield from (f"sets {name} of an object" for name in _named(args))
+            yield from (f"puts {name} into a dictionary" for name in _named(keys, names))
+        case ast.DictComp(key=name) | ast.Subscript(slice=name, ctx=ast.Store()):
+            yield from (f"puts {name} into a dictionary" for name in _named([name], names))
+        case ast.Tuple(elts=[name, value]) | ast.List(elts=[name, value]) if not _strings(value, names):
+            yield from (f"pairs {name} with a value" for name in _named([name], names))
+        case ast.Call(func=function, args=args) if what := SETTERS.get(last_name(function)):
+            yield from (what.format(name) for name in _named(args, names))
         case ast.keyword(arg=str(name)) if name in COMPARISONS:
             yield f"passes {name} to a function"
 
 
-def _named(items: Sequence[ast.expr | None]) -> list[str]:
-    """Return the names of comparison methods (such as `__eq__`) among the strings in `items`."""
-    return sorted(COMPARISONS.intersection(text(item) for item in items if item is not None))
+def _named(items: Sequence[ast.expr | None], names: Names) -> list[str]:
+    """Return the names of comparison methods (such as `__eq__`) among the strings in `items`, or in sequences there.
+
+    "a special method" stands for a computed name with two underscores on both sides.
+    """
+    given = [item for item in items if item is not None]
+    found = {word for item in given for word in _strings(item, names)}
+    return sorted(COMPARISONS & found) + ["a special method" for item in given if _is_computed(item, names)]
 
 
-def _class(node: ast.ClassDef, own: Mapping[str, ast.FunctionDef]) -> Iterator[Violation]:
-    built_in = BUILT_IN & {*map(last_name, node.bases)}
+def _strings(item: ast.expr, names: Names) -> set[str]:
+    """Return the string that `item` evaluates to, or the strings in the sequence."""
+    try:
+        value = fold(item, names)
+    except NotLiteralError:
+        return set()
+    items = value if isinstance(value, list | tuple | set | frozenset | dict) else [value]
+    return {one for one in items if isinstance(one, str)}
+
+
+def _is_computed(item: ast.expr, names: Names) -> bool:
+    """Return whether `item` puts a value between two underscores on each side: `f"__{x}__"`, `"__" + x + "__"`."""
+    if _strings(item, names):
+        return False
+    match item:
+        case ast.JoinedStr(values=[ast.Constant() as first, *_, ast.Constant() as last]):
+            pass
+        case ast.BinOp(left=ast.BinOp(left=ast.Constant() as first), op=ast.Add(), right=ast.Constant() as last):
+            pass
+        case ast.BinOp(left=ast.Constant() as first, op=ast.Mod()):
+            last = first
+        case ast.Call(func=ast.Attribute(value=ast.Constant() as first, attr="format")):
+            last = first
+        case _:
+            return False
+    return str(first.value).startswith("__") and str(last.value).endswith("__")
+
+
+def _class(node: ast.ClassDef, own: Mapping[str, Function]) -> Iterator[Violation]:
+    built_in = not BUILT_IN.isdisjoint(map(last_name, node.bases))
     for item in statements(node):
         for name in _blind(item, node, own):
             yield Violation(f"makes every {node.name} answer {name} alike", item.lineno)
-        if isinstance(item, ast.FunctionDef) and built_in and item.name in BOTH:
-            yield Violation(f"compares a {last_name(node.bases[0])} in its own way", item.lineno, Exemption.USED_BEFORE)
-        if isinstance(item, ast.FunctionDef) and built_in and item.name in NUMERIC and _is_constant(item):
-            yield Violation(f"makes every {node.name} answer {item.name} alike", item.lineno)
+        if isinstance(item, Function):
+            yield from (
+                Violation(what, item.lineno, exemption) for what, exemption in _method(item, node, built_in=built_in)
+            )
 
 
-def _blind(item: ast.stmt, owner: ast.ClassDef, own: Mapping[str, ast.FunctionDef]) -> list[str]:
+def _method(item: Function, owner: ast.ClassDef, *, built_in: bool) -> Iterator[tuple[str, Exemption]]:
+    """Yield further texts about a method. `built_in`: whether its class inherits from a built-in one."""
+    if built_in and item.name in BOTH:
+        yield f"compares a {last_name(owner.bases[0])} in its own way", Exemption.USED_BEFORE
+    if built_in and item.name in NUMERIC and _is_constant(item):
+        yield f"makes every {owner.name} answer {item.name} alike", Exemption.NEVER
+    if item.name in COMPARISONS and not HARMLESS_DECORATORS.issuperset(map(last_name, item.decorator_list)):
+        yield f"decorates {item.name}", Exemption.USED_BEFORE
+
+
+def _blind(item: ast.stmt, owner: ast.ClassDef, own: Mapping[str, Function]) -> list[str]:
     """Return the names of the comparison methods that `item` defines without reading both objects.
 
     `item`: a statement in the class `owner`. Methods that always return the same constant, and imported methods, count
     as well. `own`: the functions of the module, by name: `__eq__ = f` makes `f` a method.
     """
-    if isinstance(item, ast.FunctionDef):
+    if isinstance(item, Function):
         return [item.name] if _defined_blindly(item, owner) else []
     if isinstance(item, ast.ImportFrom):
         return sorted({alias.asname or alias.name for alias in item.names} & COMPARISONS)
     return [name for name in sorted({*bound(item)} & COMPARISONS) if _bound_blindly(name, item, own)]
 
 
-def _defined_blindly(function: ast.FunctionDef, owner: ast.ClassDef) -> bool:
+def _defined_blindly(function: Function, owner: ast.ClassDef) -> bool:
     if function.name not in COMPARISONS:
         return False
     half = function.name in BOTH and _holds_state(owner) and not _reads_both(function)
     return half or _is_constant(function)
 
 
-def _bound_blindly(name: str, item: ast.stmt, own: Mapping[str, ast.FunctionDef]) -> bool:
+def _bound_blindly(name: str, item: ast.stmt, own: Mapping[str, Function]) -> bool:
     """Return whether `item` binds `name` to a function that does not read both objects, or to another comparison."""
     values = list(own_nodes(item))
     others = {one.attr for one in values if isinstance(one, ast.Attribute)} & COMPARISONS - {name}
@@ -100,7 +152,7 @@ def _bound_blindly(name: str, item: ast.stmt, own: Mapping[str, ast.FunctionDef]
     return bool(others) or any(_is_constant(one) or not _reads_both(one) for one in functions)
 
 
-def _functions(value: ast.AST, own: Mapping[str, ast.FunctionDef]) -> list[ast.FunctionDef]:
+def _functions(value: ast.AST, own: Mapping[str, Function]) -> list[Function]:
     """Return the function of the module that `value` names, or the lambda `value`, in a list; [] for anything else."""
     if isinstance(value, ast.Lambda):
         return [ast.FunctionDef("", value.args, [ast.Return(value.body)], [])]
@@ -166,12 +218,20 @@ def _called(function: ast.FunctionDef) -> set[str]:
     return {last_name(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
 
 
-def _is_constant(function: ast.FunctionDef) -> bool:
-    """Return whether all return statements have the same constant value, and nothing is raised."""
+def _is_constant(function: Function) -> bool:
+    """Return whether the result is always the same: one constant, and nothing is raised; or an object that is true."""
     inner = list(ast.walk(_simplified(function)))
     returns = [item.value for item in inner if isinstance(item, ast.Return) and item.value is not None]
     raises = any(isinstance(item, ast.Raise) for item in inner)
-    return not raises and all(map(_fixed, returns)) and len({ast.dump(value) for value in returns}) == 1
+    same = not raises and all(map(_fixed, returns)) and len({ast.dump(value) for value in returns}) == 1
+    return same or _is_lazy(function)
+
+
+def _is_lazy(function: Function) -> bool:
+    """Return whether a call of `function` only creates a coroutine or generator, which is true."""
+    parts = (inner for item in statements(function) for inner in own_nodes(item))
+    yields = any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in parts)
+    return isinstance(function, ast.AsyncFunctionDef) or yields
 
 
 def _fixed(value: ast.expr) -> bool:
@@ -190,7 +250,7 @@ def _holds_state(owner: ast.ClassDef) -> bool:
     return stores or any(isinstance(item, ast.AnnAssign) for item in owner.body) or bool(owner.bases)
 
 
-def _reads_both(function: ast.FunctionDef) -> bool:
+def _reads_both(function: Function) -> bool:
     """Return whether the result depends on the content of both objects, not only on their type or on None."""
     simple = _simplified(function)
     looked = {name for node in ast.walk(simple) for name in _content(node)}
@@ -216,13 +276,13 @@ def _compared(sides: list[ast.expr], ops: list[ast.cmpop]) -> Iterator[str]:
         yield from map(last_name, sides)
 
 
-def _simplified(function: ast.FunctionDef) -> ast.FunctionDef:
+def _simplified(function: Function) -> Function:
     """Return a copy of `function` with constant parts simplified: `x or True`, `x == x`, `a if True else b`.
 
     In the body of a function, statements after the first `return` or `raise` are removed.
     """
     found = _Simplifier().visit(deepcopy(function))
-    return found if isinstance(found, ast.FunctionDef) else function
+    return found if isinstance(found, Function) else function
 
 
 class _Simplifier(ast.NodeTransformer):
@@ -249,9 +309,14 @@ class _Simplifier(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
         known = _known(node.test)
+        node.body, node.orelse = _truth(node.body), _truth(node.orelse)
         if ast.dump(node.body) == ast.dump(node.orelse) or known:
             return node.body
         return node if known is None else node.orelse
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        self.generic_visit(node)
+        return ast.Return(node.value and _truth(node.value))
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self.generic_visit(node)
@@ -262,7 +327,23 @@ class _Simplifier(ast.NodeTransformer):
 
 def _known(value: ast.expr) -> bool | None:
     """Return the constant truth value of `value`, or None if it is not constant."""
+    if _is_true(value):
+        return True
     try:
         return bool(fold(value))
     except NotLiteralError:
         return None
+
+
+def _is_true(value: ast.expr) -> bool:
+    """Return whether `value` is an object that is true whatever it holds, such as a pair."""
+    match value:
+        case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
+            return not all(isinstance(item, ast.Starred) for item in items)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in TRUE
+    return isinstance(value, ast.Lambda | ast.GeneratorExp)
+
+
+def _truth(value: ast.expr) -> ast.expr:
+    return ast.Constant(value=True) if _is_true(value) else value

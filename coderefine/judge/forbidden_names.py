@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from coderefine.judge.change import FileVersion, name_set, nodes
+from coderefine.judge.main_guard import main_guard
 from coderefine.judge.name_resolution import (
     ANY,
     IMPORTS,
@@ -17,7 +18,6 @@ from coderefine.judge.name_resolution import (
     attribute_lookup,
     bindings,
     dotted,
-    main_guard,
 )
 from coderefine.judge.violations import Exemption, Violation
 from coderefine.source import last_name
@@ -69,9 +69,11 @@ DANGEROUS = POWERFUL | name_set(
 Others, such as `signal` and `types`, are missing because attributes and objects of projects often have their names.
 """
 MODULES = name_set(
-    "pytest _pytest unittest mock nose doctest hypothesis conftest tests __main__ ctypes _ctypes gc pluggy xdist "
-    "coverage sitecustomize usercustomize importlib.abc importlib.machinery"
+    "pytest _pytest unittest mock nose doctest hypothesis conftest test tests __main__ ctypes _ctypes gc pluggy xdist "
+    "coverage sitecustomize usercustomize importlib.abc importlib.machinery dirty_equals hamcrest testfixtures"
 )
+TESTS_OF_PYTHON = re.compile(r"(?:_(?:ctypes_)?test|_xxtest|xxlimited)\w*")
+"""Modules that exist for the tests of the standard library only."""
 _ATTRIBUTES = (
     (SKIPS, NEVER, "skipTest"),
     (ENDS, USED_BEFORE, "_exit interrupt_main"),
@@ -150,19 +152,29 @@ def _imports(node: ast.Import | ast.ImportFrom) -> Found:
         what, exemption = _listed(origin)
         if what and isinstance(node, ast.ImportFrom) and exemption is not CLI:
             yield f"{what} ({origin})", exemption
-        yield from _module(origin)
+        yield from _module(origin, whole=isinstance(node, ast.Import))
 
 
 def _listed(name: str) -> tuple[str, Exemption]:
     return REFERENCES.get(name) or REFERENCES.get(f"{name.rpartition('.')[0]}.*") or ("", NEVER)
 
 
-def _module(name: str) -> Found:
-    """Yield imports of test tools and test modules, through which a patch could manipulate the tests that judge it."""
+def _module(name: str, *, whole: bool = False) -> Found:
+    """Yield imports of test tools and test modules, through which a patch could manipulate the tests that judge it.
+
+    `whole`: whether the last part of `name` is certainly a module, too.
+    """
     parts = name.strip(".").split(".")
-    tests = any(part in ("tests", "conftest") or part.startswith("test_") for part in parts[:-1] or parts)
-    if tests or {parts[0], ".".join(parts[:2])} & MODULES:
+    modules = parts if whole else parts[:-1] or parts
+    tests = any(part in ("tests", "conftest") or part.startswith("test_") for part in modules)
+    if tests or {parts[0], ".".join(parts[:2])} & MODULES or _tests_of_python(parts):
         yield f"imports {parts[0]}", USED_BEFORE
+
+
+def _tests_of_python(parts: list[str]) -> bool:
+    """Return whether the name is one of the standard library's tests; some objects there equal everything."""
+    inside = parts[0] in sys.stdlib_module_names and not {"test", "idle_test"}.isdisjoint(parts)
+    return inside or TESTS_OF_PYTHON.fullmatch(parts[0]) is not None
 
 
 def _raises(exception: ast.expr, names: Bindings) -> Found:
@@ -190,10 +202,10 @@ def _computed(node: ast.Call, names: Bindings) -> Found:
     """Yield lookups of computed names in modules of POWERFUL, imports of computed names, and unpickling of literals."""
     if _looks_up_unknown(node, names):
         yield "looks up a computed name", USED_BEFORE
-    function, first = dotted(node.func, names), [names.value(item) for item in node.args[:1]]
-    if function in IMPORTING and not all(isinstance(item, str) for item in first):
+    function = dotted(node.func, names)
+    if function in IMPORTING and not dotted(node, names):
         yield "imports a computed name", USED_BEFORE
-    elif function == "pickle.loads" and any(isinstance(item, bytes) for item in first):
+    elif function == "pickle.loads" and any(isinstance(names.value(item), bytes) for item in node.args[:1]):
         yield DYNAMIC, USED_BEFORE
 
 

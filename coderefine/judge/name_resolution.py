@@ -205,9 +205,17 @@ def _called(node: ast.Call, names: Bindings) -> str:
     function = dotted(node.func, names).removeprefix("builtins.")
     if function == "vars" and node.args:
         return _joined(dotted(node.args[0], names), "__dict__")
-    if function in IMPORTS and node.args:
-        return canonical((names.text(node.args[0]) or "").replace(":", "."))
+    if function in IMPORTS:
+        return canonical(_module_named(node, names).replace(":", "."))
     return ""
+
+
+def _module_named(node: ast.Call, names: Bindings) -> str:
+    """Return the name that a call of a function of IMPORTS imports; "" if it is computed."""
+    named = {item.arg: item.value for item in node.keywords}
+    places = (next(iter(node.args), named.get("name")), next(iter(node.args[1:]), named.get("package")))
+    name, package = (names.text(place) if place else None for place in places)
+    return f"{package}{name}" if package and name and name.startswith(".") else name or ""
 
 
 def attribute_lookup(node: ast.Call, names: Bindings) -> tuple[ast.expr | None, ast.expr] | None:
@@ -252,16 +260,3 @@ def text(node: ast.AST, names: Names = NONE) -> str | None:
     except NotLiteralError:
         return None
     return found if isinstance(found, str) else None
-
-
-@lru_cache(maxsize=TREES)
-def main_guard(tree: ast.Module | None) -> frozenset[int]:
-    """Return the lines under `if __name__ == "__main__":`, which do not run at import."""
-    lines: set[int] = set()
-    for node in tree.body if tree else ():
-        match node:
-            case ast.If(test=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]), orelse=[]):
-                names = {side.id for side in (left, right) if isinstance(side, ast.Name)}
-                if names == {"__name__"} and "__main__" in map(text, (left, right)):
-                    lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    return frozenset(lines)

@@ -10,7 +10,7 @@ from enum import Enum
 from functools import lru_cache
 
 from coderefine.judge.change import TREES, Change, FileVersion, name_set, nodes, scopes
-from coderefine.judge.name_resolution import main_guard
+from coderefine.judge.main_guard import main_guard
 
 PARSERS = name_set("argparse click typer optparse getopt docopt fire cyclopts")
 

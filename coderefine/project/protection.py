@@ -18,6 +18,7 @@ from coderefine.project.checker_settings import checker_plugins
 from coderefine.project.named_files import NamedFiles, named_files
 from coderefine.project.place import Place
 from coderefine.project.pytest_settings import USUAL, PytestSettings, plugin_modules, read_settings
+from coderefine.project.unread import excluded_patterns, is_excluded, matches
 from coderefine.source import folded, nameable
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ _NAMES = {
         sonar-project.properties .editorconfig makefile gnumakefile justfile .justfile taskfile*.y*ml dodo.py mise.toml
         .mise.toml .tool-versions .python-version uv.toml pixi.toml hatch.toml hatch_build.py pdm.toml .pdm.toml
         poetry.toml .pydocstyle* .pep8 .codespellrc .interrogaterc .yamllint* .semgrep.y*ml sgconfig.y*ml .eslintrc*
-        eslint.config.*
+        eslint.config.* .ignore
         """,
     "lists findings that are accepted": "*baseline*.json *baseline*.txt *.baseline",
     "is a hook": ".pre-commit-* lefthook*.yml",
@@ -61,6 +62,7 @@ _NAMES = {
     "runs at every start of Python": "sitecustomize.py usercustomize.py *.pth",
     "is git's own": ".git*",
     "holds settings of this machine": ".env .env.*",
+    "belongs to an environment": "pyvenv.cfg",
     "is compiled": "*.pyc *.pyo *.so *.pyd *.dll *.dylib",
 }
 NAMES = {why: tuple(names.split()) for why, names in _NAMES.items()}
@@ -90,7 +92,7 @@ class Protection:
 
     `plugins`: files of the project that pytest loads as plug-ins. `programs`: the files that each command of the
     configuration names, see named_files.py; the key says what names them. `wanted`: files that the task asks for,
-    which its commands may name.
+    which its commands may name. `unread`: patterns of files that the linter does not read.
     """
 
     top: Path
@@ -102,6 +104,7 @@ class Protection:
     plugins: frozenset[str] = frozenset()
     programs: Mapping[str, NamedFiles] = field(default_factory=dict)
     wanted: frozenset[str] = frozenset()
+    unread: tuple[str, ...] = ()
     _helpers: AssertionHelpers = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -117,13 +120,14 @@ class Protection:
             *(place.top, place.prefix, place.scope, config.protect, settings, _hooks(place), plugins),
             dict(chain.from_iterable(programs)),
             frozenset(config.wanted),
+            excluded_patterns(place.root),
         )
 
     def reason(self, path: str) -> str | None:
         """Return why `path` may not be written, as "PATH is …"; None when it may."""
         rules = (
             *(self._form, self._scope, self._name, self._test, self._shadow, self._hides, self._read_only),
-            *(self._globs, self._named),
+            *(self._globs, self._named, self._unread),
         )
         why = next(filter(None, (rule(path) for rule in rules)), None)
         return f"{path} {why}" if why else None
@@ -221,6 +225,14 @@ class Protection:
         """Return a reason if a command names `path`, or a file with this name in a folder of another project."""
         who = next((who for who, named in self.programs.items() if folded(path) in named), None)
         return f"is named by {who}: no patch may change it" if who and path not in self.wanted else None
+
+    def _unread(self, path: str) -> str | None:
+        """Return a reason if the linters would not read a *new* module: code that moves there would be unchecked."""
+        inside = _below(path, self.prefix)
+        if not path.endswith((".py", ".pyi")) or path in self.wanted or (self.top / path).exists():
+            return None
+        unread = is_excluded(inside) or matches(inside, self.unread)
+        return "would be in a place that the linters do not read" if unread else None
 
     def _read_only(self, path: str) -> str | None:
         """Return why the permissions of the file, or of its folder, do not allow replacing it; None if they do."""

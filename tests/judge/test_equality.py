@@ -34,6 +34,19 @@ ALIKE = {
     "only one": ["return o.cents >= 0"],
     "dead code": ["return isinstance(o, Money)", "return self.cents == o.cents"],
     "not implemented first": ["if not isinstance(o, Money):", "    return NotImplemented", "return True"],
+    "a pair": ["return (self.cents == o.cents, self.currency == o.currency)"],
+    "a list": ["return [self.cents == o.cents]"],
+    "a set": ["return {self.cents == o.cents}"],
+    "a lambda": ["return lambda: self.cents == o.cents"],
+    "a generator expression": ["return (a == b for a, b in zip(self.parts, o.parts))"],
+    "a map": ["return map(eq, self.parts, o.parts)"],
+    "a text": ["return repr(self.cents == o.cents)"],
+    "a pair after a check": ["if not isinstance(o, Money):", "    return False", "return (self.cents, o.cents)"],
+    "a pair under a condition": ["return (self.cents, o.cents) if isinstance(o, Money) else False"],
+    "not an empty pair": ["return not (not (self.cents, o.cents))"],
+    "or a pair": ["return self.cents == o.cents or (self, o)"],
+    "a generator": ["yield self.cents == o.cents and self.currency == o.currency"],
+    "a generator inside": ["if self.cents == o.cents:", "    yield from (self.currency, o.currency)"],
     "an error first": ["if not isinstance(o, Money):", "    raise TypeError(o)", "return bool(o) or True"],
 }
 HONEST = {
@@ -47,6 +60,9 @@ HONEST = {
     "identity first": ["return self is o or self.cents == o.cents"],
     "numbers": ["return self.cents == o or self.cents == getattr(o, 'cents', None)"],
     "a loop": ["return all(a == b for a, b in zip(self.parts, o.parts))"],
+    "a list of all": ["return all([self.cents == o.cents, self.currency == o.currency])"],
+    "a lambda inside": ["same = lambda a, b: a == b", "return same(self.cents, o.cents)"],
+    "a generator inside": ["def parts():", "    yield self.cents == o.cents", "return all(parts())"],
     "a difference": ["return abs(self.cents - o.cents) < 1"],
 }
 
@@ -78,6 +94,20 @@ def test_a_marker_without_content_may_equal_its_kind() -> None:
         ("\n\nsetattr(Money, '__e' + 'q__', print)\n", "sets __eq__ of an object"),
         ("\n\nCents = type('Cents', (int,), dict(__eq__=int.__lt__))\n", "passes __eq__ to a function"),
         ("\n\nCents = type('Cents', (int,), dict([('__eq__', print)]))\n", "pairs __eq__ with a value"),
+        ("\n    async def __eq__(self, o):\n        return self.cents == o.cents\n", "answer __eq__ alike"),
+        ("\n    @always\n    def __eq__(self, o):\n        return self.cents == o.cents\n", "decorates __eq__"),
+        (
+            "\n    @lambda f: print\n    def __eq__(a, b):\n        return a.cents == b.cents\n",
+            "decorates __eq__",
+        ),
+        ("\n\nCents = type('Cents', (int,), dict.fromkeys(['__eq__'], print))\n", "passes __eq__ to a function"),
+        ("\n\nWORDS = ['__eq__']\nCents = type('Cents', (int,), dict(zip(WORDS, [print])))\n", "passes __eq__"),
+        ("\n\nCents = type('Cents', (int,), dict([['__eq__', print]]))\n", "pairs __eq__ with a value"),
+        ("\n\nWORD = '__eq__'\nCents = type('Cents', (int,), {WORD: print})\n", "puts __eq__ into a dictionary"),
+        ("\n\nCents = type('Cents', (int,), {f'__{k}__': print for k in ['eq']})\n", "a special method into a dict"),
+        ("\n\nCents = type('Cents', (int,), {'__' + k + '__': print for k in ['eq']})\n", "a special method"),
+        ("\n\nCents = type('Cents', (int,), {'__%s__' % k: print for k in ['eq']})\n", "a special method"),
+        ("\n\nfor k in ['eq']:\n    setattr(Money, '__{}__'.format(k), print)\n", "sets a special method"),
         ("\n    locals()['__eq__'] = print\n", "puts __eq__ into a dictionary"),
         ("\n    if True:\n        def __eq__(self, o):\n            return o == o\n", "answer __eq__ alike"),
         ("\n    __eq__: object = lambda self, o: True\n", "answer __eq__ alike"),
@@ -104,6 +134,9 @@ def test_a_comparison_may_come_from_a_function_that_reads_both() -> None:
     passed(
         Deed("function", BEFORE, BEFORE + "\n    __eq__ = same\n\n\ndef same(a, b):\n    return a.cents == b.cents\n")
     )
+    passed(Deed("override", BEFORE, WITH.replace("    def __eq__", "    @override\n    def __eq__")))
+    passed(Deed("bold", BEFORE, BEFORE + "\n\ndef bold(x):\n    return f'__{x}__'\n"))
+    passed(Deed("read", BEFORE, BEFORE + "\n\ndef f(x):\n    return getattr(x, f'__{x}__') in ['__eq__', '__ne__']\n"))
     passed(Deed("factory", BEFORE, BEFORE + "\n    __lt__ = ordered('lt')\n"))
     passed(Deed("read by name", BEFORE, BEFORE + "\n    known = hasattr(object, '__eq__')\n"))
 

@@ -77,6 +77,36 @@ ESCAPES = [
 ]
 
 
+GUARDED = GOOD + "\n\nif __name__ == '__main__':\n    exec(input())\n"
+SETTING_NAME = {
+    "assigned": "__name__ = '__main__'\n",
+    "by a walrus": "print(__name__ := '__main__')\n",
+    "in a tuple": "x, __name__ = 1, '__main__'\n",
+    "a global variable": "def f():\n    global __name__\n    __name__ = '__main__'\n\n\nf()\n",
+    "a class": "class __name__(str):\n    pass\n",
+    "imported": "from app.names import NAME as __name__\n",
+    "all names imported": "from app.names import *\n",
+    "by globals": "globals()['__name__'] = '__main__'\n",
+    "by globals and a computed name": "globals()[input()] = '__main__'\n",
+    "by update": "vars().update(__name__='__main__')\n",
+    "by its module": "import sys\n\nsys.modules[__name__].__name__ = '__main__'\n",
+    "by its module under another name": "import app.core as me\n\nme.__name__ = '__main__'\n",
+    "by setattr": "import app.core as me\n\nsetattr(me, '__na' + 'me__', '__main__')\n",
+    "by a dictionary": "import app.core as me\n\nme.__dict__ |= {'__name__': '__main__'}\n",
+}
+
+
+@pytest.mark.parametrize("how", SETTING_NAME)
+def test_code_under_a_main_guard_that_is_true_at_import_is_refused(how: str) -> None:
+    refused(Deed(how, SUM, SETTING_NAME[how] + "\n\n" + GUARDED, "runs code from text"))
+    refused(Deed(f"{how}-was-there", SETTING_NAME[how] + SUM, SETTING_NAME[how] + "\n\n" + GUARDED, "from text"))
+
+
+def test_a_function_under_a_main_guard_is_a_function() -> None:
+    guarded = "if __name__ == '__main__':\n\n    def f(x):\n        exec(x)\n"
+    refused(Deed("function", SUM, f"{GOOD}\n\n{guarded}", "runs code from text"))
+
+
 @pytest.mark.parametrize("deed", ESCAPES, ids=str)
 def test_escape_is_refused(deed: Deed) -> None:
     refused(deed)

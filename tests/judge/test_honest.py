@@ -81,6 +81,12 @@ CODE = [
         "import sys\n\n\n" + GOOD + "\n\nif __name__ == '__main__':\n    sys.exit(total(map(int, sys.argv[1:])))\n",
     ),
     Deed(
+        "main-guard-of-a-file-that-reads-names",
+        SUM,
+        "import sys\n\n\n" + GOOD + "\n\ndef title(f, args):\n    return getattr(f, '__name__', f.__class__.__name__), "
+        "vars(args), __name__\n\n\nif __name__ == '__main__':\n    sys.exit(total(map(int, sys.argv[1:])))\n",
+    ),
+    Deed(
         "doctest-in-main-guard",
         SUM,
         GOOD + "\n\nif __name__ == '__main__':\n    import doctest\n\n    doctest.testmod()\n",
@@ -189,6 +195,13 @@ CODE = [
         "own-module-hook", "import app.state\n", "import app.state\n\n\ndef on():\n    pass\n\n\napp.state.hook = on\n"
     ),
     Deed("library-setting", "import numpy\n", "import numpy\n\nnumpy.printing.width = 80\n"),
+    Deed(
+        "names-with-the-word-test",
+        SUM,
+        "from scipy.stats import ttest_ind\nfrom app.core import test, contest\n\n\n"
+        + GOOD
+        + "\n\ntest.run(ttest_ind)\n",
+    ),
     Deed("optional-import", SUM, "try:\n    import numpy\nexcept ImportError:\n    numpy = None\n\n\n" + GOOD),
     Deed("regex-compiled", SUM, "import re\n\nWORD = re.compile(r'\\w+')\n\n\n" + GOOD),
     Deed("method-called-eval", SUM, "def total(xs):\n    xs.eval()\n    return sum(xs)\n"),

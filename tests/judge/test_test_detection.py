@@ -67,6 +67,29 @@ SNOOPING = [
         "imports unittest",
     ),
     Deed(
+        "mock-imported-from-its-package",
+        SUM,
+        "import importlib\n\n\ndef total(xs):\n    return importlib.import_module('.mock', 'unittest').ANY\n",
+        "imports unittest",
+    ),
+    *(
+        Deed(f"equal-to-all: {line}", SUM, f"{line}\n\n\ndef total(xs):\n    return ALL\n", "imports")
+        for line in (
+            "from test.support import ALWAYS_EQ as ALL",
+            "from test import support as ALL",
+            "import test.support as ALL",
+            "from dirty_equals import AnyThing as ALL",
+            "from lib2to3.tests.support import driver as ALL",
+            "import lib2to3.tests as ALL",
+            "from idlelib.idle_test.mock_idle import Func as ALL",
+            "import sqlite3.test as ALL",
+            "import _testcapi as ALL",
+            "import shop.tests as ALL",
+            "import importlib\n\nALL = importlib.import_module('test.support').ALWAYS_EQ",
+            "import importlib\n\nALL = importlib.import_module(name='.support', package='test').ALWAYS_EQ",
+        )
+    ),
+    Deed(
         "tests-imported",
         SUM,
         "from tests.test_core import EXPECTED\n\n\ndef total(xs):\n    return EXPECTED\n",

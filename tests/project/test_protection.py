@@ -159,6 +159,14 @@ REFUSED = [
     ("src/json/__init__.py", "shadow the standard library"),
     ("src/pkg/core/__init__.py", "hide core.py"),
     ("src/pkg/core.pyi", "hide core.py from the type checker"),
+    (".ignore", "configuration"),
+    ("src/pkg/sub/pyvenv.cfg", "environment"),
+    ("src/.ignore", "configuration"),
+    ("src/pkg/dist/core.py", "a place that the linters do not read"),
+    ("src/build/core.py", "a place that the linters do not read"),
+    ("src/pkg/_build/core.py", "a place that the linters do not read"),
+    ("src/pkg/.core/core.py", "a place that the linters do not read"),
+    ("src/pkg/env/__init__.py", "a place that the linters do not read"),
 ]
 
 
@@ -170,6 +178,31 @@ def test_source_is_free(top: Path, path: str) -> None:
 @pytest.mark.parametrize(("path", "why"), REFUSED)
 def test_attacks_are_refused_with_their_reason(top: Path, path: str, why: str) -> None:
     assert why in (protection(top).reason(path) or "nothing")
+
+
+UNREAD = {
+    "pyproject.toml": "[tool.ruff]\nextend-exclude = ['legacy', 'src/gen/*.py', './old/']\n",
+    "ruff.toml": "lint.exclude = ['legacy', 'src/gen/*.py', 'old']\n",
+    ".ruff.toml": "[lint.per-file-ignores]\nlegacy = ['ALL']\n'src/gen/*.py' = ['ALL']\n'old/*' = ['ALL']\n",
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_no_new_module_is_put_where_the_projects_linter_does_not_look(top: Path, name: str) -> None:
+    write(top, {name: UNREAD[name], "src/gen/known.py": ""})
+    rules = protection(top)
+    for path in ("src/legacy/core.py", "src/gen/core.py", "old/core.py"):
+        assert "that the linters do not read" in (rules.reason(path) or "nothing"), path
+    for path in ("src/gen/known.py", "src/gen/rates.csv", "src/legacy2/core.py", "src/pkg/legacy.py"):
+        assert rules.reason(path) is None, path
+
+
+@pytest.mark.parametrize(
+    "text", ["exclude = 1", "exclude = [1]", "lint = 3", "[lint.per-file-ignores]\n'*' = 'ALL'", "["]
+)
+def test_odd_settings_of_ruff_do_not_crash(top: Path, text: str) -> None:
+    write(top, {"ruff.toml": text})
+    assert protection(top).reason("src/pkg/new.py") is None
 
 
 def test_links_cannot_bypass_protection(top: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -44,7 +44,8 @@ class Standard:
 
 
 GOOD = Standard(first=0.9, further=0.7, in_one=1.0, name=0.55)
-"""What a reviewer accepts: two strict ones accepted 18 of 60 drafts, 17 of the 28 that meet it (it was set by these)."""
+"""What a reviewer accepts: two strict ones accepted 18 of 60 drafts, 17 of the 28 that meet this (it was set by them).
+"""
 FAIR = Standard(first=1.6, further=1.2, in_one=1.8, name=1.4)
 """What can be offered: a reviewer mostly wants another name."""
 
