@@ -248,7 +248,7 @@ def _instruction(remarks: Sequence[str], *, single: bool = True) -> Iterator[Ide
         return
     text = CHECKED.sub(r"\1 ", remarks[0].lstrip("#: \t").lower())
     verb, *others = [*re.findall(r"[A-Za-z][\w'-]*|[^\w\s]", text), ""][:9]
-    others = others[others[0] == "if" :]
+    others = others[others[:1] == ["if"] :]
     phrase = list(takewhile(lambda word: re.fullmatch(r"[a-z][a-z0-9_]*", word) and word not in ENDING, others))
     words = [word for word in phrase if word not in SKIPPED]
     kept = words[: 3 + ("of" in words[:2])]

@@ -804,3 +804,12 @@ def test_a_comment_after_a_blank_line_begins_a_step() -> None:
     unit = Unit(STEPS.lstrip("\n"), "self", "", "Compiler")
     body = unit.suites[0]
     assert [StatementBlock(unit, body, *between).headings for between in ((1, 2), (1, 3), (2, 4))] == [0, 1, 1]
+
+
+@pytest.mark.parametrize("comment", ["#", "# ---", "# if", "# Find"])
+def test_a_comment_without_words_is_no_name(comment: str) -> None:
+    """`#` alone ended the drafts of a function with an internal error."""
+    unit = Unit(STEPS.lstrip("\n").replace("# find all blocks", comment), "self", "", "Compiler")
+    draft = shortened(unit, unit.complexity - 2, standard=FAIR)
+    assert draft is not None
+    assert not any("find" in one.name and "block" in one.name for one in draft.added)
