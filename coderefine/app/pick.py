@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import keyword
 import posixpath
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -20,6 +22,8 @@ from coderefine.journal import Journal
 from coderefine.proposers.recorded_patches import Given
 from coderefine.reports.rows import numbered_offers
 from coderefine.runner.cold import run_tests
+from coderefine.runner.file_edits import text_of
+from coderefine.source import decode
 
 TEST = "test_coderefine_pick.py"
 """File name of the test that evaluates the expression with an alternative; it exists only in a private view."""
@@ -71,10 +75,13 @@ def choices(journal: Journal, destination: Destination) -> list[Choice]:
     return found
 
 
-def offered(journal: Journal, choices: Sequence[Choice], number: int | None) -> tuple[Given, Contents]:
+def offered(
+    journal: Journal, choices: Sequence[Choice], number: int | None, names: Sequence[str] = ()
+) -> tuple[Given, Contents]:
     """Return a proposer of the patch with this number, and the content to which the patch was applied.
 
-    Raises UsageError if no patch has the number, and PublishError if it overlaps a change made since the run.
+    `names`: texts `OLD=NEW`, which rename what the patch adds. Raises UsageError if no patch has the number, or a name
+    does not fit, and PublishError if the patch overlaps a change made since the run.
     """
     chosen = next((one for one in choices if one.number == number), None)
     if chosen is None:
@@ -82,7 +89,33 @@ def offered(journal: Journal, choices: Sequence[Choice], number: int | None) -> 
     if chosen.overlap:
         raise chosen.overlap
     why = f"picked among {len(chosen.offer.alternatives)} plausible patches of run {journal.run}"
-    return Given(chosen.alternative, PICKED, why), chosen.base
+    patch = chosen.alternative.patch
+    for text in names:
+        patch = _renamed(patch, chosen.base, *text.partition("=")[::2])
+    return Given(replace(chosen.alternative, patch=patch), PICKED, why), chosen.base
+
+
+def _renamed(patch: Patch, base: Contents, old: str, new: str) -> Patch:
+    """Return `patch` with the name `old`, which it adds to the files `base`, replaced by `new`.
+
+    Raises UsageError if a name does not fit.
+    """
+    before, after = _words(base), _words(patch.files)
+    if old not in after - before:
+        raise UsageError(f"--rename {old}={new}: the patch adds no name {old or '(empty)'}")
+    if not new.isidentifier() or keyword.iskeyword(new):
+        raise UsageError(f"--rename {old}={new}: {new or '(empty)'} is not a name")
+    if new in before | after:
+        raise UsageError(f"--rename {old}={new}: {new} occurs in the files already")
+    files = dict(patch.files)
+    for path, data in files.items():
+        if (source := decode(data)) is not None:
+            files[path] = source.encode(re.sub(rf"\b{old}\b", new, source.text))
+    return replace(patch, files=files)
+
+
+def _words(files: Contents) -> set[str]:
+    return {word for data in files.values() for word in re.findall(r"\w+", text_of(data))}
 
 
 def kept(journal: Journal, destination: Destination) -> tuple[Given, Contents]:

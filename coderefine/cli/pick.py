@@ -21,8 +21,18 @@ from coderefine.reports.rows import offer_headline
 @click.argument("run", required=False, default="")
 @click.argument("number", required=False, type=click.IntRange(1))
 @option("--that", "EXPRESSION", "Keep the patches for which this is true: \"plural('cat') == 'cats'\".")
+@option("--rename", "OLD=NEW", "Rename a function that the patch adds; may be given several times.", multiple=True)
 @options(DESTINATION, OUTPUT)
-def pick(run: str, number: int | None, that: str | None, format_: str, *, quiet: bool, **given: object) -> int:
+def pick(
+    run: str,
+    number: int | None,
+    that: str | None,
+    rename: tuple[str, ...],
+    format_: str,
+    *,
+    quiet: bool,
+    **given: object,
+) -> int:
     """Prove and write patch NUMBER of those that RUN offered, or the one for which the expression of --that holds.
 
     RUN is the newest run that offered some, unless it is named: `coderefine pick 1`.
@@ -43,7 +53,7 @@ def pick(run: str, number: int | None, that: str | None, format_: str, *, quiet:
             if len(agreed) != 1:
                 return 1
             number = agreed[0].number
-        proposer, base = offered(journal, found, number)
+        proposer, base = offered(journal, found, number, rename)
         argv = ("pick", journal.run, str(number))
         picked = Request(
             argv, settings, asked.destination, model=False, again=f"coderefine pick {journal.run} {number}"

@@ -121,6 +121,15 @@ class Statement:
 '''
 
 
+WRONG_NAMES = {
+    "_other=_end": "the patch adds no name _other",
+    "process=run": "the patch adds no name process",
+    "_process_kind=two words": "two words is not a name",
+    "_process_kind": "(empty) is not a name",
+    "_process_kind=ended": "ended occurs in the files already",
+}
+
+
 def test_a_function_whose_parts_have_no_good_name_is_offered_and_can_be_picked(tmp_path: Path) -> None:
     """Of thirty written refactorings a maintainer refused fifteen, only because of the names."""
     tests = """import statements
@@ -140,8 +149,14 @@ def test_process():
     assert (top / "statements.py").read_text() == DOUBTFUL
     (offer,) = report["offers"]
     assert offer["why"] == "Statement.process: it keeps its behaviour, but a reader may want other names or parts"
-    assert coderefine("pick", report["run"], "1", cwd=top).code == 0
-    assert "self._process_kind(kind, value)" in (top / "statements.py").read_text()
+    for names, why in WRONG_NAMES.items():
+        refused = coderefine("pick", report["run"], "1", "--rename", names, cwd=top)
+        assert (refused.code, why in refused.err) == (2, True), refused
+    assert (top / "statements.py").read_text() == DOUBTFUL
+    assert coderefine("pick", report["run"], "1", "--rename", "_process_kind=_end", cwd=top).code == 0
+    text = (top / "statements.py").read_text()
+    assert "        self._end(kind, value)\n\n    def _end(self, kind, value):\n" in text
+    assert "_process_kind" not in text
 
 
 def test_functions_without_a_draft_do_not_take_the_time_of_the_run_several_times(tmp_path: Path) -> None:
