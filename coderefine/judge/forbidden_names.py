@@ -55,14 +55,17 @@ _REFERENCES = (
     (
         DYNAMIC,
         USED_BEFORE,
-        "types.CodeType types.FunctionType marshal.loads runpy.* codeop.* code.InteractiveInterpreter",
+        "types.CodeType types.FunctionType marshal.loads marshal.load runpy.* codeop.* code.InteractiveInterpreter "
+        "code.InteractiveConsole code.interact timeit.timeit timeit.repeat timeit.Timer timeit.main profile.run "
+        "profile.runctx cProfile.run cProfile.runctx pdb.run pdb.runeval bdb.Bdb trace.Trace",
     ),
     (REACHES, NEVER, "__builtins__ gc.get_objects gc.get_referrers"),
     ("changes sys.path", USED_BEFORE, "sys.path.insert sys.path.append sys.path.extend"),
 )
 REFERENCES = {name: (what, exemption) for what, exemption, names in _REFERENCES for name in names.split()}
 DANGEROUS = POWERFUL | name_set(
-    "atexit faulthandler importlib.util marshal pickle pytest runpy threading traceback tracemalloc unittest"
+    "atexit faulthandler importlib.util marshal pickle pydoc pytest runpy threading timeit traceback tracemalloc "
+    "unittest"
 )
 """Modules that are used by their attributes only: as a value, one could reach any place under any name.
 
@@ -77,7 +80,7 @@ TESTS_OF_PYTHON = re.compile(r"(?:_(?:ctypes_)?test|_xxtest|xxlimited)\w*")
 _ATTRIBUTES = (
     (SKIPS, NEVER, "skipTest"),
     (ENDS, USED_BEFORE, "_exit interrupt_main"),
-    (CALLERS, USED_BEFORE, "f_back f_globals f_builtins gi_frame cr_frame ag_frame"),
+    (CALLERS, USED_BEFORE, "f_back f_globals f_locals f_builtins tb_frame gi_frame cr_frame ag_frame"),
     (CALLERS, USED_BEFORE, "_getframe _getframemodulename _current_frames currentframe findCaller"),
     (HOOKS, USED_BEFORE, "settrace setprofile addaudithook meta_path path_hooks"),
     (REACHES, USED_BEFORE, "__subclasses__ __globals__ __builtins__ __loader__"),
@@ -85,7 +88,12 @@ _ATTRIBUTES = (
 )
 ATTRIBUTES = {name: (what, exemption) for what, exemption, names in _ATTRIBUTES for name in names.split()}
 """Attributes that are forbidden on any object."""
+FIELD = re.compile(r"\{[^{}]*\.[^{}]*\}")
+PART = re.compile(r"[.\[](\w+)")
+"""An attribute or key in the field of a format string, or in the argument of `get_field`."""
+TRACEBACK = name_set("__traceback__ tb_next")
 IMPORTING = frozenset(("__import__", "builtins.__import__", *IMPORTS))
+UNPICKLING = name_set("pickle.loads pickle.load pickle.Unpickler _pickle.loads _pickle.load _pickle.Unpickler")
 LOOKING_UP = IMPORTING | {"getattr", "builtins.getattr"}
 """Functions that may be called with a known name, but may not be passed to other code."""
 MAY_TAKE_MODULES = name_set(
@@ -125,6 +133,8 @@ def _found(node: ast.AST, names: Bindings) -> Found:
         yield from _special(node)
     elif isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         yield from _references(node, names)
+        yield from _attributes(node, names)
+    elif isinstance(node, ast.Constant):
         yield from _attributes(node, names)
     yield from _passed_around(node, names)
 
@@ -203,15 +213,40 @@ def _computed(node: ast.Call, names: Bindings) -> Found:
     if _looks_up_unknown(node, names):
         yield "looks up a computed name", USED_BEFORE
     function = dotted(node.func, names)
-    if function in IMPORTING and not dotted(node, names):
+    if (function in IMPORTING or _finds_class(node)) and not dotted(node, names):
         yield "imports a computed name", USED_BEFORE
-    elif function == "pickle.loads" and any(isinstance(names.value(item), bytes) for item in node.args[:1]):
+    elif function in UNPICKLING and any(_has_bytes(item) for item in node.args[:1]):
         yield DYNAMIC, USED_BEFORE
+
+
+def _finds_class(node: ast.Call) -> bool:
+    """Return whether `node` imports a name by an unpickler, and is not the inherited part of such a method."""
+    match node.func:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super"))):
+            return False
+    return last_name(node.func) == "find_class"
+
+
+def _has_bytes(node: ast.AST) -> bool:
+    """Return whether bytes are written in `node`."""
+    return any(isinstance(one, ast.Constant) and isinstance(one.value, bytes) for one in ast.walk(node))
 
 
 def _looks_up_unknown(node: ast.Call, names: Bindings) -> bool:
     base, wanted = attribute_lookup(node, names) or (None, node)
-    return base is not None and names.text(wanted) is None and dotted(base, names) in POWERFUL
+    if base is None or names.text(wanted) is not None:
+        return False
+    return dotted(base, names) in POWERFUL or _is_traceback(base, names)
+
+
+def _is_traceback(node: ast.expr, names: Bindings) -> bool:
+    """Return whether `node` is an attribute of a traceback, from which frames can be reached, or a name of it."""
+    if isinstance(node, ast.Name):
+        known = names.constants.get(node.id)
+        return known is not None and not isinstance(known, ast.Name) and _is_traceback(known, names)
+    inner = list(ast.walk(node))
+    attributes = {one.attr for one in inner if isinstance(one, ast.Attribute)}
+    return not TRACEBACK.isdisjoint(attributes) or any(dotted(one, names) == "sys.exc_info" for one in inner)
 
 
 def _attributes(node: ast.expr, names: Bindings) -> Found:
@@ -227,12 +262,31 @@ def _attributes(node: ast.expr, names: Bindings) -> Found:
 
 
 def _taken(node: ast.expr, names: Bindings) -> set[str]:
+    """Return the attributes that `node` reads, also by a format string: `"{0.f_back}".format(frame)`."""
+    if isinstance(node, ast.Constant):
+        return _of_fields(node.value) if isinstance(node.value, str) else set()
     if isinstance(node, ast.Attribute):
         return {node.attr}
     if isinstance(node, ast.Subscript):
         return {names.text(node.slice) or ""}
-    looked_up = attribute_lookup(node, names) if isinstance(node, ast.Call) else None
+    return _taken_by_call(node, names) if isinstance(node, ast.Call) else set()
+
+
+def _taken_by_call(node: ast.Call, names: Bindings) -> set[str]:
+    first = [names.text(item) or "" for item in node.args[:1]]
+    match node.func:
+        case ast.Attribute(attr="get_field"):
+            return {part for text in first for part in PART.findall(text)}
+        case ast.Attribute(value=owner, attr="format" | "format_map" | "vformat"):
+            return _of_fields(" ".join([names.text(owner) or "", *first]))
+    looked_up = attribute_lookup(node, names)
     return set((names.text(looked_up[1]) or "").split(".")) if looked_up else set()
+
+
+def _of_fields(text: str) -> set[str]:
+    """Return the attributes and keys in the fields of a format string."""
+    fields = FIELD.findall(text.replace("{{", "").replace("}}", ""))
+    return {part for one in fields for part in PART.findall(one)}
 
 
 def _passed_around(node: ast.AST, names: Bindings) -> Found:
