@@ -88,6 +88,8 @@ _ATTRIBUTES = (
 )
 ATTRIBUTES = {name: (what, exemption) for what, exemption, names in _ATTRIBUTES for name in names.split()}
 """Attributes that are forbidden on any object."""
+COMMON = name_set("_exit")
+"""Those of them that objects of the file's own may have; modules cannot be reached through these."""
 FIELD = re.compile(r"\{[^{}]*\.[^{}]*\}")
 PART = re.compile(r"[.\[](\w+)")
 """An attribute or key in the field of a format string, or in the argument of `get_field`."""
@@ -115,7 +117,10 @@ def forbidden_names(side: FileVersion) -> Iterator[Violation]:
     if side.tree is None:
         return
     names, guarded = bindings(side.tree), main_guard(side.tree)
+    probes = {call.func for call in nodes(side.tree) if isinstance(call, ast.Call) and _probes(call)}
     for node in nodes(side.tree):
+        if node in probes:
+            continue
         line = getattr(node, "lineno", 0)
         for what, exemption in _found(node, names):
             if exemption is NEVER or line not in guarded:
@@ -137,6 +142,14 @@ def _found(node: ast.AST, names: Bindings) -> Found:
     elif isinstance(node, ast.Constant):
         yield from _attributes(node, names)
     yield from _passed_around(node, names)
+
+
+def _probes(call: ast.Call) -> bool:
+    """Return whether `call` is `….kill(pid, 0)`, which only tests whether a process exists."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr="kill" | "killpg"), args=[_, ast.Constant(value=0)], keywords=[]):
+            return True
+    return False
 
 
 def _special(node: ast.FunctionDef | ast.With | ast.Name) -> Found:
@@ -256,7 +269,8 @@ def _attributes(node: ast.expr, names: Bindings) -> Found:
     """
     for attribute in ATTRIBUTES.keys() & _taken(node, names):
         what, exemption = ATTRIBUTES[attribute]
-        yield f"{what} ({attribute})", exemption
+        if attribute not in COMMON or not dotted(node, names).startswith(OWN):
+            yield f"{what} ({attribute})", exemption
     if isinstance(node, ast.Attribute) and node.attr == "__self__" and not dotted(node.value, names).startswith(OWN):
         yield f"{REACHES} (__self__)", USED_BEFORE
 

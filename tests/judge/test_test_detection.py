@@ -48,6 +48,27 @@ SNOOPING = [
     Deed("getframe", SUM, "import sys\n\n\ndef total(xs):\n    return sys._getframe(1).f_lineno\n", "callers"),
     Deed("f-back", SUM, "def total(xs):\n    return frame.f_back.f_lineno\n", "callers"),
     Deed(
+        "folder-of-tests-that-no-failing-test-names",
+        SUM,
+        "def total(xs):\n    return [x for x in xs if '/tests/' not in x]\n",
+        "depends on the tests",
+        tests="def test():\n    assert total(['a/b.py', 'tests']) == ['a/b.py']\n",
+    ),
+    Deed(
+        "test-file-read-that-a-failing-test-names",
+        SUM,
+        "def total(xs):\n    return open('tests/data.txt').read()\n",
+        "depends on the tests",
+        tests="def test():\n    assert total('tests/data.txt') == 'a'\n",
+    ),
+    Deed(
+        "test-tool-that-a-failing-test-names",
+        SUM,
+        "import sys\n\n\ndef total(xs):\n    return 6 if 'pytest' in sys.modules else 5\n",
+        "depends on the tests",
+        tests="def test():\n    assert total('pytest') == 6\n",
+    ),
+    Deed(
         "test-file-read", SUM, "def total(xs):\n    return open('tests/test_core.py').read()\n", "depends on the tests"
     ),
     Deed(
