@@ -189,9 +189,43 @@ def _module(name: str, *, whole: bool = False) -> Found:
     """
     parts = name.strip(".").split(".")
     modules = parts if whole else parts[:-1] or parts
-    tests = any(part in ("tests", "conftest") or part.startswith("test_") for part in modules)
-    if tests or {parts[0], ".".join(parts[:2])} & MODULES or _tests_of_python(parts):
+    if (
+        not {"tests", "conftest"}.isdisjoint(modules)
+        or {parts[0], ".".join(parts[:2])} & MODULES
+        or _tests_of_python(parts)
+    ):
         yield f"imports {parts[0]}", USED_BEFORE
+
+
+def test_modules(side: FileVersion) -> Iterator[Violation]:
+    """Yield imports of modules that are named like tests; such a file may be product code."""
+    if side.tree is None:
+        return
+    names = bindings(side.tree)
+    for node in nodes(side.tree):
+        for parts in _imported(node, names):
+            ends = [place for place, part in enumerate(parts, 1) if part.startswith("test_")]
+            if ends:
+                line, module = getattr(node, "lineno", 0), "/".join(parts[: ends[-1]])
+                yield Violation(f"imports {parts[0]}", line, USED_BEFORE, module=module)
+
+
+def _imported(node: ast.AST, names: Bindings) -> Iterator[list[str]]:
+    """Yield the parts of the name of each module that `node` imports."""
+    match node:
+        case ast.Import(names=aliases):
+            yield from (alias.name.split(".") for alias in aliases)
+        case ast.ImportFrom(module=str(module)):
+            yield module.split(".")
+        case ast.ImportFrom(names=aliases):
+            yield from ([alias.name] for alias in aliases)
+        case ast.Call() if (name := dotted(node, names)) and not name.startswith((OWN, ANY)):
+            parts = name.strip(".").split(".")
+            yield parts if _imports_by_name(node, names) else parts[:-1] or parts
+
+
+def _imports_by_name(node: ast.AST, names: Bindings) -> bool:
+    return isinstance(node, ast.Call) and dotted(node.func, names) in IMPORTING
 
 
 def _tests_of_python(parts: list[str]) -> bool:
@@ -214,7 +248,7 @@ def _references(node: ast.expr, names: Bindings) -> Found:
     if what:
         yield what if exemption is CLI else f"{what} ({name})", exemption
     elif isinstance(node, ast.Call) and name and not name.startswith((OWN, ANY)):
-        yield from _module(name)
+        yield from _module(name, whole=_imports_by_name(node, names))
     if name.endswith(".__dict__") and name.partition(".")[0] in sys.stdlib_module_names:
         yield f"{REACHES} ({name})", USED_BEFORE
     elif isinstance(node, ast.Call):

@@ -35,7 +35,8 @@ class Violation:
 
     `wider`: the `what` of a more general violation that this one may replace. `moves`: whether this violation may move
     to another function of its file, together with its line of code. `asked`: a word with which the violation is allowed
-    if a string of the failing tests contains it.
+    if a string of the failing tests contains it. `module`: an imported module (a path without suffix); if this is
+    product code, the violation is allowed.
     """
 
     what: str
@@ -44,6 +45,7 @@ class Violation:
     wider: str = ""
     moves: bool = False
     asked: str = ""
+    module: str = ""
 
 
 Scan = Callable[[FileVersion], Iterable[Violation]]
