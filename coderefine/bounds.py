@@ -63,7 +63,10 @@ def surely_fine(text: str, limit: int, floor: float) -> bool:
 
 
 def bound(text: str, sine: float) -> float:
-    """Return a lower bound of the maintainability index. `sine`: a lower bound of the formula's sine term."""
+    """Return a lower bound of the maintainability index of `text`, before the index is limited to 0..100.
+
+    `sine`: a lower bound of the sine in radon's formula, which depends on the comments.
+    """
     found = words(text)
     signs = sum(map(text.count, SIGNS)) - 2 * text.count("->") + text.count("==") + text.count("!=")
     length = 3 * (signs + sum(map(found.count, NAMED)))
@@ -72,7 +75,10 @@ def bound(text: str, sine: float) -> float:
 
 
 def formula(volume: float, complexity: int, logical: int, sine: float) -> float:
-    """Return the result of radon's formula, before it is limited to 0..100. `sine`: its sine term, for comments."""
+    """Return the result of radon's formula, before it is limited to 0..100.
+
+    `sine`: the sine in the formula, which depends on the comments.
+    """
     if volume <= 0 or logical <= 0:
         return 100.0
     return (171 - 5.2 * math.log(volume) - 0.23 * complexity - 16.2 * math.log(logical) + 50 * sine) * 100 / 171

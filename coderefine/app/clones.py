@@ -84,9 +84,9 @@ def _unlock(top: Path) -> None:
 
 
 def _opened(top: Path) -> Repository | None:
-    """Return the repository of the clone `top`; None if there is none, or only what a killed git left of it.
+    """Return the repository of the clone `top`; None if there is none, or only a part that a killed git has left.
 
-    If a folder has no whole repository of its own, git takes the one that encloses it, which is the user's.
+    In a folder without a complete repository of its own, git would use the one that encloses the folder: the user's.
     """
     git_dir = top / ".git"
     if top.is_symlink() or git_dir.is_symlink() or not git_dir.is_dir():
@@ -101,7 +101,7 @@ def _opened(top: Path) -> Repository | None:
 
 
 def _cloned(top: Path, location: str) -> Finished:
-    """Clone `location` to `top`, in place of what is there; a clone that is not complete never has this name."""
+    """Clone `location` to `top`, replacing what is there; until the clone is complete, it has another name."""
     new = top.with_name(f"{top.name}.new")
     _delete(new)
     try:
@@ -121,7 +121,7 @@ def _git(folder: Path, *args: str) -> Finished:
 
 
 def _delete(path: Path) -> None:
-    """Delete the file or folder `path`, if it exists; of a link, only the link."""
+    """Delete the file, folder or link `path`, if it exists; the target of a link stays."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -129,9 +129,10 @@ def _delete(path: Path) -> None:
 
 
 def _reset(repository: Repository) -> None:
-    """Check out the remote's default branch, and delete the branches with only our repair of an earlier commit of it.
+    """Check out the remote's default branch, discarding local changes and untracked files; ignored files stay.
 
-    Raises GitError if the remote has no default branch.
+    Then delete the other local branches whose newest commit is a repair by coderefine on an earlier commit of this
+    branch. Raises GitError if the remote has no default branch.
     """
     remote = repository.git("symbolic-ref", "-q", REMOTE_HEAD, fine=(0, 1)).decode().strip()
     if not remote:

@@ -56,7 +56,7 @@ def undo(run: str, listen: Listen) -> str:
 def _newest(repository: Repository, place: Callable[[Summary], str | None]) -> str:
     """Return the newest run whose `place` is this working tree; else one whose place is gone; else any other; or "".
 
-    `place` returns the working tree of a run, or None for a run that is of no use. Linked worktrees share all runs. A
+    `place` returns the working tree of a run; None for a run that does not count. Linked worktrees share all runs. A
     place that is gone is probably this working tree under an earlier name.
     """
     others: dict[bool, str] = {}

@@ -90,7 +90,7 @@ def _exists(top: Path, state: Staged, path: str) -> bool:
 def _by_project(top: Path, state: Staged, python: list[str]) -> list[tuple[Staged, list[str]]]:
     """Divide the deleted files of `state` and the files `python` by their projects.
 
-    They stay together if a project above them has the tests and the configuration.
+    All files stay together if a project above them has the tests and the configuration.
     """
     if _root(top, state, python) is not None:
         return [(state, python)]

@@ -31,8 +31,8 @@ UNKNOWN = frozenset({"NameError", "ImportError", "ModuleNotFoundError", "SyntaxE
 class Choice:
     """An alternative, applied to the tree as it is now. `number`: the number by which users pick it.
 
-    `base`: the present content of its files. `overlap`: why `alternative` cannot be applied any more, and is as it was
-    offered; None if it is applied.
+    `base`: the present content of its files. `overlap`: why `alternative` cannot be applied any more, so that it is
+    still the one that was offered; None if it is applied.
     """
 
     number: int
@@ -104,9 +104,9 @@ def kept(journal: Journal, destination: Destination) -> tuple[Given, Contents]:
 
 
 def _applied(repository: Repository, patch: Patch, before: Contents, now: Contents) -> Patch:
-    """Return `patch`, made for the files `before`, for the files `now`: merged with the changes made since the run.
+    """Return `patch`, made for the files `before`, merged with the changes since then in the files `now`.
 
-    Raises PublishError if the two overlap.
+    Raises PublishError if the patch overlaps these changes.
     """
     files = {}
     for path, data in patch.files.items():
@@ -161,7 +161,10 @@ def test_that():
 
 
 def lines_of_test(modules: Sequence[str], expression: str) -> Iterator[str]:
-    """Yield the lines of a test that the user can add, so that later runs know that `expression` must be true."""
+    """Yield the lines of a test that asserts `expression`; the user can add the test, so that later runs must pass it.
+
+    `modules`: if `expression` uses names that are not built in, they are imported from the first of these modules.
+    """
     known = set(dir(builtins))
     nodes = ast.walk(ast.parse(expression, mode="eval"))
     names = dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name) and node.id not in known)

@@ -155,7 +155,7 @@ def _posted(target: PostingTarget, bundle: Bundle) -> str:
 def _fetch(target: PostingTarget, bundle: Bundle) -> str:
     """Return a shell command that downloads the artifact and applies exactly the checked patch; "" without an artifact.
 
-    It is unpacked into a new folder, because the run that wrote it may have put other files into it.
+    The artifact is unpacked into a new folder, because the run that wrote it may have put other files into it.
     """
     sha256 = checked_file(Path(target.out), bundle.patch) if target.out and target.pull.run else ""
     if not sha256:
@@ -166,9 +166,10 @@ def _fetch(target: PostingTarget, bundle: Bundle) -> str:
 
 
 def _pushed(target: PostingTarget, bundle: Bundle, outcome: Outcome, snapshot: Snapshot) -> tuple[str, Bundle]:
-    """Push the patch to the branch, or to our own one with a pull request; return a line about it, and what to post.
+    """Push the patch as requested; return a line about the result, and the bundle to post.
 
-    After `--push`, the bundle to post has no patch and no suggestions. Raises UsageError or PublishError.
+    With `--push`, push to the branch of the pull request; then the bundle to post has no patch and no suggestions.
+    Otherwise, push to a branch of coderefine, and open a pull request for it. Raises UsageError or PublishError.
     """
     pull = target.pull
     branch = pull.branch or snapshot.head.branch or ""

@@ -45,7 +45,11 @@ def find_project(
 def project_at(
     place: Place, settings: Mapping[str, object], listen: Listen, task: Task | None = None, data: bytes | None = None
 ) -> Project:
-    """Do the same for a known place. `data`: the content of pyproject.toml, if it is not that in the working tree."""
+    """Return the project at `place`, with its task (unless given) and its interpreter.
+
+    `settings` override the configuration file and the environment. `data`: the content of pyproject.toml; None: read it
+    from the working tree. Raises ConfigError, SurroundingsError.
+    """
     if task is None:
         name = task_name(place.root, os.environ, settings, data)
         task = FIX if name == FIX.name else find(name, place)

@@ -190,7 +190,7 @@ def _without_repository(place: Place) -> SurroundingsError:
 
 
 def _committed(project: Project, destination: Destination, repository: Repository) -> Contents:
-    """Return the files in which the tree to prove differs from the working tree, after a note that names them."""
+    """Return the files in which the tree to prove differs from the working tree; report them in a note."""
     under = destination.under(repository)
     if under:
         files = (f"{path} (untracked)" if data is None else path for path, data in sorted(under.items()))
@@ -200,7 +200,10 @@ def _committed(project: Project, destination: Destination, repository: Repositor
 
 
 def _check_base(snapshot: Snapshot, base: Contents) -> None:
-    """Raise PublishError if a file was changed after it was read to apply a patch, which would undo this change."""
+    """Raise PublishError if a file no longer has its content in `base`.
+
+    The patch was applied to that content, so writing it would undo the newer change.
+    """
     if changed := [path for path, data in base.items() if snapshot.judged(path) != data]:
         raise PublishError(f"{changed[0]} changed after it was read, so nothing was written: run again")
 

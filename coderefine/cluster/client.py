@@ -234,7 +234,10 @@ class Cluster:
     def _sent(
         self, job: Job, place: Place, config: Config, at_home: Callable[[Ask], Check]
     ) -> tuple[Check | None, str]:
-        """Send the tree to the workers and run the tests there; return the same as `SuiteRun.check`."""
+        """Send the tree to the workers and run the tests there.
+
+        Return the result of the workers and the number of shards; or None and the reason that there is no result.
+        """
         try:
             tree, able = self._bring(place)
         except (GitError, OSError) as error:  # a disk is full

@@ -53,7 +53,10 @@ class SuiteRecord:
         storage.write(file, json.dumps(asdict(self)).encode())
 
     def of(self, tests: str) -> SuiteRecord:
-        """Return this record for the digest `tests`; if the digest is new, set `independent` to None (unknown)."""
+        """Return this record with the digest `tests`.
+
+        If the digest is not that of the record, also set `independent` to None (unknown).
+        """
         return self if self.tests == tests else replace(self, independent=None, tests=tests)
 
     def learn(self, check: Check, *, whole: bool) -> SuiteRecord:

@@ -193,7 +193,10 @@ class Workers:
 
 @dataclass(slots=True)
 class Batch:
-    """Jobs for the workers `among`. `expected`: the seconds of each job; `failed`: the number of failures by job."""
+    """Jobs that may run on the workers with the addresses `among`.
+
+    `expected`: expected seconds of each job. `failed`: how often a worker failed with a job, by the job's index.
+    """
 
     workers: Workers
     jobs: Sequence[Job]

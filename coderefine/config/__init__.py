@@ -199,7 +199,7 @@ def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_given:
 
 
 def _choose_criteria(source: dict[str, Any], written: Mapping[str, Any]) -> None:
-    """Replace the names and sentences among the criteria of `source` by criteria, if it has any."""
+    """Replace each name or sentence in the criteria of `source`, if it has any, by the criterion that this means."""
     if "criteria" in source:
         known = [one for one in written.get("criteria", ()) if isinstance(one, Criterion)]
         source["criteria"] = tuple(chosen(one, known) for one in source["criteria"])

@@ -251,10 +251,9 @@ class Ask:
     with the others until it is certain that it hangs (see runner/suspect.py).
 
     `coverage`: record the lines that each test executes; only in the files `cover`, if given. Before Python 3.12, where
-    this is slow, record them only for the tests `watched` (ids, or files: all of
-    their tests), if given. `stepped`: (id, path) of tests for which the lines
-    are also recorded for each line of the test, in `Check.steps`. `follow`: also record the Python programs that tests
-    start.
+    this is slow, record them only for the tests `watched` (ids, or files: all of their tests), if given. `stepped`:
+    (id, path) of tests for which the lines are also recorded for each line of the test, in `Check.steps`. `follow`:
+    also record the Python programs that tests start.
 
     `freedom`: permissions of the tests in the sandbox (see permissions.steps); None: only the view isolates the tests,
     which is enough for the user's own code. `record`: report accesses outside the view in `Check.needs`.

@@ -88,7 +88,7 @@ class View(Protocol):
         stdin: bytes = b"",
         pass_fds: Iterable[int] = (),
     ) -> Finished:
-        """Run a program of ours or of the system (git, ruff); programs that run the project's code need the sandbox."""
+        """Run a program such as git or ruff; programs that run the project's code need the sandbox."""
         ...
 
 

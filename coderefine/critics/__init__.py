@@ -19,7 +19,7 @@ GATES = {
 
 
 def build(place: Place, interpreter: Interpreter, config: Config, listen: Listen) -> tuple[Critic, ...]:
-    """Return the critics of `config.gates`, in that order; it may name [[tool.coderefine.commands]] entries."""
+    """Return the critics that `config.gates` names, in that order, including [[tool.coderefine.commands]] entries."""
     return tuple(_one(name, place, interpreter, config, listen) for name in dict.fromkeys(config.gates))
 
 

@@ -95,7 +95,11 @@ class CommandBenchmark:
         return f"{shlex.join(self._command)} ({self._clock} time)"
 
     def read(self, view: View, seed: int, timeout: float) -> Reading:
-        """Run the command once; return its seconds, with the name of the clock as key."""
+        """Run the command once; return {name of the clock: seconds}.
+
+        `seed`: the value of PYTHONHASHSEED. Raises CriticError if the command does not start, fails, or takes longer
+        than `timeout` seconds.
+        """
         program, *rest = self._command
         command = (str(self._context.python) if program in PYTHONS else program, *rest)
         argv = (str(self._context.python), str(PROGRAM), "time", *command)
@@ -191,9 +195,10 @@ def _object(data: bytes) -> Mapping[str, Any]:
 
 
 def profiled(rows: Sequence[dict[str, Any]], view: View) -> tuple[Hotspot, ...]:
-    """Return the functions in pytest-benchmark's profiles, slowest first; times and calls are summed over all profiles.
+    """Return the functions of the project in pytest-benchmark's profiles, slowest first.
 
-    The share of a function is its time, divided by the time of the function that takes longest.
+    Times and calls are summed over all profiles. A function's time includes the functions that it calls. Its share is
+    its time, divided by the longest time of a function.
     """
     seconds: dict[tuple[str, int], float] = defaultdict(float)
     calls: Counter[tuple[str, int]] = Counter()

@@ -212,7 +212,7 @@ def _between(
 
 
 def _converted(repository: Repository, found: GivenPatch, before: str, known: Iterable[str]) -> dict[str, bytes]:
-    """Return the content in a checkout of `before` of unchanged files that a checkout would write otherwise.
+    """Return what a checkout of `before` would write to files that are the same for git, but differ on the disk.
 
     These are, for example, files with CRLF that git stores with LF. `known`: the files of `found` that `before` has.
     """
@@ -221,7 +221,7 @@ def _converted(repository: Repository, found: GivenPatch, before: str, known: It
 
 
 def _for_files(repository: Repository, found: GivenPatch, odd: Mapping[str, bytes]) -> GivenPatch:
-    """Return `found`, made for the content `odd` of files, for their content in the working tree.
+    """Return `found`, with changes made for the content `odd` applied to the content in the working tree.
 
     Raises UsageError if a file differs where the patch changes it, not counting line ends that git converts.
     """

@@ -133,7 +133,7 @@ class Journal:
         return decode(Attempt, {**body, "checks": checks}, self._blobs.fetch)
 
     def commit(self, number: int) -> str | None:
-        """Return the commit of attempt `number` (0: the baseline), or None. It contains no untracked files."""
+        """Return the commit of attempt `number` (0: the baseline), or None. The commit contains no untracked files."""
         return self.repository.resolve(f"refs/coderefine/{self.run}/{number}")
 
     def untracked(self) -> Mapping[str, bytes]:

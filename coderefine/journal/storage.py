@@ -38,8 +38,8 @@ def write(path: Path, data: bytes) -> None:
 def append(path: Path, data: bytes) -> None:
     """Append `data` to `path` and wait until it is on the disk. Raises JournalError.
 
-    What a killed process left of a line is removed before, and an incomplete write of ours after it: `data` begins on
-    a new line.
+    A part of a line that a killed process has left is removed before, so that `data` begins on a new line; if writing
+    `data` fails, its first part is removed, too.
     """
     try:
         handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)

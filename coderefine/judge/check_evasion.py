@@ -187,7 +187,12 @@ def monkeypatching(side: FileVersion) -> Iterator[Violation]:
 
 
 def _replaced(target: ast.Attribute | ast.Subscript, name: str, others: set[str] | None) -> Iterator[Violation]:
-    """Yield violations for the attribute or item `name`. `others`: modules that may not get code; None: no code."""
+    """Yield violations if `target` is an attribute or item that must not be replaced. `name`: its dotted name.
+
+    These are attributes of the standard library and of test tools (except harmless ones), and INTERNALS such as
+    `__code__`. `others`: if the new value is a function, a class or a lambda of the file, further modules whose
+    attributes must not be replaced by it; None for other values.
+    """
     if _foreign(name, by_code=others is not None) or _inside(name, others or set()):
         yield Violation(f"replaces {name}", target.lineno, Exemption.USED_BEFORE)
     if isinstance(target, ast.Attribute) and target.attr in INTERNALS:

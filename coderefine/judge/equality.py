@@ -35,7 +35,8 @@ KIND = frozenset(("__class__", "__name__", "__qualname__", "__module__"))
 def equality(side: FileVersion) -> Iterator[Violation]:
     """Yield suspicious definitions of comparison methods.
 
-    They ignore the content of the objects, override the method of a built-in type, or are set by name.
+    Suspicious are methods that ignore the content of the objects, that override the method of a built-in type, or that
+    are set by name.
     """
     if side.tree is None:
         return
@@ -124,9 +125,10 @@ def _method(item: Function, owner: ast.ClassDef, *, built_in: bool) -> Iterator[
 
 
 def _blind(item: ast.stmt, owner: ast.ClassDef, own: Mapping[str, Function]) -> list[str]:
-    """Return the names of comparison methods that `item` defines without reading both objects.
+    """Return the names of the comparison methods that `item` defines without reading both objects.
 
-    `own`: the functions of the module, which may become methods by an assignment.
+    `item`: a statement in the class `owner`. Methods that always return the same constant, and imported methods, count
+    as well. `own`: the functions of the module, by name: `__eq__ = f` makes `f` a method.
     """
     if isinstance(item, Function):
         return [item.name] if _defined_blindly(item, owner) else []
@@ -151,7 +153,7 @@ def _bound_blindly(name: str, item: ast.stmt, own: Mapping[str, Function]) -> bo
 
 
 def _functions(value: ast.AST, own: Mapping[str, Function]) -> list[Function]:
-    """Return the function that `value` names or creates, in a list; empty if it is none of the module."""
+    """Return the function of the module that `value` names, or the lambda `value`, in a list; [] for anything else."""
     if isinstance(value, ast.Lambda):
         return [ast.FunctionDef("", value.args, [ast.Return(value.body)], [])]
     return [own[value.id]] if isinstance(value, ast.Name) and value.id in own else []
@@ -275,7 +277,10 @@ def _compared(sides: list[ast.expr], ops: list[ast.cmpop]) -> Iterator[str]:
 
 
 def _simplified(function: Function) -> Function:
-    """Return `function` without code that has no effect: `or True`, `x == x`, unreachable statements."""
+    """Return a copy of `function` with constant parts simplified: `x or True`, `x == x`, `a if True else b`.
+
+    In the body of a function, statements after the first `return` or `raise` are removed.
+    """
     found = _Simplifier().visit(deepcopy(function))
     return found if isinstance(found, Function) else function
 

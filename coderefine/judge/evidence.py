@@ -63,10 +63,11 @@ def _ran(candidate: Attempt, path: str) -> frozenset[int]:
 
 
 def hidden(candidate: Attempt, originals: Mapping[str, bytes | None]) -> bool:
-    """Return whether all changed lines are in blocks of functions that no traced test entered.
+    """Return whether every changed statement is in a block of a function that no traced test ran.
 
-    A traced test must have run the statement to which the block belongs, so that it is known to be traced. `candidate`:
-    with the coverage of its own check.
+    The condition, loop header or `try` body that leads to the block must have been run by a traced test: otherwise, the
+    tests of this code may not be traced at all. Return False if no statement is changed. `candidate`: must have the
+    coverage of its own check.
     """
     found = []
     for path, after in candidate.patch.files.items():
@@ -87,7 +88,7 @@ def _skipped(tree: ast.Module | None, ran: frozenset[int]) -> frozenset[int]:
 
 
 def _branches(node: ast.AST) -> list[tuple[range, range]]:
-    """Return the lines of the header, and of a block, for each block of a statement that need not run with it."""
+    """Return, for each block that need not run with its statement `node`, the lines of the header and of the block."""
     match node:
         case ast.If(body=body, orelse=orelse) | ast.While(body=body, orelse=orelse) | ast.For(body=body, orelse=orelse):
             header = range(node.lineno, first_line(body[0]))

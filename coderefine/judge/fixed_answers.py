@@ -71,7 +71,7 @@ def _compared(left: ast.expr, operator: ast.cmpop, right: ast.expr, names: Names
 
 
 def _plain(test: ast.expr) -> ast.expr:
-    """Return a comparison for what is one in disguise: `not x - 5`, `eq(x, 5)`, `bool(x == 5)`, `4 < x == 5`."""
+    """Return the comparison that is equivalent to `test`: for `not x - 5`, `eq(x, 5)`, `bool(x == 5)`, `4 < x == 5`."""
     match test:
         case ast.Call():
             return _called(test)
@@ -88,7 +88,7 @@ def _plain(test: ast.expr) -> ast.expr:
 
 
 def _of_constant(test: ast.expr, left: ast.expr, operator: ast.cmpop, value: object) -> ast.expr:
-    """Return what a comparison with True, False or 0 says about a comparison or a difference."""
+    """Simplify the comparison of another comparison, or of a difference, with True, False or 0: `(x == 5) is True`."""
     same = isinstance(operator, SAME)
     if not same and not isinstance(operator, OTHER):
         return test

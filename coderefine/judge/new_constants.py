@@ -41,7 +41,10 @@ BOUNDS = 2
 
 
 class _ConstantUse(NamedTuple):
-    """An expression with a constant: its shape (beginning with the function), its line, and see `_comparison`."""
+    """An expression with a constant: its shape (beginning with the function) and its line.
+
+    `compared`: the result of `_comparison`.
+    """
 
     shape: str
     line: int

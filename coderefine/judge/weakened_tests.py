@@ -1,4 +1,7 @@
-"""Detect weakened tests in product files: changed assertion helpers, and removed examples in docstrings."""
+"""Detect weakened tests in product files.
+
+These are changed assertion helpers, and examples in docstrings that are changed, removed or skipped.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,10 @@ def _bindings(statement: ast.stmt) -> Iterator[Binding]:
 
 
 def _with_body(statement: ast.stmt) -> Iterator[ast.stmt]:
-    """Yield the statement; for a loop also the statements in it, because what they bind depends on the whole loop."""
+    """Yield the statement and, if it is a loop, all statements in it.
+
+    The names that statements in a loop bind depend on the whole loop.
+    """
     yield statement
     if isinstance(statement, ast.For | ast.AsyncFor | ast.While):
         yield from statements(statement)

@@ -108,7 +108,10 @@ def classify(error: Exception, target: Target, sent: Mapping[str, Any]) -> Excep
 
 
 def error_in_answer(body: object, target: Target, sent: Mapping[str, Any]) -> Exception:
-    """Convert the error that a server sent with status 200, as `classify` does; its status is its code, or 500."""
+    """Convert the error that a server sent with status 200, as `classify` does.
+
+    The code in `body` counts as the status; without one, the status is 500.
+    """
     code = str(body.get("code")) if isinstance(body, dict) else ""
     status = int(code) if re.fullmatch("[45][0-9]{2}", code) else 500
     return _by_status(_Refusal.of(status, body, {}), target, sent)
@@ -172,7 +175,10 @@ def _final(error: _Refusal, target: Target) -> str | None:
 
 
 def _lower_cap(error: _Refusal, sent: Mapping[str, Any]) -> UnsupportedError | None:
-    """Return the refusal of the length of the answer, if the server names a smaller one that is of use."""
+    """Return an UnsupportedError with the largest answer length that the server accepts, in tokens.
+
+    Return None if the error names no such length, or if this length is below LEAST or not below the requested one.
+    """
     if error.status not in (400, 422):
         return None
     shared = SHARED.search(error.reason)
@@ -225,7 +231,10 @@ def short_line(text: str) -> str:
 
 
 def retry_after(headers: object) -> float | None:
-    """Return the seconds to wait according to `Retry-After` (a number or an HTTP date, RFC 9110 section 10.2.3)."""
+    """Return the seconds to wait according to `retry-after-ms` or `Retry-After`; None if unknown.
+
+    `Retry-After` is a number of seconds or an HTTP date (RFC 9110 section 10.2.3).
+    """
     get = getattr(headers, "get", lambda _: None)
     precise, plain = get("retry-after-ms"), get("retry-after")
     try:

@@ -20,10 +20,10 @@ ENOUGH = 0.55
 def match_ignoring_whitespace(
     search: Sequence[str], new: Sequence[str], lines: Sequence[str]
 ) -> tuple[int, int, tuple[str, ...]] | None:
-    """Return the only lines, from the first to the last (exclusive), that equal `search` except for white space.
+    """Return (index of the first line, index after the last line, new lines) for the lines that equal `search`.
 
-    The third value is their replacement. If there are none or several such lines, return None.
-    Lines of `new` that are also in `search` are taken from the file; the others get the file's indentation.
+    White space may differ. Return None if there are no such lines, or if there are several such places. In the new
+    lines, each line of `new` that is also in `search` is taken from the file; the others get the file's indentation.
     """
     written = [line for line in search if line.strip()]
     filled = _filled(lines)
@@ -38,11 +38,12 @@ def match_ignoring_whitespace(
 
 
 def _indented(new: Sequence[str], kept: dict[str, str]) -> list[str]:
-    """Return `new` with the white space of the file.
+    """Return `new`, the lines of a replacement, with the indentation that the file has.
 
-    `kept`: the file's line for each line of SEARCH. A line of `new` that is also in SEARCH is replaced by the file's
-    line; other lines are indented like the line of SEARCH with the most similar indentation. Blank lines at both ends
-    are removed, because those of the file remain.
+    `kept`: for each line of the SEARCH text that is not blank, the line in the file; the two may differ in white space.
+    A line of `new` that is also in the SEARCH text is replaced by the file's line. Other lines are indented like the
+    line in `kept` with the most similar indentation; if `new` already has the file's indentation, they are not changed.
+    Blank lines at both ends are removed, because the file's own blank lines remain there.
     """
     filled = _filled(new)
     inner = new[filled[0] : filled[-1] + 1] if filled else ()

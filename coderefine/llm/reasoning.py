@@ -46,7 +46,7 @@ def _ends_reasoning(text: str, tag: re.Match[str], signs: tuple[bool, bool, bool
     """Return whether the closing `tag` ends reasoning, and is not a word of a sentence.
 
     `signs`: whether reasoning was opened, no complete block precedes the tag, and an answer follows it. If reasoning
-    was not opened, two have to be true: of the other signs, and that the tag begins or ends its line.
+    was not opened, two of three signs are required: the other two in `signs`, and a tag that begins or ends its line.
     """
     opened, unanswered, followed = signs
     first, last = text.rfind("\n", 0, tag.start()) + 1, text.find("\n", tag.end())

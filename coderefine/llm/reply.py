@@ -215,7 +215,7 @@ def _body(lines: list[str], start: int, number: int) -> tuple[int, tuple[tuple[s
 def _end(lines: list[str], start: int) -> int | None:
     """Return the index of the REPLACE line of the block that starts at `start`; None if the next block starts first.
 
-    If there is none, it is the only line of the block with the arrows of a REPLACE line.
+    If the block has no REPLACE line, but only one line with its arrows, return the index of that line.
     """
     after = range(start + 1, len(lines))
     inside = range(start + 1, next((index for index in after if SEARCH.match(lines[index])), len(lines)))

@@ -47,11 +47,11 @@ Selector = Callable[[Patch, Mapping[str, Case], Collection[str]], ChosenTests]
 
 @dataclass(frozen=True, slots=True)
 class FastProof:
-    """Chooses the tests of a proof.
+    """Chooses the tests that have to run for a proof.
 
-    `plugins`: files that pytest loads as plug-ins. `under`: the files whose content in the views differs from that
-    below `top`, with their content in the views (None: no such file). `same`: returns which of the given test files do
-    not execute the given changes, by the coverage map.
+    `top`: the repository's folder on disk. `plugins`: files that pytest loads as plug-ins. `under`: the files that
+    differ between `top` and the views, with their content in the views (None: no such file). `same`: takes test files
+    and changed files, and returns the test files that, by the coverage map, do not execute the changes.
     """
 
     top: Path

@@ -72,7 +72,8 @@ def rerun_failing(views: Views, critic: Critic, baseline: Check, ask: Ask) -> Re
 def _flaky(views: Views, critic: Critic, suspects: Sequence[str], ask: Ask, freedom: Freedom) -> frozenset[str]:
     """Return the flaky tests of `suspects`.
 
-    Each of `suspects` has passed alone. It is flaky if it also fails alone, or if it passes in a second full run.
+    Each test in `suspects` has passed alone. A test is flaky if it also fails alone, or if it passes in a second full
+    run.
     """
     seen = _outcomes(views, critic, suspects, replace(ask, seed=OTHER_SEED, freedom=freedom))
     mixed = frozenset(id_ for id_ in suspects if seen[id_, False])

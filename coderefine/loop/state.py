@@ -87,8 +87,8 @@ class Parts:
     `accept_plausible`: whether to apply the first plausible repair; otherwise it is only offered.
     `fast`: selects the tests of a proof (None: all of them). `default`: gates that run by default, without a request of
     the user.
-    `given`: whether the first patch comes from the user. It is tried even if nothing is left to repair, and later
-    patches build on it.
+    `given`: whether the first patch comes from the user. Such a patch is tried even if nothing is left to repair, and
+    later patches build on it.
     `spread`: starts a critique in a thread and lets other machines run its tests (None: there are no other machines, or
     they also run the tests of proofs).
     `earlier`: attempts of the run that is resumed or replayed. Their verdicts on behaviour are used again for the same

@@ -76,7 +76,11 @@ class AssertionHelpers:
         yield from _only_used_by(helpers, tree, defined)
 
     def _serves(self, path: str, name: str) -> bool:
-        """Return whether tests call the function `name` of `path` as a helper, and no other file calls it."""
+        """Return whether tests call the function `name` of `path` as a helper, and no other file calls it.
+
+        A call must be a whole statement, unless the name matches NAMED. Return False if a test calls the function where
+        an AssertionError is expected.
+        """
         serving = False
         for other in self._mentioning(name):
             if other == path:

@@ -78,10 +78,11 @@ LONGEST_PATH = 1000
 
 @dataclass(frozen=True, slots=True)
 class NamedFiles:
-    """The files that a command names: `names` (folded), each below any folder of `bases`; they need not exist.
+    """The files that a command names: `names` (folded), each below any folder of `bases`.
 
-    `there`: those that do, and the files to which they lead as symbolic links, relative to the top of the repository.
-    `folders`: those that it names, as in `cd backend` or `PYTHONPATH=lib`.
+    A file in `names` need not exist. `there`: existing files with these names, and the files to which symbolic links
+    among them lead, relative to the top of the repository. `folders`: the folders that the command names, as in
+    `cd backend` or `PYTHONPATH=lib`.
     """
 
     names: frozenset[str]
@@ -90,7 +91,7 @@ class NamedFiles:
     folders: frozenset[str]
 
     def __contains__(self, path: str) -> bool:
-        """Return whether `path` (folded) is one of them, or has the name of one in a folder of another project."""
+        """Return whether `path` (folded) is one of the files, or has the name of one in a folder of another project."""
         parts = path.split("/")
         starts = range(len(parts) - 1)
         if parts[-1] in self.names and not self.bases.isdisjoint(["/".join(parts[at:-1]) for at in starts] or ["."]):
@@ -101,9 +102,9 @@ class NamedFiles:
 def named_files(run: Sequence[str], place: Place, settings: PytestSettings, who: str) -> dict[str, NamedFiles]:
     """Return the files that the command `run` (described by `who`) names; the key says what names them.
 
-    Files count that a word of it names, also inside a shell command or a Python program after `-c`: by a path, as a
-    module, or as a script that the project installs; and those that a shell script, or a task runner's recipe, names
-    which is itself named so.
+    A file is named by a word of the command, also inside a shell command or a Python program after `-c`: by its path,
+    as a module, or as a script that the project installs. If a named file is a shell script, or a word names a recipe
+    of a task runner, the files that the script or the recipe names are returned, too.
     """
     installed = console_scripts(place.root)
     waiting, found, read = [(who, tuple(run), frozenset[str]())], dict[str, NamedFiles](), set[str]()
@@ -134,7 +135,7 @@ def _program(words: Sequence[str]) -> int:
 
 
 def _shell_script(place: Place, path: str) -> str | None:
-    """Return the text of the shell script at `path`; None if it is none."""
+    """Return the text of the shell script at `path`; None if the file is no shell script."""
     try:
         with (place.top / path).open("rb") as file:
             text = file.read(LONGEST).decode("utf-8", "replace")
@@ -148,7 +149,8 @@ def _shell_script(place: Place, path: str) -> str | None:
 class _Text:
     """The words of a command, or the text of a shell script.
 
-    `installed`: the project's scripts with their modules. `bases`: folders in which a named file may be, among others.
+    `installed`: the project's scripts with their modules. `bases`: folders in which a named file may be, besides those
+    that the text itself suggests.
     """
 
     def __init__(
@@ -174,13 +176,13 @@ class _Text:
         self.bases = bases.union(map(posixpath.normpath, self._bases()))
 
     def named_files(self) -> NamedFiles:
-        """Return the files that it names, also where symbolic links lead to."""
+        """Return the files that the text names, and the files to which symbolic links among them lead."""
         there = self._existing()
         names, bases = (frozenset(map(folded, paths)) for paths in (self._names | there, self.bases))
         return NamedFiles(names, bases, there, self._folders)
 
     def _existing(self) -> frozenset[str]:
-        """Return those that exist; each folder is read once."""
+        """Return the named files that exist; each folder is read once."""
         first: dict[str, list[str]] = {}
         for name in self._names:
             first.setdefault(name.partition("/")[0], []).append(name)
@@ -190,7 +192,7 @@ class _Text:
         return files.union(filter(None, map(self._target, files)))
 
     def _all_words(self, run: Sequence[str]) -> Iterator[str]:
-        """Yield the words of `run`, and those of each command in a word that contains several."""
+        """Yield the words of `run`; if a word contains several commands, also the words of each command."""
         for word in self._own_words(run):
             yield word
             for command in COMMANDS.split(word) if len(word.split()) > 1 else ():
@@ -246,14 +248,14 @@ class _Text:
         yield from _imported(" ".join(self.words))
 
     def _bases(self) -> Iterator[str]:
-        """Yield the folders below which a word may name a file: those of imports, and those that words name."""
+        """Yield the folders below which a word may name a file: folders of imports, and folders that words name."""
         prefix = self._place.prefix
         yield from (".", prefix)
         for folder in (prefix, *(f"{prefix}/{part}" for part in self._settings.pythonpath), *self._folders):
             yield from (folder, f"{folder}/src")
 
     def _target(self, path: str) -> str | None:
-        """Return the file in the repository to which `path` leads by symbolic links; None if it is no link."""
+        """Return the file in the repository to which `path` leads by symbolic links; None if `path` is no link."""
         full = self._place.top / path
         try:
             real = Path(os.path.realpath(full))
@@ -271,7 +273,7 @@ def _imported(text: str) -> Iterator[str]:
 
 
 def _possible(path: str) -> bool:
-    """Return whether a file can have the name `path`: a word may also be a whole text."""
+    """Return whether a file can have the name `path`, which may also be a whole text."""
     return len(path) <= LONGEST_PATH and all(map(nameable, path.split("/")))
 
 
@@ -297,7 +299,7 @@ def _is_folder(place: Place, path: str) -> bool:
 
 
 def _files_of(modules: Iterable[str]) -> Iterator[str]:
-    """Yield the files that Python executes when it imports or runs `modules`: theirs, and those of the packages."""
+    """Yield the files that Python executes when it imports or runs `modules`, including those of the packages."""
     for module in modules:
         parts = [part for part in module[:LONGEST_PATH].split(".") if part]
         for end in range(1, len(parts) + 1):

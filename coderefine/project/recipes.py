@@ -1,6 +1,6 @@
 """Read what the recipes of task runners run: make, just, tox, nox, invoke, pre-commit, npm, poe, pdm, hatch, taskipy.
 
-The files are read, no program is started. Only recipes count that a command names, and those which they need.
+The files are read; no program is started. Only recipes that a command names, and recipes which these need, count.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _scripts(text: str) -> Mapping[str, str]:
 
 
 def _named_strings(table: object) -> Iterator[tuple[str, str]]:
-    """Yield the names in a table of scripts, each with what it runs; the names in the tables inside as well."""
+    """Yield each name in a table of scripts, with the commands that it runs; also the names in nested tables."""
     if not isinstance(table, dict):
         return
     for name, value in table.items():
@@ -87,9 +87,10 @@ IN_TABLES = frozenset({"poe", "pdm", "task", "hatch"})
 
 
 def named_recipes(root: Path, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the recipes that a command with `words` names, all if it names none: "FILE (NAME)", and the text.
+    """Yield `FILE (NAME)` and the text of each recipe that a command with `words` names, or of all if it names none.
 
-    If it needs others, its text starts with the runner and these, so that they are found by asking again.
+    If a recipe needs others, its text begins with the runner and the names of these, so that a call with this text
+    finds them.
     """
     for runner, asked in _calls(words):
         for file, recipes in _recipes(root, runner):
@@ -98,7 +99,7 @@ def named_recipes(root: Path, words: Sequence[str]) -> Iterator[tuple[str, str]]
 
 
 def _calls(words: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
-    """Yield each task runner that a command starts, with what may be the names of recipes after it."""
+    """Yield each task runner that a command starts, with the words after it, which may be names of recipes."""
     single = " ".join(word for word in words if len(word.split()) == 1)
     for line in re.split(r"[;&|\n]", "\n".join((single, *(word for word in words if " " in word)))):
         called = line.split()

@@ -98,9 +98,10 @@ class Autofix:
         return situation
 
     def _leave_out(self, situation: Situation, views: Views) -> None:
-        """Exclude each diagnostic whose fix alone would certainly be refused.
+        """Exclude each fix that would be refused even alone.
 
-        Only files in which all fixes together would be refused are searched for such diagnostics.
+        A fix is refused if its patch is not admissible, or if a rule has more diagnostics than before. Fixes are tried
+        alone only in files whose fixes together would be refused.
         """
         files, _ = self._fixed(situation, views, self._rules(situation, views), ())
         originals = self._originals(situation, views)
@@ -246,7 +247,10 @@ class Autofix:
         return self._fixes[key]
 
     def _safe(self, situation: Situation, views: Views) -> Iterator[Diagnostic]:
-        """Yield the diagnostics with a safe fix in the wanted files of the best tree."""
+        """Yield the chosen diagnostics in the wanted files that have a safe fix and were not refused.
+
+        The files are those of the best tree.
+        """
         return self._fixable(self._reading(situation, views))
 
     def _fixable(self, reading: LintedFiles) -> Iterator[Diagnostic]:

@@ -25,9 +25,11 @@ from coderefine.errors import ReplayMissError
 class RecordedProposer(Searcher):
     """Proposes the patches of a recorded run, in their order.
 
-    A patch of an offline proposer is taken from the record, because its search depends on time. A patch of the model is
-    made again from the recorded answers and must equal the recorded patch. `offer` is set if the recorded run
-    considered the patch only plausible and did not apply it; it is one of `offers`, unless the run dropped it later.
+    A patch of the model is made again from the recorded answers, and must equal the recorded patch. All other patches
+    are taken from the record, because their search depends on time.
+
+    `offer` is set if the recorded run considered the patch only plausible and did not apply it. It is the recorded
+    offer for this patch, or a new offer for the same tests if the run dropped the offer later.
     """
 
     name = "replay"

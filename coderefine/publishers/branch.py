@@ -98,7 +98,7 @@ class Push:
         return PushedCommit(commit, f"pushed {commit[:10]} to {self.branch}: {changed_lines(changes)}")
 
     def _is_pushed(self, ref: str, there: str, tree: str) -> bool:
-        """Return whether our remote branch already has this patch.
+        """Return whether the remote branch, which is coderefine's own, already has this patch.
 
         Raises PublishError if its newest commit was not made by coderefine.
         """

@@ -174,7 +174,7 @@ def _link(place: Path, name: Path) -> bool:
 
 
 def _content(path: Path) -> bytes | None:
-    """Return the content of a file; None if there is none that can be read."""
+    """Return the content of a file; None if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError:
@@ -288,7 +288,10 @@ def _attribute(original: Path, copy: Path) -> None:
 
 
 def _own(original: Path, copy: Path) -> None:
-    """Copy owner and group from the original, where that is permitted."""
+    """Copy owner and group, and then the mode, from the original, where that is permitted.
+
+    Do nothing if a file is missing, or if owner and group are the same.
+    """
     try:
         wanted, found = original.stat(), copy.stat()
     except FileNotFoundError:

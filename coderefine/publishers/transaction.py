@@ -103,7 +103,7 @@ def publish(journal: Journal, plan: Publication, check: Callable[[], None], act:
 
 
 def _withdraw(journal: Journal, plan: Publication, error: BaseException) -> None:
-    """Restore everything after `error`. Raises PublishError if there is something to say about a file.
+    """Restore everything after `error`. Raises PublishError if a line about a file has to be added to the message.
 
     If a file cannot be restored, the publication stays announced, so that `recover` tries again.
     """

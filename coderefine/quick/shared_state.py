@@ -46,7 +46,10 @@ MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp,
 
 @dataclass(frozen=True, slots=True)
 class FunctionState:
-    """`carries`: it may leave state. `changes`: classes of instances that it changes. `calls`: names in calls."""
+    """A function. `carries`: whether it may leave state behind.
+
+    `changes`: classes of the instances that it changes. `calls`: names in its calls.
+    """
 
     carries: bool
     changes: frozenset[str]
@@ -64,7 +67,7 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A class with its methods. `attributes`: those that its instances do not share."""
+    """A class with its methods. `attributes`: the attributes that its instances do not share."""
 
     name: str
     methods: list[Function]
@@ -82,7 +85,10 @@ Executed = Mapping[str, Iterable[int]]
 
 
 def carrying(states: Mapping[str, FileState], imported: Executed, tests: Mapping[str, Executed]) -> set[str]:
-    """Return those of `tests` (by id) that may leave state behind. A file that is not in `states` may leave any."""
+    """Return the tests of `tests` (by id) that may leave state behind.
+
+    A test that executes code of a file that is not in `states` is returned in any case.
+    """
     bases = [one for state in states.values() for one in state.bases.items()]
     named = _named(states, imported).union(*(state.calls for state in states.values()))
     found: set[str] = set()
@@ -184,7 +190,10 @@ def _keeps(decorator: ast.expr) -> bool:
 
 
 class Scope:
-    """A function without those in it. `carries`: it may leave state. `changes`: the class of an instance it changes."""
+    """A function without its nested functions. `carries`: whether it may leave state behind.
+
+    `changes`: the class of the method's instance if the function changes this instance, else "".
+    """
 
     def __init__(self, function: Function, owner: Owner | None, level: frozenset[str]) -> None:
         """`owner`: the class of a method. `level`: names that are assigned at module level."""
@@ -202,7 +211,7 @@ class Scope:
             self.carries = self.carries or self._augmented(node) or self._for_effect(node)
 
     def _note(self, chain: list[str], base: ast.expr) -> None:
-        """Note that the object that `chain`, a series of attributes, leads to from `base` is changed."""
+        """Record the change of an object that is reached from `base` by the attributes `chain`."""
         name = base.id if isinstance(base, ast.Name) else ""
         if name in self._new or _is_new(base):
             self._note_instance(changes=_last(base) == "super")
@@ -246,7 +255,7 @@ def _parameters(arguments: ast.arguments) -> set[str]:
 
 
 def _made_by(owner: ast.ClassDef) -> frozenset[str]:
-    """Return the attributes that instances of a class do not share: methods assign them, or fields make them."""
+    """Return the attributes that instances of a class do not share: methods assign them, or they are fields."""
     fields = (node for node in owner.body if isinstance(node, ast.AnnAssign))
     named = (_last(node.target) for node in fields if node.value is None or _last(node.value) == "field")
     return frozenset((*named, *_assigned_attributes(owner)))
@@ -296,7 +305,7 @@ def _assigned(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
 
 
 def _is_new(value: ast.AST) -> bool:
-    """Return whether an expression makes an object; so do calls of built-in functions and of classes."""
+    """Return whether an expression makes a new object; calls of built-in functions and of classes count, too."""
     match value:
         case ast.Call(func=ast.Name(id=name)):
             return (
@@ -322,7 +331,7 @@ def _changed(node: ast.AST) -> list[ast.expr]:
 
 
 def _undone(function: ast.expr) -> bool:
-    """Return whether it is a method such as monkeypatch.setattr, whose changes end with the test."""
+    """Return whether `function` is a method such as monkeypatch.setattr, whose changes end with the test."""
     return isinstance(function, ast.Attribute) and function.attr.endswith("attr")
 
 
@@ -331,7 +340,10 @@ def _mutates(method: str) -> bool:
 
 
 def _chain(node: ast.expr) -> tuple[list[str], ast.expr]:
-    """Split the object that `node` is an attribute or item of into the names of attributes and its base expression."""
+    """Return the names of attributes, and the base expression, that lead to the object of which `node` is a part.
+
+    `node` is an attribute or an item of this object.
+    """
     names: list[str] = []
     inner = node.value if isinstance(node, ast.Attribute | ast.Subscript) else node
     while True:

@@ -1,4 +1,4 @@
-"""The ticket: the results of the last full run of the hook in a project, and whether they still apply."""
+"""The ticket: settings that the last full run of the hook stored for the fast path, and whether they still apply."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ TICKET, GRAPH, IMPORTS = "ticket", "graph", "imports"
 
 
 class Ticket:
-    """The results of the last full run that the fast path uses.
+    """The settings of the project that the fast path of the hook needs.
 
-    `ruff`: ruff's command without paths, empty without this gate. `python`: the command that runs tests, empty without
-    this gate. `keys`: the name of the variable with the model's key. `bytecode`: whether git ignores __pycache__.
+    `ruff`, `python`: the commands of ruff and of the tests, without paths; [] if the gate is off. `radon`: whether the
+    complexity gate is on. `complexity`, `floor`: its limits (`max_complexity`, `min_maintainability`). `keys`: name of
+    the environment variable with the model's key. `bytecode`: whether git ignores __pycache__.
     """
 
     __slots__ = ("bytecode", "complexity", "floor", "keys", "python", "radon", "ruff")

@@ -79,7 +79,7 @@ class ProgressState:
 
 
 def _idle(scene: ProgressState) -> ProgressState:
-    """Return `scene` without stage and attempt, so that the progress line does not show them when they are over."""
+    """Return `scene` without stage, attempt, request and counts: the progress line must not show what is over."""
     return replace(scene, stage="", unit="", done=0, total=None, attempt="", number=0, request="")
 
 

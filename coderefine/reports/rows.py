@@ -212,7 +212,10 @@ def evidence(proof: Evidence) -> str:
 
 
 def _other_patches(outcome: Outcome) -> Iterator[Row]:
-    """Yield other patches that pass the tests, because a plausible patch need not be correct."""
+    """Yield a row for each of the first 3 other patches that pass the tests, and a row with the number of the rest.
+
+    They are shown because one of them may be the correct one.
+    """
     patches = outcome.evidence.alternatives
     texts = [f"{patch.summary} (passes too: plausible, not proven unique)" for patch in patches]
     return several("also", texts, "more plausible patches", 3)

@@ -131,10 +131,11 @@ def run_details(
     unfinished: str,
     before: Mapping[str, bytes | None],
 ) -> Iterator[str]:
-    """Yield a run as lines of plain text, one per attempt.
+    """Yield the lines of a text about a run: one for each attempt, and some about the end of the run.
 
-    `outcome`: None for a run that is `unfinished` (this text says why), or that `failed` with an error. `wrote`: what
-    the run wrote, as text. `before`: content of the patched files when the run began.
+    `outcome`: None if there is none. `failed`: the error that ended the run, or "". `unfinished`: why there is no
+    outcome; shown if there is no error. `wrote`: what the run wrote; "" for nothing. `before`: content of the patched
+    files when the run began.
     """
     yield f"run {run}"
     best = outcome.best.number if outcome else 0

@@ -1,7 +1,4 @@
-"""The result of a run in one sentence, and the rows of a report on a given patch.
-
-The rows with the problems come first, then the measurements, and finally the verdict.
-"""
+"""The result of a run in one sentence, and the rows of a report on a given patch; the last row is the verdict."""
 
 from __future__ import annotations
 

@@ -51,7 +51,11 @@ class Comparison:
     asked: tuple[Asked, ...] = ()
 
     def changed(self, number: int, kinds: str = "pPFd") -> tuple[int, int]:
-        """Return (number of calls whose result the candidate changes, number of compared calls), both of `kinds`."""
+        """Return (number of calls whose result the candidate changes, number of compared calls).
+
+        `number`: the candidate. Only calls whose kind is one of the letters in `kinds` are counted; for the letters,
+        see `Comparison`. Variants whose unchanged call does not end are not counted.
+        """
         pairs = list(self._pairs(number, kinds))
         return sum(before != after for before, after in pairs), len(pairs)
 
@@ -70,7 +74,7 @@ class Comparison:
         return sum(code.endswith(CONTRADICTS) for code in self.codes.get(number, ()))
 
     def _pairs(self, number: int, kinds: str) -> Iterator[tuple[str, str]]:
-        """Return, for each call of `kinds`, the result without and the result with candidate `number`.
+        """Return, for each call whose kind is in `kinds`, the results without and with candidate `number`.
 
         Variants that do not end in the unchanged program are left out, because a candidate cannot preserve their
         results.

@@ -118,7 +118,10 @@ class Scheduler:
         return {**order, "reach": task.stage is Stage.REACH, "direct": task.stage is not Stage.ALL}
 
     def _answers(self) -> Iterator[Judged]:
-        """Wait for answers of the workers; yield the verdicts, or start the next stage."""
+        """Wait a short time for answers; yield the verdicts, also those on candidates of lost workers.
+
+        An answer that is not yet a verdict starts the next run of its candidate.
+        """
         busy = {worker.line: worker for worker in self._busy() if worker.line is not None}
         left = max(0.0, self._plan.ends - time.monotonic())
         ready, _, _ = select.select(list(busy), [], [], min(self._look, left))

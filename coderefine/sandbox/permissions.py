@@ -140,8 +140,9 @@ def recorded(view: View) -> Needs:
 def _narrow(path: str) -> str:
     """Return the path to make writable so that `path` can be written; "" if that is not allowed.
 
-    This is the folder of `path`, or the nearest existing folder above. If the folder of `path` contains the home
-    folder, it is only `path` itself, which must exist.
+    This is the folder of `path`, or the nearest existing folder above; it must not contain the home folder. If the
+    folder of `path` itself contains the home folder and is not in TEMPORARY, only `path` is made writable, and only if
+    it exists.
     """
     home, folder = os.path.realpath(Path.home()), str(Path(path).parent)
     if folder not in TEMPORARY and f"{home}/".startswith(folder.rstrip("/") + "/"):

@@ -129,7 +129,10 @@ class _FirstDecides:
             return True
 
     def _first(self, opened: contextlib.ExitStack, patch: Patch) -> View | None:
-        """Open the first view as an overlay; if this is refused, prepare copies and return None."""
+        """Open the first view as an overlay, trying TRIES times; if it is refused, prepare copies and return None.
+
+        With `strict`, raise WorkspaceError instead.
+        """
         for left in reversed(range(TRIES)):
             try:
                 with contextlib.ExitStack() as trial:

@@ -35,8 +35,9 @@ def mount(source: bytes, target: bytes, kind: bytes, flags: int, options: bytes 
 def cover(number: int, target: bytes, handle: int) -> None:
     """Mount an overlay of the folder `target` at the same place, so that writing to it does not change the original.
 
-    `handle`: an open descriptor of `target`, which is closed. It is the lower layer, as `/proc/self/fd/N`, because in
-    mount options the path would need escapes for `,`, `:` and backslash. `number`: for the names of the other layers.
+    `handle`: an open descriptor of `target`, which is closed. `/proc/self/fd/N` with this descriptor is the lower
+    layer, because in mount options the path would need escapes for `,`, `:` and backslash. `number`: for the names of
+    the other layers.
     """
     upper, work = b"u%d" % number, b"w%d" % number
     os.mkdir(upper)
@@ -99,7 +100,7 @@ def seclude(size: bytes, used: list[bytes]) -> None:
 def count_processes() -> None:
     """Limit the number of processes and threads of the view.
 
-    Before Linux 6.14 nothing is limited, because the limit would apply to the whole machine.
+    Do nothing before Linux 6.14, because the limit would apply to the whole machine, or if the limit cannot be set.
     """
     release = os.uname().release.split(".")
     if (int(release[0]), int(release[1].split("-")[0])) < (6, 14):

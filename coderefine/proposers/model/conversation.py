@@ -82,7 +82,10 @@ class Conversation:
 
     @property
     def hopeless(self) -> bool:
-        """Return whether further requests are useless: too many unusable replies, or the model sees no repair."""
+        """Return whether further requests are useless.
+
+        This is the case if too many replies were unusable, if the model repeats its reply, or if it sees no repair.
+        """
         return bool(self.refusal) or self._equal >= EQUAL or self._unusable >= UNUSABLE
 
     def escalate(self, move: Move) -> bool:
@@ -131,7 +134,11 @@ class Conversation:
             yield from self._corrected(faulty, state, situation)
 
     def _recall(self, move: Move, situation: Situation) -> None:
-        """Prepare the history for the request: all versions in full, or a critique of the failures."""
+        """Add to the history what the next prompt needs.
+
+        In the transcript mode, these are all new attempts of the model, in full. If `move` asks for a critique and at
+        least FAILURES attempts of the model failed, this is also the critic model's explanation.
+        """
         if self._history.history is History.TRANSCRIPT:
             self._add_attempts(situation)
         if move.critique and len(failed(situation)) >= FAILURES:
@@ -274,9 +281,10 @@ class Conversation:
         return CodeLookup(self._builder.tree(state.patch), self._place.prefix, self._private.reason)
 
     def _editable(self, state: PromptState, shown: Context) -> EditableFiles:
-        """Return the files to which edits apply. Files that the model may not write, or may not see, are closed.
+        """Return the files to which edits apply, with the reasons why a file may not be changed or created.
 
-        No file may be created outside the requested scope.
+        No edit applies to files that the model may not write, or may not see. No file may be created outside the
+        requested scope.
         """
         scopes = self._place.scope
 

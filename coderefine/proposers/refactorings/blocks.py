@@ -168,7 +168,11 @@ class Extraction:
 
 
 def extractions(unit: Unit, limit: int) -> Iterator[Extraction]:
-    """Yield every extraction that keeps behaviour, and whose new function has a complexity of at most `limit`."""
+    """Yield extractions that keep behaviour, have a gain, and have a new function with a complexity of at most `limit`.
+
+    Only ranges of statements with 2 to `limit` - 1 decisions that end with a decision or with the suite are examined.
+    Nothing is extracted from an asynchronous generator.
+    """
     if isinstance(unit.function, ast.AsyncFunctionDef) and _is_generator(unit):
         return
     for suite in unit.suites:

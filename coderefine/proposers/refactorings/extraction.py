@@ -85,7 +85,11 @@ def _annotated(found: Extraction) -> Spell:
 
 
 def _with_result(found: Extraction, body: list[cst.BaseStatement]) -> list[cst.BaseStatement]:
-    """Return `body` with a final `return` of the results that the caller needs."""
+    """Return `body` with the `return` that the caller needs at its end.
+
+    The last assignment becomes this `return` if its target is the only result. Without results, `body` stays, unless it
+    is left early: then it ends with `return False` or `return None`.
+    """
     if found.manner in ("flag", "value"):
         return [*body, _statement("return False" if found.manner == "flag" else "return None")]
     if not found.outputs:

@@ -42,10 +42,14 @@ HIDDEN, HIDDEN_SET, HIDDEN_MORE, HIDDEN_MOST = 0.9, 0.5, 0.2, 1.3
 only set something), HIDDEN_MORE for each further effect, HIDDEN_MOST at most."""
 VAGUE = 0.2
 """Cost of a verb that says little, and of a result whose name says little."""
+EFFECT = 0.7
+"""Cost of a name that says what a block changes, not what for: of 24 such names reviewers accepted two."""
 POOR = 0.8
 """Cost of a name with the verb of the whole function, if this verb need not fit its parts."""
 PART = 0.3
 """Cost of a name that consists of the function's verb and words for one of its branches, or for an item of a loop."""
+UNCLEAR = 0.7
+"""Cost of a result's name that does not say what the result is."""
 UNNAMED = 0.7
 """Cost of a name that describes none of the effects; a name that describes some of them costs less, in proportion."""
 HALF = 0.5
@@ -57,7 +61,7 @@ MOST_WORDS = 3
 """Maximum number of words after the verb of a name, if some of these words only say which part of the function is
 meant."""
 SEVERAL = 0.15
-"""Cost of the names `check_arguments` and `set_attributes`, which sum up several steps."""
+"""Cost of the name `check_arguments`, which sums up several steps."""
 OUTER, CUT = 0.05, 0.4
 """Cost of a name from the comment above the branch or loop whose body is the block, and of a name for which a phrase of
 a comment is cut off."""
@@ -112,7 +116,7 @@ def _acting(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
         yield from ((["check", *noun], cost) for noun, cost in _nouns(found))
     for noun, cost in _nouns(found):
         words = _action(found, noun)
-        yield words, (0.9 if found.outputs else 0.3) + cost + (UNNAMED * _unnamed(words, every))
+        yield words, (0.9 if found.outputs else 0.5) + cost + (UNNAMED * _unnamed(words, every))
         if VERBS.issuperset(own := _function_words(found.block)[:1]) and not found.outputs:
             yield [*own, *noun], POOR + cost
 
@@ -151,10 +155,10 @@ def _done(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
     """Yield words for the most frequent effect of a block without a result, best first: `add_header_lines`."""
     main = main_effect(every)
     if _initialises(found.block, every):
-        yield ["set", "attributes"], SEVERAL
+        yield ["set", "attributes"], EFFECT
     if main is None or main[1] < HALF:
         return
-    verb, noun, cost = main[0].verb, [*main[0].noun], 0.1 + 1.5 * (1 - main[1])
+    verb, noun, cost = main[0].verb, [*main[0].noun], EFFECT + 1.5 * (1 - main[1])
     about = _object(found.block) if WEAK.issuperset(noun) else []
     for words, further in ((_condition(found.block), 0.0), (about, 0.05)):
         if words and not {*words} & {verb, *noun} and len(words) + len(noun) <= MOST_WORDS:
@@ -244,7 +248,7 @@ def _instruction(remarks: Sequence[str], *, single: bool = True) -> Iterator[Ide
         return
     text = CHECKED.sub(r"\1 ", remarks[0].lstrip("#: \t").lower())
     verb, *others = [*re.findall(r"[A-Za-z][\w'-]*|[^\w\s]", text), ""][:9]
-    others = others[others[0] == "if" :]
+    others = others[others[:1] == ["if"] :]
     phrase = list(takewhile(lambda word: re.fullmatch(r"[a-z][a-z0-9_]*", word) and word not in ENDING, others))
     words = [word for word in phrase if word not in SKIPPED]
     kept = words[: 3 + ("of" in words[:2])]
@@ -273,13 +277,23 @@ def _computed(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
     if len(vague) == len(names):
         words = []
     else:
-        yield _resulting(verb, words), 0.1 * (len(names) - 1) + cost + VAGUE * (bool(vague) + (verb == "adjust"))
+        cost += VAGUE * (bool(vague) + (verb == "adjust"))
+        yield _resulting(verb, words), 0.1 * (len(names) - 1) + cost + UNCLEAR * _is_unclear(words)
     if len(names) == 1:
         yield from (([verb, *noun, *words], 0.6 + cost + further) for noun, further in _others(found, words))
 
 
+def _is_unclear(words: Sequence[str]) -> bool:
+    """Return whether a result's name is one word that needs another one: `lines`, or a participle like `resolved`."""
+    return len(words) == 1 and (words[0] in WEAK or words[0].endswith("ed"))
+
+
 def _others(found: Extraction, words: Sequence[str]) -> Iterator[Idea]:
-    """Yield further words beside the `words` for the result; if there are none, a condition does not say what it is."""
+    """Yield words for the subject of the block other than `words`, with their costs.
+
+    Words that cost INPUTS or more are left out (from inputs and attributes). If `words` is empty, so are words from
+    conditions in the block: they do not say what the result is.
+    """
     most = INPUTS if words else LOOP + 0.01
     yield from ((noun, cost) for noun, cost in _nouns(found) if noun != words and cost < most)
 

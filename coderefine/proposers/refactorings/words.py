@@ -29,7 +29,10 @@ GENERIC = frozenset(
     item obj args kwargs flag found done self cls other key it el elem arg ok cur
     bool bytes dict float int len list none set str tuple type""".split()
 )
-WEAK = frozenset("line lines row rows entry entries part parts text texts field fields".split())
+WEAK = frozenset(
+    """chunk chunks content contents entry entries field fields implicit info line lines part parts row rows
+    text texts""".split()
+)
 """Words that need another one beside them."""
 ASKING = frozenset("is has have needs can should was are".split())
 """First words of names of truth values, such as `is_empty`."""

@@ -1,7 +1,7 @@
-"""Rewritings of code with ruff findings that ruff does not fix, or not safely; `registry.py` lists them by rule.
+"""Rewrite code to clear ruff findings that ruff does not fix, or does not fix safely.
 
-A rewriting is only made if it keeps behaviour, as far as the text shows. This is proved afterwards, as for every
-`Refactoring`.
+`registry.py` lists the rewritings by rule. A rewriting is made only if nothing in the text suggests that it changes
+behaviour. Afterwards the patch is proved, as for every `Refactoring`.
 """
 
 from __future__ import annotations

@@ -155,7 +155,11 @@ def imperative(code: Code, at: Diagnostic) -> Edits:
 
 
 def _goes_on(text: str, place: int) -> bool:
-    """Return whether the word before `place`, the first one of a docstring, is a verb: no plural (`Maps of …`)."""
+    """Return whether the first word of a docstring, which ends at `place`, seems to be a verb and not a plural noun.
+
+    This is assumed if one of these follows: an article or a similar word (see OBJECT), or any other word that is not in
+    NO_OBJECT and does not end in "ed" or "ing". So `Maps a name` has a verb, and `Maps of names` has none.
+    """
     found = THING_OR_HOW.match(text, place)
     return bool(OBJECT.match(text, place) or (found and found["word"].lower() not in NO_OBJECT))
 
@@ -617,7 +621,10 @@ def joined(rows: Sequence[str]) -> str:
 
 
 def _sentence(text: str) -> tuple[str, str]:
-    """Return the first sentence of `text`, and the rest. Raises Unsure if it may end at an earlier full stop."""
+    """Return the first sentence of `text`, and the rest.
+
+    Raises Unsure if it is not certain where the sentence ends, or if a quote or bracket in it is not closed.
+    """
     end = SENTENCE_END.search(text)
     sentence, rest = (text[: end.end()], text[end.end() :].strip()) if end else (text, "")
     sure(all(word.lower() in ABBREVIATIONS or "." in word for word in BEGINS_SMALL.findall(sentence)))

@@ -165,7 +165,10 @@ class Search(Searcher):
     def _each(
         self, found: Sequence[Repair], situation: Situation, views: Views
     ) -> Generator[Patch, Situation | None, Situation]:
-        """Yield the patches of one search, each with all edits accepted so far; return the last situation."""
+        """Propose `found`, one repair after the other, each together with all edits that were accepted so far.
+
+        Yield each patch and receive the situation after it; return the last situation.
+        """
         repairs, accepted = [*found], list[Repair]()
         while repairs:
             repair, best = repairs.pop(0), situation.best
@@ -197,9 +200,9 @@ class Search(Searcher):
     def _take(self, repair: Repair, situation: Situation) -> bool:
         """Make `repair` the next proposal, and return True; return False if `repair` must not be proposed.
 
-        It must not be proposed if patches for one of its tests were offered. A combination of two repairs, of which one
-        is doubtful, must not be proposed either: the two are proposed separately. With the setting
-        `accept = "plausible"`, doubts do not matter.
+        A repair must not be proposed if patches for one of its tests were offered. A combination of two repairs, of
+        which one is doubtful, must not be proposed either: the two are proposed separately. Doubts do not matter if the
+        setting `accept` is "plausible".
         """
         if repair.fixed & situation.offered:
             return False
@@ -391,7 +394,7 @@ class Search(Searcher):
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison, spectrum)), sets=sets)
 
     def _passing_aside(self, repairs: Sequence[Repair], pool: AnyPool) -> dict[int, frozenset[str]]:
-        """Return, by id of a repair, the tests set aside that run its code and pass with it."""
+        """Return, by id of a repair, those tests in `_aside` that run the repair's code and pass with the repair."""
         aside = self._aside & frozenset(pool.tests)
         ran = [self._ran(repair.proposed.scored.site) & aside for repair in repairs]
         if not any(ran):
@@ -410,7 +413,7 @@ class Search(Searcher):
     def _ran(self, site: Site) -> frozenset[str]:
         """Return the failing tests that ran the statement of `site`, or a connecting statement of its function.
 
-        They are recorded in `_entered`.
+        The tests are those recorded in `_entered`.
         """
         function = function_of(site)
         return frozenset().union(*(self._entered.get(key, ()) for key in (function, (*function, site.code(site.stmt)))))

@@ -151,7 +151,7 @@ BAR = 0.7
 """Minimum confidence of a repair that is applied.
 
 With a lower value, more right repairs are applied, and more wrong ones (the option --curve of learn.py in
-tests/bench/confidence prints both numbers). It was measured on 123 plausible first repairs: three quarters in
+tests/bench/confidence prints both numbers). BAR was measured on 123 plausible first repairs: three quarters in
 hand-written programs with few tests, one quarter of mistakes inserted into projects with their own test suites. 98 of
 the 123 are right. 79 have at least this confidence, and 75 of these are right: all 27 repairs of inserted mistakes, and
 48 of the 52 other repairs.
@@ -228,29 +228,49 @@ LEAST_WRONG, LEAST_NOTICED = 3, 0.5
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Features of a group of repairs that behave alike.
+    """Features of a group of repairs that behave alike. "First" means the first repair of the group.
 
-    Rivals: `share`: the group's part of the weight of all plausible repairs. `ways`: number of groups, without groups
-    that contradict the documentation (see `documented`). `voices`: number of repairs in this group.
+    Rivals:
 
-    Changed results: `seen`: whether behaviour could be observed. `passing`: share of changed results among the calls of
-    passing tests and their variants. `least`: the smallest `passing` of a rival. `crashes`: share of calls that crash
-    only with the repair, less the smallest such share of all groups: so many crashes seem to be required by the tests.
+    - `share`: the group's share of the weight of all plausible repairs.
+    - `ways`: number of groups that do not contradict the documentation (see `documented`); if all contradict it, number
+      of groups.
+    - `voices`: number of repairs in this group.
 
-    The edit: `removes`: whether the first repair removes behaviour, or hides it from the tests; `removed`: see
-    `choice.removing`. `renames`: whether the first repair renames or reorders parameters. `tokens`: number of changed
-    tokens. `fitted`, `abandons`: see the functions in choice.py. `worth`: the best score of the group; `margin`: how
-    much it exceeds the lowest score of a tried candidate.
+    Changed results:
 
-    Evidence: `named`: whether a repair replaces a missing name, which the error message contains, by a similar name.
-    `intent`, `examples`: see the functions `intent` and `documented`. `ordinary`: see `Repair.ordinary`. `former`:
-    whether a repair restores lines of an earlier commit. `twin`: see `enumeration.twin`.
+    - `seen`: whether the behaviour of the first repair could be observed.
+    - `passing`: share of the calls of passing tests, and of variants of these calls, whose result the first repair
+      changes.
+    - `least`: the smallest `passing` of the other groups with `seen`; if there are none, the own `passing`.
+    - `crashes`: share of calls that crash or hang only with the first repair. If there are other groups with `seen`,
+      the smallest such share of all groups is subtracted: every repair seems to need that many crashes.
 
-    Tests: `tests`: number of repaired tests. `reached`: number of traced passing tests that execute the patched
-    statement. `unexplained`: whether a failing test that no repair makes pass runs the same code as the repaired tests;
-    `stuck`: whether the patched statement may explain such a test. `wrong`: number of judged mutants of the repair;
-    `noticed`: number of those mutants that the tests kill; `unmeasured`: whether too few mutants could be judged.
-    `anew`: whether the repaired tests are much newer than the changed function, see `past.SETTLED`.
+    The edit:
+
+    - `removes`: whether the first repair removes behaviour, or moves a statement into a block that no test executes.
+    - `removed`: see `choice.removing`.
+    - `renames`: whether the first repair replaces a parameter in the header of a function.
+    - `tokens`: number of changed tokens, at least 1.
+    - `fitted`, `abandons`: see these functions in choice.py.
+    - `worth`: the best score of the group. `margin`: `worth` minus the lowest score of a tried candidate.
+
+    Evidence:
+
+    - `named`: whether a repair replaces a missing name by a similar one (see `_is_named`).
+    - `intent`, `examples`: see the functions `intent` and `documented`. `ordinary`: see `Repair.ordinary`.
+    - `former`: whether a repair restores lines of an earlier commit.
+    - `twin`: see `enumeration.twin`.
+
+    Tests:
+
+    - `tests`: number of tests that the first repair makes pass.
+    - `reached`: number of traced passing tests that execute the patched statement.
+    - `unexplained`: whether a failing test that no repair makes pass runs the same code as a repaired test.
+    - `stuck`: whether such a test may fail because of the patched statement.
+    - `wrong`: number of mutants of the repair that were judged. `noticed`: number of these that the tests kill.
+    - `unmeasured`: whether too few mutants could be judged.
+    - `anew`: whether the repaired tests are much newer than the changed function, see `past.SETTLED`.
     """
 
     share: float = 1.0
@@ -482,7 +502,7 @@ def rival_sets(
     `frontier`, `spectrum`: see `groups`. `together`: sets of failing tests; the tests of a set run the same statement,
     which few passing tests run. `aside`: returns the failing tests that run the code of a site, but are not in
     `spectrum`. `every`: all repairs that were found, also repairs that are not compared. `passing`: by id of a repair,
-    those of the further failing tests that pass with it.
+    the failing tests not in `spectrum` that pass with the repair.
     """
     found: dict[frozenset[str], list[list[int]]] = {}
     for cluster in clusters(repairs, answers(comparison)):
@@ -503,7 +523,7 @@ def rival_sets(
 def _is_undefined_in(repair: Repair, spectrum: Spectrum) -> bool:
     """Return whether all repaired tests raised in the changed statement, which uses a variable without a value.
 
-    Then the fault is known to be there: a failing test that does not run it fails for another reason.
+    In this case, the fault is in this statement: a failing test that does not run it fails for another reason.
     """
     site = repair.proposed.scored.site
     raised = all(spectrum.raised.get(test) is site.stmt for test in repair.fixed)
@@ -528,10 +548,10 @@ def _of_functions(
     fixed: frozenset[str],
     aside: Callable[[Site], frozenset[str]],
 ) -> Iterator[frozenset[str]]:
-    """Yield, for each statement of the functions that repairs change, the failing tests that execute it.
+    """Yield sets of failing tests that may fail for the same reason as the tests that the repairs fix.
 
-    For each repair, also yield `fixed` together with the tests that `aside` returns for its site. `found`: indices of
-    repairs.
+    For each statement in the functions that the repairs change, this is the set of failing tests that execute it; for
+    each repair, it is `fixed` together with `aside(site)`. `found`: groups of indices of `repairs`.
     """
     sites = [repairs[place].proposed.scored.site for places in found for place in places]
     for top in {site.local.function or site.stmt for site in sites}:
@@ -608,7 +628,10 @@ def groups(
 
 
 def _bonus(places: Sequence[int], repairs: Sequence[Repair], spectrum: Spectrum) -> float:
-    """Return what the texts, the history and the code around say for a group of repairs, or (negative) against it."""
+    """Return the evidence of texts, history and surrounding code for a group of repairs.
+
+    Evidence against the group is negative.
+    """
     ordinary = max(repairs[place].ordinary for place in places)
     hidden = all(_hides(repairs[place], spectrum) for place in places)
     known = INTENT * _intent(places, repairs) + ORDINARY * ordinary + FORMER * _restores(places, repairs)
@@ -629,7 +652,11 @@ def _order(repair: Repair, spectrum: Spectrum) -> tuple[object, ...]:
 
 
 def _is_named(repair: Repair) -> bool:
-    """Return whether the repair replaces a name that was not found by a similar one."""
+    """Return whether the operator NAMING made the repair.
+
+    This operator replaces a missing name by a similar name that exists; it also swaps the arguments of `isinstance` and
+    `issubclass`.
+    """
     return repair.proposed.scored.operator.name == NAMING
 
 

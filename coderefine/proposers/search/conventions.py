@@ -1,8 +1,8 @@
 """Find odd code: it contradicts a check, or differs from the code around it or from other calls in the project.
 
-An edit that introduces odd code is probably wrong, and an edit that removes it is probably right: in 20 packages with
-10,224 functions, 325 places are odd; of 224 small mistakes that were inserted there, 26 make more places odd, and none
-makes fewer odd (tests/bench/real/odd.py).
+An edit that introduces odd code is probably wrong, and an edit that removes odd code is probably right: in 20 packages
+with 10,224 functions, 325 places are odd; of 224 small mistakes that were inserted there, 26 make more places odd, and
+none makes fewer odd (tests/bench/real/odd.py).
 """
 
 from __future__ import annotations
@@ -39,7 +39,12 @@ MOST_NODES = 4000
 
 
 def odd_nodes(function: ast.AST, world: ProjectContext) -> tuple[ast.AST, ...]:
-    """Return the odd conditions and calls in a function of the project; a node occurs once for each reason."""
+    """Return the odd nodes of a function of the project: see the module's docstring.
+
+    These are checks that other code contradicts, conditions unlike those beside them, and calls with unusual arguments.
+    A node that is odd for several reasons occurs several times. Return () if the function has more than MOST_NODES
+    nodes.
+    """
     return tuple(node for nodes in _odd_in_project(function, world).values() for node in nodes)
 
 
@@ -171,7 +176,10 @@ def known(test: ast.expr, *, true: bool) -> dict[str, str]:
 
 
 def _contradicted(test: ast.expr, code: Iterable[ast.AST], *, true: bool) -> Iterator[ast.AST]:
-    """Yield `test` for each use in `code` of a variable without a value; end at the statement that may give it one."""
+    """Yield `test` for each use in `code` of a variable that, by `test`, has no value.
+
+    End at the statement that may give the variable a value.
+    """
     for name, state in known(test, true=true).items():
         if state != SOME and not any(_changes(node, name, state) for node in ast.walk(test)):
             wrong = _needs_value if state == NONE else _needs_items
@@ -422,9 +430,10 @@ def _positional(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def _fits(call: ast.Call, arguments: ast.arguments) -> bool:
-    """Return whether the call may be one of a function with these parameters: of a method, if it has `self` or `cls`.
+    """Return whether the call may be a call of a function with these parameters.
 
-    A class is called like a function, but its `__init__` has `self`. `Base.method(self, …)` fits nothing.
+    A function with `self` or `cls` is called as a method; a class is called like a function, but its `__init__` has
+    `self`. Return False for `Base.method(self, …)`.
     """
     names = [one.arg for one in _positional(arguments)]
     method = names[:1] in (["self"], ["cls"])
@@ -481,7 +490,10 @@ def _of_other_kind(
 
 
 def _usual(kinds: Counter[str]) -> str:
-    """Return the kind that at least the share USUAL of all known ones, but at least FEWEST, have; "" for none."""
+    """Return the kind that at least the share USUAL of the arguments has; "" if there is none.
+
+    Arguments of unknown kind do not count; there must be at least FEWEST others.
+    """
     del kinds[""]
     for kind, number in kinds.most_common(1):
         if kinds.total() >= FEWEST and number >= USUAL * kinds.total():

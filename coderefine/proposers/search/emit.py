@@ -171,7 +171,10 @@ def _find(gap: str, old: str) -> int:
 
 
 def _spelled(text: str, old: str) -> str:
-    """Return `old` as written at the start of `text` (`not   in` may have more spaces); "" if it is not there."""
+    """Return the text of the operator `old` at the start of `text`; "" if `text` does not begin with this operator.
+
+    There may be any white space between the words of `not in` and `is not`.
+    """
     words = old.split()
     if len(words) == 1:
         return old if text.startswith(old) else ""

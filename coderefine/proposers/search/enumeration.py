@@ -37,7 +37,7 @@ FIRST_GUESS = 0.5
 """Expected score of an operator's best edit relative to the operator's base, before any edit of the operator is known.
 
 FIRST_GUESS and SLACK are high, because an edit whose score is underestimated may come a thousand candidates late. The
-price is that more edits are generated in vain. They were measured with small mistakes inserted into nine packages, by
+price is that more edits are generated in vain. Both were measured with small mistakes inserted into nine packages, by
 the mean log rank of the original code: 2.47 with the values -0.5 and 0.5; 2.30 with the present values, which take a
 tenth more time; 2.25 with 1.5 and 2.0, which take half as much time again.
 """
@@ -155,7 +155,7 @@ def changed_lines(module: Module, edit: Edit) -> ChangedLines:
 
 
 def _evidence(site: Site, edit: Edit) -> float:
-    """Return what the code of the project says for an edit (log odds): its naturalness, and whether its line occurs."""
+    """Return the evidence of the project's code for an edit (log odds): naturalness, and the result of `twin`."""
     model, lines = site.trigrams, changed_lines(site.module, edit)
     return min(CEILING, NATURAL * model.trust * _gain(model, edit, lines)) + TWIN * twin(
         site.world, lines, site.in_other_branches
@@ -163,7 +163,10 @@ def _evidence(site: Site, edit: Edit) -> float:
 
 
 def _gain(model: Trigrams, edit: Edit, lines: ChangedLines) -> float:
-    """Return how much more natural the edit makes its lines: difference of log probabilities, scaled by CALM."""
+    """Return by how much the edit makes its lines more probable: difference of log probabilities, scaled as CALM says.
+
+    If the edit only inserts whole lines, only these count.
+    """
     inserted = edit.parts[0].text
     if inserted.endswith("\n") and all(part.start == part.end == lines.start for part in edit.parts):
         return _calm(model, (), tokens(inserted))  # if whole lines are inserted, only these count
@@ -171,9 +174,11 @@ def _gain(model: Trigrams, edit: Edit, lines: ChangedLines) -> float:
 
 
 def twin(world: ProjectContext, lines: ChangedLines, other_branches: Container[tuple[str, ...]] = ()) -> int:
-    """Return 1 if, after a small edit, its line occurs elsewhere in the project; -1 if it did before; else 0.
+    """Return 1 if only the new text of the changed line occurs elsewhere in the project, -1 if only the old text does.
 
-    `other_branches`: see `Site.in_other_branches`; an edit that repeats one of these lines is no better for it.
+    Return 0 in other cases, and if the edit changes several lines. See TWIN for the limits: minimum size of such a
+    line, and maximum size of an edit whose new text counts. A new text in `other_branches` does not count: see
+    `Site.in_other_branches`.
     """
     if "\n" in lines.old or "\n" in lines.new:
         return 0

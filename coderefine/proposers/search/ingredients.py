@@ -110,7 +110,10 @@ class ProjectContext:
 
     @cached_property
     def results(self) -> Mapping[str, str]:
-        """Return, by `name()` of a function, the kind of its result, if annotations or `return` statements show it."""
+        """Return the kind of each function's result, by the function's name with parentheses, such as `size()`.
+
+        A function is left out if its annotation, or its `return` statements if it has none, do not show the kind.
+        """
         found = {}
         for module in self.modules.values():
             for node in module.statements:

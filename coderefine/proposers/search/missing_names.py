@@ -24,9 +24,10 @@ def evades(site: Site, replaced: Replaced, after: ast.Module | None) -> bool:
     """Return whether failing tests of `site` lack a name that a repair gives up, or leaves missing.
 
     The name is an attribute of `self`, or a variable that its module does not bind when it runs. Most likely it should
-    exist, so the right repair binds it or, if it is misspelt, corrects it. It is given up if an attribute that other
-    code uses, too, is replaced, or a variable is replaced by names that are not similar. It is left missing if no test
-    reaches it any more. `after`: the module after the repair.
+    exist, so the right repair binds it or, if it is misspelt, corrects it. A repair gives up a variable by replacing it
+    by names that are not similar, and an attribute by replacing it although other code uses it. A repair leaves a name
+    missing if code still uses the name and nothing binds it: then the tests only do not reach this code any more.
+    `after`: the module after the repair.
     """
     hints, world = site.hints, site.world
     others = [world.file_names(module) for module in world.modules.values() if module.path != site.module.path]

@@ -80,11 +80,9 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
 
     The first call divides the alternatives into groups with equal results that are as even as possible; each further
     call divides the groups that remain. Then come more calls, because each alternative may be wrong where these calls
-    do not show it. Calls with a result that is not known are left out if there are others.
+    do not show it.
     """
-    by_call = {one.call: row for one in asked if (row := _row(one, groups)) is not None}
-    known = [row for row in by_call.values() if UNKNOWN not in row.answers]
-    rows = sorted(known or by_call.values(), key=lambda row: row.readable)
+    rows = _rows(groups, asked)
     together, shown = [tuple(range(len(groups)))], list[_Row]()
     while rows and len(shown) < MOST_QUESTIONS:
         best = min(rows, key=lambda row: _largest(row, together))
@@ -94,6 +92,13 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
         together = [part for members in together for part in _split(best, members)]
     for row in _with_others(shown, rows)[:MOST_QUESTIONS]:
         yield Question(row.asked.call, row.asked.module, row.answers, row.now)
+
+
+def _rows(groups: Sequence[Group], asked: Sequence[Asked]) -> list[_Row]:
+    """Return the calls on which the groups differ, most readable first; only those whose results are known, if any."""
+    by_call = {one.call: row for one in asked if (row := _row(one, groups)) is not None}
+    known = [row for row in by_call.values() if UNKNOWN not in row.answers]
+    return sorted(known or by_call.values(), key=lambda row: row.readable)
 
 
 def _with_others(shown: list[_Row], rows: Sequence[_Row]) -> list[_Row]:

@@ -151,7 +151,10 @@ class Spectrum:
 
     @property
     def together(self) -> set[frozenset[str]]:
-        """Return the sets of failing tests that execute the same statement, for statements that `connects` accepts."""
+        """Return, for each statement that `connects` accepts, the set of failing tests that execute it.
+
+        Equal sets occur once.
+        """
         return {tests for stmt, tests in self.failing.items() if self.connects(stmt)}
 
     def connects(self, stmt: ast.stmt) -> bool:
@@ -205,7 +208,10 @@ def spectrum_of(
 
 
 def _crashed(modules: Mapping[str, Module], failing: Sequence[Case]) -> Iterator[tuple[str, ast.stmt]]:
-    """Yield each failing test that crashed in the program, with the statement that raised."""
+    """Yield each failing test that crashed in the program, with the statement that raised.
+
+    Tests whose statement is a `raise` or an `assert` are left out.
+    """
     for case in failing:
         if case.failure is not None and case.failure.exception in ACCIDENTS:
             ours = [frame for frame in case.failure.frames if frame.path in modules]

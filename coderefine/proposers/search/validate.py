@@ -59,8 +59,8 @@ ENOUGH = 20
 little."""
 LATER, PORTION, LATEST = 0.5, 0.5, 10.0
 """If the costly tests (see `Pool.costly`) take more than LATER seconds together, they run only at the end of a search:
-on the repairs found, best first, for at most LATEST seconds. They are divided into portions of PORTION seconds, so that
-all workers have work."""
+on the repairs found, best first, for at most LATEST seconds. The tests are divided into portions of PORTION seconds, so
+that all workers have work."""
 MOST_SEEDS, MOST_RIVALS = 40, 8
 """Maximum number of confirmed partial repairs that are kept for combining, and of repairs of the same tests that are
 kept for comparing."""

@@ -150,7 +150,7 @@ class Bundle:
         return bool(self.patch) and (self.behaviour or style)
 
     def offered(self, *, style: bool) -> tuple[Suggestion, ...]:
-        """Return the suggestions, if there is something to post."""
+        """Return the suggestions; () if there is nothing to post. `style`: see `has_content`."""
         return self.suggestions if self.has_content(style=style) else ()
 
     @property

@@ -56,7 +56,7 @@ class BusyError(PublishError):
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A comment of ours that was posted before.
+    """A comment that coderefine has posted before.
 
     `line`: its last line at the head; 0 if its lines changed, so that the host no longer lets users apply the
     suggestion. `replied`: there is an answer to it, so it must not be deleted.
@@ -296,6 +296,9 @@ def _hunks(patch: str) -> list[Hunk]:
 
 
 def fits(suggestion: Suggestion, places: tuple[Region, ...]) -> bool:
-    """Return whether one hunk contains all lines of the suggestion, with the text that it replaces."""
+    """Return whether one hunk contains all lines that the suggestion replaces, with their old text.
+
+    `places`: for each hunk, the text of its lines by line number.
+    """
     wanted = dict(zip(range(suggestion.first, suggestion.last + 1), suggestion.old, strict=True))
     return any(all(region.get(line) == text for line, text in wanted.items()) for region in places)

@@ -297,7 +297,10 @@ def _how_it_ended(status: int) -> str:
 
 
 def be_subreaper() -> None:
-    """Make orphans of our children our own children (Linux only); elsewhere only the child's session is killed."""
+    """Adopt the orphaned descendants of this process, so that they can be found and killed.
+
+    Works on Linux only. On other systems, only the session of a child is killed.
+    """
     if sys.platform.startswith("linux"):
         import ctypes
 

@@ -1,7 +1,7 @@
 """A whole pytest run in a fresh process, as `python -m pytest` would do it, reported over the channel.
 
 Started by the parent as `python -c BOOT here module fd`. BOOT registers this folder in `sys.modules` as a package with
-a private name; the folder is not in `sys.path`, so that no module of ours can shadow a module of the project.
+a private name; the folder is not in `sys.path`, so that no module of coderefine can shadow a module of the project.
 """
 
 from __future__ import annotations

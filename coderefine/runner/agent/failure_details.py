@@ -326,7 +326,7 @@ def _looked_up(error: BaseException, frame: Any) -> tuple[str, Iterable[str]]:
 
 
 def _looked_up_in(frame: Any, error: BaseException, name: str | None) -> tuple[str, Iterable[str]]:
-    """Return the same as `_looked_up`, for errors that need the `frame`."""
+    """Return the name that was looked up, and all existing names, for errors that need the `frame`."""
     if isinstance(error, NameError) and name:
         return name, [*frame.f_locals, *frame.f_globals, *dir(builtins)]
     if isinstance(error, KeyError) and error.args and type(error.args[0]) is str:

@@ -442,12 +442,13 @@ class HotServer:
     def _answered(
         self, labelled: list[tuple[str, Call]], edits: dict[str, CodeEdit], seconds: float
     ) -> tuple[list[tuple[str, Call]], dict[str, Answers]]:
-        """Return the calls that were compared, and their results by program: "" (unchanged) and each candidate.
+        """Return the compared calls, and the answers of each program, by "" (unchanged) and the keys of `edits`.
 
-        Each program runs in a separate process, so that side effects of calls, in a cache or a counter, do not affect
-        other programs. The unchanged program runs twice, as "" and as AGAIN, to find unstable results. Programs that
-        crash are left out. The compared calls are `labelled` without calls of functions that wait. `seconds`: CPU time
-        for all programs together; with wall time, a busy machine would change which calls are compared.
+        The unchanged program runs twice, as "" and as AGAIN, to find unstable results; AGAIN is not in the result. If
+        one of these two runs crashes, no answers are returned. Other programs that crash are left out. Each program
+        runs in its own process, so that the calls of one do not affect another. The compared calls are `labelled`
+        without those of functions that wait (see WAITED). `seconds`: CPU time for all programs together, because wall
+        time would depend on the load of the machine.
         """
         found: dict[str, Answers] = {}
         asked = {"": CodeEdit(), **edits, AGAIN: CodeEdit()}

@@ -46,7 +46,7 @@ def is_own_plugin(plugin: Any) -> bool:
 
 
 def is_own_file(file: str) -> bool:
-    """Return whether a file of code is one of pytest's own."""
+    """Return whether `file` is directly in the folder `_pytest` of the installed pytest, not in a subfolder."""
     return os.path.basename(os.path.dirname(file)) == "_pytest" and file.startswith(_HOME)
 
 

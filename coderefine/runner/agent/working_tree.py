@@ -57,9 +57,10 @@ class WorkingTree:
         self._dirt.forget()
 
     def restore(self, files: Mapping[str, bytes | None]) -> None:
-        """Restore `files`, remove new files, and list in `changed` other files that the child changed or removed.
+        """Restore `files`, and remove all files created since `put`.
 
-        The old content of these other files is unknown, so they cannot be restored.
+        Set `changed` to the absolute paths of other files that were changed or removed. Their old content is unknown,
+        so they are not restored.
         """
         self.changed = self._dirt.clean({self.full(path) for path in files})
         for path in files:
@@ -140,7 +141,7 @@ class FileChanges:
                 self._folders[number] = folder
 
     def forget(self) -> None:
-        """Discard the events so far, which we caused ourselves."""
+        """Discard the events so far: this process has caused them."""
         self._events()
 
     def clean(self, own: set[str]) -> list[str]:

@@ -15,7 +15,7 @@ from coderefine.project import Protection, locate
 from coderefine.proposers.refactorings.blocks import extractions
 from coderefine.proposers.refactorings.files import Placed, placed, written
 from coderefine.proposers.refactorings.inlining import Inlining, restored
-from coderefine.proposers.refactorings.sequence import shortened
+from coderefine.proposers.refactorings.sequence import FAIR, shortened
 from coderefine.proposers.refactorings.trees import Unit
 from coderefine.runner.file_edits import FileEdit
 from coderefine.workspace import open_views
@@ -301,7 +301,7 @@ def test_a_function_without_the_object_stays_near_its_method(distance: str, mark
     text = ROWS.format(above=ABOVE[distance], mark=mark)
     found = placed(text, "Rows.kept", frozenset())
     assert isinstance(found, Placed)
-    draft = shortened(found.unit, found.unit.complexity - 2)
+    draft = shortened(found.unit, found.unit.complexity - 2, standard=FAIR)
     assert draft is not None
     new = written(text, found, draft)
     assert header in new

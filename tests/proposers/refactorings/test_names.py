@@ -47,7 +47,7 @@ NAMED = {
     ),
     "the noun of the function is left out where that of the effect says enough": (
         """
-        def process_frame(self, frame):
+        def take_frame(self, frame):
             if frame is None or not self.known and frame:
                 return None
 
@@ -55,7 +55,7 @@ NAMED = {
                 self.opcode = frame.opcode
             elif self.opcode is None:
                 raise ValueError(frame)
-            return self.processed(frame)
+            return self.taken(frame)
         """,
         "_set_opcode(self, frame):",
     ),
@@ -226,18 +226,18 @@ NAMED = {
         """
         def read(state, lines):
             first = lines[0] if state else None
-            text = ""
+            letter = ""
             for line in lines:
                 if line is None:
                     break
-                text += line
+                letter += line
                 state.cursor += len(line)
 
-            if first and text or state.done:
-                return text
+            if first and letter or state.done:
+                return letter
             return None
         """,
-        "_collect_text(state, lines):",
+        "_collect_letter(state, lines):",
     ),
     "what only decides whether to leave is a check": (
         """
@@ -711,13 +711,13 @@ def test_two_small_functions_are_found_where_one_large_enough_function_reads_bad
 
 
 def test_a_module_that_the_function_imports_is_no_argument_of_the_new_one() -> None:
-    text = NAMED["a loop that adds to a text collects"][0].replace("text += line", "text += made(line)")
+    text = NAMED["a loop that adds to a text collects"][0].replace("letter += line", "letter += made(line)")
     inner = textwrap.dedent(text).lstrip("\n").replace("        state.cursor += len(line)\n", "")
     plain = shortened(Unit(inner), Unit(inner).complexity - 2)
     imported = inner.replace("    first =", "    from shop import made\n    first =")
     draft = shortened(Unit(imported), Unit(imported).complexity - 2)
     assert plain is not None
-    assert plain.added[0].text.startswith("def _collect_text(lines):")
+    assert plain.added[0].text.startswith("def _collect_letter(lines):")
     assert draft is None or not any("made" in one.text.partition("\n")[0] for one in draft.added)
 
 
@@ -738,7 +738,7 @@ def test_lines_after_a_backslash_move_with_their_statement() -> None:
 
 def test_a_function_of_the_old_function_is_no_argument_of_the_new_one() -> None:
     text = NAMED["a loop that adds to a text collects"][0]
-    inner = textwrap.dedent(text).lstrip("\n").replace("text += line", "text += made(line)")
+    inner = textwrap.dedent(text).lstrip("\n").replace("letter += line", "letter += made(line)")
     inner = inner.replace("        state.cursor += len(line)\n", "")
     inner = inner.replace("    first =", "    def made(one):\n        return one\n\n    first =")
     draft = shortened(Unit(inner), Unit(inner).complexity - 2)
@@ -804,3 +804,12 @@ def test_a_comment_after_a_blank_line_begins_a_step() -> None:
     unit = Unit(STEPS.lstrip("\n"), "self", "", "Compiler")
     body = unit.suites[0]
     assert [StatementBlock(unit, body, *between).headings for between in ((1, 2), (1, 3), (2, 4))] == [0, 1, 1]
+
+
+@pytest.mark.parametrize("comment", ["#", "# ---", "# if", "# Find"])
+def test_a_comment_without_words_is_no_name(comment: str) -> None:
+    """`#` alone ended the drafts of a function with an internal error."""
+    unit = Unit(STEPS.lstrip("\n").replace("# find all blocks", comment), "self", "", "Compiler")
+    draft = shortened(unit, unit.complexity - 2, standard=FAIR)
+    assert draft is not None
+    assert not any("find" in one.name and "block" in one.name for one in draft.added)

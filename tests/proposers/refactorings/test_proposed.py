@@ -82,10 +82,9 @@ def test_new_functions_of_changes_that_are_made_together_have_different_names(tm
     tests += "    assert overview([None, ('a', 0), ('a', 0), ('b', -1), ('gift', 0)], 1)[1]\n"
     files = {"orders.py": f"{CODE}\n\n{again}", "test_orders.py": tests, "pyproject.toml": LIMIT}
     top = make_repo(tmp_path / "repo", files)
-    result = coderefine("fix", "--no-model", "--format", "json", cwd=top)
+    result = coderefine("fix", "--no-model", "--accept", "plausible", "--format", "json", cwd=top)
     text = (top / "orders.py").read_text()
     assert result.code == 0, (result, text)
-    assert [one["summary"] for one in json.loads(result.out)["attempts"]] == ["", "2 rewritings (CC ×2)"]
     assert text.count("def _collect_warnings(") == 1
     assert text.count("def _") == 2
 

@@ -12,7 +12,7 @@ from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock,
 from coderefine.proposers.refactorings.declared import ProjectTypes
 from coderefine.proposers.refactorings.files import placed, written
 from coderefine.proposers.refactorings.inlining import restored
-from coderefine.proposers.refactorings.sequence import shortened
+from coderefine.proposers.refactorings.sequence import FAIR, shortened
 from coderefine.proposers.refactorings.signatures import input_types, result_type
 from coderefine.proposers.refactorings.trees import Unit
 from coderefine.proposers.refactorings.types import known_types
@@ -221,7 +221,7 @@ def test_annotations_do_not_hinder_the_proof_that_statements_were_only_moved() -
     text = ANNOTATED.lstrip("\n")
     place = placed(text, "label", frozenset())
     assert not isinstance(place, str)
-    draft = shortened(place.unit, place.unit.complexity - 2)
+    draft = shortened(place.unit, place.unit.complexity - 2, standard=FAIR)
     assert draft is not None
     (new,) = draft.added
     header = new.text.partition("\n")[0]
@@ -257,7 +257,7 @@ def test_no_new_method_gets_the_beginning_by_which_a_class_collects_methods() ->
             text.lstrip("\n"), "Rules.check_all", frozenset(("_check_",)) if "_check_" in text else frozenset()
         )
         assert not isinstance(place, str)
-        draft = shortened(place.unit, place.unit.complexity - 2)
+        draft = shortened(place.unit, place.unit.complexity - 2, standard=FAIR)
         names.append([one.name for one in draft.added] if draft else [])
     assert names == [[], ["_check_rows"]]
 

@@ -62,7 +62,7 @@ def _without_texts(site: Site, node: ast.expr) -> Iterator[str]:
 
 
 def replaced(site: Site) -> Iterator[Edit]:
-    """Replace a condition, or a part of it, by an atomic condition on names in scope."""
+    """Replace a condition, or a part of it, by an atomic condition on names in scope, or by True or False."""
     for node in site.conditions:
         old = set(names_of(node))
         for atom, weight in atoms(site).items():

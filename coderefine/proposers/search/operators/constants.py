@@ -33,7 +33,11 @@ number that it contains once."""
 
 
 def numbers(site: Site) -> Iterator[Edit]:
-    """Change a number by one, its sign or its magnitude, or replace it by a number used nearby."""
+    """Replace a number by one that is often confused with it, by one used nearby, or by one derived from the failure.
+
+    Often confused are the next larger and smaller integers, the negative number, some multiples and fractions, and 0,
+    1, -1 and 2. For an index, these are mainly the first and last indices.
+    """
     constants = (node for node in site.exprs if isinstance(node, ast.Constant) and is_number(node.value))
     found = [_with_sign(site, node) for node in constants]
     used = Counter(value for _, value in found)

@@ -171,7 +171,11 @@ def idle(site: Site) -> set[str]:
 
 
 def _unchanged(tree: ast.AST, prefix: str) -> set[str]:
-    """Return the names with the prefix `prefix` ("self.") that `tree` binds only once, to an empty value, and reads."""
+    """Return the names with the prefix `prefix` that `tree` reads, and assigns only once, to an empty value.
+
+    Names that are changed in another way are left out: by `+=`, an assignment to an item, a call of a method with
+    arguments, a loop, `with` or unpacking. `prefix`: "" for all names, `self.` for attributes.
+    """
     nodes = list(ast.walk(tree))
     bound = [pair for node in nodes for pair in _bound(node)]
     times = Counter(name for name, _ in bound)
@@ -221,7 +225,12 @@ def _of_path(site: Site, path: str, names: list[str]) -> Iterator[tuple[str, flo
 
 
 def _of_object(site: Site, me: str, names: list[str]) -> Iterator[tuple[str, float]]:
-    """Yield `self.x = x` for parameters, calls of the class's methods, and `super()` calls of the current method."""
+    """Yield statements about the object `me`, with weights; nothing if `me` is "".
+
+    They assign each parameter to an attribute of the same name, call a method of the class (without argument, or with
+    one of the first four `names`), or call the current method of `super()` (with the parameters or without, and only if
+    the class has base classes). Methods whose name begins with `__` are not called.
+    """
     if me:
         for name in site.local.parameters[1:]:
             yield f"{me}.{name} = {name}", 2.0 if name not in site.local.fields else 0.8

@@ -91,9 +91,9 @@ def comparisons(site: Site) -> Iterator[Edit]:
 
 
 def _unequal(site: Site, operator: ast.cmpop, value: ast.expr, collection: ast.expr) -> Sequence[str]:
-    """Return EQUALITIES if `value` is looked for in a collection to which it cannot be equal, else none.
+    """Return EQUALITIES if the condition asks whether `value` is in a collection that cannot equal `value`, else ().
 
-    It cannot if this is one of constants, or of another kind than the value.
+    These are collections of constants, and collections of another kind than `value`.
     """
     if not isinstance(operator, ast.In | ast.NotIn):
         return ()
@@ -168,7 +168,7 @@ def _handed_on(node: ast.expr, parent: ast.AST | None) -> bool:
 
 
 def operand_order(site: Site) -> Iterator[Edit]:
-    """Swap the operands of an operation that is not commutative."""
+    """Swap operands of an operation that is not commutative or of `in`, or the two values of `… if … else …`."""
     for node in site.exprs:
         if isinstance(node, ast.BinOp):
             if isinstance(node.left, ast.BinOp):

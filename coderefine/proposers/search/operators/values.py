@@ -122,7 +122,10 @@ def _pool(site: Site) -> list[tuple[str, str, float]]:
 
 
 def composed(site: Site) -> Iterator[Edit]:
-    """Combine a value, or a name in place of None, with another name: `a + b`, `max(a, b)`, `a[b]`."""
+    """Replace a value by a combination of it with a name, and None by a combination of two names.
+
+    Combinations are `a + b`, `max(a, b)`, `a[b]` and others.
+    """
     for node in site.values:
         if not _part_of_name(site, node) and (is_none(node) or isinstance(node, GROWS)):
             yield from _grown(site, node, empty=is_none(node))
