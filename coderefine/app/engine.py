@@ -227,6 +227,7 @@ def loop_parts(
         original=original,
         reason=protection.reason,
         helpers=protection.helpers,
+        is_product=protection.is_product,
         scope=place.scope,
         roots=(
             *(posixpath.normpath(posixpath.join(place.prefix, name)) for name in folders),

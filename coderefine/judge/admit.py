@@ -15,7 +15,7 @@ from coderefine.judge import check_evasion, equality, public_api, removed_behavi
 from coderefine.judge.change import Change, changes, digest, normal
 from coderefine.judge.copied_answers import copied_answers
 from coderefine.judge.diff import lines_of
-from coderefine.judge.forbidden_names import forbidden_names
+from coderefine.judge.forbidden_names import forbidden_names, test_modules
 from coderefine.judge.test_literals import test_literals
 from coderefine.judge.violations import new_violations
 from coderefine.judge.weakened_tests import Helpers, changed_examples, no_helpers, weakened
@@ -26,6 +26,7 @@ Reason = Callable[[str], "str | None"]
 SCANS = (
     check_evasion.suppressions,
     forbidden_names,
+    test_modules,
     check_evasion.test_detection,
     check_evasion.monkeypatching,
     equality.equality,
@@ -54,6 +55,17 @@ class _Case:
     modules: frozenset[str]
     roots: Sequence[str]
     helpers: Helpers
+    is_product: Callable[[str], bool]
+
+    def imports_product(self, module: str, path: str) -> bool:
+        """Return whether the file at `path` imports product code by `module`, a path relative to an import root."""
+        folders = (*self.roots, *map(str, PurePosixPath(path).parents))
+        files = (f"{module}.py", f"{module}/__init__.py")
+        return any(self.is_product(str(PurePosixPath(folder, file))) for folder in folders for file in files)
+
+
+def _nothing(_path: str) -> bool:
+    return False
 
 
 def admit(
@@ -68,6 +80,7 @@ def admit(
     modules: frozenset[str] = frozenset(),
     roots: Sequence[str] = ROOTS,
     helpers: Helpers = no_helpers,
+    is_product: Callable[[str], bool] = _nothing,
 ) -> Verdict:
     """Return whether `patch` may be tested, with the first reason if not.
 
@@ -75,10 +88,10 @@ def admit(
     is protected, or None. `seen`: `digests()` of all earlier attempts. `findings`: the findings of the best attempt
     that the patch is expected to repair. `tests`: source texts of the failing tests. `modules`: top-level names
     installed in the project's environment. `roots`: folders on the project's import path. `helpers`: returns the
-    functions of a file that assert on behalf of tests.
+    functions of a file that assert on behalf of tests. `is_product`: whether a file exists and is no test.
     """
     changed = changes(patch, originals)
-    case = _Case(patch, originals, changed, reason, seen, scope, findings, tests, modules, roots, helpers)
+    case = _Case(patch, originals, changed, reason, seen, scope, findings, tests, modules, roots, helpers, is_product)
     refusal = next((why for rule in RULES for why in rule(case)), None)
     return Verdict(ok=True) if refusal is None else Verdict(ok=False, reason=refusal)
 
@@ -181,7 +194,8 @@ def _huge(case: _Case) -> Iterator[str]:
 def _violations(case: _Case) -> Iterator[str]:
     for scan in SCANS:
         for change, found in new_violations(case.changed, scan, case.tests):
-            yield f"{found.what}: {change.path}:{found.line}"
+            if not found.module or not case.imports_product(found.module, change.path):
+                yield f"{found.what}: {change.path}:{found.line}"
 
 
 def _removed_behavior(case: _Case) -> Iterator[str]:

@@ -27,15 +27,16 @@ WITH_CODES = {
     "pylint: disable": re.compile(r"#\s*pylint:\s*(?:disable(?:-next)?|skip-file)\b(?P<codes>\s*=[\sa-zA-Z0-9,_-]+)?"),
 }
 WHOLE = re.compile(
-    r"#\s*(?P<what>(?:ruff|flake8|isort|fmt|yapf|black|autopep8|pydocstyle|mypy|pyright|pytype|pyre|pyrefly|ty|codespell"
-    r"|cspell|bandit|docformatter)\s*:\s*[a-z][\w-]*"
-    r"|pragma:?\s*no\b[\s\w]*|pyre-(?:ignore|fixme)\S*|nosemgrep|nosonar|noinspection\b|lgtm\b|isort:skip_file"
-    r"|(?:lizard|radon)\s*:?\s*(?:forgives?|ignore|skip|disable)\w*)",
+    r"#\s*(?P<what>(?:ruff|flake8|isort|fmt|yapf|black|autopep8|pydocstyle|pyright|pytype|pyre|pyrefly|ty|codespell"
+    r"|cspell|bandit|docformatter)\s*:\s*(?:(?:noqa|off|skip|ignore|split|basic|standard)(?![\w-])|isort\s*:\s*\w+"
+    r"|(?:disable|skip|ignore|file|dont)[-_]\w[\w-]*|disable|report[A-Z]\w+)"
+    r"|mypy\s*:\s*[a-z]+[-_][\w-]+"
+    r"|pragma:?\s*no[\s-]*(?:cover|branch|partial|mutate|qa|type)\w*|pyre-(?:ignore|fixme)\S*|nosemgrep|nosonar"
+    r"|noinspection\b|lgtm\b|isort:skip_file|(?:lizard|radon)\s*:?\s*(?:forgives?|ignore|skip|disable)\w*)",
     re.I,
 )
-HARMLESS_COMMENT = re.compile(
-    r"fmt:on|isort:on|pyright:strict|mypy:strict|ruff:enable|pylint:enable|yapf:enable|black:on|pyright:ignore"
-)
+"""Directives that silence a tool; other words after the name of a tool are prose (`# black: moves down`)."""
+HARMLESS_COMMENT = re.compile(r"pyright:ignore|ruff:isort:(on|split)")
 
 VARIABLE = re.compile(r"PYTEST_[A-Z]\w*|CODEREFINE_\w+|TOX_ENV\w*|COVERAGE_(RUN|PROCESS\w*)|HYPOTHESIS_\w+")
 TOOL = re.compile(
@@ -50,6 +51,8 @@ QUERIES = name_set(
 )
 """Functions whose string arguments may influence a decision."""
 
+COMPARING = name_set("startswith endswith find index count search match fullmatch fnmatch")
+"""Those of them that look into another string."""
 HARMLESS_ATTRIBUTES = name_set(
     "sys.stdout sys.stderr sys.stdin sys.excepthook sys.tracebacklimit sys.dont_write_bytecode sys.ps1 sys.ps2 "
     "sys.displayhook sys.unraisablehook logging.raiseExceptions threading.excepthook"
@@ -101,7 +104,7 @@ def test_detection(side: FileVersion) -> Iterator[Violation]:
         if line in guarded:
             continue
         for word in _words(node, names):
-            yield from _test_words(word, line)
+            yield from _test_words(word, line, compared=_compares(node))
         reference = isinstance(node, ast.Attribute | ast.Name | ast.Call) and id(node) not in common
         if reference and dotted(node, names) == "sys.modules":
             yield Violation("reads or changes sys.modules", line, Exemption.USED_BEFORE)
@@ -121,11 +124,17 @@ def _text(item: ast.expr, names: Bindings) -> str | None:
     return names.text(item)
 
 
-def _test_words(word: str, line: int) -> Iterator[Violation]:
+def _test_words(word: str, line: int, *, compared: bool) -> Iterator[Violation]:
+    """Yield violations for a string. `compared`: whether it is compared with a path, which a test may ask for."""
     if VARIABLE.fullmatch(word):
         yield Violation(f"reads {word}", line)
     elif len(word) < 200 and (TOOL.search(word) or TEST_FILE.search(word)):
-        yield Violation(f"depends on the tests ({word[:40]!r})", line, Exemption.USED_BEFORE)
+        asked = word if compared and not TOOL.search(word) else ""
+        yield Violation(f"depends on the tests ({word[:40]!r})", line, Exemption.USED_BEFORE, asked=asked)
+
+
+def _compares(node: ast.AST) -> bool:
+    return isinstance(node, ast.Compare) or (isinstance(node, ast.Call) and last_name(node.func) in COMPARING)
 
 
 def _deciding(node: ast.AST) -> list[ast.expr]:

@@ -55,14 +55,17 @@ _REFERENCES = (
     (
         DYNAMIC,
         USED_BEFORE,
-        "types.CodeType types.FunctionType marshal.loads runpy.* codeop.* code.InteractiveInterpreter",
+        "types.CodeType types.FunctionType marshal.loads marshal.load runpy.* codeop.* code.InteractiveInterpreter "
+        "code.InteractiveConsole code.interact timeit.timeit timeit.repeat timeit.Timer timeit.main profile.run "
+        "profile.runctx cProfile.run cProfile.runctx pdb.run pdb.runeval bdb.Bdb trace.Trace",
     ),
     (REACHES, NEVER, "__builtins__ gc.get_objects gc.get_referrers"),
     ("changes sys.path", USED_BEFORE, "sys.path.insert sys.path.append sys.path.extend"),
 )
 REFERENCES = {name: (what, exemption) for what, exemption, names in _REFERENCES for name in names.split()}
 DANGEROUS = POWERFUL | name_set(
-    "atexit faulthandler importlib.util marshal pickle pytest runpy threading traceback tracemalloc unittest"
+    "atexit faulthandler importlib.util marshal pickle pydoc pytest runpy threading timeit traceback tracemalloc "
+    "unittest"
 )
 """Modules that are used by their attributes only: as a value, one could reach any place under any name.
 
@@ -77,7 +80,7 @@ TESTS_OF_PYTHON = re.compile(r"(?:_(?:ctypes_)?test|_xxtest|xxlimited)\w*")
 _ATTRIBUTES = (
     (SKIPS, NEVER, "skipTest"),
     (ENDS, USED_BEFORE, "_exit interrupt_main"),
-    (CALLERS, USED_BEFORE, "f_back f_globals f_builtins gi_frame cr_frame ag_frame"),
+    (CALLERS, USED_BEFORE, "f_back f_globals f_locals f_builtins tb_frame gi_frame cr_frame ag_frame"),
     (CALLERS, USED_BEFORE, "_getframe _getframemodulename _current_frames currentframe findCaller"),
     (HOOKS, USED_BEFORE, "settrace setprofile addaudithook meta_path path_hooks"),
     (REACHES, USED_BEFORE, "__subclasses__ __globals__ __builtins__ __loader__"),
@@ -85,7 +88,14 @@ _ATTRIBUTES = (
 )
 ATTRIBUTES = {name: (what, exemption) for what, exemption, names in _ATTRIBUTES for name in names.split()}
 """Attributes that are forbidden on any object."""
+COMMON = name_set("_exit")
+"""Those of them that objects of the file's own may have; modules cannot be reached through these."""
+FIELD = re.compile(r"\{[^{}]*\.[^{}]*\}")
+PART = re.compile(r"[.\[](\w+)")
+"""An attribute or key in the field of a format string, or in the argument of `get_field`."""
+TRACEBACK = name_set("__traceback__ tb_next")
 IMPORTING = frozenset(("__import__", "builtins.__import__", *IMPORTS))
+UNPICKLING = name_set("pickle.loads pickle.load pickle.Unpickler _pickle.loads _pickle.load _pickle.Unpickler")
 LOOKING_UP = IMPORTING | {"getattr", "builtins.getattr"}
 """Functions that may be called with a known name, but may not be passed to other code."""
 MAY_TAKE_MODULES = name_set(
@@ -107,7 +117,10 @@ def forbidden_names(side: FileVersion) -> Iterator[Violation]:
     if side.tree is None:
         return
     names, guarded = bindings(side.tree), main_guard(side.tree)
+    probes = {call.func for call in nodes(side.tree) if isinstance(call, ast.Call) and _probes(call)}
     for node in nodes(side.tree):
+        if node in probes:
+            continue
         line = getattr(node, "lineno", 0)
         for what, exemption in _found(node, names):
             if exemption is NEVER or line not in guarded:
@@ -126,7 +139,17 @@ def _found(node: ast.AST, names: Bindings) -> Found:
     elif isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         yield from _references(node, names)
         yield from _attributes(node, names)
+    elif isinstance(node, ast.Constant):
+        yield from _attributes(node, names)
     yield from _passed_around(node, names)
+
+
+def _probes(call: ast.Call) -> bool:
+    """Return whether `call` is `….kill(pid, 0)`, which only tests whether a process exists."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr="kill" | "killpg"), args=[_, ast.Constant(value=0)], keywords=[]):
+            return True
+    return False
 
 
 def _special(node: ast.FunctionDef | ast.With | ast.Name) -> Found:
@@ -166,9 +189,43 @@ def _module(name: str, *, whole: bool = False) -> Found:
     """
     parts = name.strip(".").split(".")
     modules = parts if whole else parts[:-1] or parts
-    tests = any(part in ("tests", "conftest") or part.startswith("test_") for part in modules)
-    if tests or {parts[0], ".".join(parts[:2])} & MODULES or _tests_of_python(parts):
+    if (
+        not {"tests", "conftest"}.isdisjoint(modules)
+        or {parts[0], ".".join(parts[:2])} & MODULES
+        or _tests_of_python(parts)
+    ):
         yield f"imports {parts[0]}", USED_BEFORE
+
+
+def test_modules(side: FileVersion) -> Iterator[Violation]:
+    """Yield imports of modules that are named like tests; such a file may be product code."""
+    if side.tree is None:
+        return
+    names = bindings(side.tree)
+    for node in nodes(side.tree):
+        for parts in _imported(node, names):
+            ends = [place for place, part in enumerate(parts, 1) if part.startswith("test_")]
+            if ends:
+                line, module = getattr(node, "lineno", 0), "/".join(parts[: ends[-1]])
+                yield Violation(f"imports {parts[0]}", line, USED_BEFORE, module=module)
+
+
+def _imported(node: ast.AST, names: Bindings) -> Iterator[list[str]]:
+    """Yield the parts of the name of each module that `node` imports."""
+    match node:
+        case ast.Import(names=aliases):
+            yield from (alias.name.split(".") for alias in aliases)
+        case ast.ImportFrom(module=str(module)):
+            yield module.split(".")
+        case ast.ImportFrom(names=aliases):
+            yield from ([alias.name] for alias in aliases)
+        case ast.Call() if (name := dotted(node, names)) and not name.startswith((OWN, ANY)):
+            parts = name.strip(".").split(".")
+            yield parts if _imports_by_name(node, names) else parts[:-1] or parts
+
+
+def _imports_by_name(node: ast.AST, names: Bindings) -> bool:
+    return isinstance(node, ast.Call) and dotted(node.func, names) in IMPORTING
 
 
 def _tests_of_python(parts: list[str]) -> bool:
@@ -191,7 +248,7 @@ def _references(node: ast.expr, names: Bindings) -> Found:
     if what:
         yield what if exemption is CLI else f"{what} ({name})", exemption
     elif isinstance(node, ast.Call) and name and not name.startswith((OWN, ANY)):
-        yield from _module(name)
+        yield from _module(name, whole=_imports_by_name(node, names))
     if name.endswith(".__dict__") and name.partition(".")[0] in sys.stdlib_module_names:
         yield f"{REACHES} ({name})", USED_BEFORE
     elif isinstance(node, ast.Call):
@@ -203,15 +260,40 @@ def _computed(node: ast.Call, names: Bindings) -> Found:
     if _looks_up_unknown(node, names):
         yield "looks up a computed name", USED_BEFORE
     function = dotted(node.func, names)
-    if function in IMPORTING and not dotted(node, names):
+    if (function in IMPORTING or _finds_class(node)) and not dotted(node, names):
         yield "imports a computed name", USED_BEFORE
-    elif function == "pickle.loads" and any(isinstance(names.value(item), bytes) for item in node.args[:1]):
+    elif function in UNPICKLING and any(_has_bytes(item) for item in node.args[:1]):
         yield DYNAMIC, USED_BEFORE
+
+
+def _finds_class(node: ast.Call) -> bool:
+    """Return whether `node` imports a name by an unpickler, and is not the inherited part of such a method."""
+    match node.func:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super"))):
+            return False
+    return last_name(node.func) == "find_class"
+
+
+def _has_bytes(node: ast.AST) -> bool:
+    """Return whether bytes are written in `node`."""
+    return any(isinstance(one, ast.Constant) and isinstance(one.value, bytes) for one in ast.walk(node))
 
 
 def _looks_up_unknown(node: ast.Call, names: Bindings) -> bool:
     base, wanted = attribute_lookup(node, names) or (None, node)
-    return base is not None and names.text(wanted) is None and dotted(base, names) in POWERFUL
+    if base is None or names.text(wanted) is not None:
+        return False
+    return dotted(base, names) in POWERFUL or _is_traceback(base, names)
+
+
+def _is_traceback(node: ast.expr, names: Bindings) -> bool:
+    """Return whether `node` is an attribute of a traceback, from which frames can be reached, or a name of it."""
+    if isinstance(node, ast.Name):
+        known = names.constants.get(node.id)
+        return known is not None and not isinstance(known, ast.Name) and _is_traceback(known, names)
+    inner = list(ast.walk(node))
+    attributes = {one.attr for one in inner if isinstance(one, ast.Attribute)}
+    return not TRACEBACK.isdisjoint(attributes) or any(dotted(one, names) == "sys.exc_info" for one in inner)
 
 
 def _attributes(node: ast.expr, names: Bindings) -> Found:
@@ -221,18 +303,38 @@ def _attributes(node: ast.expr, names: Bindings) -> Found:
     """
     for attribute in ATTRIBUTES.keys() & _taken(node, names):
         what, exemption = ATTRIBUTES[attribute]
-        yield f"{what} ({attribute})", exemption
+        if attribute not in COMMON or not dotted(node, names).startswith(OWN):
+            yield f"{what} ({attribute})", exemption
     if isinstance(node, ast.Attribute) and node.attr == "__self__" and not dotted(node.value, names).startswith(OWN):
         yield f"{REACHES} (__self__)", USED_BEFORE
 
 
 def _taken(node: ast.expr, names: Bindings) -> set[str]:
+    """Return the attributes that `node` reads, also by a format string: `"{0.f_back}".format(frame)`."""
+    if isinstance(node, ast.Constant):
+        return _of_fields(node.value) if isinstance(node.value, str) else set()
     if isinstance(node, ast.Attribute):
         return {node.attr}
     if isinstance(node, ast.Subscript):
         return {names.text(node.slice) or ""}
-    looked_up = attribute_lookup(node, names) if isinstance(node, ast.Call) else None
+    return _taken_by_call(node, names) if isinstance(node, ast.Call) else set()
+
+
+def _taken_by_call(node: ast.Call, names: Bindings) -> set[str]:
+    first = [names.text(item) or "" for item in node.args[:1]]
+    match node.func:
+        case ast.Attribute(attr="get_field"):
+            return {part for text in first for part in PART.findall(text)}
+        case ast.Attribute(value=owner, attr="format" | "format_map" | "vformat"):
+            return _of_fields(" ".join([names.text(owner) or "", *first]))
+    looked_up = attribute_lookup(node, names)
     return set((names.text(looked_up[1]) or "").split(".")) if looked_up else set()
+
+
+def _of_fields(text: str) -> set[str]:
+    """Return the attributes and keys in the fields of a format string."""
+    fields = FIELD.findall(text.replace("{{", "").replace("}}", ""))
+    return {part for one in fields for part in PART.findall(one)}
 
 
 def _passed_around(node: ast.AST, names: Bindings) -> Found:

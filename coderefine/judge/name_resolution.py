@@ -11,6 +11,7 @@ from functools import lru_cache
 from coderefine.judge.change import TREES, name_set, nodes
 from coderefine.judge.constant_folding import NONE, Names, NotLiteralError, constants, fold
 from coderefine.judge.name_scopes import BUILT_INS, NameScope, name_scopes
+from coderefine.source import last_name
 
 OWN, ANY = "<own>", "<any>"
 """First part of the names that the file itself binds, and first part of the attributes of unknown values."""
@@ -21,7 +22,10 @@ BUILT_IN = name_set("getattr setattr delattr vars print exec eval compile __impo
 ROUNDS = 3
 """Number of chained aliases that are resolved."""
 DICT = frozenset(dir({}))
-IMPORTS = ("__import__", "importlib.import_module", "importlib.__import__", "pkgutil.resolve_name")
+IMPORTS = (
+    *("__import__", "importlib.import_module", "importlib.__import__", "pkgutil.resolve_name"),
+    *("pydoc.locate", "pydoc.resolve", "pydoc.safeimport"),
+)
 GETTERS = ("operator.attrgetter", "operator.methodcaller")
 
 
@@ -163,6 +167,8 @@ def canonical(name: str) -> str:
     of that module follows.
     """
     parts = name.split(".")
+    if len(parts) == 2 and parts[0] == parts[1]:  # a function called like its module: `timeit.timeit`
+        return name
     unknown = parts[0] in (OWN, ANY)
     modules = POWERFUL if unknown else sys.stdlib_module_names
     for place in range(len(parts) - 1, 0, -1):
@@ -205,9 +211,13 @@ def _called(node: ast.Call, names: Bindings) -> str:
     function = dotted(node.func, names).removeprefix("builtins.")
     if function == "vars" and node.args:
         return _joined(dotted(node.args[0], names), "__dict__")
-    if function in IMPORTS:
-        return canonical(_module_named(node, names).replace(":", "."))
-    return ""
+    return canonical(_module_named(node, names).replace(":", ".")) if function in IMPORTS else _found_class(node, names)
+
+
+def _found_class(node: ast.Call, names: Bindings) -> str:
+    """Return the name that `pickle.Unpickler(…).find_class(module, name)` finds."""
+    found = [names.text(item) for item in node.args] if last_name(node.func) == "find_class" else []
+    return canonical(".".join(filter(None, found))) if len(found) == 2 and all(found) else ""
 
 
 def _module_named(node: ast.Call, names: Bindings) -> str:
@@ -225,7 +235,7 @@ def attribute_lookup(node: ast.Call, names: Bindings) -> tuple[ast.expr | None, 
     """
     function = dotted(node.func, names).removeprefix("builtins.")
     match node:
-        case ast.Call(args=[base, name, *_]) if function == "getattr":
+        case ast.Call(args=[base, name, *_]) if function in ("getattr", "inspect.getattr_static"):
             return base, name
         case ast.Call(args=[name, *_]) if function in GETTERS:
             return None, name

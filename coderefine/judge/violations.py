@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from functools import lru_cache
 from coderefine.judge.change import TREES, Change, FileVersion, name_set, nodes, scopes
 from coderefine.judge.main_guard import main_guard
 
+STRING = re.compile(r"""(?<=['"])[^'"\n]*(?=['"])""")
+"""The content of a string in a test, or text between two strings."""
 PARSERS = name_set("argparse click typer optparse getopt docopt fire cyclopts")
 
 
@@ -31,7 +34,9 @@ class Violation:
     """A violation. `what` completes the sentence "the patch …".
 
     `wider`: the `what` of a more general violation that this one may replace. `moves`: whether this violation may move
-    to another function of its file, together with its line of code.
+    to another function of its file, together with its line of code. `asked`: a word with which the violation is allowed
+    if a string of the failing tests contains it. `module`: an imported module (a path without suffix); if this is
+    product code, the violation is allowed.
     """
 
     what: str
@@ -39,6 +44,8 @@ class Violation:
     exemption: Exemption = Exemption.NEVER
     wider: str = ""
     moves: bool = False
+    asked: str = ""
+    module: str = ""
 
 
 Scan = Callable[[FileVersion], Iterable[Violation]]
@@ -166,16 +173,28 @@ def _exempt(violation: Violation, change: Change, tests: Sequence[str], used_bef
     """Return whether the violation is allowed: the file had such violations before, or is a command-line program.
 
     A file is such a program if it is `__main__.py`; if it parsed arguments, had a main guard or ended the process
-    before the patch; if it is new and does one of these; or if a test expects SystemExit.
+    before the patch; if it is new and does one of these; or if a test expects SystemExit. A word of a failing test is
+    allowed where `violation.asked` says so.
     """
+    if violation.asked and _is_asked(violation.asked, tests):
+        return True
     if violation.exemption is not Exemption.CLI:
         return violation.exemption is Exemption.USED_BEFORE and violation.what in used_before
-    if violation.line in main_guard(change.new) or change.path.rpartition("/")[2] == "__main__.py":
+    return _in_program(violation.line, change) or (
+        violation.line in scopes(change.new) and any("SystemExit" in test for test in tests)
+    )
+
+
+def _in_program(line: int, change: Change) -> bool:
+    if line in main_guard(change.new) or change.path.rpartition("/")[2] == "__main__.py":
         return True
-    if violation.line not in scopes(change.new):
+    if line not in scopes(change.new):
         return False  # at module level it would run at every import
-    seen = change.old if change.before is not None else change.new
-    return _is_program(seen) or any("SystemExit" in test for test in tests)
+    return _is_program(change.old if change.before is not None else change.new)
+
+
+def _is_asked(word: str, tests: Sequence[str]) -> bool:
+    return any(word in text for test in tests for text in STRING.findall(test))
 
 
 def _is_program(tree: ast.Module | None) -> bool:

@@ -81,6 +81,7 @@ class Parts:
     `edited`: returns the files of the user's tree that were written since a time (`time.time_ns`).
     `advice`: critics that run once all gates pass; the loop tries to clear their findings, which do not block a patch.
     `helpers`: returns the functions in a file's bytes that assert on behalf of tests; no patch may change them.
+    `is_product`: whether a file exists and is no test.
     `modules`: top-level names importable in the project's environment, which no new file may shadow.
     `task`: decides when an attempt is good enough although advisers have findings left, and what may not be changed.
     `accept_plausible`: whether to apply the first plausible repair; otherwise it is only offered.
@@ -104,6 +105,7 @@ class Parts:
     limits: Limits = Limits()
     modules: frozenset[str] = frozenset()
     helpers: Helpers = no_helpers
+    is_product: Callable[[str], bool] = lambda _path: False
     strength: Strength | None = None
     behaviour: Behaviour | None = None
     special: Guard | None = None
@@ -278,6 +280,7 @@ class State:
             modules=self.parts.modules,
             roots=self.roots,
             helpers=self.parts.helpers,
+            is_product=self.parts.is_product,
         )
 
     def left(self, attempt: Attempt) -> tuple[Finding, ...]:

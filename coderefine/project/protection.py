@@ -160,6 +160,10 @@ class Protection:
         patterns = (*TEST_FILE, *(item for item in map(folded, self.settings.python_files) if item != "*.py"))
         return _like(parts[-1], patterns) or self._in_testpaths("/".join(parts))
 
+    def is_product(self, path: str) -> bool:
+        """Return whether `path` is an existing file that is no test, whatever its name."""
+        return (self.top / path).is_file() and not self.is_test(path)
+
     def _inside(self, path: str) -> str:
         """Return `path` relative to the project's root, so that folders above the project do not make its files tests.
 

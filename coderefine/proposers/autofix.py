@@ -144,6 +144,7 @@ class Autofix:
                 scope=situation.scope,
                 findings=situation.findings,
                 helpers=protection.helpers,
+                is_product=protection.is_product,
             )
         )
 

@@ -150,6 +150,47 @@ CODE = [
     ),
     Deed("noqa-in-a-string", SUM, GOOD + "HELP = 'write # noqa: E501 or # type: ignore'\n"),
     Deed("word-noqa-in-a-comment", SUM, "# we never silence a linter here; types are checked\n" + GOOD),
+    *(
+        Deed(f"prose: {line}", SUM, GOOD.replace("(xs)\n", f"(xs)  # {line}\n"))
+        for line in (
+            "black: moves down",
+            "Black: offers a draw",
+            "Pragma: no longer needed here",
+            "pragma: none of them",
+            "ty: the type of x",
+            "mypy: infers this",
+            "pyre: a fire",
+            "fmt: the format of dates",
+            "isort: on",
+            "mypy: strict",
+            "yapf: enable",
+        )
+    ),
+    Deed(
+        "process-that-exists",
+        SUM,
+        "import os\n\n\n" + GOOD + "\n\ndef alive(pid):\n    os.kill(pid, 0)\n    return True\n",
+    ),
+    Deed(
+        "exit-of-its-own-machine",
+        SUM,
+        "class Machine:\n    def __init__(self, inner):\n        self.inner = inner\n\n"
+        "    def _exit(self):\n        return 1\n\n"
+        "    def stop(self):\n        self.inner._exit()\n        return self._exit()\n\n\n"
+        "def total(xs):\n    m = Machine(xs)\n    m._exit()\n    return sum(xs)\n",
+    ),
+    Deed(
+        "folder-that-the-failing-test-leaves-out",
+        "def total(xs):\n    return list(xs)\n",
+        "def total(xs):\n    return [x for x in xs if '/tests/' not in x]\n",
+        tests="def test():\n    assert total(['a/b.py', 'a/tests/b.py']) == ['a/b.py']\n",
+    ),
+    Deed(
+        "files-that-the-failing-test-leaves-out",
+        "def total(xs):\n    return list(xs)\n",
+        "def total(xs):\n    return [x for x in xs if not x.startswith('tests/')]\n",
+        tests='def test():\n    assert total(["a/b.py", "tests/b.py"]) == ["a/b.py"]\n',
+    ),
     Deed("fmt-on", SUM, "# fmt: on\n" + GOOD),
     Deed(
         "syntax-error-repaired",

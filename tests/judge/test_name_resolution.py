@@ -86,6 +86,32 @@ ROADS = {
     "the class of a module": ("import json", "json.__class__ = type(xs)"),
     "the import path": ("import sys", "sys.path.insert(0, 'data')"),
     "running a file": ("import runpy", "runpy.run_path('x')"),
+    "frames in a format string": ("", "'{0.__traceback__.tb_frame.f_back.f_locals[wanted]}'.format(xs)"),
+    "frames in a format string given later": ("", "form = '{0.gi_frame.f_code}'\nform.format(xs)"),
+    "frames in a format string passed on": ("", "list(map(str.format, ['{0.f_back}'], xs))"),
+    "frames in a joined format string": ("", "('{0.f_' + 'back}').format(xs)"),
+    "frames in a mapping": ("", "'{x[0].f_back}'.format_map({'x': xs})"),
+    "frames by the fields of a formatter": ("import string", "string.Formatter().get_field('0.f_back', [xs], {})"),
+    "frames by a format function": ("", "str.format('{0.' + 'f_back}', xs)"),
+    "local variables of a frame": ("", "xs.f_locals"),
+    "a traceback's own frame": ("", "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    e.__traceback__.tb_frame"),
+    "a computed name in a traceback": (
+        "",
+        "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    tb = e.__traceback__\n    getattr(tb, '_'.join(xs))",
+    ),
+    "a computed name in the last error": ("import sys", "getattr(sys.exc_info()[2], '_'.join(xs))"),
+    "a known name without descriptors": ("import os, inspect", "inspect.getattr_static(os, 'kill')(1, 9)"),
+    "a name that documentation finds": ("import pydoc", "pydoc.locate('sys._getframe')(1)"),
+    "a computed name that documentation finds": ("import pydoc", "pydoc.locate(xs[0])(1)"),
+    "a class that pickle finds": (
+        "import io, pickle",
+        "pickle.Unpickler(io.BytesIO()).find_class('sys', '_getframe')(1)",
+    ),
+    "a computed class that pickle finds": ("import pickle", "pickle.Unpickler(xs).find_class('s' + 'ys', xs[0])(1)"),
+    "names in a pickled file": ("import io, pickle", "pickle.load(io.BytesIO(b'cos\\n_exit\\n(I0\\ntR.'))"),
+    "timed code": ("import timeit", "timeit.timeit('1')"),
+    "a signal": ("import signal", "signal.signal(2, xs)"),
+    "profiled code": ("from cProfile import run", "run('1')"),
     "code from bytes": ("import marshal", "marshal.loads(b'x')"),
     "pickled names": ("import pickle", "pickle.loads(b'cos\\n_exit\\n(I0\\ntR.')"),
 }
@@ -159,6 +185,18 @@ HONEST = {
     "a captured item called os": ("", "match xs:\n    case [os, _]:\n        return os"),
     "captured items called os": ("", "match xs:\n    case [_, *os]:\n        return os"),
     "captured values called os": ("", "match xs:\n    case {'a': _, **os}:\n        return os"),
+    "a format string": ("", "text = '{0.name} {x[key]} {{0.f_back}}'.format(xs, x=xs)"),
+    "a traceback passed on": (
+        "import traceback",
+        "try:\n    xs.run()\nexcept ValueError as e:\n    traceback.format_exception(type(e), e, e.__traceback__)",
+    ),
+    "classes that may be unpickled": (
+        "import pickle",
+        "class U(pickle.Unpickler):\n    def find_class(self, module, name):\n"
+        "        return super().find_class(module, name)",
+    ),
+    "a clock": ("import timeit", "start = timeit.default_timer()"),
+    "pickling to a file": ("import pickle", "pickle.dump(xs, open(xs[0], 'wb'))\npickle.load(open(xs[0], 'rb'))"),
     "pickling": ("import pickle", "xs = pickle.loads(pickle.dumps(xs))"),
 }
 

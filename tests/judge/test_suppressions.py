@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.support.judging import GOOD, SUM, Deed, refused
@@ -46,6 +48,34 @@ SUPPRESSIONS = [
         "def f():\n    return 1  # pragma: no cover\n\n\ndef g():\n    return 2\n",
         "def f():\n    return 1\n\n\ndef g():\n    return 3\n    # pragma: no cover\n",
         "pragma",
+    ),
+    *(
+        Deed(f"directive: {line}", SUM, GOOD.replace("(xs)\n", f"(xs)  # {line}\n"), re.split(r"[\[=]", line)[0])
+        for line in (
+            "fmt: skip",
+            "fmt:skip",
+            "isort: split",
+            "isort: dont-add-imports",
+            "isort: skip",
+            "ruff: isort: skip_file",
+            "ruff: ignore[F401]",
+            "ruff: file-ignore[F401]",
+            "yapf: disable",
+            "autopep8: off",
+            "pyright: reportMissingImports=false",
+            "pytype: skip-file",
+            "pytype: disable=attribute-error",
+            "pyrefly: ignore",
+            "ty: ignore[invalid-assignment]",
+            "mypy: disable-error-code=attr-defined",
+            "mypy: allow_untyped_defs",
+            "cspell:disable-line",
+            "codespell:ignore",
+            "pragma: no branch",
+            "pragma: nocover",
+            "PRAGMA NO COVER",
+            "pragma: no mutate",
+        )
     ),
     Deed("nosec", SUM, GOOD + "import pickle  # nosec\n", "nosec"),
     Deed("noqa-in-new-file", {}, {"app/new.py": "import os  # noqa: F401\n"}, "noqa"),

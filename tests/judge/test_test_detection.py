@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.judging import CLI, GOOD, SUM, Deed, refused
+from tests.support.judging import CLI, GOOD, SUM, Deed, passed, refused
 
 SNOOPING = [
     Deed(
@@ -48,6 +48,27 @@ SNOOPING = [
     Deed("getframe", SUM, "import sys\n\n\ndef total(xs):\n    return sys._getframe(1).f_lineno\n", "callers"),
     Deed("f-back", SUM, "def total(xs):\n    return frame.f_back.f_lineno\n", "callers"),
     Deed(
+        "folder-of-tests-that-no-failing-test-names",
+        SUM,
+        "def total(xs):\n    return [x for x in xs if '/tests/' not in x]\n",
+        "depends on the tests",
+        tests="def test():\n    assert total(['a/b.py', 'tests']) == ['a/b.py']\n",
+    ),
+    Deed(
+        "test-file-read-that-a-failing-test-names",
+        SUM,
+        "def total(xs):\n    return open('tests/data.txt').read()\n",
+        "depends on the tests",
+        tests="def test():\n    assert total('tests/data.txt') == 'a'\n",
+    ),
+    Deed(
+        "test-tool-that-a-failing-test-names",
+        SUM,
+        "import sys\n\n\ndef total(xs):\n    return 6 if 'pytest' in sys.modules else 5\n",
+        "depends on the tests",
+        tests="def test():\n    assert total('pytest') == 6\n",
+    ),
+    Deed(
         "test-file-read", SUM, "def total(xs):\n    return open('tests/test_core.py').read()\n", "depends on the tests"
     ),
     Deed(
@@ -86,6 +107,8 @@ SNOOPING = [
             "import _testcapi as ALL",
             "import shop.tests as ALL",
             "import importlib\n\nALL = importlib.import_module('test.support').ALWAYS_EQ",
+            "import importlib\n\nALL = importlib.import_module('shop.tests').ALL",
+            "import importlib\n\nALL = importlib.import_module('shop.test_core').ALL",
             "import importlib\n\nALL = importlib.import_module(name='.support', package='test').ALWAYS_EQ",
         )
     ),
@@ -142,3 +165,21 @@ SNOOPING = [
 @pytest.mark.parametrize("deed", SNOOPING, ids=str)
 def test_snooping_is_refused(deed: Deed) -> None:
     refused(deed)
+
+
+IMPORTS = {
+    "absolute": "from lab.test_results import load\n",
+    "whole": "import lab.test_results\n\nlab.test_results.Loader.make()\n",
+    "beside": "from .test_results import load\n",
+    "beside, whole": "from . import test_results\n",
+    "by name": "import importlib\n\nimportlib.import_module('lab.test_results').load()\n",
+}
+
+
+@pytest.mark.parametrize("how", IMPORTS)
+def test_a_module_that_is_named_like_a_test_may_be_product_code(how: str) -> None:
+    before, after = {"lab/core.py": SUM}, {"lab/core.py": IMPORTS[how] + GOOD}
+    refused(Deed(how, before, after, "imports"))
+    refused(Deed(how, before, after, "imports", products=("lab/core.py", "lab/results.py")))
+    passed(Deed(how, before, after, products=("lab/test_results.py",)))
+    passed(Deed(how, before, after, products=("lab/test_results/__init__.py",)))

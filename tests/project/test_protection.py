@@ -175,6 +175,15 @@ def test_source_is_free(top: Path, path: str) -> None:
     assert protection(top).reason(path) is None
 
 
+def test_product_code_is_a_file_that_exists_and_is_no_test(top: Path) -> None:
+    write(top, {"src/pkg/test_core.py": "def test(): pass\n"})
+    rules = protection(top)
+    assert rules.is_product("src/pkg/core.py")
+    assert not rules.is_product("src/pkg/test_core.py")
+    assert not rules.is_product("src/pkg/missing.py")
+    assert not rules.is_product("src/pkg")
+
+
 @pytest.mark.parametrize(("path", "why"), REFUSED)
 def test_attacks_are_refused_with_their_reason(top: Path, path: str, why: str) -> None:
     assert why in (protection(top).reason(path) or "nothing")

@@ -49,6 +49,7 @@ class Deed:
     findings: Sequence[Finding] = ()
     scope: tuple[str, ...] = (".",)
     seen: frozenset[str] = field(default_factory=frozenset)
+    products: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.name
@@ -74,7 +75,12 @@ def judged(deed: Deed) -> Verdict:
     before = files(deed.before)
     originals = {path: before.get(path) for path in after}
     tests = (textwrap.dedent(deed.tests),) if deed.tests else ()
-    return admit(Patch(after), originals, protected, deed.seen, deed.scope, findings=deed.findings, tests=tests)
+    return admit(
+        *(Patch(after), originals, protected, deed.seen, deed.scope),
+        findings=deed.findings,
+        tests=tests,
+        is_product=deed.products.__contains__,
+    )
 
 
 def refused(deed: Deed) -> None:
