@@ -82,12 +82,6 @@ HIDDEN = [
         "hides code from the type checker",
     ),
     Deed("or", CHECKED + ADD, CHECKED + ADD.replace("a + b", "'' if TYPE_CHECKING else a + b"), "hides code"),
-    Deed(
-        "decorator",
-        "import typing\n" + ADD,
-        f"import typing\n\n\n@typing.no_type_check\n{ADD}",
-        "silences the type checker",
-    ),
 ]
 HONEST = [
     Deed("other-type", ADD, ADD.replace("-> str", "-> int"), findings=mypy()),
