@@ -14,6 +14,7 @@ from coderefine.app.project import Project, find_project
 from coderefine.app.request import Request
 from coderefine.app.run import RunResult, run
 from coderefine.core import PROVE, Alternative, Listen, Outcome, Patch
+from coderefine.core.plurals import listed
 from coderefine.errors import SurroundingsError, UsageError
 from coderefine.git import Repository
 from coderefine.git.given_patch import (
@@ -24,6 +25,7 @@ from coderefine.git.given_patch import (
     read_index,
     read_worktree,
 )
+from coderefine.judge import changed_settings
 from coderefine.loop.given import GivenParts, judge_given
 from coderefine.loop.state import Parts
 from coderefine.project import Protection, locate
@@ -147,7 +149,10 @@ def split(given: GivenPatch, project: Project) -> GivenParts:
         settings,
         _files(tests, settings, project),
         beside,
-        unjudged=(*modes, *(f"{path} {why[path]}: no gate reads it" for path in beside)),
+        unjudged=(
+            *(*modes, *(f"{path} {why[path]}: no gate reads it" for path in beside)),
+            *_changed_settings(given, settings),
+        ),
         against=(*links, *_own_settings(given, tests, project)),
     )
 
@@ -173,6 +178,13 @@ def _files(tests: Mapping[str, bytes | None], settings: frozenset[str], project:
     if settings or not all(TEST_MODULE.fullmatch(posixpath.basename(path)) for path in tests):
         return None
     return tuple(posixpath.relpath(path, project.place.prefix) for path in tests if tests[path] is not None)
+
+
+def _changed_settings(given: GivenPatch, settings: Collection[str]) -> Iterator[str]:
+    """Yield a text for each file whose changed settings may weaken checks that find nothing today."""
+    for path in sorted(settings):
+        if names := changed_settings(path, given.base[path], given.files[path]):
+            yield f"{path} changes {listed(names)}: judged is only what this hides now"
 
 
 def _own_settings(given: GivenPatch, tests: Mapping[str, bytes | None], project: Project) -> Iterator[str]:

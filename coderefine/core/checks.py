@@ -294,7 +294,8 @@ class Check:
     `followed`: whether lines were recorded in Python programs that tests started. `needs`: see `Ask.record`. `steps`:
     see `Ask.stepped`. `carried`: ids among `cases` that did not run, whose outcomes are copied from the baseline
     (loop/fast_proof.py). `renamed`: ids among `cases` that another run of the same tree did not collect, for instance
-    because a parameter is the time.
+    because a parameter is the time. `compiled`: in a proof, the digests of the project's source files that the test
+    processes compiled, by path.
     """
 
     critic: str
@@ -314,6 +315,7 @@ class Check:
     carried: frozenset[str] = frozenset()
     renamed: frozenset[str] = frozenset()
     steps: Steps = field(default_factory=dict)
+    compiled: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
 
     @property
     def failing(self) -> tuple[str, ...]:

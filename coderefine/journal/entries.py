@@ -22,7 +22,7 @@ Fetch = Callable[[str], bytes]
 Decoder = Callable[[Json, Fetch], Any]
 T = TypeVar("T")
 
-OMITTED = frozenset({(Check, "coverage"), (Check, "steps")})
+OMITTED = frozenset({(Check, "coverage"), (Check, "steps"), (Check, "compiled")})
 """Large fields that can be computed again; they are not stored, and decoded as their default."""
 
 

@@ -3,6 +3,7 @@
 from coderefine.judge.acceptance import not_judged, still_failing
 from coderefine.judge.admit import admit
 from coderefine.judge.change import changes, digest, digests, normal, parse
+from coderefine.judge.changed_settings import changed_settings
 from coderefine.judge.changed_tests import changed_tests, dodged_tests
 from coderefine.judge.diff import Hunk, diff_size, hunks, line_after, pieces
 from coderefine.judge.evidence import changed_statements, evidence, hidden, running, unrequested_changes
@@ -17,6 +18,7 @@ __all__ = [
     "Hunk",
     "Mutant",
     "admit",
+    "changed_settings",
     "changed_statements",
     "changed_tests",
     "changes",

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from coderefine.core import Finding, Patch, Verdict
 from coderefine.core.views import inside
-from coderefine.judge import check_evasion, equality, public_api, removed_behavior
+from coderefine.judge import check_evasion, equality, public_api, removed_behavior, untyped
 from coderefine.judge.change import Change, changes, digest, normal
 from coderefine.judge.copied_answers import copied_answers
 from coderefine.judge.diff import lines_of
@@ -30,6 +30,7 @@ SCANS = (
     check_evasion.test_detection,
     check_evasion.monkeypatching,
     equality.equality,
+    untyped.hidden_code,
 )
 BY_OUTCOME = ("pytest", "radon")
 MOST_LINES, MOST_BYTES = 2000, 2_000_000
@@ -212,4 +213,11 @@ def _public_api(case: _Case) -> Iterator[str]:
         yield from equality.loosened(change)
 
 
-RULES = (_paths, _readable, _nothing_new, _parses, _tests, _huge, _violations, _removed_behavior, _public_api)
+def _untyped(case: _Case) -> Iterator[str]:
+    yield from untyped.loosened(case.changed, case.findings)
+
+
+RULES = (
+    *(_paths, _readable, _nothing_new, _parses, _tests, _huge, _violations, _removed_behavior, _public_api),
+    _untyped,
+)

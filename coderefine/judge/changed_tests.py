@@ -15,7 +15,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from coderefine.core import Attempt, Case, Status
-from coderefine.judge.change import PYTHON, name_set, own_nodes, parse, statements
+from coderefine.judge.acting import acting_statements, replaces
+from coderefine.judge.change import PYTHON, name_set, parse, statements
+from coderefine.judge.changed_data import grown
 from coderefine.judge.score import gone
 from coderefine.source import Function, bound_names, last_name
 
@@ -26,9 +28,6 @@ DODGED = {Status.SKIPPED: "skipped", Status.XFAILED: "expected to fail"}
 HOOK = re.compile(r"pytest_\w+|collect_ignore(_glob)?")
 SETUP = re.compile(r"(async)?(set_?up|tear_?down)(_?(class|method|module|function))?|run|__\w+__", re.IGNORECASE)
 """Names of functions that run for every test of a module or class."""
-REPLACING = name_set("setattr delattr setitem delitem __setattr__ __delattr__ exec eval globals locals")
-MOCKS = name_set("mock mocker unittest")
-PATCHES = ("patch", "_patch")
 PREPARING = name_set("addCleanup seed super setUp setUpClass tearDown tearDownClass asyncSetUp asyncTearDown")
 """Functions that may be called to prepare every test."""
 Module = ast.Module | ast.ClassDef
@@ -56,17 +55,25 @@ def _dodged(before: Status, last: Case | None, alone: Case | None) -> str:
 def changed_tests(path: str, before: bytes | None, after: bytes | None) -> Iterator[str]:
     """Yield a text for each alteration (other than an addition) of a test file: `tests/test_a.py::test_x is changed`.
 
-    Deleted tests are not reported here: `dodged_tests` finds them by their ids. Files that are not Python, or do not
-    parse, are not compared.
+    Deleted tests are not reported here: `dodged_tests` finds them by their ids. Python files that do not parse are not
+    compared.
     """
-    old, new = (parse(data) if path.endswith(PYTHON) else None for data in (before, after))
+    if not path.endswith(PYTHON):
+        yield from _changed_data(path, before, after)
+        return
+    old, new = map(parse, (before, after))
     if new is None:
         return
     old = old or ast.Module([], [])
     yield from (f"{path}::{name} is changed, not only added to" for name in _altered(old, new, ""))
     shared = PurePosixPath(path).name == "conftest.py"
-    whom = "every test" if shared else "old tests"
+    whom = "every test" if shared else "old tests" if old.body else "other tests"
     yield from (f"{path} adds {what}, which acts on {whom}" for what in acting_additions(old, new, shared=shared))
+
+
+def _changed_data(path: str, before: bytes | None, after: bytes | None) -> Iterator[str]:
+    if before is not None and not grown(path, before, after):
+        yield f"{path} is {'deleted' if after is None else 'changed, not only added to'}"
 
 
 def _altered(old: ast.Module | ast.ClassDef, new: ast.Module | ast.ClassDef, prefix: str) -> Iterator[str]:
@@ -195,15 +202,11 @@ def _asserts(node: ast.expr) -> bool:
 def acting_additions(old: ast.Module, new: ast.Module, *, shared: bool) -> Iterator[str]:
     """Yield the names of new definitions, and new statements, that act on old tests.
 
-    `shared`: whether the file acts on tests of other files (conftest.py); a new file of tests acts on none.
+    `shared`: whether the file acts on tests of other files (conftest.py); in another new file only statements do.
     """
-    if not shared and not old.body:
-        return
-    known = {ast.dump(node) for node in statements(old)}
-    for node in statements(new):
-        if replaces(node) and ast.dump(node) not in known:
-            yield repr(ast.unparse(node)[:60])
-    yield from sorted(set(_acting(old, new, shared=shared)))
+    yield from (repr(ast.unparse(node)[:60]) for node in acting_statements(old, new))
+    if shared or old.body:
+        yield from sorted(set(_acting(old, new, shared=shared)))
 
 
 def named(tree: Module) -> Iterator[tuple[str, ast.AST]]:
@@ -224,26 +227,6 @@ def named(tree: Module) -> Iterator[tuple[str, ast.AST]]:
 
 def _stored(target: ast.expr) -> list[str]:
     return [node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
-
-
-def replaces(node: ast.stmt) -> bool:
-    """Return whether a statement, without those inside it, changes an attribute or item of another object."""
-    return any(map(_replaces, own_nodes(node)))
-
-
-def _replaces(node: ast.AST) -> bool:
-    if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-        return last_name(node.value) not in ("self", "environ")
-    if isinstance(node, ast.Attribute) and node.attr == "patch":
-        return last_name(node.value) in MOCKS  # not `client.patch(url)`
-    return last_name(node) in REPLACING or _starts_patch(node)
-
-
-def _starts_patch(node: ast.AST) -> bool:
-    match node:
-        case ast.Attribute(value=ast.Call(func=function), attr="start"):
-            return last_name(function) in PATCHES or last_name(getattr(function, "value", None)) == "patch"
-    return False
 
 
 def _acting(old: Module, new: Module, *, shared: bool) -> Iterator[str]:

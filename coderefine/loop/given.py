@@ -310,7 +310,7 @@ class _Conclusion:
         if tests:
             # Without the code, a test file that imports it cannot be collected.
             yield from judge.dodged_tests(was, alone, tried if tried.checks else alone, self.start.flaky)
-        for path in tests.keys() - self.given.settings:
+        for path in sorted(tests.keys() - self.given.settings):
             yield from judge.changed_tests(path, self.before[path], tests[path])
         gone = unmatched(judge.remarks(was), judge.remarks(alone)) if self.given.settings else ()
         if hidden := tuple(f"{one.rule} in {one.path}" for one in gone if one.path not in tests):

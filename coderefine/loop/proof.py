@@ -150,7 +150,8 @@ def examined(state: State, attempt: Attempt) -> Attempt:
     def look(view: View, checks: list[Check]) -> None:
         # After the tests ran, because code under test may have rewritten its test files.
         paths = {case.path for check in checks for case in check.cases.values() if case.path}
-        state.examined.setdefault(attempt.number, {}).update({path: _digest(view.read(path)) for path in paths})
+        digests = {path: _digest(view.read(path)) for path in paths} | _rewritten(state, attempt, checks)
+        state.examined.setdefault(attempt.number, {}).update(digests)
         state.name_view(view, checks)
 
     def run(ask: Ask) -> Attempt:
@@ -164,6 +165,17 @@ def examined(state: State, attempt: Attempt) -> Attempt:
     found = confined(state, ask, run)
     state.flaky |= state.confirmation.flaky()
     excuse(state, found, replace(ask, rich=False, freedom=state.freedom))
+    return found
+
+
+def _rewritten(state: State, attempt: Attempt, checks: list[Check]) -> dict[str, str]:
+    """Return the test files that had other content when they were compiled, each with the digest of that content."""
+    found = {}
+    compiled = ((path, digests) for check in checks for path, digests in check.compiled.items())
+    for path, digests in compiled:
+        before = _given(state, attempt, path) if state.parts.reason(path) else None
+        if before is not None and (others := digests - {_digest(before)}):
+            found[path] = min(others)
     return found
 
 

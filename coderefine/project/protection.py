@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import posixpath
 import re
@@ -19,7 +20,7 @@ from coderefine.project.named_files import NamedFiles, named_files
 from coderefine.project.place import Place
 from coderefine.project.pytest_settings import USUAL, PytestSettings, plugin_modules, read_settings
 from coderefine.project.unread import excluded_patterns, is_excluded, matches
-from coderefine.source import folded, nameable
+from coderefine.source import folded, last_name, nameable, syntax
 
 if TYPE_CHECKING:
     from coderefine.config import Config
@@ -33,6 +34,9 @@ TEST_FILE = (
     *("testing.py", "_testing.py", "*_testing.py", "testutil.py", "testutils.py", "testhelper.py", "testhelpers.py"),
     *("testlib.py", "testsupport.py", "testcase.py", "testcases.py", "*_conftest.py", "conftest_*.py"),
 )
+MODULES = ("test_*.py", "*_test.py")
+"""Names of test modules that other modules may have, too."""
+TOOLS = frozenset(("pytest", "unittest", "hypothesis", "doctest", "mock", "nose"))
 DATA_FOLDER = re.compile(
     r"fixtures?|goldens?|snapshots?|cassettes?|expected([-_].+)?|(.+[-_])?(fixtures|snapshots|golden)"
 )
@@ -153,6 +157,8 @@ class Protection:
         """Return whether `path` is a test, supports only tests (conftest.py, testing.py, plug-ins), or is test data."""
         inside = self._inside(path)
         parts = folded(inside).split("/")
+        if self._only_named_so(path, parts):
+            return False
         if any(TEST_FOLDER.fullmatch(part) for part in parts[:-1]) or path in self.plugins:
             return True
         if self._in_data(path.removesuffix(inside), inside.split("/")[:-1]):
@@ -163,6 +169,21 @@ class Protection:
     def is_product(self, path: str) -> bool:
         """Return whether `path` is an existing file that is no test, whatever its name."""
         return (self.top / path).is_file() and not self.is_test(path)
+
+    def _only_named_so(self, path: str, parts: list[str]) -> bool:
+        """Return whether a file is named like a test module, but is none: `stats/t_test.py`, about Student's test.
+
+        It is outside `testpaths`, in no folder of tests, and neither tests nor asserts nor imports a test tool.
+        """
+        if path in self.plugins or not _like(parts[-1], MODULES) or any(map(TEST_FOLDER.fullmatch, parts[:-1])):
+            return False
+        if not _outside("/".join(parts), [folded(folder) for folder in self.settings.testpaths]):
+            return False
+        try:
+            tree = syntax((self.top / path).read_bytes())
+        except OSError:
+            return False
+        return tree is not None and not any(map(_tests, ast.walk(tree)))
 
     def _inside(self, path: str) -> str:
         """Return `path` relative to the project's root, so that folders above the project do not make its files tests.
@@ -271,6 +292,26 @@ class Protection:
         if not hiding or file.exists() or not module.is_file():
             return None
         return f"would hide {module.name}{' from the type checker' if file.suffix == '.pyi' else ''}"
+
+
+def _outside(path: str, folders: list[str]) -> bool:
+    """Return whether `path` is outside all `folders`; False without any, or with the root or a glob."""
+    vague = not folders or any(one in (".", "") or GLOB.intersection(one) for one in folders)
+    return not vague and not path.startswith(tuple(f"{one}/" for one in folders))
+
+
+def _tests(node: ast.AST) -> bool:
+    """Return whether `node` is a test, an assertion, or the import of a test tool."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            return name.startswith("test")
+        case ast.ClassDef(name=name, bases=bases):
+            return name.startswith("Test") or any("Test" in last_name(base) for base in bases)
+        case ast.Import(names=names):
+            return any(one.name.partition(".")[0] in TOOLS for one in names)
+        case ast.ImportFrom(module=str(module)):
+            return module.partition(".")[0] in TOOLS
+    return isinstance(node, ast.Assert)
 
 
 def protected_name(path: str) -> str | None:

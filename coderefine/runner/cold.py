@@ -190,6 +190,7 @@ class _Cold:
             "origin": str(self.place.top),
             "patched": list(self.view.patch.files),
             "compile": not self.view.patch.files,
+            "proof": self.ask.proof,
             "top": str(self.view.top),
             "args": ARGS,
             "extra": self.config.pytest_args,
@@ -251,6 +252,7 @@ class _Cold:
             confined=(*results.confined, *loosened),
             followed=results.followed,
             steps=results.steps,
+            compiled=results.compiled,
             needs=results.needs | (recorded(self.view) if self.ask.record else Needs()),
         )
 

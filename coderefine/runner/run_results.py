@@ -51,6 +51,7 @@ class RunResults:
     canaries: dict[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     silent: str = ""
     needs: Needs = Needs()
+    compiled: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def begin_process(self) -> None:
         """Reset the fields that describe one process."""
@@ -166,6 +167,10 @@ class RunResults:
         """Store the report of loaded files, unless an earlier report contains a fault."""
         if self.loaded is None or not self.loaded["fault"]:
             self.loaded = message
+
+    def _compiled(self, message: Message) -> None:
+        for path, digests in message["digests"].items():
+            self.compiled[path] = self.compiled.get(path, frozenset()).union(digests)
 
     def _canary(self, message: Message) -> None:
         self.canaries[str(message["when"])] = message["records"]

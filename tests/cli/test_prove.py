@@ -171,6 +171,25 @@ def test_a_bad_patch_is_refused_for_the_right_reason(top: Path, files: Files, re
     assert {name: value for name, value in state(top).items() if name in before} == before
 
 
+def test_data_and_helpers_of_the_tests_and_limits_of_checks_are_looked_at(tmp_path: Path) -> None:
+    """Beside a right repair, cases were removed, a helper was neutered, and a limit was lowered; it was proved."""
+    limit = "[tool.coverage.report]\nfail_under = {}\n"
+    cases = {"tests/cases.json": "[[1, 0], [200, 20]]\n", "tests/helpers.py": "def check(one):\n    assert one\n"}
+    top = make_repo(tmp_path / "order", {**START, **cases, "pyproject.toml": PYPROJECT + limit.format(90)})
+    sly = "import helpers\n\nhelpers.check = print\n\n\ndef test_one():\n    helpers.check(1)\n"
+    weaker = {"tests/cases.json": "[]\n", "tests/test_aaa.py": sly, "pyproject.toml": PYPROJECT + limit.format(1)}
+    patched(top, {"order.py": GREEN, **weaker})
+    found = proof(coderefine("prove", "--format", "json", cwd=top))
+    assert not found["proved"], found
+    assert found["weakened"] == [
+        "tests/cases.json is changed, not only added to",
+        "tests/test_aaa.py adds 'helpers.check = print', which acts on other tests",
+    ]
+    assert found["unjudged"] == [
+        "pyproject.toml changes tool.coverage.report.fail_under: judged is only what this hides now"
+    ]
+
+
 def test_a_test_that_could_not_be_imported_is_not_called_changed_and_is_traced(tmp_path: Path) -> None:
     """It was said to be changed by the patch, and none of the lines that it runs counted as covered (Python 3.11)."""
     tests = "from order import half\n\n\ndef test_half():\n    assert half(4) == 2\n"

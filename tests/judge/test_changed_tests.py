@@ -120,9 +120,72 @@ def test_addition_that_acts_on_old_tests_is_found(how: str) -> None:
     assert text.endswith("which acts on old tests")
 
 
-def test_new_file_acts_on_no_old_test_but_a_conftest_does() -> None:
-    code = "import app\n\napp.total = sum\n"
-    assert not found(code, "tests/test_new.py", "")
-    assert found(code, "tests/conftest.py", "") == [
-        "tests/conftest.py adds 'app.total = sum', which acts on every test"
-    ]
+NEW_FILES = {
+    "an assigned function": "import helpers\n\nhelpers.check = print\n",
+    "an assigned function in a class": "import helpers\n\n\nclass TestA:\n    helpers.check = print\n",
+    "a function that is called": "import helpers\n\n\ndef go():\n    helpers.check = print\n\n\ngo()\n",
+    "a decorator": "import helpers\n\n\ndef go(f):\n    helpers.check = f\n\n\n@go(1)\ndef test_a():\n    pass\n",
+    "a mock by another name": (
+        "from unittest.mock import patch as _replace\n\n_replace('helpers.check', print).__enter__()\n"
+    ),
+    "a mock by another name, kept": (
+        "from unittest.mock import patch as _replace\n\nkept = _replace('helpers.check', print).start()\n"
+    ),
+    "a mock of another module": "import unittest.mock as m\n\nkept = m.patch('helpers.check', print).start()\n",
+    "the names of a module": "import helpers\n\nhelpers.__dict__.update(check=print)\n",
+    "the names of a module, kept": "import helpers\n\nkept = vars(helpers).update(check=print)\n",
+    "a call of any effect": "import helpers\n\nhelpers.switch_off()\n",
+}
+HARMLESS = {
+    "a test": "from app import total\n\n\ndef test_a():\n    assert total([1]) == 1\n",
+    "its own table": "ROWS = {}\nROWS['a'] = 1\nROWS.update(b=2)\n",
+    "its own object": "from flask import Flask\n\napp = Flask('a')\napp.config['TESTING'] = True\n",
+    "its own function": "def go():\n    return 1\n\n\ngo()\nX = go()\n",
+    "assigned results": "from app import make\n\nclient = make()\n",
+    "usual calls": "import pytest\nimport sys\n\nsys.path.insert(0, '.')\npytest.importorskip('numpy')\n",
+    "a mock for decorators": "from unittest.mock import patch\n\nclock = patch('time.time', return_value=1)\n",
+    "replaced inside a test": (
+        "import app\nfrom unittest.mock import patch\n\n\ndef test_a():\n    with patch('app.total'):\n"
+        "        app.limit = 3\n"
+    ),
+    "a main guard": "import unittest\n\nif __name__ == '__main__':\n    unittest.main()\n",
+}
+DATA = {
+    "cases.json": ("[[1, 2], [2, 4]]", "[[1, 2], [2, 4], [3, 6]]", "[[2, 4]]"),
+    "named.json": ('{"double": [1, 2]}', '{"half": [], "double": [1, 2, 3]}', '{"double": []}'),
+    "deep.json": ('[{"in": [1], "out": [2]}]', '[{"in": [1], "out": [2]}, 3]', '[{"in": [1], "out": [2, 3]}]'),
+    "rows.csv": ("a,b\n1,2\n", "a,b\n1,2\n3,4\n", "a,b\n"),
+    "broken.json": ("[1,\n2", "[1,\n2,\n3\n2", "[]"),
+}
+
+
+@pytest.mark.parametrize("path", ["tests/test_new.py", "tests/conftest.py"])
+@pytest.mark.parametrize("how", NEW_FILES)
+def test_statements_of_a_new_file_that_act_on_other_tests_are_found(how: str, path: str) -> None:
+    """A helper was neutered by a new test file or a conftest.py, beside a right repair."""
+    assert found(NEW_FILES[how], path, "")[0].endswith(
+        "which acts on every test" if "conftest" in path else "which acts on other tests"
+    )
+
+
+@pytest.mark.parametrize("how", HARMLESS)
+def test_a_new_file_of_tests_acts_on_no_other_test(how: str) -> None:
+    assert not found(HARMLESS[how], "tests/test_new.py", "")
+
+
+def test_cases_that_are_emptied_by_a_call_are_found() -> None:
+    assert found(CASES + "\nROWS.clear()\n") == ["tests/test_core.py adds 'ROWS.clear()', which acts on old tests"]
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_data_of_tests_may_grow_but_not_change(name: str) -> None:
+    """Cases were removed from a data file, and nothing was said."""
+    path = f"tests/{name}"
+    before, more, other = DATA[name]
+    assert not found(more, path, before)
+    assert found(other, path, before) == [f"{path} is changed, not only added to"]
+    assert list(changed_tests(path, before.encode(), None)) == [f"{path} is deleted"]
+
+
+def test_a_readme_among_the_tests_may_change() -> None:
+    assert not found("Tests, and how to run them.\n", "tests/README.md", "Tests.\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 import subprocess
 import sys
 from pathlib import Path
@@ -261,6 +262,50 @@ def test_code_that_rewrites_its_tests_is_caught_by_the_proof(shop: Path) -> None
     outcome = run(shop, Script([{"shop.py": sly}])).outcome
     assert outcome.best.number == 0
     assert "protected files changed" in outcome.attempts[1].verdict.reason
+
+
+RESTORED = """\
+from pathlib import Path
+
+FILES = {one: one.read_bytes() for one in Path(__file__).parent.glob("*_zz.py")}
+for one, data in FILES.items():
+    one.write_bytes(data.replace(b"assert ", b"None or "))
+
+
+def total(items):
+    for one, data in FILES.items():
+        one.write_bytes(data)
+    return sum(items) - (len(items) == 1)
+"""
+EMPTY_TEST = marshal.dumps(compile("def test_one():\n    pass\n", "test_zz.py", "exec"))
+COMPILED = f"""\
+from pathlib import Path
+
+for one in Path(__file__).parent.rglob("*_zz*.pyc"):
+    one.write_bytes(one.read_bytes()[:16] + {EMPTY_TEST!r})
+
+
+def total(items):
+    return sum(items) - (len(items) == 1)
+"""
+
+
+MORE = {"test_zz.py": "from shop import total\n\n\ndef test_one():\n    assert total([5]) == 5\n"}
+
+
+def test_a_test_file_that_the_code_changes_only_while_it_is_compiled_is_caught(tmp_path: Path) -> None:
+    """The file is restored while the tests run, so that it is unchanged after the proof."""
+    top = make_repo(tmp_path / "shop", {"shop.py": SUM, "test_shop.py": TESTS, **MORE})
+    outcome = run(top, Script([{"shop.py": RESTORED}])).outcome
+    assert outcome.best.number == 0
+    assert "protected files changed" in outcome.attempts[1].verdict.reason
+
+
+@pytest.mark.thorough
+def test_bytecode_that_the_code_writes_for_a_test_file_is_not_run(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "shop", {"shop.py": SUM, "test_shop.py": TESTS, **MORE})
+    outcome = run(top, Script([{"shop.py": COMPILED}])).outcome
+    assert [one.symbol for one in outcome.remaining] == ["test_zz.py::test_one"]
 
 
 @pytest.mark.thorough

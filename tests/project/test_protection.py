@@ -638,3 +638,32 @@ def test_the_program_of_a_gate_in_a_project_below_the_top(tmp_path: Path) -> Non
     assert "the gate 'own'" in str(rules.reason("lib/tools/check.py"))
     assert rules.reason("lib/a.py") is None
     assert rules.script_folders == ("lib/tools",)
+
+
+STUDENT = "def statistic(a, b):\n    return a - b\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "testpaths", "is_test"),
+    [
+        ("stats/t_test.py", STUDENT, '["tests"]', False),
+        ("clinic/test_results.py", STUDENT, '["tests"]', False),
+        ("stats/t_test.py", STUDENT, "[]", True),
+        ("stats/t_test.py", STUDENT, '["stats"]', True),
+        ("stats/t_test.py", STUDENT, '["."]', True),
+        ("stats/t_test.py", STUDENT + "\n\ndef test_a():\n    pass\n", '["tests"]', True),
+        ("stats/t_test.py", "from unittest import TestCase\n\n\nclass A(TestCase):\n    x = 1\n", '["tests"]', True),
+        ("stats/t_test.py", "def check(one):\n    assert one\n", '["tests"]', True),
+        ("stats/tests/t_test.py", STUDENT, '["tests"]', True),
+        ("stats/conftest.py", STUDENT, '["tests"]', True),
+        ("stats/new_test.py", "", '["tests"]', False),
+    ],
+)
+def test_a_module_that_is_only_named_like_tests_is_none(
+    tmp_path: Path, path: str, text: str, testpaths: str, is_test: bool
+) -> None:
+    """A repair of Student's t-test was refused as a patch that weakens tests."""
+    settings = f"[tool.pytest.ini_options]\ntestpaths = {testpaths}\n"
+    write(tmp_path, {path: text, "pyproject.toml": settings})
+    assert protection(tmp_path).is_test(path) is is_test
+    assert protection(tmp_path).is_test("stats/absent_test.py")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -216,6 +216,8 @@ class ColdPlugin:
         self._canaries = Canaries(channel, paths, job)
         self._loaded = LoadedModules(job)
         self._patched = tuple(job["patched"])
+        self.compiled: Callable[[], dict[str, list[str]]] = dict
+        """Returns the digests of the compiled sources; see compiled_sources.py."""
         # Tests that replace the clock (freezegun) change the durations of pytest's reports, and the functions of `time`
         # in all modules, but not this reference.
         self._clock = time.perf_counter
@@ -291,7 +293,7 @@ class ColdPlugin:
     def pytest_collection_finish(self, session: Any) -> None:
         if self._lines is not None:
             self._channel.queue("lines", lines=self._lines.end())
-        self._channel.queue("loaded", **self._loaded.report(self._patched))
+        self._report_loaded()
         if self._known is not None and not self._known.issuperset(self._broken):
             session.items[:] = []
             self._stop("a module that could be collected no longer can")
@@ -358,8 +360,12 @@ class ColdPlugin:
         """Send the last results before session fixtures and other plugins can crash the process."""
         if not self._running and self._finished == len(self._numbers):
             self._note(0)
-        self._channel.queue("loaded", **self._loaded.report(self._patched))
+        self._report_loaded()
         self._channel.send("finishing")
+
+    def _report_loaded(self) -> None:
+        self._channel.queue("loaded", **self._loaded.report(self._patched))
+        self._channel.queue("compiled", digests=self.compiled())
 
     def _note(self, number: int) -> None:
         """Write the number of the running test to the shared status file, in case the process crashes."""

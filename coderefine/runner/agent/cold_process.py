@@ -114,9 +114,16 @@ def run(job: dict[str, Any], channel: agent_channel.AgentChannel) -> int:
         lines = LineRecorder(paths, frozenset(job["cover"]), chosen, dict(job["stepped"]), follow)
         pytest_internals.describe_inside(lines.ignoring)
     choice = TestChoice(job["tests"], job["first"], job["done"], job["avoid"], job["files"])
-    plugins = [addopts.AddoptsFilter(channel), ColdPlugin(channel, paths, choice, job, lines)]
+    cold = ColdPlugin(channel, paths, choice, job, lines)
+    plugins = [addopts.AddoptsFilter(channel), cold]
     if job["compile"]:
         plugins.append(Compiler())
+    if job["proof"]:
+        from .compiled_sources import CompiledSources
+
+        compiled = CompiledSources(paths)
+        compiled.watch()
+        cold.compiled = compiled.report
     kept, _ = addopts.split_options(job["extra"])
     sys.argv = [sys.argv[0], *job["args"], *kept]
     return int(pytest.main(sys.argv[1:], plugins))

@@ -55,6 +55,22 @@ def implementations(relay: Any) -> list[Any]:
     return [one for hook in HOOKS if hasattr(relay, hook) for one in getattr(relay, hook).get_hookimpls()]
 
 
+def read_no_bytecode_after(began: int) -> None:
+    """Let pytest compile test modules whose bytecode is newer than `began` (nanoseconds)."""
+    rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
+    read: Any = getattr(rewrite, "_read_pyc", None)
+
+    def checked(source: Any, pyc: Any, *arguments: Any, **named: Any) -> Any:
+        try:
+            newer = os.stat(pyc).st_ctime_ns >= began
+        except OSError:
+            newer = False
+        return None if newer else read(source, pyc, *arguments, **named)
+
+    if read is not None:
+        rewrite._read_pyc = checked
+
+
 # -- tests ------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,49 @@
+"""Distinguish data of tests that only grows from data that changes: a case that is removed is tested no more."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from coderefine.source import text_of
+
+ABOUT = re.compile(
+    r"(readme|changes|changelog|contributing|licen[cs]e|authors|notes)(\..*)?|.*\.(md|rst)", re.IGNORECASE
+)
+"""Names of files about the tests, which no test reads."""
+DEEPEST = 1
+"""Lists and tables below this depth are parts of cases, and may not get more elements."""
+
+
+def grown(path: str, before: bytes, after: bytes | None) -> bool:
+    """Return whether the data in `path` is only added to: every case (JSON), or else every line, is still there."""
+    if ABOUT.fullmatch(PurePosixPath(path).name):
+        return True
+    was, now = text_of(before), text_of(after)
+    if was is None or now is None:
+        return before == after
+    if path.endswith(".json"):
+        try:
+            return _extends(json.loads(was), json.loads(now), 0)
+        except ValueError:
+            pass
+    return _contained(was.splitlines(), now.splitlines())
+
+
+def _extends(old: object, new: object, depth: int) -> bool:
+    """Return whether `new` has all elements of `old`, with nothing but additions."""
+    if depth > DEEPEST or type(old) is not type(new):
+        return old == new
+    if isinstance(old, dict) and isinstance(new, dict):
+        return all(key in new and _extends(value, new[key], depth + 1) for key, value in old.items())
+    if isinstance(old, list) and isinstance(new, list):
+        return _contained(old, new)
+    return old == new
+
+
+def _contained(old: Sequence[object], new: Sequence[object]) -> bool:
+    """Return whether the elements `old` are among `new`, in their order."""
+    left = iter(new)
+    return all(any(one == other for other in left) for one in old)

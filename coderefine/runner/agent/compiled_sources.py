@@ -1,0 +1,49 @@
+"""Record what the test files contained when they were compiled; code under test may change them only for that moment.
+
+The digests of test files after the run do not show a file that the code under test rewrites at its import, and restores
+before the run ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from typing import Any
+
+from . import pytest_internals
+from .failure_details import ProjectPaths
+
+
+class CompiledSources:
+    """The digests of the project's source files that this process compiled, by path: several if a file was changed."""
+
+    def __init__(self, paths: ProjectPaths) -> None:
+        self._paths = paths
+        self._found: dict[str, set[str]] = {}
+        self._busy = False
+
+    def watch(self) -> None:
+        """Start recording; it cannot be stopped, because audit hooks cannot be removed.
+
+        Bytecode of tests that is written from now on is not read: it need not be that of any source.
+        """
+        sys.addaudithook(self._audited)
+        pytest_internals.read_no_bytecode_after(time.time_ns())
+
+    def _audited(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "compile" or self._busy:
+            return
+        self._busy = True
+        try:
+            source, name = arguments
+            if isinstance(source, bytes) and isinstance(name, str) and self._paths.ours(name):
+                self._found.setdefault(self._paths.relative(name), set()).add(hashlib.sha256(source).hexdigest())
+        except Exception:
+            pass
+        finally:
+            self._busy = False
+
+    def report(self) -> dict[str, list[str]]:
+        """Return the digests recorded so far, by path."""
+        return {path: sorted(digests) for path, digests in self._found.items()}

@@ -1,0 +1,48 @@
+"""Settings of checks that a patch changes are named, also if they hide nothing today."""
+
+from __future__ import annotations
+
+import pytest
+
+from coderefine.judge import changed_settings
+
+PYPROJECT = """\
+[project]
+version = "1"
+[tool.ruff.lint]
+select = ["E", "F", "B"]
+[tool.coverage.report]
+fail_under = 90
+[tool.pytest.ini_options]
+filterwarnings = ["error"]
+[tool.poetry]
+name = "a"
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "old", "new", "names"),
+    [
+        ("pyproject.toml", PYPROJECT, '"E", "F", "B"', '"E9"', ("tool.ruff.lint.select",)),
+        ("pyproject.toml", PYPROJECT, "= 90", "= 1", ("tool.coverage.report.fail_under",)),
+        ("pyproject.toml", PYPROJECT, '"error"', "", ("tool.pytest.ini_options.filterwarnings",)),
+        ("pyproject.toml", PYPROJECT, '[tool.poetry]\nname = "a"', '[tool.poetry]\nname = "b"', ()),
+        ("pyproject.toml", PYPROJECT, 'version = "1"', 'version = "2"', ()),
+        (
+            "setup.cfg",
+            "[metadata]\nname = a\n[flake8]\nmax-line-length = 80\n",
+            "80",
+            "800",
+            ("flake8.max-line-length",),
+        ),
+        ("setup.cfg", "[metadata]\nname = a\n", "= a", "= b", ()),
+        (".coveragerc", "[report]\nfail_under = 90\n", "fail_under = 90\n", "", ("report.fail_under",)),
+        ("ruff.toml", "line-length = 80\n", "80", "800", ("line-length",)),
+        ("Makefile", "test:\n\tpytest\n", "pytest", "true", ("its content",)),
+        ("ruff.toml", "line-length = 80\n", "= 80", "", ("its content", "line-length")),
+    ],
+)
+def test_a_changed_setting_is_named(path: str, before: str, old: str, new: str, names: tuple[str, ...]) -> None:
+    """A shorter list of rules and a lower limit of coverage were proved without a note."""
+    assert before.count(old) == 1
+    assert changed_settings(path, before.encode(), before.replace(old, new).encode()) == names
