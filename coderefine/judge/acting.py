@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from coderefine.judge.change import name_set, own_nodes
-from coderefine.judge.name_resolution import bindings, dotted, main_guard
+from coderefine.judge.main_guard import main_guard
+from coderefine.judge.name_resolution import bindings, dotted
 from coderefine.source import Definition, Function, blocks, last_name
 
 REPLACING = name_set("setattr delattr setitem delitem __setattr__ __delattr__ exec eval globals locals")
