@@ -46,6 +46,10 @@ class Bindings:
         """Return the dotted origin of what `name` means in `scope`; `name` if the file does not bind it."""
         return self.origins.get((scope.home(name), name), name)
 
+    def scope(self, node: ast.AST) -> NameScope:
+        """Return the scope of `node`; that of the module if the tree lacks it, as the content of a quoted annotation."""
+        return self.scopes[node] if node in self.scopes else next(iter(self.scopes.values())).root
+
     def text(self, node: ast.AST) -> str | None:
         """Return the string that `node` evaluates to, using constants of the file; None for anything else."""
         return text(node, self.constants)
@@ -182,7 +186,7 @@ def canonical(name: str) -> str:
 def dotted(node: ast.AST, names: Bindings) -> str:
     """Return the resolved dotted name: `os._exit` also for `getattr(os, "_exit")` and aliases; "" if there is none."""
     if isinstance(node, ast.Name):
-        return names.origin(node.id, names.scopes[node])
+        return names.origin(node.id, names.scope(node))
     if isinstance(node, ast.NamedExpr):
         return dotted(node.value, names)
     if isinstance(node, ast.Attribute):
