@@ -47,7 +47,7 @@ class Bindings:
         return self.origins.get((scope.home(name), name), name)
 
     def scope(self, node: ast.AST) -> NameScope:
-        """Return the scope of `node`; that of the module if the tree lacks it, as the content of a quoted annotation."""
+        """Return the scope of `node`; that of the module for a node outside the tree, as in a quoted annotation."""
         return self.scopes[node] if node in self.scopes else next(iter(self.scopes.values())).root
 
     def text(self, node: ast.AST) -> str | None:
