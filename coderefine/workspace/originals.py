@@ -43,7 +43,7 @@ class Originals(Mapping[str, "bytes | None"]):
         return not self._top.joinpath(*plain(path)).resolve().is_relative_to(self._top.resolve())
 
     def edited(self, since: int) -> tuple[str, ...]:
-        """Return the files written after `since` (`time.time_ns`), without those that git ignores."""
+        """Return the files written or removed after `since` (`time.time_ns`), without those that git ignores."""
         argv = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
         listed = dict.fromkeys(names(run(argv, cwd=self._top).stdout))
         return tuple(name for name in listed if _written(self._top / name) > since)
@@ -62,9 +62,12 @@ class Originals(Mapping[str, "bytes | None"]):
 
 
 def _written(file: Path) -> int:
-    """Return when a file or its metadata was last changed; 0 for a folder (a submodule) or if there is no file."""
+    """Return when a file or its metadata was last changed; 0 for a folder (a submodule).
+
+    If there is no file, this is the time of the last change in its folder, which may be the removal of the file.
+    """
     try:
         facts = file.lstat()
     except OSError:
-        return 0
+        return next(parent.stat().st_ctime_ns for parent in file.parents if parent.is_dir())
     return 0 if stat.S_ISDIR(facts.st_mode) else facts.st_ctime_ns
