@@ -154,6 +154,16 @@ class TestDoctor:
         assert result.code == 2
         assert "bad  model" in result.out
 
+    def test_a_temporary_folder_inside_the_repository_is_not_used(self, repo: Path) -> None:
+        """Every command ended with "ruff left no report", and doctor said nothing."""
+        (repo / "tmp").mkdir()
+        env = {"TMPDIR": str(repo / "tmp")}
+        result = coderefine("doctor", "--no-model", cwd=repo, env=env)
+        assert result.code == 0, result
+        assert f"ok   temporary    /tmp, because {repo / 'tmp'} is inside a repository" in result.out
+        assert coderefine("check", "--gate", "ruff", cwd=repo, env=env).code == 0
+        assert not list((repo / "tmp").iterdir())
+
 
 class TestInit:
     def test_it_keeps_the_rest_and_refuses_twice(self, repo: Path) -> None:
