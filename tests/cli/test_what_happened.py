@@ -95,6 +95,14 @@ class TestLastLine:
         result = coderefine(*LINT_ONLY, "--diff", cwd=top)
         assert last(result.err) == "with the patch all checks pass"
 
+    @pytest.mark.parametrize("committed", [LINT, GREEN])
+    def test_uncommitted_files_that_fail_ended_in_all_checks_pass(self, tmp_path: Path, committed: str) -> None:
+        top = make_repo(tmp_path / "order", {"order.py": committed, "cart.py": "", "test_order.py": TESTS})
+        (top / "cart.py").write_text("import os\n")
+        result = coderefine(*LINT_ONLY, "--commit", cwd=top)
+        assert result.code == 0, result
+        assert last(result.out) == "in HEAD all checks pass; your uncommitted changes in cart.py were not checked"
+
     def test_used_up_time_names_its_option(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})
         result = coderefine(*LINT_ONLY, "--timeout", "0", cwd=top)
