@@ -216,6 +216,17 @@ class TestLog:
         commit = git(top, "rev-parse", "HEAD")[:10]
         assert f"committed {commit}: order.py" in coderefine("log", cwd=top).out.splitlines()[0]
 
+    def test_a_commit_of_what_is_in_the_tree_already_names_its_file(self, tmp_path: Path) -> None:
+        """The log named no file; `undo` said "nothing", and spoke of hooks that do not exist."""
+        top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})
+        assert coderefine(*LINT_ONLY, cwd=top).code == 0
+        assert coderefine(*LINT_ONLY, "--commit", cwd=top).code == 0
+        commit = git(top, "rev-parse", "HEAD")[:10]
+        assert f"committed {commit}: order.py" in coderefine("log", cwd=top).out
+        done = coderefine("undo", cwd=top)
+        assert done.out == f"undone: the commit {commit} is gone from main, your files stay as they are\n"
+        assert (top / "order.py").read_text() == GREEN
+
     def test_an_error_in_a_run_was_called_killed(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})
         program = '[tool.coderefine]\ngates = ["broken"]\n[[tool.coderefine.commands]]\nname = "broken"\n'
