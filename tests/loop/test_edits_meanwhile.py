@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +15,7 @@ from coderefine import Event, Outcome, refine
 from coderefine.core import Status
 from coderefine.errors import PublishError
 from coderefine.workspace.originals import Originals
-from tests.support.command import GREEN, LINT, TESTS, coderefine
+from tests.support.command import GREEN, LINT, ROOT, TESTS, coderefine
 from tests.support.repo import make_repo, write
 
 RATE = "def rate():\n    return 3\n"
@@ -71,6 +74,17 @@ def test_a_tree_that_is_edited_after_each_proof_is_not_written(two: Path) -> Non
         fixed(two, listen)
     assert (two / "order.py").read_text() == LINT
     assert "-import os" in coderefine("show", "--diff", cwd=two).out
+
+
+def test_a_report_that_goes_to_a_file_in_the_tree_was_an_edit(two: Path) -> None:
+    """Start and patch were checked once more each time: "log.txt changed meanwhile"."""
+    argv = (sys.executable, "-m", "coderefine", "fix", "--no-model")
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with (two / "out.txt").open("w") as out, (two / "log.txt").open("w") as err:
+        done = subprocess.run(argv, cwd=two, env=env, stdout=out, stderr=err, check=False)
+    assert done.returncode == 0
+    assert "changed meanwhile" not in (two / "log.txt").read_text()
+    assert (two / "order.py").read_text() == GREEN
 
 
 def test_a_deleted_file_was_no_edit(two: Path) -> None:
