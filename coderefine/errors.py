@@ -72,6 +72,12 @@ class PublishError(CoderefineError):
     exit_code = 1
 
 
+class UnwritableError(PublishError):
+    """The patch was not written, because the disk is full or read-only."""
+
+    exit_code = 2
+
+
 class UnrecordedError(PublishError):
     """The patch was written, but this could not be recorded."""
 

@@ -14,14 +14,30 @@ from pathlib import Path
 
 PREFIX = "coderefine-"
 KINDS = frozenset({"view", "git", "merge", "mail", "replay"})
+OTHERS = ("/tmp", "/var/tmp")
 AGE = 30.0
 """Age in seconds above which a folder counts as abandoned if its lock is free: a new one may not be locked yet."""
+
+
+def base() -> Path:
+    """Return the folder of our temporary folders: TMPDIR, or one of OTHERS if TMPDIR is inside a working tree of git.
+
+    There, git would list our files, and a private view of the tree would hide them.
+    """
+    found = Path(tempfile.gettempdir())
+    usable = (one for one in map(Path, OTHERS) if os.access(one, os.W_OK | os.X_OK) and not _in_working_tree(one))
+    return next(usable, found) if _in_working_tree(found) else found
+
+
+def _in_working_tree(path: Path) -> bool:
+    place = path.resolve()
+    return any((one / ".git").exists() for one in (place, *place.parents))
 
 
 @contextlib.contextmanager
 def folder(kind: str) -> Iterator[Path]:
     """Yield a new folder (mode 0700, path without links), removed at the end. `kind`: of KINDS. Raises OSError."""
-    path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-")).resolve()
+    path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-", dir=base())).resolve()
     lock = _lock(path)
     try:
         yield path
@@ -37,7 +53,7 @@ def sweep(first: Callable[[Path], object] = bool) -> int:
     `first` is called with each folder before it is removed.
     """
     gone = 0
-    for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+    for path in base().glob(f"{PREFIX}*-*"):
         with contextlib.suppress(OSError):
             gone += _stale(path) and _removed_if_free(path, first)
     return gone

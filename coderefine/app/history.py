@@ -123,7 +123,7 @@ def description(done: Publication | None, undone: Publication | None) -> str:
         return f"undone: it {description(undone, None)}" if undone else ""
     if done.how == "branch":
         return f"committed {(done.commit or '')[:10]} on the branch {(done.ref or '').removeprefix('refs/heads/')}"
-    what = listed([change.path for change in done.changes])
+    what = listed([item.path for item in done.changes or done.staged])  # a commit may leave all files as they are
     return f"committed {done.commit[:10]}: {what}" if done.how == "commit" and done.commit else f"wrote {what}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ from coderefine.app.engine import gates, open_views
 from coderefine.app.hook_cache import keep_coverage, keep_project, unaffected
 from coderefine.app.project import Project, project_at
 from coderefine.core import Ask, Check, Event, Listen, Patch, Views
-from coderefine.errors import UsageError
+from coderefine.errors import SurroundingsError, UsageError
 from coderefine.git.changes import Staged, committed, contents, hidden, known, pushed, staged
 from coderefine.import_graph import walk
 from coderefine.loop.critique import critique
@@ -59,6 +60,14 @@ class RepairRequest:
     argv: tuple[str, ...]
     model: bool
     report: Callable[[RunResult], None]
+
+
+def top_folder() -> Path:
+    """Return the top of the working tree. Raises SurroundingsError outside of a repository."""
+    place = locate([], Path.cwd())
+    if place.git_dir is None and "GIT_DIR" not in os.environ:
+        raise SurroundingsError(f"{place.top} is not inside a git repository, so nothing is staged there")
+    return place.top
 
 
 def states(top: Path, names: Sequence[str], push: str | None, *, given: bool = False) -> list[tuple[Staged, list[str]]]:
@@ -192,9 +201,12 @@ def _judge(
 
 
 def _is_repairable(project: Project, checks: Sequence[Check]) -> bool:
-    """Return whether the gates found something that the loop can repair; it needs the project's folder."""
+    """Return whether the gates found something that the loop can repair.
+
+    The loop needs the project's folder, and a repository that git finds without GIT_DIR, which it does not pass on.
+    """
     finished = all(check.complete for check in checks if check.cases)
-    there = bool(project.place.scope) and project.place.root.is_dir()
+    there = bool(project.place.scope) and project.place.root.is_dir() and project.place.git_dir is not None
     return there and finished and not all(check.clean for check in checks)
 
 
@@ -325,8 +337,8 @@ def _only_in_the_tree(repository: Repository, proved: Proved) -> list[str]:
 
 # -- plain git hooks --------------------------------------------------------------------------------------
 
-MARK = "coderefine hook run"
-"""The text by which a hook script of coderefine is recognised."""
+INSTALLED = re.compile(r"#!/bin/sh\nexec (?:'[^\n]+'|[^\s']+) -m coderefine hook run(?: --push --model)?\n")
+"""A whole hook script as `install` writes it, for any interpreter."""
 COMMIT, PUSH = ("pre-commit", "pre-merge-commit"), "pre-push"
 """Names of git hooks. For a merge without conflicts, git does not start pre-commit."""
 
@@ -334,10 +346,10 @@ COMMIT, PUSH = ("pre-commit", "pre-merge-commit"), "pre-push"
 def install(name: str) -> Path:
     """Write the git hook `name` and return its path. Raises UsageError if another hook exists at this path."""
     path = _hooks_folder() / name
-    if path.exists() and not _is_ours(path):
-        raise UsageError(f"{path} exists already: add the line `{_line(name)}` to it yourself")
+    if os.path.lexists(path) and not _is_ours(path):
+        raise UsageError(f"{path} exists already: add the line `{_command(name)} || exit 1` to it yourself")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{_line(name)}\n", "utf-8")
+    path.write_text(f"#!/bin/sh\nexec {_command(name)}\n", "utf-8")
     path.chmod(0o755)
     return path
 
@@ -351,11 +363,14 @@ def uninstall() -> list[Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    return path.exists() and MARK in path.read_text("utf-8", "replace")
+    """Return whether `install` wrote the file, and nobody has added anything to it; a link is the user's."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    return INSTALLED.fullmatch(path.read_bytes().decode("utf-8", "replace")) is not None
 
 
-def _line(name: str) -> str:
-    return f"exec {shlex.quote(sys.executable)} -m {MARK}{' --push --model' if name == PUSH else ''}"
+def _command(name: str) -> str:
+    return f"{shlex.quote(sys.executable)} -m coderefine hook run{' --push --model' if name == PUSH else ''}"
 
 
 def _hooks_folder() -> Path:
@@ -371,6 +386,6 @@ def _hooks_folder() -> Path:
         raise UsageError(
             f"core.hooksPath is {folder.strip()} for every repository ({scope} configuration), and coderefine "
             "writes hooks for this one only: run `git config core.hooksPath .git/hooks` here first, or add the line "
-            f"`{_line(COMMIT[0])}` there yourself"
+            f"`{_command(COMMIT[0])} || exit 1` there yourself"
         )
     return Path(os.fsdecode(repository.git("rev-parse", "--path-format=absolute", "--git-path", "hooks").strip()))

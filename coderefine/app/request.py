@@ -13,6 +13,7 @@ from coderefine.core import Publisher
 from coderefine.errors import PublishError, UsageError
 from coderefine.git import Repository
 from coderefine.git.changes import EMPTY_TREE, hidden
+from coderefine.git.process import complaint
 from coderefine.publishers.hosts.hosted import HostedRepository
 from coderefine.publishers.message import author_env
 
@@ -63,14 +64,26 @@ class Destination:
         if self.patch and not os.access(Path(self.patch).resolve().parent, os.W_OK):
             raise UsageError(f"--patch {self.patch}: {Path(self.patch).resolve().parent} is not a folder to write to")
         if self.on_head:
+            self._check_identity(repository, config)
             self._check_branch(repository)
             self._check_in_head(repository, paths)
 
+    def _check_identity(self, repository: Repository, config: Config) -> None:
+        """Raise UsageError if git does not know who commits; for the author, only if the configuration names none."""
+        for name in ("GIT_COMMITTER_IDENT", *(() if config.author else ("GIT_AUTHOR_IDENT",))):
+            if (result := repository.run("var", name)).returncode:
+                raise UsageError(str(complaint(result, repository.top)))
+
     def _check_in_head(self, repository: Repository, paths: Iterable[str]) -> None:
-        """Raise UsageError if one of `paths` is not in HEAD: to commit a repair of that file would add all of it."""
+        """Raise UsageError if there is no commit yet, or if one of `paths` is not in HEAD.
+
+        To commit a repair of a file that is not in HEAD would add all of it.
+        """
         head = repository.resolve("HEAD")
+        if head is None:
+            raise UsageError(f"there is no commit yet, and {self.on_head} proves HEAD plus the patch: commit first")
         for path in paths:
-            known = head and repository.git("ls-tree", head, "--", path, env={"GIT_LITERAL_PATHSPECS": "1"})
+            known = repository.git("ls-tree", head, "--", path, env={"GIT_LITERAL_PATHSPECS": "1"})
             if path != "." and (repository.top / path).exists() and not known:
                 raise UsageError(
                     f"{path} is not in HEAD, and {self.on_head} proves HEAD plus the patch: commit it first"

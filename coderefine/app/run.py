@@ -255,6 +255,7 @@ def _publish(publish: Publish, proved: Proved) -> Published:
     """Publish the patch; if this is refused, return the refusal."""
     journal = proved.snapshot.journal
     try:
+        _check_unedited(proved)
         return publish(proved)
     except UnrecordedError as error:
         return Published("the patch, but not the record of it", refused=error)
@@ -262,6 +263,19 @@ def _publish(publish: Publish, proved: Proved) -> Published:
         if journal.publication() is not None:
             raise  # the patch was written, so this is no refusal
         return Published(f"nothing; the patch is kept: coderefine show {journal.run} --diff", refused=error)
+
+
+def _check_unedited(proved: Proved) -> None:
+    """Raise PublishError if a file of the tree that was checked was edited after its checks began.
+
+    Its new content has no part in the proof, even if the patch does not change that file.
+    """
+    edited = [path for path in proved.parts.edited(proved.outcome.looked) if path not in proved.snapshot.under]
+    if edited:
+        raise PublishError(
+            f"{listed(tuple(edited))} changed after the checks began, so nothing was written: "
+            f"run again, or read the patch with `coderefine show {proved.snapshot.journal.run} --diff`"
+        )
 
 
 def _publisher(project: Project, destination: Destination) -> Publish:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from itertools import chain
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from coderefine import sandbox
+from coderefine import sandbox, temporary
 from coderefine.cli.options import CLUSTER, options
 from coderefine.config import Config, load, masked
 from coderefine.errors import CoderefineError
@@ -49,6 +50,7 @@ def _lines(path: Path, *, ask_model: bool) -> Iterator[Line]:
     yield from _python(place, config)
     yield "ruff", version("ruff"), True
     yield "radon", version("radon"), True
+    yield _temporary(place)
     isolation = describe(place)
     traits = (("network off", isolation.network_off), ("processes contained", isolation.pid_namespace))
     yield "private view", ", ".join((isolation.kind, *(text for text, true in traits if true))), True
@@ -88,6 +90,13 @@ def _git(place: Place) -> Line:
     except CoderefineError as error:
         return "git", str(error), False
     return "git", f"{place.top}, {head.branch or 'detached'} at {(head.sha or 'no commit yet')[:10]}", True
+
+
+def _temporary(place: Place) -> Line:
+    given, used = Path(tempfile.gettempdir()), temporary.base()
+    if used.resolve().is_relative_to(place.top.resolve()):
+        return "temporary", f"{used} is inside {place.top}: set TMPDIR to a folder outside of it", False
+    return "temporary", str(used) if used == given else f"{used}, because {given} is inside a repository", True
 
 
 def _python(place: Place, config: Config) -> Iterator[Line]:

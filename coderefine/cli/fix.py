@@ -26,6 +26,7 @@ from coderefine.cli.options import (
 )
 from coderefine.cli.screen import Screen, exit_code, note, screen
 from coderefine.core import EMPTY, Proposer, Stop
+from coderefine.core.plurals import listed
 from coderefine.journal import Journal
 from coderefine.reports.rows import ending
 
@@ -66,10 +67,21 @@ def run_and_report(
 
     def report(result: RunResult) -> None:
         pipe = destination.diff and bool(result.diff) and result.outcome.stop is not Stop.INTERRUPTED
-        display.result(result, _with_patch(result, elsewhere=destination.elsewhere), pipe=pipe)
+        decided = _in_head(result) if destination.on_head else ""
+        decided = decided or _with_patch(result, elsewhere=destination.elsewhere)
+        display.result(result, decided, pipe=pipe)
 
     show = display.prompt if show_prompts else None
     return exit_code(run(project, asked, report, proposers=proposers, base=base, earlier=earlier, show=show).outcome)
+
+
+def _in_head(result: RunResult) -> str:
+    """Return the line about checks that pass in HEAD if uncommitted changes were not checked; "" otherwise."""
+    unchecked = tuple(sorted(result.snapshot.under)) if result.snapshot else ()
+    outcome = result.outcome
+    if not unchecked or result.published.refused or outcome.stop is not Stop.CLEAN or not outcome.clean:
+        return ""
+    return f"in HEAD {ending(outcome)}; your uncommitted changes in {listed(unchecked)} were not checked"
 
 
 def _with_patch(result: RunResult, *, elsewhere: bool) -> str:

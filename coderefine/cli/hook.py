@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from coderefine.app.hook import COMMIT, PUSH, RepairRequest, check_state, states
+from coderefine.app.hook import COMMIT, PUSH, RepairRequest, check_state, states, top_folder
 from coderefine.app.hook import install as install_hook
 from coderefine.app.hook import uninstall as uninstall_hooks
 from coderefine.cli.options import GATES, OUTPUT, option, options, settings
 from coderefine.cli.screen import Screen, failures, screen
 from coderefine.core.plurals import counted
 from coderefine.errors import UsageError
-from coderefine.project import locate
 
 if TYPE_CHECKING:
     from coderefine.app.run import RunResult
@@ -53,7 +51,7 @@ def run(  # one parameter per flag that is no configuration key
 
     Nothing is ever staged. With NAMES (pre-commit passes them) only these files are checked.
     """
-    top = locate([], Path.cwd()).top
+    top = top_folder()
     pushed = ("" if sys.stdin.isatty() else sys.stdin.read()) if push else None
     judged = states(top, names, pushed, given=given)
     if not judged:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
+import stat
 from pathlib import Path
 
 import click
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import InlineTable
 
 from coderefine.errors import ConfigError
+from coderefine.publishers.file_io import install, prepare, remove
 
 LINES = (
     'gates = ["pytest", "ruff", "radon"]  # the checks that must pass; [[tool.coderefine.commands]] adds programs',
@@ -41,14 +43,18 @@ LONE = re.compile(r"(?<!\r)\n")
 def init(folder: Path) -> None:
     """Write a commented [tool.coderefine] into pyproject.toml."""
     path = folder / "pyproject.toml"
+    _check_writable(path)
     try:
-        before = path.read_bytes().decode("utf-8") if path.exists() else ""
+        data = path.read_bytes() if path.exists() else None
+        before = (data or b"").decode("utf-8")
         document = tomlkit.parse(before)
     except (TOMLKitError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid TOML ({error}): correct it first") from error
     tool = document.setdefault("tool", tomlkit.table(is_super_table=True))
     if not isinstance(tool, dict):
         raise ConfigError(f"{path}: tool is {tool!r}, not a table: correct it first")
+    if isinstance(tool, InlineTable):
+        raise ConfigError(f"{path}: tool is written between braces, where no comment can be: make it [tool] first")
     if "coderefine" in tool:
         raise ConfigError(f"{path} has a [tool.coderefine] table already; edit it there")
     table = tomlkit.table()
@@ -58,19 +64,31 @@ def init(folder: Path) -> None:
     text = document.as_string()
     if "\r\n" in before and not LONE.search(before):
         text = LONE.sub("\r\n", text)
-    _replace(path.resolve(), text)
+    _write(path.resolve(), data, text.encode())
     click.echo(f"wrote [tool.coderefine] to {path}")
 
 
-def _replace(path: Path, text: str) -> None:
-    """Replace the file atomically, so that a full disk does not leave half a pyproject.toml."""
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".pyproject-")
+def _check_writable(path: Path) -> None:
+    """Raise ConfigError if `path` is a link to nothing, no regular file, or read-only."""
+    if path.is_symlink() and not path.exists():
+        raise ConfigError(f"{path} is a link to nothing: repair the link first")
+    if not path.exists():
+        return
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        raise ConfigError(f"{path} is no regular file: move it away first")
+    if not mode & stat.S_IWUSR:
+        raise ConfigError(f"{path} is read-only: run `chmod u+w {path}` first")
+
+
+def _write(path: Path, before: bytes | None, data: bytes) -> None:
+    """Write `data` as proved patches are written: mode and hard links stay, and a full disk leaves the file whole."""
+    folder, name = path.parent, path.name
+    temp = f".{name}-{os.getpid()}"
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode())
-        Path(name).chmod(mode)
-        Path(name).replace(path)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise
+        prepare(folder, name, temp, data, None)
+        if not install(folder, name, temp, before, data):
+            raise ConfigError(f"{path} changed meanwhile, so nothing was written: run again")
+    finally:
+        for end in ("new", "old"):
+            remove(folder / f"{temp}.{end}")

@@ -251,6 +251,7 @@ class Proof:
 class Outcome:
     """The end of a run: best attempt (the baseline if nothing was better), reason, evidence, remaining findings.
 
+    `looked`: when the checks of the baseline began (`time.time_ns`); nothing is proved about files edited later.
     `suite_runs`: time of all cold test runs, in units of one run of the whole suite. `first_candidate`: seconds from
     the start of the offline search to its first judged candidate. `offers`: plausible patches that were not applied.
     `proof`: the verdict on a given patch; None for a run that searched for a patch.
@@ -264,6 +265,7 @@ class Outcome:
     remaining: tuple[Finding, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     cost: Cost = NOTHING
+    looked: int = 0
     suite_runs: float | None = None
     first_candidate: float | None = None
     offers: tuple[Offer, ...] = ()

@@ -15,7 +15,7 @@ from coderefine.errors import CriticError
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.fast_proof import WHOLE, ChosenTests, carry
-from coderefine.loop.flaky import broken_by_chance, functions_kept, renamed, run_quietly
+from coderefine.loop.flaky import broken_by_chance, functions_kept, renamed, rerun_failing, run_quietly
 from coderefine.loop.offered import offer_despite_findings, offer_whole, weak
 from coderefine.loop.state import SEED, State, advice_on
 from coderefine.loop.strength import Measured
@@ -42,12 +42,11 @@ GIVEN_STRENGTH is for a given patch, STRENGTH for any other patch.
 def prove(state: State) -> Attempt:
     """Return the best attempt that is proved, or the baseline if there is none. Its evidence is stored in `state`."""
     for attempt in state.publishable():
-        proved = _proved(state, attempt)
+        proved, found = _measured(state, _proved(state, attempt))
         if proved.verdict and (edited := state.parts.edited(state.looked)):
-            proved = _proved_anew(state, attempt, edited)
+            proved, found = _measured(state, _proved_anew(state, attempt, edited))
         state.attempts[attempt.number] = proved
         if proved.verdict:
-            found = measured_evidence(state, proved)
             why = weak(state, proved, found)
             if why and not state.parts.accept_plausible:
                 offer_whole(state, proved, why, shown=not state.has_repair_alone(proved))
@@ -57,6 +56,10 @@ def prove(state: State) -> Attempt:
         state.notify("verdict", proved.verdict.reason, done=attempt.number)
     offer_despite_findings(state)
     return state.baseline
+
+
+def _measured(state: State, proved: Attempt) -> tuple[Attempt, Evidence]:
+    return proved, measured_evidence(state, proved) if proved.verdict else Evidence()
 
 
 def _moved(mutation: Mutation, before: Patch, after: Patch) -> Mutation:
@@ -90,15 +93,18 @@ def _unasked(state: State, attempt: Attempt) -> tuple[str, ...]:
 def _proved_anew(state: State, attempt: Attempt, edited: tuple[str, ...]) -> Attempt:
     """Check the baseline and the patch again, because the user has edited files meanwhile.
 
-    The effect of these edits must not count for the patch.
+    The effect of these edits must not count for the patch, nor make a test flaky that passed before them.
     """
     state.notify("note", f"{listed(edited)} changed meanwhile: start and patch are checked once more")
     state.looked = time.time_ns()
     try:
         ask = Ask(state.parts.scope, seed=SEED, timeout=state.patience)
         checks = critique(state.parts.views, state.parts.critics, Patch(), ask)
+        suite = next((check for check in checks if check.failing), None)
+        again = suite and rerun_failing(state.parts.views, state.test_runner(), suite, ask)
     except CriticError as error:
         return attempt.refused(f"the tree changed meanwhile: {error}")
+    state.flaky = again.flaky if again else frozenset()
     state.attempts[0] = replace(state.baseline, checks=(*checks, *advice_on(state.baseline)))
     state.parts.record(state.baseline)
     proved = proved_once(state, attempt)

@@ -401,6 +401,7 @@ class State:
             remaining=self.left(best) or advised(best),
             attempts=tuple(self.attempts),
             cost=replace(self.spent, seconds=time.monotonic() - self.began),
+            looked=self.looked,
             suite_runs=self._suite_runs(),
             first_candidate=next((one.first_candidate for one in self.searches() if one.first_candidate), None),
             offers=offers,

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 
-from coderefine.errors import PublishError
+from coderefine.errors import PublishError, UnwritableError
 
 MANAGED = ("security.", "trusted.")
 UNKNOWN = frozenset({errno.ENOTSUP, errno.ENOSYS})
@@ -28,6 +28,8 @@ CAUSES = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
 }
+DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+"""Error codes of a disk that must be made writable first."""
 
 
 def place_of(top: Path, path: str, *, remove: bool) -> str:
@@ -257,7 +259,8 @@ def refused(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         cause = CAUSES.get(error.errno or 0, (error.strerror or str(error)).lower())
-        raise PublishError(f"{path} cannot be written: {cause}; nothing was changed") from error
+        kind = UnwritableError if error.errno in DISK else PublishError
+        raise kind(f"{path} cannot be written: {cause}; nothing was changed") from error
 
 
 def _attribute(original: Path, copy: Path) -> None:

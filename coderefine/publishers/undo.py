@@ -98,17 +98,22 @@ def _commit(journal: Journal, done: Publication) -> str:
         publish(journal, plan, check, move_back)
     finally:
         index.release(plan.lock)
-    gone = f"undone: the commit {commit[:10]} is gone from {head.branch or 'HEAD'}, {changed_lines(plan.changes)}"
-    return gone + _added_by_hooks(repository, plan)
+    gone = f"undone: the commit {commit[:10]} is gone from {head.branch or 'HEAD'}, {_restored(plan)}"
+    return gone + _added_by_hooks(repository, done)
 
 
-def _added_by_hooks(repository: Repository, plan: Publication) -> str:
+def _restored(plan: Publication) -> str:
+    return changed_lines(plan.changes) if plan.changes else "your files stay as they are"
+
+
+def _added_by_hooks(repository: Repository, done: Publication) -> str:
     """Return a text that names the files that hooks added to the commit and that still differ; "" if there are none.
 
     They are not restored, because hooks may have committed the user's work.
     """
-    ours = {change.path for change in plan.changes}
-    others = [item.path for item in plan.staged if item.path not in ours]
+    ours = {change.path for change in done.changes}
+    found = repository.differences(done.tree, repository.tree(done.commit)) if done.tree else ()
+    others = [path for path, _ in found if path not in ours]
     if not others:
         return ""
     what = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *others)

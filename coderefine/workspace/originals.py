@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import stat
 import time
 from collections.abc import Iterator, Mapping
@@ -43,10 +44,15 @@ class Originals(Mapping[str, "bytes | None"]):
         return not self._top.joinpath(*plain(path)).resolve().is_relative_to(self._top.resolve())
 
     def edited(self, since: int) -> tuple[str, ...]:
-        """Return the files written after `since` (`time.time_ns`), without those that git ignores."""
+        """Return the files written or removed after `since` (`time.time_ns`), without those that git ignores.
+
+        Files to which our own output goes (`coderefine fix 2> log.txt`) do not count.
+        """
+        outputs = _outputs()
         argv = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
         listed = dict.fromkeys(names(run(argv, cwd=self._top).stdout))
-        return tuple(name for name in listed if _written(self._top / name) > since)
+        written = (name for name in listed if _written(self._top / name) > since)
+        return tuple(name for name in written if _identity(self._top / name) not in outputs)
 
     def _read(self, file: Path, path: str) -> bytes | None:
         try:
@@ -61,10 +67,27 @@ class Originals(Mapping[str, "bytes | None"]):
             raise SurroundingsError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
+def _outputs() -> frozenset[tuple[int, int]]:
+    """Return the identities of the files, or pipes, that are our stdout and stderr."""
+    return frozenset(_identity(handle) for handle in (1, 2)) - {(0, 0)}
+
+
+def _identity(file: Path | int) -> tuple[int, int]:
+    """Return device and inode of a file or an open handle; (0, 0) if there is none."""
+    try:
+        facts = os.fstat(file) if isinstance(file, int) else file.stat()
+    except OSError:
+        return 0, 0
+    return facts.st_dev, facts.st_ino
+
+
 def _written(file: Path) -> int:
-    """Return when a file or its metadata was last changed; 0 for a folder (a submodule) or if there is no file."""
+    """Return when a file or its metadata was last changed; 0 for a folder (a submodule).
+
+    If there is no file, this is the time of the last change in its folder, which may be the removal of the file.
+    """
     try:
         facts = file.lstat()
     except OSError:
-        return 0
+        return next(parent.stat().st_ctime_ns for parent in file.parents if parent.is_dir())
     return 0 if stat.S_ISDIR(facts.st_mode) else facts.st_ctime_ns

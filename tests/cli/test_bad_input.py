@@ -43,6 +43,10 @@ def unborn(top: Path) -> None:
     git(top, "init", "-q")
 
 
+def nameless(top: Path) -> None:
+    git(top, "config", "user.name", "")
+
+
 def detached(top: Path) -> None:
     git(top, "checkout", "-q", "--detach")
 
@@ -137,6 +141,9 @@ REFUSED = (
     ),
     Case("patch file is a file of the user", (*FIX, "--patch", "test_order.py"), 2, "test_order.py exists"),
     Case("bad author", (*FIX, "--commit", "--author", "me"), 2, "me", write("order.py", LINT)),
+    Case("no commit yet", (*FIX, "--commit"), 2, "there is no commit yet", unborn),
+    Case("unborn, branch", (*FIX, "--branch", "side"), 2, "there is no commit yet", unborn),
+    Case("no identity", (*FIX, "--commit"), 2, "git does not know who you are", nameless),
     Case("merge in progress", (*FIX, "--commit"), 2, "merge", merging),
 )
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -154,6 +156,16 @@ class TestDoctor:
         assert result.code == 2
         assert "bad  model" in result.out
 
+    def test_a_temporary_folder_inside_the_repository_is_not_used(self, repo: Path) -> None:
+        """Every command ended with "ruff left no report", and doctor said nothing."""
+        (repo / "tmp").mkdir()
+        env = {"TMPDIR": str(repo / "tmp")}
+        result = coderefine("doctor", "--no-model", cwd=repo, env=env)
+        assert result.code == 0, result
+        assert f"ok   temporary    /tmp, because {repo / 'tmp'} is inside a repository" in result.out
+        assert coderefine("check", "--gate", "ruff", cwd=repo, env=env).code == 0
+        assert not list((repo / "tmp").iterdir())
+
 
 class TestInit:
     def test_it_keeps_the_rest_and_refuses_twice(self, repo: Path) -> None:
@@ -205,6 +217,43 @@ class TestInit:
         result = coderefine("init", cwd=repo)
         assert result.code == 2, result
         assert "tool is 3, not a table" in result.lines[0]
+
+    @pytest.mark.parametrize(
+        ("make", "why"),
+        [
+            (lambda path: path.write_text("tool = {a = 1}\n"), "between braces"),
+            (lambda path: path.symlink_to("nowhere/pyproject.toml"), "a link to nothing"),
+            (os.mkfifo, "no regular file"),
+            (lambda path: (path.touch(), path.chmod(0o444)), "read-only"),
+        ],
+    )
+    def test_a_file_that_cannot_be_written_is_named(self, repo: Path, make: Callable[[Path], object], why: str) -> None:
+        """A traceback; "No such file: …/.pyproject-x"; waited for ever; replaced without a word."""
+        make(repo / "pyproject.toml")
+        result = coderefine("init", cwd=repo)
+        assert (result.code, len(result.lines)) == (2, 1), result
+        assert "pyproject.toml" in result.lines[0]
+        assert why in result.lines[0]
+        assert not list(repo.glob(".pyproject*"))
+
+    def test_other_names_of_the_file_and_its_mode_stay(self, repo: Path) -> None:
+        path = repo / "pyproject.toml"
+        write(repo, {"pyproject.toml": "[project]\n"})
+        path.chmod(0o640)
+        (repo / "other.toml").hardlink_to(path)
+        assert coderefine("init", cwd=repo).code == 0
+        assert path.samefile(repo / "other.toml")
+        assert "[tool.coderefine]" in (repo / "other.toml").read_text()
+        assert path.stat().st_mode & 0o777 == 0o640
+        assert not list(repo.glob(".pyproject*"))
+
+    def test_a_new_file_is_as_private_as_the_user_wants(self, repo: Path) -> None:
+        before = os.umask(0o077)
+        try:
+            assert end(start("init", cwd=repo)).code == 0
+        finally:
+            os.umask(before)
+        assert (repo / "pyproject.toml").stat().st_mode & 0o777 == 0o600
 
     @pytest.mark.parametrize("text", ["[tool]\n", "tool.ruff.line-length = 100\n", "[tool.ruff]\r\nx = 1\r\n"])
     def test_any_way_to_write_the_table(self, repo: Path, text: str) -> None:

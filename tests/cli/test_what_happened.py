@@ -95,6 +95,14 @@ class TestLastLine:
         result = coderefine(*LINT_ONLY, "--diff", cwd=top)
         assert last(result.err) == "with the patch all checks pass"
 
+    @pytest.mark.parametrize("committed", [LINT, GREEN])
+    def test_uncommitted_files_that_fail_ended_in_all_checks_pass(self, tmp_path: Path, committed: str) -> None:
+        top = make_repo(tmp_path / "order", {"order.py": committed, "cart.py": "", "test_order.py": TESTS})
+        (top / "cart.py").write_text("import os\n")
+        result = coderefine(*LINT_ONLY, "--commit", cwd=top)
+        assert result.code == 0, result
+        assert last(result.out) == "in HEAD all checks pass; your uncommitted changes in cart.py were not checked"
+
     def test_used_up_time_names_its_option(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})
         result = coderefine(*LINT_ONLY, "--timeout", "0", cwd=top)
@@ -207,6 +215,17 @@ class TestLog:
         assert coderefine(*OFFLINE, "--commit", cwd=top).code == 0
         commit = git(top, "rev-parse", "HEAD")[:10]
         assert f"committed {commit}: order.py" in coderefine("log", cwd=top).out.splitlines()[0]
+
+    def test_a_commit_of_what_is_in_the_tree_already_names_its_file(self, tmp_path: Path) -> None:
+        """The log named no file; `undo` said "nothing", and spoke of hooks that do not exist."""
+        top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})
+        assert coderefine(*LINT_ONLY, cwd=top).code == 0
+        assert coderefine(*LINT_ONLY, "--commit", cwd=top).code == 0
+        commit = git(top, "rev-parse", "HEAD")[:10]
+        assert f"committed {commit}: order.py" in coderefine("log", cwd=top).out
+        done = coderefine("undo", cwd=top)
+        assert done.out == f"undone: the commit {commit} is gone from main, your files stay as they are\n"
+        assert (top / "order.py").read_text() == GREEN
 
     def test_an_error_in_a_run_was_called_killed(self, tmp_path: Path) -> None:
         top = make_repo(tmp_path / "order", {"order.py": LINT, "test_order.py": TESTS})

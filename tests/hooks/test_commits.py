@@ -257,9 +257,62 @@ def test_tests_that_nothing_staged_can_reach_are_named_as_skipped(repo: Path) ->
     assert "tests skipped: no test imports what is staged" in done.stderr
 
 
+def unhook(top: Path) -> None:
+    for path in (top / ".git/hooks").iterdir():
+        path.unlink()
+
+
+INSTALLED = "#!/bin/sh\nexec /usr/bin/python3 -m coderefine hook run\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{INSTALLED}make check\n",
+        INSTALLED.replace("exec", "make check || exit 1\nexec"),
+        INSTALLED.replace("\n", "; make check\n"),
+        "#!/bin/sh\n# we do not use coderefine hook run any more\nmake check\n",
+        "#!/bin/sh\npython -m coderefine hook run || exit 1\nmake check\n",
+    ],
+)
+def test_a_hook_that_also_runs_coderefine_was_overwritten_and_deleted(repo: Path, text: str) -> None:
+    path = repo / ".git/hooks/pre-commit"
+    path.write_text(text)
+    done = hook(repo, "install")
+    assert done.code == 2
+    assert "-m coderefine hook run || exit 1` to it yourself" in done.lines[0], "after `exec`, nothing else would run"
+    assert "exec" not in done.lines[0]
+    assert path.read_text() == text
+    hook(repo, "uninstall")
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_file_to_which_a_hook_is_a_link_was_overwritten(repo: Path, *, there: bool) -> None:
+    path, own = repo / ".git/hooks/pre-commit", repo / "own-hook"
+    unhook(repo)
+    if there:
+        own.write_text(INSTALLED)
+    path.symlink_to(own)
+    assert hook(repo, "install").code == 2
+    hook(repo, "uninstall")
+    assert path.is_symlink()
+    assert own.exists() is there
+    assert not there or own.read_text() == INSTALLED
+
+
+@pytest.mark.parametrize("python", ["/usr/bin/python3", "'/my tools/python'", "'C:\\Python\\python.exe'"])
+def test_what_install_wrote_is_replaced_and_removed(repo: Path, python: str) -> None:
+    path = repo / ".git/hooks/pre-commit"
+    for act in ("install", "uninstall"):
+        path.write_text(INSTALLED.replace("/usr/bin/python3", python))
+        assert hook(repo, act).code == 0
+    assert not path.exists()
+
+
 def test_a_hook_of_another_program_is_left_alone(repo: Path) -> None:
     path = repo / ".git/hooks/pre-commit"
-    hook(repo, "uninstall")
+    unhook(repo)
     assert not [file for file in path.parent.iterdir() if file.suffix != ".sample"]
     path.write_text("#!/bin/sh\nexit 0\n")
     done = hook(repo, "install")
@@ -271,7 +324,7 @@ def test_a_hook_of_another_program_is_left_alone(repo: Path) -> None:
 
 def test_a_hook_of_another_program_does_not_keep_the_other_hooks_from_being_installed(repo: Path) -> None:
     """`install --push` stopped at the first such hook, and the push was not checked."""
-    hook(repo, "uninstall")
+    unhook(repo)
     folder = repo / ".git/hooks"
     foreign = ("pre-commit", "pre-merge-commit")
     for name in foreign:
@@ -284,7 +337,7 @@ def test_a_hook_of_another_program_does_not_keep_the_other_hooks_from_being_inst
 
 
 def test_a_folder_of_hooks_that_all_repositories_share_is_not_written_to(repo: Path, sealed: Path) -> None:
-    hook(repo, "uninstall")
+    unhook(repo)
     shared = sealed / "hooks"
     shared.mkdir()
     git(repo, "config", "--global", "core.hooksPath", str(shared))
@@ -349,3 +402,24 @@ def test_the_manifest_and_the_shell_hooks() -> None:
         path = ROOT / "hooks" / name
         assert len(path.read_text().splitlines()) <= 10
         assert os.access(path, os.X_OK)
+
+
+def test_a_repository_given_only_by_variables_is_checked_without_a_repair(repo: Path) -> None:
+    """The commit was refused with the advice to run `git init`, and without what was found."""
+    write(repo, {"pkg/a.py": WRONG})
+    git(repo, "add", "pkg/a.py")
+    (repo / ".git").rename(repo.parent / "store.git")
+    env = {"GIT_DIR": str(repo.parent / "store.git"), "GIT_WORK_TREE": str(repo)}
+    done = coderefine("hook", "run", "--hook-timeout", "90", cwd=repo, env=env)
+    assert done.code == 1, done
+    assert "git init" not in done.err
+    assert "test_add failed" in done.out
+    assert "commit refused: 1 test fails" in done.out
+
+
+def test_outside_of_a_repository_one_line_says_so(tmp_path: Path) -> None:
+    """The line was a part of git's usage text."""
+    done = hook(tmp_path, "run")
+    assert done.code == 2
+    assert [line for line in done.err.splitlines() if line] == done.lines
+    assert f"{tmp_path} is not inside a git repository" in done.lines[0]

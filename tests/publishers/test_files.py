@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from coderefine.errors import PublishError
 from coderefine.publishers import Commit, Files, recover, undo
+from coderefine.publishers.file_io import refused
 from tests.support.publishing import stage, state
 from tests.support.repo import git, make_repo, write
 
@@ -273,6 +275,16 @@ def test_a_full_disk_changes_nothing(repo: Path) -> None:
     assert publish_in_child(repo, 100_000).startswith("refused: ")
     assert state(repo) == before
     assert not list(repo.rglob(".coderefine-*"))
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(errno.ENOSPC, 2), (errno.EDQUOT, 2), (errno.EROFS, 2), (errno.EACCES, 1), (errno.EFBIG, 1)]
+)
+def test_a_full_disk_had_two_exit_codes(number: int, code: int) -> None:
+    """2 with less than 16 KB free, and 1 with 64 KB free."""
+    with pytest.raises(PublishError) as error, refused("a.py"):
+        raise OSError(number, os.strerror(number))
+    assert error.value.exit_code == code
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root to become another user")
