@@ -22,8 +22,7 @@ from coderefine.journal import Journal
 from coderefine.proposers.recorded_patches import Given
 from coderefine.reports.rows import numbered_offers
 from coderefine.runner.cold import run_tests
-from coderefine.runner.file_edits import text_of
-from coderefine.source import decode
+from coderefine.source import decode, text_of
 
 TEST = "test_coderefine_pick.py"
 """File name of the test that evaluates the expression with an alternative; it exists only in a private view."""
@@ -105,8 +104,8 @@ def _renamed(patch: Patch, base: Contents, old: str, new: str) -> Patch:
         raise UsageError(f"--rename {old}={new}: the patch adds no name {old or '(empty)'}")
     if not new.isidentifier() or keyword.iskeyword(new):
         raise UsageError(f"--rename {old}={new}: {new or '(empty)'} is not a name")
-    if new in before | after:
-        raise UsageError(f"--rename {old}={new}: {new} occurs in the files already")
+    if new in {*before, *after, *dir(builtins)}:
+        raise UsageError(f"--rename {old}={new}: {new} has a meaning already")
     files = dict(patch.files)
     for path, data in files.items():
         if (source := decode(data)) is not None:
@@ -115,7 +114,7 @@ def _renamed(patch: Patch, base: Contents, old: str, new: str) -> Patch:
 
 
 def _words(files: Contents) -> set[str]:
-    return {word for data in files.values() for word in re.findall(r"\w+", text_of(data))}
+    return {word for data in files.values() for word in re.findall(r"\w+", text_of(data) or "")}
 
 
 def kept(journal: Journal, destination: Destination) -> tuple[Given, Contents]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import click
@@ -54,10 +55,8 @@ def pick(
                 return 1
             number = agreed[0].number
         proposer, base = offered(journal, found, number, rename)
-        argv = ("pick", journal.run, str(number))
-        picked = Request(
-            argv, settings, asked.destination, model=False, again=f"coderefine pick {journal.run} {number}"
-        )
+        argv = ("pick", journal.run, str(number), *(f"--rename={names}" for names in rename))
+        picked = Request(argv, settings, asked.destination, model=False, again=shlex.join(("coderefine", *argv)))
         return run_and_report(project, picked, display, proposers=(proposer,), base=base)
 
 

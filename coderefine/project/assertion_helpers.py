@@ -82,7 +82,7 @@ class AssertionHelpers:
         an AssertionError is expected.
         """
         serving = False
-        for other in self._mentioning(name):
+        for other in self.mentioning(name):
             if other == path:
                 continue
             use, is_test = self._use(other), self.is_test(other)
@@ -91,13 +91,15 @@ class AssertionHelpers:
             serving = serving or (is_test and name in (use.called if NAMED.match(name) else use.stated))
         return serving
 
-    def _mentioning(self, name: str) -> Iterator[str]:
+    def mentioning(self, name: str) -> Iterator[str]:
+        """Return the paths of the project's files that contain `name`."""
         if not self._texts:
-            self._texts.update((file, self._read(file)) for file in walk(str(self.top)))
+            self._texts.update((file, self.read(file)) for file in walk(str(self.top)))
         wanted = name.encode()
         return (file for file, data in self._texts.items() if wanted in data)
 
-    def _read(self, path: str) -> bytes:
+    def read(self, path: str) -> bytes:
+        """Return the content of a file of the project; empty if it cannot be read."""
         try:
             return (self.top / path).read_bytes()
         except OSError:

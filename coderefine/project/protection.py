@@ -155,10 +155,12 @@ class Protection:
 
     def is_test(self, path: str) -> bool:
         """Return whether `path` is a test, supports only tests (conftest.py, testing.py, plug-ins), or is test data."""
+        parts = folded(self._inside(path)).split("/")
+        return not self._only_named_so(path, parts) and self._is_placed_as_test(path, parts)
+
+    def _is_placed_as_test(self, path: str, parts: list[str]) -> bool:
+        """Return whether name or place of a file say that it is a test, or serves tests. `parts`: see `is_test`."""
         inside = self._inside(path)
-        parts = folded(inside).split("/")
-        if self._only_named_so(path, parts):
-            return False
         if any(TEST_FOLDER.fullmatch(part) for part in parts[:-1]) or path in self.plugins:
             return True
         if self._in_data(path.removesuffix(inside), inside.split("/")[:-1]):
@@ -173,7 +175,8 @@ class Protection:
     def _only_named_so(self, path: str, parts: list[str]) -> bool:
         """Return whether a file is named like a test module, but is none: `stats/t_test.py`, about Student's test.
 
-        It is outside `testpaths`, in no folder of tests, and neither tests nor asserts nor imports a test tool.
+        It is outside `testpaths`, in no folder of tests, and neither tests nor asserts nor imports a test tool; and a
+        file that is no test by name or place imports it, as nothing else shows that it does not serve tests.
         """
         if path in self.plugins or not _like(parts[-1], MODULES) or any(map(TEST_FOLDER.fullmatch, parts[:-1])):
             return False
@@ -183,7 +186,18 @@ class Protection:
             tree = syntax((self.top / path).read_bytes())
         except OSError:
             return False
-        return tree is not None and not any(map(_tests, ast.walk(tree)))
+        return tree is not None and not any(map(_tests, ast.walk(tree))) and self._is_imported(path)
+
+    def _is_imported(self, path: str) -> bool:
+        """Return whether a file that is no test by name or place imports the module at `path`."""
+        name = PurePosixPath(path).stem
+        imported = re.compile(rf"^\s*(from|import)\b.*\b{re.escape(name)}\b".encode(), re.MULTILINE)
+        others = (other for other in self._helpers.mentioning(name) if other.endswith(".py") and other != path)
+        return any(
+            imported.search(self._helpers.read(other))
+            for other in others
+            if not self._is_placed_as_test(other, folded(self._inside(other)).split("/"))
+        )
 
     def _inside(self, path: str) -> str:
         """Return `path` relative to the project's root, so that folders above the project do not make its files tests.

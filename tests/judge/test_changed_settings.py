@@ -36,6 +36,7 @@ name = "a"
             ("flake8.max-line-length",),
         ),
         ("setup.cfg", "[metadata]\nname = a\n", "= a", "= b", ()),
+        ("setup.cfg", "[flake8]\nignore\n    E501\n", "E501", "E502", ("its content",)),
         (".coveragerc", "[report]\nfail_under = 90\n", "fail_under = 90\n", "", ("report.fail_under",)),
         ("ruff.toml", "line-length = 80\n", "80", "800", ("line-length",)),
         ("Makefile", "test:\n\tpytest\n", "pytest", "true", ("its content",)),

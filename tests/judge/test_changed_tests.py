@@ -155,6 +155,9 @@ DATA = {
     "named.json": ('{"double": [1, 2]}', '{"half": [], "double": [1, 2, 3]}', '{"double": []}'),
     "deep.json": ('[{"in": [1], "out": [2]}]', '[{"in": [1], "out": [2]}, 3]', '[{"in": [1], "out": [2, 3]}]'),
     "rows.csv": ("a,b\n1,2\n", "a,b\n1,2\n3,4\n", "a,b\n"),
+    "tables.md": ("one\ntwo\n", "one\ntwo\nthree\n", "one\n"),
+    "authors.json": ('["a", "b"]', '["a", "b", "c"]', '["a"]'),
+    "deepest.json": ("[" * 9999 + "]" * 9999, "[" * 9999 + "]" * 9999 + "\n[]", "[]"),
     "broken.json": ("[1,\n2", "[1,\n2,\n3\n2", "[]"),
 }
 

@@ -97,6 +97,25 @@ HONEST = [
         "def add(a: int) -> str:\n    return a\n",
         findings=[finding("ARG001", message="Unused function argument: `b`")],
     ),
+    Deed(
+        "parameter-of-a-method",
+        "class A:\n    def _f(self, path: str, most: int) -> int:\n        return most\n",
+        "class A:\n    def _f(self, most: int) -> int:\n        return most\n",
+    ),
+    Deed("parameter-beside-a-bare-one", "def _f(a, b: int):\n    return a\n", "def _f(a):\n    return a\n"),
+    Deed(
+        "types-of-overloads",
+        "def f(x: int) -> int:\n    return x\n",
+        "from typing import Any, overload\n\n\n@overload\ndef f(x: int) -> int: ...\n@overload\n"
+        "def f(x: str) -> str: ...\ndef f(x: Any) -> Any:\n    return x\n",
+    ),
+    Deed("no-module-typing", ADD, f"TYPE_CHECKING = False\nif TYPE_CHECKING:\n    import os\n\n\n{ADD}"),
+    Deed(
+        "newer-versions-and-the-checker",
+        ADD,
+        f"{CHECKED}import sys\nif TYPE_CHECKING or sys.version_info >= (3, 11):\n    import tomllib\nelse:\n"
+        f"    import tomli as tomllib\n\n\n{ADD}",
+    ),
     Deed("private-function-gone", ADD + HELPER, ADD.replace("a + b", "str(a + b)")),
     Deed(
         "private-function-moved",

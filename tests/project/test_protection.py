@@ -664,6 +664,16 @@ def test_a_module_that_is_only_named_like_tests_is_none(
 ) -> None:
     """A repair of Student's t-test was refused as a patch that weakens tests."""
     settings = f"[tool.pytest.ini_options]\ntestpaths = {testpaths}\n"
-    write(tmp_path, {path: text, "pyproject.toml": settings})
+    module = Path(path).stem
+    write(tmp_path, {path: text, "pyproject.toml": settings, "app.py": f"from stats.tests import other, {module}\n"})
     assert protection(tmp_path).is_test(path) is is_test
     assert protection(tmp_path).is_test("stats/absent_test.py")
+
+
+@pytest.mark.parametrize("importing", ["tests/test_a.py", "clinic/other_test.py", "notes.txt", ""])
+def test_a_module_named_like_tests_that_no_program_imports_serves_tests(tmp_path: Path, importing: str) -> None:
+    """A patch changed the expected values in `app/test_data.py`, and Django's settings for tests, and was proved."""
+    settings = '[tool.pytest.ini_options]\ntestpaths = ["tests"]\n'
+    files = {"clinic/test_data.py": "EXPECTED = {'one': 2}\n", "pyproject.toml": settings}
+    write(tmp_path, {**files, **({importing: "from clinic import test_data\n"} if importing else {})})
+    assert protection(tmp_path).is_test("clinic/test_data.py")

@@ -126,7 +126,8 @@ WRONG_NAMES = {
     "process=run": "the patch adds no name process",
     "_process_kind=two words": "two words is not a name",
     "_process_kind": "(empty) is not a name",
-    "_process_kind=ended": "ended occurs in the files already",
+    "_process_kind=ended": "ended has a meaning already",
+    "_process_kind=print": "print has a meaning already",
 }
 
 
