@@ -9,9 +9,7 @@ from pathlib import PurePosixPath
 
 from coderefine.source import text_of
 
-ABOUT = re.compile(
-    r"(readme|changes|changelog|contributing|licen[cs]e|authors|notes)(\..*)?|.*\.(md|rst)", re.IGNORECASE
-)
+ABOUT = re.compile(r"(readme|changelog|contributing|licen[cs]e|authors)(\.(md|rst|txt))?", re.IGNORECASE)
 """Names of files about the tests, which no test reads."""
 DEEPEST = 1
 """Lists and tables below this depth are parts of cases, and may not get more elements."""
@@ -27,8 +25,8 @@ def grown(path: str, before: bytes, after: bytes | None) -> bool:
     if path.endswith(".json"):
         try:
             return _extends(json.loads(was), json.loads(now), 0)
-        except ValueError:
-            pass
+        except (ValueError, RecursionError):
+            pass  # no JSON, or too deep: its lines are compared
     return _contained(was.splitlines(), now.splitlines())
 
 

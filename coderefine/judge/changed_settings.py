@@ -46,7 +46,8 @@ def _settings(path: str, data: bytes | None) -> Iterator[tuple[str, object]]:
             yield from _sections(text)
         else:
             yield WHOLE, text
-    except (tomllib.TOMLDecodeError, configparser.Error):
+    except (tomllib.TOMLDecodeError, configparser.Error, AttributeError):
+        # AttributeError: configparser's, for a line that continues a key without a value
         yield WHOLE, text
 
 

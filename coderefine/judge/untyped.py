@@ -34,10 +34,19 @@ def hidden_code(side: FileVersion) -> Iterator[Violation]:
     """Yield conditions under which the type checker does not read code that runs."""
     if side.tree is None:
         return
-    plain = {id(node.test) for node in nodes(side.tree) if isinstance(node, ast.If) and _only_imports(node.orelse)}
+    plain = {id(one) for node in nodes(side.tree) for one in _plain_tests(node)}
     for node in nodes(side.tree):
-        if last_name(node) in CHECKING and isinstance(node, ast.expr) and id(node) not in plain:
+        stored = isinstance(getattr(node, "ctx", None), ast.Store)
+        if last_name(node) in CHECKING and isinstance(node, ast.expr) and id(node) not in plain and not stored:
             yield Violation(f"hides code from the type checker ({last_name(node)})", node.lineno)
+
+
+def _plain_tests(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the condition of an `if` whose `else` only imports or assigns, and the alternatives of an `or` in it."""
+    if isinstance(node, ast.If) and _only_imports(node.orelse):
+        yield node.test
+        if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or):
+            yield from node.test.values
 
 
 def _only_imports(body: Sequence[ast.stmt]) -> bool:
@@ -68,7 +77,7 @@ def _less(old: ast.Module, new: ast.Module, moved: Mapping[str, Function], excus
     names = bindings(new)
     for name, one, other in _pairs(old, new, moved):
         now = types_of(other) if isinstance(other, Function) else {}
-        for part, before, after in _changed(types_of(one), now, other):
+        for part, before, after in _changed(one, now, other):
             if excused.isdisjoint(_words(before)) and _looser(before, after, names):
                 how = "removes the annotation of" if after is None else "makes Any of the annotation of"
                 yield f"{how} {part} in {name}"
@@ -87,14 +96,15 @@ def _parameters(function: Function | ast.Lambda) -> list[ast.arg]:
     return [*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg))]
 
 
-def _changed(was: Types, now: Types, new: Function | ast.Lambda) -> Iterator[tuple[str, ast.expr, ast.expr | None]]:
+def _changed(old: Function, now: Types, new: Function | ast.Lambda) -> Iterator[tuple[str, ast.expr, ast.expr | None]]:
     """Yield what was annotated and is still there: its name, the old annotation, and the new one (None: none).
 
     A parameter that is renamed is compared with the new parameter in its place, so that it counts as kept.
     """
+    before_names = {item.arg for item in _parameters(old)}
     there = [item.arg for item in _parameters(new)]
-    fresh = [name for name in there if name not in was]
-    for part, before in was.items():
+    fresh = [name for name in there if name not in before_names]
+    for part, before in types_of(old).items():
         if part == RESULT or part in there:
             yield part, before, now.get(part)
         elif fresh:
@@ -115,6 +125,10 @@ def _pairs(
         other = moved.get(name.rpartition(".")[2]) or lambdas.get(name)
         if not after and isinstance(other, Function | ast.Lambda):
             after = [other]
+        if len(after) > len(before) and any(
+            "overload" in map(last_name, one.decorator_list) for one in after[:-1] if isinstance(one, Function)
+        ):
+            continue  # the types are those of the overloads
         last = slice(None) if len(before) == len(after) else slice(-1, None)
         yield from ((name, *pair) for pair in zip(before[last], after[last], strict=False))
 
