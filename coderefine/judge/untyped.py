@@ -125,12 +125,14 @@ def _pairs(
         other = moved.get(name.rpartition(".")[2]) or lambdas.get(name)
         if not after and isinstance(other, Function | ast.Lambda):
             after = [other]
-        if len(after) > len(before) and any(
-            "overload" in map(last_name, one.decorator_list) for one in after[:-1] if isinstance(one, Function)
-        ):
+        if len(after) > len(before) and any(map(_is_overload, after)):
             continue  # the types are those of the overloads
         last = slice(None) if len(before) == len(after) else slice(-1, None)
         yield from ((name, *pair) for pair in zip(before[last], after[last], strict=False))
+
+
+def _is_overload(function: Function | ast.Lambda) -> bool:
+    return isinstance(function, Function) and "overload" in map(last_name, function.decorator_list)
 
 
 def _functions(tree: ast.Module) -> Mapping[str, list[Function]]:
