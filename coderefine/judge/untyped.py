@@ -116,19 +116,18 @@ def _pairs(
 ) -> Iterator[tuple[str, Function, Function | ast.Lambda]]:
     """Yield (name, old function, new function) for each function that is kept, moved, or replaced by a lambda.
 
-    Functions of one name (overloads, getter and setter) are compared in their order, or else only the last of them.
+    Functions of one name (overloads, getter and setter) are compared in their order, or else only the last of them. A
+    function that gets overloads is left out: the types are those of the overloads.
     """
     was, now = _functions(old), _functions(new)
     lambdas = {last_name(one.targets[0]): one.value for one in statements(new) if isinstance(one, ast.Assign)}
     for name, before in was.items():
-        after: Sequence[Function | ast.Lambda] = now.get(name, ())
         other = moved.get(name.rpartition(".")[2]) or lambdas.get(name)
-        if not after and isinstance(other, Function | ast.Lambda):
-            after = [other]
-        if len(after) > len(before) and any(map(_is_overload, after)):
-            continue  # the types are those of the overloads
-        last = slice(None) if len(before) == len(after) else slice(-1, None)
-        yield from ((name, *pair) for pair in zip(before[last], after[last], strict=False))
+        instead = [other] if isinstance(other, Function | ast.Lambda) else []
+        after: Sequence[Function | ast.Lambda] = now.get(name) or instead
+        if len(after) <= len(before) or not any(map(_is_overload, after)):
+            last = slice(None) if len(before) == len(after) else slice(-1, None)
+            yield from ((name, *pair) for pair in zip(before[last], after[last], strict=False))
 
 
 def _is_overload(function: Function | ast.Lambda) -> bool:
