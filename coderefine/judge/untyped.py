@@ -120,14 +120,19 @@ def _pairs(
     function that gets overloads is left out: the types are those of the overloads.
     """
     was, now = _functions(old), _functions(new)
-    lambdas = {last_name(one.targets[0]): one.value for one in statements(new) if isinstance(one, ast.Assign)}
+    lambdas = _lambdas(new)
     for name, before in was.items():
         other = moved.get(name.rpartition(".")[2]) or lambdas.get(name)
-        instead = [other] if isinstance(other, Function | ast.Lambda) else []
-        after: Sequence[Function | ast.Lambda] = now.get(name) or instead
+        after: Sequence[Function | ast.Lambda] = now.get(name) or ([other] if other else [])
         if len(after) <= len(before) or not any(map(_is_overload, after)):
             last = slice(None) if len(before) == len(after) else slice(-1, None)
             yield from ((name, *pair) for pair in zip(before[last], after[last], strict=False))
+
+
+def _lambdas(tree: ast.Module) -> dict[str, ast.Lambda]:
+    """Return the lambdas that a module assigns to names."""
+    found = (one for one in statements(tree) if isinstance(one, ast.Assign))
+    return {last_name(one.targets[0]): one.value for one in found if isinstance(one.value, ast.Lambda)}
 
 
 def _is_overload(function: Function | ast.Lambda) -> bool:
