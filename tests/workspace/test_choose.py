@@ -134,6 +134,6 @@ def test_a_patch_that_cannot_be_written_is_not_taken_for_a_refusal(top: Path, ov
 
 
 def test_no_space_for_a_view_is_reported_in_one_line(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(top / "missing"))
+    monkeypatch.setattr("tempfile.tempdir", str(top.parent / "missing"))
     with pytest.raises(WorkspaceError, match="no temporary folder"), open_views(locate([], top), kind="copy"):
         pass
