@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 
-from coderefine.judge.change import name_set, own_nodes
+from coderefine.judge.change import name_set, own_nodes, statements
 from coderefine.judge.main_guard import main_guard
 from coderefine.judge.name_resolution import bindings, dotted
-from coderefine.source import Definition, Function, blocks, last_name
+from coderefine.source import Definition, Function, blocks, bound_names, last_name
+
+Code = Function | ast.Lambda
 
 REPLACING = name_set("setattr delattr setitem delitem __setattr__ __delattr__ exec eval globals locals")
 MOCKS = name_set("mock mocker unittest")
@@ -19,11 +23,16 @@ MOCKED = ("unittest.mock.patch", "mock.patch")
 STARTING = name_set("start __enter__ enter_context")
 HARMLESS = name_set(
     "importorskip filterwarnings simplefilter resetwarnings basicConfig disable seed manual_seed use setup main skip "
-    "set_printoptions set_option setrecursionlimit load_dotenv register_assert_rewrite print getLogger setLevel"
+    "set_printoptions set_option setrecursionlimit load_dotenv register_assert_rewrite print getLogger setLevel "
+    "register_profile enable tzset setlocale shuffle"
 )
 """Functions that test files call at module level, with an effect that no test depends on, or that hides none."""
 PLACES = ("path", "environ")
 """Objects that test files may change: `sys.path.insert`, `os.environ.setdefault`."""
+CREATING = name_set("dict list set bytearray defaultdict deque zeros ones empty full array arange eye zeros_like")
+"""Functions that return a new object; so do classes, whose names begin with a capital letter."""
+COPYING = name_set("copy deepcopy")
+"""Functions that return a new object if their argument has items (a copied class is the class itself)."""
 
 
 def acting_statements(old: ast.Module, new: ast.Module) -> Iterator[ast.stmt]:
@@ -33,10 +42,10 @@ def acting_statements(old: ast.Module, new: ast.Module) -> Iterator[ast.stmt]:
     `old` does not, may be changed.
     """
     known = {ast.dump(node) for node in executed(old)}
-    guarded, functions = main_guard(new), _functions(new)
-    own = set(_created(new)).difference(_created(old), _functions(old))
+    guarded, defined = main_guard(new), _defined(new)
+    own = set(_created(new)).difference(_created(old), _defined(old))
     for node in executed(new):
-        acts = _changes(node, own) or _mocks(node, new) or _unknown(node, own, functions)
+        acts = _changes(node, own) or _mocks(node, new) or _unknown(node, own, defined)
         if acts and node.lineno not in guarded and ast.dump(node) not in known:
             yield node
 
@@ -83,7 +92,7 @@ def _changes_namespace(node: ast.AST) -> bool:
 def _changes(node: ast.stmt, own: set[str]) -> bool:
     """Return whether `node` changes an object that is not in `own`."""
     parts = list(own_nodes(node))
-    stored = [one for one in parts if _is_target(one) and _replaces(one)]
+    stored = [one for one in parts if _is_target(one) and not _is_setting(one)]
     if any(_root(one) not in own for one in stored):
         return True
     return any(_replaces(one) for one in parts if not _is_target(one))
@@ -93,15 +102,30 @@ def _is_target(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
 
 
-def _functions(tree: ast.Module) -> Mapping[str, ast.AST]:
-    """Return the functions and lambdas of the file by name."""
-    found: dict[str, ast.AST] = {}
+def _defined(tree: ast.Module) -> Mapping[str, list[Code]]:
+    """Return the code that a call of each name of the file runs: `f` a function or class, `.f` a method.
+
+    A call of a class runs its special methods (`__init__`, `__enter__`…), and those of its bases in the file.
+    """
+    found: dict[str, list[Code]] = {}
+    methods: set[ast.stmt] = set()
     for node in executed(tree):
-        if isinstance(node, Function):
-            found[node.name] = node
+        if isinstance(node, ast.ClassDef):
+            methods.update(statements(node))
+            found.setdefault(node.name, []).extend(_constructing(node, found))
+        elif isinstance(node, Function):
+            found.setdefault("." * (node in methods) + node.name, []).append(node)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
-            found.update({last_name(target): node.value for target in node.targets})
+            for target in node.targets:
+                found.setdefault(last_name(target), []).append(node.value)
     return found
+
+
+def _constructing(node: ast.ClassDef, defined: Mapping[str, list[Code]]) -> Iterator[Code]:
+    """Yield the special methods of a class, and those of its bases in the file."""
+    yield from (one for one in statements(node) if isinstance(one, Function) and one.name.startswith("__"))
+    for base in node.bases:
+        yield from defined.get(last_name(base), ())
 
 
 def _created(tree: ast.Module) -> Iterator[str]:
@@ -116,7 +140,10 @@ def _created(tree: ast.Module) -> Iterator[str]:
 
 def _creates(value: ast.expr) -> bool:
     literals = ast.Dict | ast.List | ast.Set | ast.Constant | ast.DictComp | ast.ListComp | ast.SetComp
-    return isinstance(value, literals) or (isinstance(value, ast.Call) and last_name(value.func)[:1].isupper())
+    if isinstance(value, ast.BinOp):
+        return _creates(value.left) or _creates(value.right)
+    name = last_name(value.func) if isinstance(value, ast.Call) else ""
+    return isinstance(value, literals) or name[:1].isupper() or name in CREATING
 
 
 def _root(node: ast.AST | None) -> str:
@@ -134,13 +161,18 @@ def _mocks(node: ast.stmt, tree: ast.Module) -> bool:
     return mocked and any(last_name(one) in STARTING for one in parts)
 
 
-def _unknown(node: ast.stmt, own: set[str], functions: Mapping[str, ast.AST]) -> bool:
+def _unknown(node: ast.stmt, own: set[str], defined: Mapping[str, list[Code]]) -> bool:
     """Return whether `node` calls a function whose effect is unknown and ignores its result, or one that replaces."""
-    calls = [one for one in (*own_nodes(node), *_decorators(node)) if isinstance(one, ast.Call)]
-    if any(_calls_replacing(one, functions) for one in calls):
+    reached = _reached([*own_nodes(node), *_decorators(node)], defined)
+    methods = {code for name, codes in defined.items() if name.startswith(".") for code in codes}
+    if any(_disturbs(code, own, is_method=code in methods) for code in reached):
         return True
     call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and last_name(call.func) not in functions and not _harmless(call, own)
+    return isinstance(call, ast.Call) and not _is_own_function(call.func, defined) and not _harmless(call, own)
+
+
+def _is_own_function(function: ast.expr, defined: Mapping[str, list[Code]]) -> bool:
+    return isinstance(function, ast.Lambda) or (isinstance(function, ast.Name) and function.id in defined)
 
 
 def _decorators(node: ast.stmt) -> Iterator[ast.AST]:
@@ -148,11 +180,101 @@ def _decorators(node: ast.stmt) -> Iterator[ast.AST]:
         yield from ast.walk(one)
 
 
-def _calls_replacing(call: ast.Call, functions: Mapping[str, ast.AST]) -> bool:
-    """Return whether `call` calls a function or lambda of the file that changes another object."""
-    function = functions.get(call.func.id) if isinstance(call.func, ast.Name) else call.func
-    code = function if isinstance(function, Function | ast.Lambda) else None
-    return code is not None and any(map(_replaces, ast.walk(code)))
+def _reached(nodes: Iterable[ast.AST], defined: Mapping[str, list[Code]]) -> Iterator[Code]:
+    """Yield the code of the file that calls in `nodes` may run, also through one another."""
+    seen: set[Code] = set()
+    left = [code for node in nodes for code in _called(node, defined)]
+    while left:
+        code = left.pop()
+        if code not in seen:
+            seen.add(code)
+            yield code
+            left += [other for node in ast.walk(code) for other in _called(node, defined)]
+
+
+def _called(node: ast.AST, defined: Mapping[str, list[Code]]) -> Sequence[Code]:
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return defined.get(name, ())
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return defined.get(f".{name}", ())
+        case ast.Call(func=ast.Lambda() as function):
+            return [function]
+    return ()
+
+
+def _disturbs(code: Code, own: set[str], *, is_method: bool) -> bool:
+    """Return whether a function changes an object that neither it, nor the file (`own`), created."""
+    parts = list(ast.walk(code))
+    stored = [one for one in parts if _is_target(one) and not _is_setting(one)]
+    free = own.difference(*map(bound_names, parts))
+    made = _Made.by(code, is_method=is_method)
+    if any(_root(one) not in free and not made.may_store(one) for one in stored):
+        return True
+    return any(_replaces(one) for one in parts if not _is_target(one))
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a function itself creates, as source texts (`a`, `self.a`); nothing that is also bound to anything else.
+
+    `copies`: copied objects, whose items may be changed. `literals`: literals without names, which have no other
+    objects inside.
+    """
+
+    objects: Set[str]
+    copies: Set[str]
+    literals: Set[str]
+
+    @classmethod
+    def by(cls, code: Code, *, is_method: bool) -> _Made:
+        parts = list(ast.walk(code))
+        bound = Counter(name for node in parts if not isinstance(node, ast.keyword) for name in bound_names(node))
+        bound.update(ast.unparse(node) for node in parts if _is_target(node))
+        given = [*_instances(code, is_method=is_method), *([code.args.kwarg.arg] if code.args.kwarg else [])]
+        kinds = [*given, *_assigned(code, _creates)], [*_assigned(code, _copies)], [*_assigned(code, _is_literal)]
+        return cls(*({one for one in kind if bound[one] == kind.count(one)} for kind in kinds))
+
+    def may_store(self, target: ast.AST) -> bool:
+        """Return whether `target` is an attribute or item of these objects."""
+        holder = ast.unparse(getattr(target, "value", target))
+        if holder in self.objects:
+            return True
+        return isinstance(target, ast.Subscript) and (holder in self.copies or _root(target) in self.literals)
+
+
+def _instances(code: Code, *, is_method: bool) -> Iterator[str]:
+    """Yield the names of the first parameter (`self`) of a method, and of the methods of classes inside a function."""
+    inside = (one for node in ast.walk(code) if isinstance(node, ast.ClassDef) for one in node.body)
+    for one in ([code] if is_method else []) + [one for one in inside if isinstance(one, Function)]:
+        yield from (parameter.arg for parameter in one.args.args[:1])
+
+
+def _assigned(code: Code, creates: Callable[[ast.expr], bool]) -> Iterator[str]:
+    """Yield the targets of assignments of new objects, as source texts."""
+    for node in ast.walk(code):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and creates(node.value):
+            yield from map(ast.unparse, node.targets if isinstance(node, ast.Assign) else [node.target])
+
+
+def _copies(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and last_name(value.func) in COPYING
+
+
+def _is_literal(value: ast.expr) -> bool:
+    return not any(isinstance(one, ast.Name) for one in ast.walk(value))
+
+
+def _is_setting(target: ast.AST) -> bool:
+    """Return whether a changed attribute or item configures the program, its environment or the interpreter."""
+    match target:
+        case ast.Subscript(value=ast.Attribute(attr="config" | "dependency_overrides")):
+            return True
+        case ast.Attribute(value=ast.Name(id="sys"), attr="dont_write_bytecode"):
+            return True
+        case ast.Subscript(value=holder) | ast.Attribute(value=holder):
+            return last_name(holder) == "environ"
+    return False
 
 
 def _harmless(call: ast.Call, own: set[str]) -> bool:

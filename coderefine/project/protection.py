@@ -19,7 +19,7 @@ from coderefine.project.checker_settings import checker_plugins
 from coderefine.project.named_files import NamedFiles, named_files
 from coderefine.project.place import Place
 from coderefine.project.pytest_settings import USUAL, PytestSettings, plugin_modules, read_settings
-from coderefine.project.unread import excluded_patterns, is_excluded, matches
+from coderefine.project.unread import EXCLUDED, excluded_patterns, is_hidden, is_unread
 from coderefine.source import folded, last_name, nameable, syntax
 
 if TYPE_CHECKING:
@@ -266,12 +266,24 @@ class Protection:
         return f"is named by {who}: no patch may change it" if who and path not in self.wanted else None
 
     def _unread(self, path: str) -> str | None:
-        """Return a reason if the linters would not read a *new* module: code that moves there would be unchecked."""
+        """Return a reason if the linters would not read a *new* module: code that moves there would be unchecked.
+
+        A new module beside others that they do not read is free (migrations, generated code), unless the folder may be
+        a build or an environment at the root.
+        """
         inside = _below(path, self.prefix)
         if not path.endswith((".py", ".pyi")) or path in self.wanted or (self.top / path).exists():
             return None
-        unread = is_excluded(inside) or matches(inside, self.unread)
-        return "would be in a place that the linters do not read" if unread else None
+        if not is_unread(inside, self.unread) or self._beside_unread(inside):
+            return None
+        return "would be in a place that the linters do not read"
+
+    def _beside_unread(self, inside: str) -> bool:
+        first, folder = inside.partition("/")[0], posixpath.dirname(inside)
+        if first in EXCLUDED or is_hidden(inside):
+            return False
+        beside = (self.top / self.prefix / folder).glob("*.py")
+        return any(is_unread(posixpath.join(folder, file.name), self.unread) for file in beside)
 
     def _read_only(self, path: str) -> str | None:
         """Return why the permissions of the file, or of its folder, do not allow replacing it; None if they do."""

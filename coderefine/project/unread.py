@@ -21,13 +21,23 @@ TABLES = (("pyproject.toml", ("tool", "ruff")), ("ruff.toml", ()), (".ruff.toml"
 
 def is_excluded(path: str) -> bool:
     """Return whether `path` is in a virtual environment, build or hidden folder, judging by the folder's name."""
-    return any(part in EXCLUDED or part.startswith(".") for part in PurePosixPath(path).parts[:-1])
+    return is_hidden(path) or not EXCLUDED.isdisjoint(PurePosixPath(path).parts[:-1])
+
+
+def is_hidden(path: str) -> bool:
+    """Return whether `path` is in a hidden folder."""
+    return any(part.startswith(".") for part in PurePosixPath(path).parts[:-1])
 
 
 def excluded_patterns(root: Path) -> tuple[str, ...]:
-    """Return the patterns of files that ruff does not read, as the settings in the project's root say."""
-    found = [pattern for name, keys in TABLES for pattern in _patterns(inner_table(toml_table(root / name), *keys))]
-    return tuple(item.strip("/").removeprefix("./") for item in found)
+    """Return the patterns of files that ruff does not read, as the settings in the project's root say.
+
+    `exclude` there replaces ruff's own list.
+    """
+    tables = [inner_table(toml_table(root / name), *keys) for name, keys in TABLES]
+    found = [pattern for table in tables for pattern in _patterns(table)]
+    usual = () if any(isinstance(table.get("exclude"), list) for table in tables) else sorted(EXCLUDED)
+    return (*usual, *(item.strip("/").removeprefix("./") for item in found))
 
 
 def _patterns(settings: Mapping[str, object]) -> Iterator[str]:
@@ -39,7 +49,12 @@ def _patterns(settings: Mapping[str, object]) -> Iterator[str]:
             yield from (pattern for pattern, rules in inner_table(table, key).items() if rules == ["ALL"])
 
 
-def matches(path: str, patterns: Iterable[str]) -> bool:
+def is_unread(path: str, patterns: Iterable[str]) -> bool:
+    """Return whether `path` is in a hidden folder, or excluded by one of ruff's `patterns`."""
+    return is_hidden(path) or _matches(path, patterns)
+
+
+def _matches(path: str, patterns: Iterable[str]) -> bool:
     """Return whether one of ruff's `patterns` excludes `path`, or a folder above it; both relative to the root."""
     parts = PurePosixPath(path).parts
     places = {*parts, *("/".join(parts[:end]) for end in range(1, len(parts) + 1))}

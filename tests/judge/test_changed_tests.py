@@ -135,14 +135,87 @@ NEW_FILES = {
     "the names of a module": "import helpers\n\nhelpers.__dict__.update(check=print)\n",
     "the names of a module, kept": "import helpers\n\nkept = vars(helpers).update(check=print)\n",
     "a call of any effect": "import helpers\n\nhelpers.switch_off()\n",
+    "a call of any effect, named like a method of the file": (
+        "import helpers\n\n\nclass A:\n    def switch_off(self):\n        pass\n\n\nhelpers.switch_off()\n"
+    ),
+    "a function that calls another": (
+        "import helpers\n\n\ndef put(m):\n    m.check = print\n\n\ndef go():\n    put(helpers)\n\n\ngo()\n"
+    ),
+    "a parameter called self": "import helpers\n\n\ndef put(self):\n    self.check = print\n\n\nX = put(helpers)\n",
+    "a name called self": "import helpers as self\n\nself.check = print\n",
+    "a function that is defined twice": (
+        "import helpers\n\n\ndef go():\n    helpers.check = print\n\n\ngo()\n\n\ndef go():\n    pass\n"
+    ),
+    "a class": (
+        "import helpers\n\n\nclass Setup:\n    def __init__(self, m):\n        m.check = print\n\n\n"
+        "S = Setup(helpers)\n"
+    ),
+    "a class that inherits": (
+        "import helpers\n\n\nclass Base:\n    def __enter__(self):\n        helpers.check = print\n\n\n"
+        "class Setup(Base):\n    pass\n\n\nwith Setup() as s:\n    pass\n"
+    ),
+    "a method": (
+        "import helpers\n\n\nclass Setup:\n    def go(self):\n        helpers.check = print\n\n\nx = Setup().go()\n"
+    ),
+    "a name with two values": (
+        "import helpers\n\n\ndef go():\n    m = {}\n    m = helpers\n    m.check = print\n\n\nX = go()\n"
+    ),
+    "an item of its own object": (
+        "import helpers\n\n\ndef go():\n    m = {'a': helpers}\n    m['a'].check = print\n\n\nX = go()\n"
+    ),
+    "a keyword argument": ("import helpers\n\n\ndef go(**of):\n    of['m'].check = print\n\n\nX = go(m=helpers)\n"),
+    "an attribute of an instance": (
+        "import helpers\n\n\nclass Setup:\n    def __init__(self):\n        self.m = []\n        self.m = helpers\n"
+        "        self.m.check = print\n\n\nS = Setup()\n"
+    ),
 }
 HARMLESS = {
     "a test": "from app import total\n\n\ndef test_a():\n    assert total([1]) == 1\n",
     "its own table": "ROWS = {}\nROWS['a'] = 1\nROWS.update(b=2)\n",
     "its own object": "from flask import Flask\n\napp = Flask('a')\napp.config['TESTING'] = True\n",
     "its own function": "def go():\n    return 1\n\n\ngo()\nX = go()\n",
+    "its own case, filled": (
+        "import pytest\n\n\ndef case(**kw):\n    base = {'a': 1, 'c': {'d': 2}}\n    base['b'] = 2\n"
+        "    base['c']['d'] = kw\n    kw['e'] = 3\n    return base\n\n\n@pytest.mark.parametrize('c', [case(a=1)])\n"
+        "def test_a(c):\n    assert c\n"
+    ),
+    "its own list, filled": "def add(a):\n    out = [0] * 3\n    out[1] = a\n    return out\n\n\nEXPECTED = add(3)\n",
+    "its own array": (
+        "import numpy as np\n\n\ndef grid():\n    g = np.zeros((2, 2))\n    g[0, 0] = 1\n    return g\n\n\n"
+        "GRID = grid()\n"
+    ),
+    "its own instance": (
+        "from app import User\n\n\ndef user():\n    u = User()\n    u.name = 'x'\n    return u\n\n\nUSER = user()\n"
+    ),
+    "its own copy": (
+        "import copy\n\nBASE = {}\n\n\ndef case():\n    one = copy.deepcopy(BASE)\n    one['a'] = 1\n    return one\n"
+        "\n\nONE = case()\n"
+    ),
+    "its own class": (
+        "from app import Session\n\n\nclass Fake:\n    def __init__(self):\n        self.calls = []\n"
+        "        self.session = Session()\n        self.session.verify = False\n\n\nFAKE = Fake()\n"
+    ),
+    "a class inside a function": (
+        "def fake():\n    class Fake:\n        def __init__(self):\n            self.calls = 0\n\n"
+        "    return Fake()\n\n\nFAKE = fake()\n"
+    ),
+    "its own table, filled by a function": (
+        "TABLE = {}\n\n\ndef known(name):\n    TABLE[name] = 1\n    return name\n\n\nONE = known('a')\n"
+    ),
+    "a helper that changes what a test gives it": (
+        "def rename(user):\n    user.name = 'x'\n\n\ndef test_a(user):\n    rename(user)\n"
+    ),
     "assigned results": "from app import make\n\nclient = make()\n",
     "usual calls": "import pytest\nimport sys\n\nsys.path.insert(0, '.')\npytest.importorskip('numpy')\n",
+    "settings of tools": (
+        "import faulthandler, locale, os, random, sys, time\nfrom hypothesis import settings\n\n"
+        "settings.register_profile('ci', deadline=None)\nfaulthandler.enable()\nos.environ['TZ'] = 'UTC'\n"
+        "time.tzset()\nlocale.setlocale(locale.LC_ALL, 'C')\nsys.dont_write_bytecode = True\nCASES = [1, 2]\n"
+        "random.Random(3).shuffle(CASES)\n"
+    ),
+    "settings of the program": (
+        "from app import app, fake, get_db\n\napp.config['TESTING'] = True\napp.dependency_overrides[get_db] = fake\n"
+    ),
     "a mock for decorators": "from unittest.mock import patch\n\nclock = patch('time.time', return_value=1)\n",
     "replaced inside a test": (
         "import app\nfrom unittest.mock import patch\n\n\ndef test_a():\n    with patch('app.total'):\n"

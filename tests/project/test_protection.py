@@ -200,10 +200,38 @@ UNREAD = {
 def test_no_new_module_is_put_where_the_projects_linter_does_not_look(top: Path, name: str) -> None:
     write(top, {name: UNREAD[name], "src/gen/known.py": ""})
     rules = protection(top)
-    for path in ("src/legacy/core.py", "src/gen/core.py", "old/core.py"):
+    for path in ("src/legacy/core.py", "src/gen/deep/core.py", "old/core.py"):
         assert "that the linters do not read" in (rules.reason(path) or "nothing"), path
     for path in ("src/gen/known.py", "src/gen/rates.csv", "src/legacy2/core.py", "src/pkg/legacy.py"):
         assert rules.reason(path) is None, path
+
+
+@pytest.mark.parametrize("setting", ["extend-exclude = ['*/migrations/*', '*_pb2.py', 'docs']", ""])
+@pytest.mark.parametrize(
+    "path",
+    ["app/migrations/0002_x.py", "docs/extension.py", "src/pkg/new_pb2.py", "src/build/_new.py", "gym/env/new.py"],
+)
+def test_a_new_module_beside_modules_of_its_kind_is_free(top: Path, setting: str, path: str) -> None:
+    """A patch with a migration was refused, because ruff does not read migrations."""
+    known = ("app/migrations/0001_x.py", "src/build/env.py", "gym/env/old.py", "src/pkg/old_pb2.py")
+    write(top, {"ruff.toml": setting, **dict.fromkeys(known, "")})
+    assert protection(top).reason(path) is None
+
+
+def test_modules_of_another_kind_do_not_open_their_folder(top: Path) -> None:
+    write(top, {"ruff.toml": "extend-exclude = ['*_pb2.py']\n", "build/lib/pkg/core.py": "", ".hidden/old.py": ""})
+    for path in ("build/lib/pkg/new.py", ".hidden/new.py", "src/pkg/core_pb2.py"):
+        assert "that the linters do not read" in (protection(top).reason(path) or "nothing"), path
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "ruff.toml"])
+def test_an_own_list_of_excluded_folders_replaces_that_of_ruff(top: Path, name: str) -> None:
+    """A new module in src/build was refused, which is a package there, and which ruff reads."""
+    write(top, {name: f"{'[tool.ruff]' if name == 'pyproject.toml' else ''}\nexclude = ['vendored']\n"})
+    rules = protection(top)
+    assert rules.reason("src/build/new.py") is None
+    for path in ("src/vendored/new.py", "src/.core/core.py"):
+        assert "that the linters do not read" in (rules.reason(path) or "nothing"), path
 
 
 @pytest.mark.parametrize(
