@@ -7,9 +7,10 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from coderefine.errors import PublishError, SurroundingsError
+from coderefine.errors import GitError, PublishError, SurroundingsError
 from coderefine.git.process import names, run
 from coderefine.workspace.patched_tree import plain
 
@@ -24,6 +25,9 @@ class Originals(Mapping[str, "bytes | None"]):
         self._top = top
         self._began = time.time_ns()
         self._known: dict[str, bytes | None] = {}
+        self._absent: set[str] = set()
+        with suppress(GitError):
+            self._absent = {name for name in self._listed() if not os.path.lexists(top / name)}
 
     def __getitem__(self, path: str) -> bytes | None:
         if path not in self._known:
@@ -46,13 +50,18 @@ class Originals(Mapping[str, "bytes | None"]):
     def edited(self, since: int) -> tuple[str, ...]:
         """Return the files written or removed after `since` (`time.time_ns`), without those that git ignores.
 
-        Files to which our own output goes (`coderefine fix 2> log.txt`) do not count.
+        Files to which our own output goes (`coderefine fix 2> log.txt`) do not count, nor do tracked files that were
+        absent when the run began, and have been at each call since: deleted, or left out by a sparse checkout.
         """
         outputs = _outputs()
-        argv = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
-        listed = dict.fromkeys(names(run(argv, cwd=self._top).stdout))
-        written = (name for name in listed if _written(self._top / name) > since)
+        listed = self._listed("--others", "--exclude-standard")
+        self._absent -= {name for name in self._absent if os.path.lexists(self._top / name)}
+        written = (name for name in listed if name not in self._absent and _written(self._top / name) > since)
         return tuple(name for name in written if _identity(self._top / name) not in outputs)
+
+    def _listed(self, *more: str) -> dict[str, None]:
+        """Return the files that git tracks, which need not exist, in order; `more`: further options of ls-files."""
+        return dict.fromkeys(names(run(("ls-files", "--cached", *more, "-z"), cwd=self._top).stdout))
 
     def _read(self, file: Path, path: str) -> bytes | None:
         try:

@@ -94,3 +94,17 @@ def test_a_deleted_file_was_no_edit(two: Path) -> None:
     (two / "rate.py").unlink()
     assert originals.edited(since) == ("rate.py",)
     assert originals.edited(time.time_ns()) == ()
+
+
+def test_a_file_deleted_before_the_run_was_an_edit_when_its_folder_changed(two: Path) -> None:
+    """The folder's time was taken for that of the removal: a server's log file was enough, and nothing was written."""
+    (two / "rate.py").unlink()
+    originals = Originals(two)
+    time.sleep(0.05)
+    since = time.time_ns() - 2 * 10**7
+    write(two, {"server.log": "started\n"})
+    assert originals.edited(since) == ("server.log",)
+    write(two, {"rate.py": RATE})
+    assert set(originals.edited(since)) == {"rate.py", "server.log"}
+    (two / "rate.py").unlink()
+    assert set(originals.edited(since)) == {"rate.py", "server.log"}, "it was there, and is removed again"

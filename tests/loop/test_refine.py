@@ -301,6 +301,28 @@ def test_a_test_file_that_the_code_changes_only_while_it_is_compiled_is_caught(t
     assert "protected files changed" in outcome.attempts[1].verdict.reason
 
 
+STYLE = """\
+import ast
+from pathlib import Path
+
+TREE = ast.parse("x = 1", __file__)
+
+
+def test_style():
+    here = Path(__file__)
+    assert ast.parse(here.read_text(), str(here)).body
+    assert compile("x = 1", here.name, "exec")
+"""
+
+
+def test_tests_that_compile_other_text_under_their_name_were_changed_test_files(tmp_path: Path) -> None:
+    """No patch was ever proved in such a project; `read_text` changes the line ends of the file."""
+    style = STYLE.replace("\n", "\r\n")
+    top = make_repo(tmp_path / "shop", {"shop.py": SUM, "test_shop.py": TESTS, "test_style.py": style})
+    outcome = run(top, Script([{"shop.py": RIGHT}]), gates=("pytest",)).outcome
+    assert (outcome.stop, outcome.best.number) == (Stop.CLEAN, 1)
+
+
 @pytest.mark.thorough
 def test_bytecode_that_the_code_writes_for_a_test_file_is_not_run(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "shop", {"shop.py": SUM, "test_shop.py": TESTS, **MORE})

@@ -16,7 +16,10 @@ from .failure_details import ProjectPaths
 
 
 class CompiledSources:
-    """The digests of the project's source files that this process compiled, by path: several if a file was changed."""
+    """The digests of the project's source files that this process imported, by path: several if a file was changed.
+
+    Text that tests or tools compile under the name of a file, such as a style check with `ast.parse`, does not count.
+    """
 
     def __init__(self, paths: ProjectPaths) -> None:
         self._paths = paths
@@ -37,7 +40,7 @@ class CompiledSources:
         self._busy = True
         try:
             source, name = arguments
-            if isinstance(source, bytes) and isinstance(name, str) and self._paths.ours(name):
+            if isinstance(source, bytes) and isinstance(name, str) and self._paths.ours(name) and _imported():
                 self._found.setdefault(self._paths.relative(name), set()).add(hashlib.sha256(source).hexdigest())
         except Exception:
             pass
@@ -47,3 +50,13 @@ class CompiledSources:
     def report(self) -> dict[str, list[str]]:
         """Return the digests recorded so far, by path."""
         return {path: sorted(digests) for path, digests in self._found.items()}
+
+
+def _imported() -> bool:
+    """Return whether a loader compiles now, which is a module's own source; the module has not yet begun to run."""
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if frame.f_code.co_name in {"exec_module", "<module>"}:
+            return frame.f_code.co_name == "exec_module"
+    return False
