@@ -115,7 +115,7 @@ class StatementBlock:
 
     def begins_paragraph(self, position: int) -> bool:
         """Return whether the statement at `position` of the suite is the first statement, or follows a blank line."""
-        lines, row = self.unit.text.split("\n"), self.suite.statements[position].lineno - 2
+        lines, row = self.unit.rows, self.suite.statements[position].lineno - 2
         while position and lines[row].lstrip().startswith(("#", "@")):
             row -= 1
         return not position or not lines[row].strip()
@@ -128,7 +128,7 @@ class StatementBlock:
     @cached_property
     def headings(self) -> int:
         """Return the number of parts of the block, without the first one, that begin with a comment."""
-        lines = self.unit.text.split("\n")
+        lines = self.unit.rows
         return sum(
             self.begins_paragraph(position)
             and lines[self.suite.statements[position].lineno - 2].lstrip().startswith("#")
@@ -193,7 +193,7 @@ def _ranges(unit: Unit, suite: Suite, limit: int) -> Iterator[tuple[int, int]]:
 
 
 def _is_generator(unit: Unit) -> bool:
-    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(unit.function.body))
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in unit.nodes)
 
 
 def examined(block: StatementBlock) -> Extraction | str:
@@ -242,13 +242,7 @@ def _against_class(found: Extraction) -> str:
 
 def _order(block: StatementBlock) -> Order:
     """Return a key that sorts names in the order of the function: its parameters, then by first appearance."""
-    function = block.unit.function
-    every = [*ast.walk(function.args), *own_nodes(function.body)]
-    places = {node.arg: (node.lineno, node.col_offset) for node in every if isinstance(node, ast.arg)}
-    for node in every:
-        if isinstance(node, ast.Name):
-            here = (node.lineno, node.col_offset)
-            places[node.id] = min(places.get(node.id, here), here)
+    places = block.unit.places
     return lambda name: (places.get(name, (sys.maxsize, 0)), name)
 
 
@@ -354,14 +348,9 @@ def _shares_no_name(block: StatementBlock) -> str:
     bound = block.used.bound & block.unit.flow.shared
     free = shared - bound
     # A name that is declared global may be read anywhere.
-    if bound or free - _globals(block.unit):
+    if bound or free - block.unit.globals:
         return f"{_listed(shared)} belongs to several functions"
     return ""
-
-
-def _globals(unit: Unit) -> set[str]:
-    declared = (node.names for node in own_nodes(unit.function.body) if isinstance(node, ast.Global))
-    return {name for names in declared for name in names}
 
 
 def _captures_no_change(block: StatementBlock) -> str:

@@ -234,7 +234,7 @@ def _remarks(block: StatementBlock) -> Iterator[Idea]:
 
 def _comment_above(block: StatementBlock, line: int) -> list[str]:
     """Return the lines of the comment directly above a line of the function; [] for an `elif`."""
-    lines = block.unit.text.split("\n")
+    lines = block.unit.rows
     found = list(takewhile(lambda row: row.lstrip().startswith("#"), reversed(lines[: line - 1])))
     return [] if lines[line - 1].lstrip().startswith("elif") else found[::-1]
 

@@ -14,7 +14,7 @@ from itertools import takewhile
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, extractions
 from coderefine.proposers.refactorings.decisions import shorter
 from coderefine.proposers.refactorings.extraction import NewFunction, extracted
-from coderefine.proposers.refactorings.flow import own_nodes, parameters, uses
+from coderefine.proposers.refactorings.flow import parameters, uses
 from coderefine.proposers.refactorings.names import Named, name_for
 from coderefine.proposers.refactorings.signatures import input_types, result_type
 from coderefine.proposers.refactorings.trees import Unit, decisions
@@ -148,7 +148,7 @@ def _flaws(found: Extraction) -> Iterator[float]:
     yield 0.7 * max(0, len(found.outputs) - 1)
     yield 2.0 * len(_tools(block).intersection(found.inputs))
     yield {"flag": 0.6, "value": 0.8}.get(found.manner, 0.0)
-    rows = block.unit.text.split("\n")[block.body[0].lineno - 1 : block.end[0]]
+    rows = block.unit.rows[block.body[0].lineno - 1 : block.end[0]]
     lines = sum(bool(row.strip()) and not row.lstrip().startswith("#") for row in rows)
     yield _misfit(lines)
     yield _divided_repetition(block)
@@ -176,7 +176,7 @@ def _tools(block: StatementBlock) -> set[str]:
     """Return local names of functions and modules: as arguments of a new function, they would be confusing."""
     function = block.unit.function
     kinds = Function | ast.Import | ast.ImportFrom
-    made = uses({node for node in own_nodes(function.body) if isinstance(node, kinds)}).binds
+    made = uses({node for node in block.unit.nodes if isinstance(node, kinds)}).binds
     names = {node.func.id for node in block.nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     return made | (names - parameters(function.args))
 
@@ -232,7 +232,7 @@ def _opens_or_closes(block: StatementBlock) -> bool:
     inside = _balances(block.nodes)
     if not any(inside):
         return False
-    whole = _balances(own_nodes(block.unit.function.body))
+    whole = _balances(block.unit.nodes)
     return any(part * (both - part) < 0 for part, both in zip(inside, whole, strict=True))
 
 
@@ -289,7 +289,7 @@ def _is_rest(found: Extraction) -> bool:
 def _begun(found: Extraction) -> int:
     """Return the number of results to which the caller adds more later: the block computes only a part of each."""
     made = {*found.outputs} - {*found.inputs}
-    nodes = own_nodes(found.block.unit.function.body) if made else ()
+    nodes = found.block.unit.nodes if made else ()
     later = {added_to(node) for node in nodes if getattr(node, "lineno", 0) > found.block.end[0]}
     return len(made & later)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import libcst as cst
 
 from coderefine.proposers.refactorings.declared import BUILTINS, NOTHING, Declared
-from coderefine.proposers.refactorings.flow import Flow
+from coderefine.proposers.refactorings.flow import Flow, Place, own_nodes
 from coderefine.source import Function
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -101,6 +101,31 @@ class Unit:
         """Return every list of statements of the function, outer before inner; not those of nested functions."""
         start = _Position(tail=True, looped=False, loop_tail=False, parents=(self.function,))
         return tuple(_suites(self.function.body, self.definition.body, "body", start))
+
+    @cached_property
+    def rows(self) -> Sequence[str]:
+        return self.text.split("\n")
+
+    @cached_property
+    def nodes(self) -> Sequence[ast.AST]:
+        """Return the nodes of the function's body; see `flow.own_nodes`."""
+        return tuple(own_nodes(self.function.body))
+
+    @cached_property
+    def places(self) -> Mapping[str, Place]:
+        """Return where each name appears first; for a parameter, where it is declared, unless it appears before."""
+        every = [*ast.walk(self.function.args), *self.nodes]
+        found = {node.arg: (node.lineno, node.col_offset) for node in every if isinstance(node, ast.arg)}
+        for node in every:
+            if isinstance(node, ast.Name):
+                here = (node.lineno, node.col_offset)
+                found[node.id] = min(found.get(node.id, here), here)
+        return found
+
+    @cached_property
+    def globals(self) -> frozenset[str]:
+        """Return the names in `global` statements of the function."""
+        return frozenset(name for node in self.nodes if isinstance(node, ast.Global) for name in node.names)
 
     @cached_property
     def names(self) -> frozenset[str]:
