@@ -6,13 +6,15 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from coderefine.judge.change import name_set, own_nodes, statements
 from coderefine.judge.main_guard import main_guard
 from coderefine.judge.name_resolution import bindings, dotted
-from coderefine.source import Definition, Function, blocks, bound_names, last_name
+from coderefine.source import Definition, Function, bound_names, last_name
 
 Code = Function | ast.Lambda
+Target = ast.Attribute | ast.Subscript
 
 REPLACING = name_set("setattr delattr setitem delitem __setattr__ __delattr__ exec eval globals locals")
 MOCKS = name_set("mock mocker unittest")
@@ -41,22 +43,13 @@ def acting_statements(old: ast.Module, new: ast.Module) -> Iterator[ast.stmt]:
     Calls whose result is assigned do not count, unless they replace something or start a mock. What `new` creates, and
     `old` does not, may be changed.
     """
-    known = {ast.dump(node) for node in executed(old)}
+    known = {ast.dump(node) for node in statements(old, Function)}
     guarded, defined = main_guard(new), _defined(new)
     own = set(_created(new)).difference(_created(old), _defined(old))
-    for node in executed(new):
+    for node in statements(new, Function):
         acts = _changes(node, own) or _mocks(node, new) or _unknown(node, own, defined)
         if acts and node.lineno not in guarded and ast.dump(node) not in known:
             yield node
-
-
-def executed(node: ast.AST) -> Iterator[ast.stmt]:
-    """Yield the statements of a module that run at its import: also those in its classes, but not in functions."""
-    for child in blocks(node):
-        if isinstance(child, ast.stmt):
-            yield child
-        if not isinstance(child, Function):
-            yield from executed(child)
 
 
 def replaces(node: ast.stmt) -> bool:
@@ -65,7 +58,7 @@ def replaces(node: ast.stmt) -> bool:
 
 
 def _replaces(node: ast.AST) -> bool:
-    if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+    if _is_target(node):
         return last_name(node.value) not in ("self", "environ")
     if isinstance(node, ast.Attribute) and node.attr == "patch":
         return last_name(node.value) in MOCKS  # not `client.patch(url)`
@@ -91,15 +84,18 @@ def _changes_namespace(node: ast.AST) -> bool:
 
 def _changes(node: ast.stmt, own: set[str]) -> bool:
     """Return whether `node` changes an object that is not in `own`."""
-    parts = list(own_nodes(node))
-    stored = [one for one in parts if _is_target(one) and not _is_setting(one)]
-    if any(_root(one) not in own for one in stored):
-        return True
-    return any(_replaces(one) for one in parts if not _is_target(one))
+    return _affects(list(own_nodes(node)), lambda target: _root(target) in own)
 
 
-def _is_target(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
+def _affects(parts: Sequence[ast.AST], may_store: Callable[[Target], bool]) -> bool:
+    """Return whether one of `parts` replaces something, or is a target other than a setting that `may_store` denies."""
+    stored = (one for one in parts if _is_target(one) and not _is_setting(one))
+    return not all(map(may_store, stored)) or any(_replaces(one) for one in parts if not _is_target(one))
+
+
+def _is_target(node: ast.AST) -> TypeGuard[Target]:
+    """Return whether an attribute or item is changed by `node`."""
+    return isinstance(node, Target) and not isinstance(node.ctx, ast.Load)
 
 
 def _defined(tree: ast.Module) -> Mapping[str, list[Code]]:
@@ -109,7 +105,7 @@ def _defined(tree: ast.Module) -> Mapping[str, list[Code]]:
     """
     found: dict[str, list[Code]] = {}
     methods: set[ast.stmt] = set()
-    for node in executed(tree):
+    for node in statements(tree, Function):
         if isinstance(node, ast.ClassDef):
             methods.update(statements(node))
             found.setdefault(node.name, []).extend(_constructing(node, found))
@@ -130,7 +126,7 @@ def _constructing(node: ast.ClassDef, defined: Mapping[str, list[Code]]) -> Iter
 
 def _created(tree: ast.Module) -> Iterator[str]:
     """Yield the names of what the file itself creates: classes, literals, and instances of classes."""
-    for node in executed(tree):
+    for node in statements(tree, Function):
         if isinstance(node, ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _creates(node.value):
@@ -206,12 +202,8 @@ def _called(node: ast.AST, defined: Mapping[str, list[Code]]) -> Sequence[Code]:
 def _disturbs(code: Code, own: set[str], *, is_method: bool) -> bool:
     """Return whether a function changes an object that neither it, nor the file (`own`), created."""
     parts = list(ast.walk(code))
-    stored = [one for one in parts if _is_target(one) and not _is_setting(one)]
-    free = own.difference(*map(bound_names, parts))
-    made = _Made.by(code, is_method=is_method)
-    if any(_root(one) not in free and not made.may_store(one) for one in stored):
-        return True
-    return any(_replaces(one) for one in parts if not _is_target(one))
+    free, made = own.difference(*map(bound_names, parts)), _Made.by(code, is_method=is_method)
+    return _affects(parts, lambda target: _root(target) in free or made.may_store(target))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +227,9 @@ class _Made:
         kinds = [*given, *_assigned(code, _creates)], [*_assigned(code, _copies)], [*_assigned(code, _is_literal)]
         return cls(*({one for one in kind if bound[one] == kind.count(one)} for kind in kinds))
 
-    def may_store(self, target: ast.AST) -> bool:
+    def may_store(self, target: Target) -> bool:
         """Return whether `target` is an attribute or item of these objects."""
-        holder = ast.unparse(getattr(target, "value", target))
+        holder = ast.unparse(target.value)
         if holder in self.objects:
             return True
         return isinstance(target, ast.Subscript) and (holder in self.copies or _root(target) in self.literals)
@@ -265,7 +257,7 @@ def _is_literal(value: ast.expr) -> bool:
     return not any(isinstance(one, ast.Name) for one in ast.walk(value))
 
 
-def _is_setting(target: ast.AST) -> bool:
+def _is_setting(target: Target) -> bool:
     """Return whether a changed attribute or item configures the program, its environment or the interpreter."""
     match target:
         case ast.Subscript(value=ast.Attribute(attr="config" | "dependency_overrides")):

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import UnionType
 
 from coderefine.core import Patch
 from coderefine.source import Definition, Function, blocks, definitions, owners, syntax, text_of
@@ -81,13 +82,16 @@ def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(tree))
 
 
-def statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """Yield the statements of a module or class, including those under `if`, `for`, `try` and `with`."""
+def statements(node: ast.AST, closed: UnionType = Definition) -> Iterator[ast.stmt]:
+    """Yield the statements of a module or class, including those under `if`, `for`, `try` and `with`.
+
+    `closed`: the statements whose inside is left out; with `Function`, the others are those that run at import.
+    """
     for child in blocks(node):
         if isinstance(child, ast.stmt):
             yield child
-        if not isinstance(child, Definition):
-            yield from statements(child)
+        if not isinstance(child, closed):
+            yield from statements(child, closed)
 
 
 def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
