@@ -43,7 +43,7 @@ only set something), HIDDEN_MORE for each further effect, HIDDEN_MOST at most.""
 VAGUE = 0.2
 """Cost of a verb that says little, and of a result whose name says little."""
 EFFECT = 0.7
-"""Cost of a name that says what a block changes, not what for: of 24 such names reviewers accepted two."""
+"""Cost of a name that says what a block changes, not what for: of 20 drafts with such names reviewers accepted two."""
 POOR = 0.8
 """Cost of a name with the verb of the whole function, if this verb need not fit its parts."""
 PART = 0.3
