@@ -18,7 +18,7 @@ LONG = 12
 
 
 def configured(config: Config, environ: Mapping[str, str] | None = None) -> Verdict:
-    """Return whether a model can be used, and if not, which setting is missing."""
+    """Return whether a model can be used; if not, the reason says which setting is missing or wrong."""
     environ = os.environ if environ is None else environ
     if not config.model:
         return Verdict(ok=False, reason="no model is set; give --model NAME or `model` in [tool.coderefine]")
@@ -39,7 +39,7 @@ def model_key(config: Config, environ: Mapping[str, str]) -> str:
 
 
 def check_price(config: Config) -> None:
-    """Raise UsageError if a limit in dollars is the only limit and the price is unknown."""
+    """Raise UsageError if the only limit is one in dollars and the price of a configured model is unknown."""
     if not config.cost_alone:
         return
     from coderefine.llm.budget import price
@@ -53,7 +53,10 @@ def check_price(config: Config) -> None:
 
 
 def known_secrets(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the secrets in known places: the model's key, credentials in headers and in the environment."""
+    """Return the model's key and the credentials in configured headers and in environment variables.
+
+    A password in a URL that such a variable contains is also returned separately.
+    """
     headers = (value for name, value in config.extra_headers.items() if _is_credential(name))
     named = [value for name, value in environ.items() if is_secret(name, value) and len(value) >= LONG]
     named += re.findall(rf":[ \t]*(\S.{{{LONG - 2},}}\S)", environ.get("OPENAI_CUSTOM_HEADERS", ""))

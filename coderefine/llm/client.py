@@ -123,7 +123,7 @@ class Client:
 
     @property
     def spent(self) -> Cost:
-        """Return the cost so far: of recorded answers that were used again, too; of pending requests, their maximum."""
+        """Return the cost so far. Recorded answers count again; pending requests count with their maximum cost."""
         return self.budget.used
 
     @property
@@ -311,7 +311,7 @@ class Client:
                 raise type(error)(self._redactor.scrub(str(error))) from None
 
     def _adapt(self, refused: UnsupportedError, model: str) -> None:
-        """Send all further requests as the server supports them."""
+        """Let all further requests respect the limit that `refused` names, or omit the part that it names."""
         if refused.most is not None:
             self._connected().limit_reply(model, refused.most)
             self._note(f"{model} gives answers of at most {refused.most} tokens")

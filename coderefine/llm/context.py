@@ -25,7 +25,7 @@ TESTS, USERS = 700, 6_500
 SHARED = 500
 """Maximum number of characters of conftest.py files and of helpers in other test modules."""
 FUNCTIONS, PLACE = 4_000, 2_500
-"""Characters reserved for the project's functions or, if symbols are missing, for the code where these belong."""
+"""Characters reserved for the project's functions; if symbols are missing, PLACE for the code to which they belong."""
 LEAST = 200
 """Minimum number of characters of a shortened excerpt; if there is less room, the excerpt is omitted."""
 SEARCHED = 4_000
@@ -175,7 +175,10 @@ def _tests(
     symbols: Sequence[MissingSymbol],
     most: int,
 ) -> dict[str, str]:
-    """Return, by test file, the source of the failing tests and of tests that use missing symbols."""
+    """Return, by test file, the source of the failing tests and of tests that use missing symbols.
+
+    Files whose excerpt would exceed `most` characters in total are left out, but never all of them.
+    """
     ids: dict[str, list[str]] = {}
     lines: dict[str, set[int]] = {}
     for finding in failing:

@@ -45,8 +45,8 @@ class EditableFiles:
     """The files to which edits apply.
 
     `read` returns the bytes of a file; None if it does not exist. `creatable` returns why no new file may be created
-    at a path; None if it may be created. `closed` returns why a file may not be changed or its lines not be told to
-    the model, as "PATH is …"; None if both is allowed. `shown`: the paths that the model was shown.
+    at a path; None if it may be created. `closed` returns, as "PATH is …", why a file may not be changed or its lines
+    may not be shown to the model; None if both are allowed. `shown`: the paths of the files that the model was shown.
     """
 
     read: Callable[[str], bytes | None]
@@ -65,7 +65,10 @@ class EditableFiles:
         return alike[0] if len(alike) == 1 else ""
 
     def named(self, words: Sequence[str], *, new: bool = False) -> list[str]:
-        """Return the existing files that `words` name, each once. `new`: a path is that of a new file, literally."""
+        """Return the paths of the existing files that `words` name, each once.
+
+        With `new`, a word that is certainly a path is returned as it is, even if no such file exists.
+        """
         found = (word if new and is_certain(word) else self.existing(word) for word in words)
         return list(dict.fromkeys(filter(None, found)))
 
@@ -77,10 +80,10 @@ class EditableFiles:
 def apply(blocks: Sequence[Block], tree: EditableFiles, kept: Kept = NOTHING_KEPT) -> Mapping[str, bytes]:
     """Apply `blocks` to the files of `tree`; return the new bytes by path.
 
-    `kept`: what is left of the reply that `blocks` correct; its blocks are applied too, except those that `blocks`
-    replace. A block that is already applied is left out if another one changes something. Raises ReplyError, whose
-    message can be sent to the model, if a block does not match exactly one position. If other blocks match, the error
-    is a PartlyUsableError that contains them. Raises NothingToApplyError if no file would change.
+    `kept`: the usable blocks of an earlier reply that `blocks` correct; they are applied too, except those that
+    `blocks` replace. A block that is already applied is left out if another block changes a file.
+    Raises ReplyError, whose message can be sent to the model, if a block does not match exactly one position. If other
+    blocks match, the error is a PartlyUsableError that contains them. Raises NothingToApplyError if no file would change.
     """
     faults: dict[int, ReplyError] = {}
     placed = _with_kept(list(_located(blocks, tree, kept.path, faults)), kept, len(blocks))
@@ -96,7 +99,10 @@ def apply(blocks: Sequence[Block], tree: EditableFiles, kept: Kept = NOTHING_KEP
 
 
 def _check(faults: Mapping[int, ReplyError], placed: Sequence[Block], *, useful: bool) -> None:
-    """Raise the error with all faults. If the edits are `useful`, a block that is already applied is no fault."""
+    """Raise an error that lists the faults, if there are any.
+
+    If the edits are `useful` (change a file), a block that is already applied is no fault.
+    """
     done = {number for number, fault in faults.items() if useful and isinstance(fault, AlreadyAppliedError)}
     serious = {number: str(fault) for number, fault in faults.items() if number not in done}
     if serious:
@@ -115,8 +121,8 @@ def _located(
 ) -> Iterator[Block]:
     """Yield the blocks with the paths of their files; store errors in `faults` by the number of the block.
 
-    A block that names no file belongs to that of the previous block, the first one to `first`, or to the only file
-    that is shown.
+    A block that names no file belongs to the file of the previous block. The first block belongs to `first` or, if
+    `first` is "", to the only file that the model was shown.
     """
     usual = first or (tree.shown[0] if len(tree.shown) == 1 else "")
     for block in blocks:
@@ -129,7 +135,7 @@ def _located(
 
 
 def _path_of(block: Block, usual: str, tree: EditableFiles) -> str:
-    """Return the path of the block's file: the line above it, else the file that is named before it, else `usual`.
+    """Return the path of the block's file: from the line above the block, from the text before it, or `usual`.
 
     Raises ReplyError if the file is outside the repository, or if it is not clear which file the block is for.
     """
@@ -164,7 +170,7 @@ def _changed_path(block: Block, usual: str, named: Sequence[str], tree: Editable
 def _new_path(block: Block, usual: str, tree: EditableFiles) -> str:
     """Return the file that the line above a block without a SEARCH text names, else `usual`; "" if it is not clear.
 
-    The line may also be the path of a new file in a folder with blanks.
+    It is not clear, for example, if the line may also be the path of a new file in a folder with blanks.
     """
     above = tree.named(block.above, new=True)
     possible = [path for path in above if tree.is_open(path)]
@@ -194,7 +200,7 @@ def _is_outside(path: str) -> bool:
 
 
 def _file(path: str, blocks: Sequence[Block], tree: EditableFiles, faults: dict[int, ReplyError]) -> bytes:
-    """Return the file with its blocks applied; store errors in `faults` by the number of the block."""
+    """Return the bytes of the file with its blocks applied; store errors in `faults` by the number of the block."""
     data = tree.read(path)
     found: dict[int, ReplyError] = {}
     try:
@@ -235,7 +241,7 @@ def _created(path: str, blocks: Sequence[Block], tree: EditableFiles) -> bytes:
 
 
 def _new_text(block: Block, path: str) -> str:
-    """Return the text of a new file, without fences around all of it, except in a file that may have fences."""
+    """Return the text of a new file. Code fences around all of it are removed, except in markup such as Markdown."""
     text = block.splits[0][1]
     return text if path.lower().endswith(MARKUP) else _unfenced(text)
 
@@ -250,7 +256,7 @@ def _encoded(text: str, path: str, encode: Callable[[str], bytes], encoding: str
 
 
 def _edited(path: str, data: bytes, blocks: Sequence[Block], faults: dict[int, ReplyError]) -> bytes:
-    """Return the file with the blocks applied; store errors in `faults` by the number of the block.
+    """Return the bytes of the file with the blocks applied; store errors in `faults` by the number of the block.
 
     Raises ReplyError for errors that concern all blocks.
     """

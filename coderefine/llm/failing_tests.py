@@ -32,7 +32,7 @@ def excerpt(
     """Return an excerpt of the test file `text` with the tests `ids` (pytest node ids), in file order.
 
     `also`: qualified names of further tests. `lines`: lines that failed. The result has about `most` characters, but
-    contains at least one test. Return "" if the file does not parse or the tests are not plain functions in it.
+    contains at least one test. Return "" if the file does not parse or defines none of the tests.
     """
     tree = syntax(text)
     if tree is None:

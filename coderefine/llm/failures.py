@@ -30,11 +30,11 @@ MOST = re.compile(
 SHARED = re.compile(
     r"maximum context length is (\d+) tokens.*?(?<!at least )\b(\d+) (?:input tokens|of text input|in the messages)"
 )
-"""The tokens that prompt and answer share, and those of the prompt, by which a server refuses the value of CAPS."""
+"""A refused value of CAPS, with two numbers of tokens: those that prompt and answer share, and those of the prompt."""
 LEAST = 512
 """Minimum number of tokens for an answer; a request whose prompt leaves fewer is too long."""
 UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"})
-"""Exceptions of httpx before the server gets the request; after other exceptions, the request may be billed."""
+"""Exceptions that httpx raises before the server gets a request; after others, the request may be billed."""
 TRANSIENT = frozenset({408, 409, 425, 429})
 
 
@@ -81,7 +81,7 @@ class Target:
 def classify(error: Exception, target: Target, sent: Mapping[str, Any]) -> Exception:
     """Convert `error`, raised by openai or httpx, to a TransientError, UnsupportedError or ModelError.
 
-    `sent`: the parts of the request.
+    `sent`: the parameters of the request, by name.
     """
     import openai
 
@@ -207,7 +207,7 @@ def _unsupported_part(error: _Refusal, sent: Mapping[str, Any]) -> str | None:
 
 
 def _server_message(body: object) -> str:
-    """Return the server's message in one short line; FastAPI's is a list of faults, `detail`, with their places."""
+    """Return the server's message in one short line. FastAPI sends a list of faults, with their places, as `detail`."""
     message = body.get("message") or body.get("detail") if isinstance(body, dict) else body
     if isinstance(message, dict):
         message = message.get("detail")

@@ -63,7 +63,7 @@ def describe(findings: Sequence[Finding], witness: Witness, most: int, *, wide: 
 
 
 def leading(findings: Iterable[Finding], witness: Witness, *, wide: bool) -> list[Finding]:
-    """Select the few test failures to describe in full: one of each kind first, then one of each test function.
+    """Select at most IN_FULL (with `wide`: WIDE) test failures: one of each kind first, then one of each test function.
 
     Two failures are of the same kind if the same function raised the same exception.
     """
@@ -136,7 +136,7 @@ def _in_full(finding: Finding, witness: Witness) -> str:
 
 
 def _telling(frames: Sequence[Frame], test_path: str) -> Sequence[Frame]:
-    """Return the innermost frames in the project; frames in the test's file only if they have locals."""
+    """Return the innermost FRAMES frames in the project, without those in the test's file that have no locals."""
     inside = [frame for frame in frames if not Path(frame.path).is_absolute()]
     return [frame for frame in inside if frame.path != test_path or frame.locals][-FRAMES:]
 
@@ -185,7 +185,10 @@ def _also_failed(findings: Sequence[Finding], witness: Witness) -> list[str]:
 
 
 def _lines(findings: Sequence[Finding], witness: Witness, most: int) -> list[str]:
-    """Return one line for each of the first `most` findings, and one with the number of others; repeat no advice."""
+    """Return one line for each of the first `most` findings, and one with the number of others.
+
+    An instruction that several findings share is given only once.
+    """
     more = [f"… and {len(findings) - most} more"] if len(findings) > most else []
     advice: set[str] = set()
     lines = []

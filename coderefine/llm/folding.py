@@ -66,10 +66,11 @@ def folded(
     *,
     summary: bool,
 ) -> frozenset[int]:
-    """Return the lines of `item` to show; of a long item only its executed branches and the lines in `telling`.
+    """Return the lines of `item` to show; of a long item only its executed branches and the lines around `telling`.
 
-    `ran`: executed lines, empty if unknown. `most`: if the lines to show have more characters, only those around
-    `telling` are returned. `summary`: the first paragraph of a docstring is enough.
+    `ran`: executed lines, empty if unknown. `telling`: important lines. `most`: if the lines to show have more
+    characters, only the signature and a few lines around `telling` are returned. `summary`: the first paragraph of a
+    docstring is enough.
     """
     inside = frozenset(telling) & frozenset(item.lines)
     whole = frozenset(item.lines) - (_long_docstring(module, item.node, summary=summary) - inside)

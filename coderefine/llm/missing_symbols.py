@@ -207,7 +207,7 @@ class _Finder:
     def _callee(self, called: str) -> Definition | None:
         """Return the function that an error message of CPython names `called`.
 
-        If it is a method that its class does not define, return the class.
+        If it is a method that its class does not define, return the class. Return None if neither is found.
         """
         name = re.sub(r".*<locals>\.", "", called)
         return self._definition(name) or self._definition(name.rpartition(".")[0])

@@ -15,7 +15,7 @@ CHARS_PER_TOKEN = 3.5
 CUT = "length"
 """`Answer.finish` of an answer that was cut off because it was too long."""
 MORE = 4
-"""How many times as many tokens the second request gets if the first answer was cut off before it was of use."""
+"""Factor of the token limit of a second request, which is sent if the first answer was cut off before it was useful."""
 
 
 def estimated_tokens(text: str) -> float:

@@ -20,7 +20,10 @@ REACH = 40
 
 @dataclass(frozen=True)
 class Definition:
-    """A function, method, class or assignment. `first`: first line, with decorators; `owner`: class of a method."""
+    """A function, method, class or assignment. `first`: first line, with decorators; `last`: last line.
+
+    `name`: its qualified name. `owner`: the class in whose body it is; None at module level.
+    """
 
     path: str
     name: str
@@ -86,7 +89,10 @@ class ProjectModule:
         return tuple(node for node in _flattened(self.tree.body) if isinstance(node, ast.Import | ast.ImportFrom))
 
     def at(self, line: int) -> Definition | None:
-        """Return the function or method around `line`, else the assignment, class or other statement, or None."""
+        """Return the innermost function around `line`, else the smallest class or assignment.
+
+        If there is none, return the statement as a Definition without a name; None if `line` is in no statement.
+        """
         found = [item for item in self.definitions if item.first <= line <= item.last] or [
             Definition(self.path, "", node, first_line(node), node.end_lineno or node.lineno)
             for node in _flattened(self.tree.body)
@@ -211,7 +217,7 @@ def span(node: ast.stmt) -> range:
 
 
 def bound(node: ast.stmt) -> Iterator[str]:
-    """Yield the names that an assignment binds."""
+    """Yield the names in the targets of an assignment; nothing for other statements."""
     targets = node.targets if isinstance(node, ast.Assign) else []
     if isinstance(node, ast.AnnAssign | ast.AugAssign):
         targets = [node.target]

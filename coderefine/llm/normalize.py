@@ -16,7 +16,7 @@ SECONDS = re.compile(r"\b\d+\.\d+ ?(?:s|sec|secs|seconds|ms)\b")
 
 
 def normalize(text: str, top: Path) -> str:
-    """Remove addresses, process ids and temporary folders from `text`, and make paths below `top` relative."""
+    """Replace memory addresses, process ids, ports and temporary folders; make paths below `top` relative."""
     text = text.replace(f"{top}/", "").replace(str(top), ".")
     text = ADDRESS.sub("0x…", text)
     text = NUMBERED.sub(r"\1\2…", text)

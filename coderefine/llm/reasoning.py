@@ -25,8 +25,8 @@ ANSWER = re.compile(r"<{5,9} ?SEARCH\b|\bNO REPAIR\b|\bNEED\b|```|~~~|\{")
 def without_reasoning(text: str) -> str:
     """Return `text` without reasoning: what is between tags, and all before a closing tag that was not opened.
 
-    Some servers put the opening tag into the prompt, so the reply has only the closing one. Reasoning without a closing
-    tag goes to the end, if it is at the start. Other tags are words of a sentence.
+    Some servers put the opening tag into the prompt, so the reply has only the closing one. If the reply starts with an
+    opening tag that is never closed, all of it is reasoning. Other tags are words of a sentence.
     """
     kept, start, thinking, answered = "", 0, False, False
     last = max((0, *(answer.start() for answer in ANSWER.finditer(text))))
@@ -46,7 +46,7 @@ def _ends_reasoning(text: str, tag: re.Match[str], signs: tuple[bool, bool, bool
     """Return whether the closing `tag` ends reasoning, and is not a word of a sentence.
 
     `signs`: whether reasoning was opened, no complete block precedes the tag, and an answer follows it. If reasoning
-    was not opened, two of three signs are required: the other two in `signs`, and a tag that begins or ends its line.
+    was not opened, two of these must hold: no block precedes the tag, an answer follows it, it begins or ends its line.
     """
     opened, unanswered, followed = signs
     first, last = text.rfind("\n", 0, tag.start()) + 1, text.find("\n", tag.end())

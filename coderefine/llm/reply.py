@@ -110,9 +110,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is left of a reply of which some blocks are to be corrected.
+    """The usable part of a reply of which the other blocks must be corrected.
 
-    `blocks`: the other blocks, with the paths of their files. `path`: the only file of the faulty blocks, or "".
+    `blocks`: the usable blocks, with the paths of their files. `path`: the file of the faulty blocks; "" if they have
+    several files, or if the file of one is unknown.
     """
 
     blocks: tuple[Block, ...] = ()

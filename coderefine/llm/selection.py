@@ -252,7 +252,10 @@ class Selection:
                 self._add_lines(module, range(line - BROKEN, line + BROKEN + 1))
 
     def _tested(self, reached: Iterable[str], names: Collection[str]) -> Iterator[Definition]:
-        """Yield the definitions in the files `reached` that `names` contains; in each file, functions come first."""
+        """Yield the functions and assignments in the files `reached` that `names` mention, functions of a file first.
+
+        An item is mentioned if a part of its qualified name is in `names`.
+        """
         for module in filter(None, map(self._code, reached)):
             named = [item for item in module.definitions if not set(names).isdisjoint(item.name.split("."))]
             items = [item for item in named if not isinstance(item.node, ast.ClassDef)]

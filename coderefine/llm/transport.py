@@ -71,9 +71,11 @@ class OpenAITransport:
     def send(
         self, request: ModelRequest, model: str, reply_tokens: int, seconds: float | None, samples: int = 1
     ) -> Answer:
-        """Return the answer to one request. Raises the errors of `failures.classify`.
+        """Return the answer to one request.
 
         `seconds`: remaining time of the run. `samples`: number of requested answers; the server may give fewer.
+        Raises the errors that `failures.classify` returns; after a timeout, LateAnswerError, BudgetError or, if there
+        was no connection, TransientError.
         """
         import openai
 
@@ -218,7 +220,7 @@ def _read(result: ChatCompletion, request: ModelRequest) -> Answer:
 
 
 class _TimedStream:
-    """The chunks of `stream`, which is closed at the time `end`, or `patience` seconds after a chunk without another.
+    """The chunks of `stream`, which is closed at the time `end`, or when no chunk arrives for `patience` seconds.
 
     A read timeout does not close it: comments that keep the connection alive are data, but no chunks.
     """
@@ -232,7 +234,7 @@ class _TimedStream:
         self._closed: Exception | None = None
 
     def __iter__(self) -> Iterator[ChatCompletionChunk]:
-        """Yield the chunks. Raises OutOfTimeError or LateAnswerError after the time."""
+        """Yield the chunks. Raises OutOfTimeError at the time `end`, LateAnswerError if no chunk arrives in time."""
         threading.Thread(target=self._close_in_time, name="stream-timer", daemon=True).start()
         try:
             with self._stream:
