@@ -83,7 +83,7 @@ def apply(blocks: Sequence[Block], tree: EditableFiles, kept: Kept = NOTHING_KEP
     `kept`: the usable blocks of an earlier reply that `blocks` correct; they are applied too, except those that
     `blocks` replace. A block that is already applied is left out if another block changes a file.
     Raises ReplyError, whose message can be sent to the model, if a block does not match exactly one position. If other
-    blocks match, the error is a PartlyUsableError that contains them. Raises NothingToApplyError if no file would change.
+    blocks match, the error is a PartlyUsableError that contains them. Raises NothingToApplyError if no file changes.
     """
     faults: dict[int, ReplyError] = {}
     placed = _with_kept(list(_located(blocks, tree, kept.path, faults)), kept, len(blocks))

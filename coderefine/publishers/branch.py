@@ -27,9 +27,9 @@ class Branch:
     wording: Wording = PLAIN
 
     def publish(self, outcome: Outcome) -> str:
-        """Create the branch and return a line for the report.
+        """Create the branch, unless it exists with this patch; return a line for the report.
 
-        Raises PublishError if HEAD moved, or if the branch exists with another content.
+        Raises PublishError if the name is invalid, if HEAD moved, or if the branch exists with other content.
         """
         repository, head = self.snapshot.repository, self.snapshot.head
         ref = f"refs/heads/{self.branch}"
@@ -71,7 +71,7 @@ class Push:
     own: bool = False
 
     def push(self, outcome: Outcome) -> PushedCommit:
-        """Push and return the new commit.
+        """Push, and return the new commit; with `own`, a branch that already has the patch stays as it is.
 
         Raises PublishError if the remote branch is not at the commit on which the patch was proved (with `own`: if its
         newest commit is of another author), or if git refuses.

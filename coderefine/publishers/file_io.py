@@ -77,7 +77,7 @@ def mode_of(top: Path, path: str) -> int | None:
 def prepare(top: Path, path: str, temp: str, data: bytes, mode: int | None) -> None:
     """Write `data` to `TEMP.new`, in the folder of `path`, with mode and owner of `path`, and flush it to the disk.
 
-    `mode`: the mode if there is no file at `path`.
+    `mode`: the mode if there is no file at `path`; None for the usual mode of a new file.
     """
     ready = top / f"{temp}.new"
     ready.parent.mkdir(parents=True, exist_ok=True)
@@ -95,10 +95,11 @@ def prepare(top: Path, path: str, temp: str, data: bytes, mode: int | None) -> N
 
 
 def install(top: Path, path: str, temp: str, found: bytes | None, data: bytes | None, *, in_place: bool = True) -> bool:
-    """Give `path` the content `data` of the prepared file `TEMP.new` (None: remove it); `TEMP.old` is the old file.
+    """Replace `path` by the prepared file `TEMP.new` with the content `data`, or remove `path` if `data` is None.
 
-    Return False, with `path` unchanged, if its content is not `found` (None: no file). With `in_place`, a file with
-    several names (hard links) is overwritten instead, so that all names get the new content.
+    The old file is kept as `TEMP.old`. Return False, with `path` unchanged, if its content is not `found` (None: no
+    file). With `in_place`, a file with several names (hard links) is overwritten instead, so that all names get the new
+    content; then there is no `TEMP.old`.
     """
     place, ready, kept = top / path, top / f"{temp}.new", top / f"{temp}.old"
     if _content(place) != found:
@@ -113,7 +114,10 @@ def install(top: Path, path: str, temp: str, found: bytes | None, data: bytes | 
 
 
 def _create(ready: Path, place: Path) -> bool:
-    """Rename `ready` to `place`, never over a file that appeared meanwhile, if the file system has hard links."""
+    """Rename `ready` to `place`; return False if a file is there already.
+
+    On a file system without hard links, a file that appears at this very moment is overwritten.
+    """
     if _link(ready, place):
         ready.unlink()
         return True

@@ -17,7 +17,7 @@ from coderefine.publishers.user_index import UserIndex
 def recover(repository: Repository, *, patience: float = transaction.ORPHANS) -> str | None:
     """Complete or undo a publication that a killed run left incomplete; return a line about it, or None.
 
-    Usually this only finds that there is no marker file. Raises PublishError if another process is still writing after
+    Usually there is no marker file, and nothing is done. Raises PublishError if another process is still writing after
     `patience` seconds, and JournalError if the run's record is lost.
     """
     path = transaction.marker(repository)

@@ -18,7 +18,7 @@ from coderefine.publishers.user_index import UserIndex
 
 
 class Restoration(NamedTuple):
-    """Lines about the files that are not as before, and whether all others could be restored."""
+    """`lines`: texts about files that are not as before. `complete`: whether no error prevented a restoration."""
 
     lines: tuple[str, ...]
     complete: bool
@@ -27,8 +27,9 @@ class Restoration(NamedTuple):
 def take_back(journal: Journal, plan: Publication, *, in_use: bool = False) -> Restoration:
     """Restore the old content of every file that contains what we or hooks wrote.
 
-    In other files, a change made meanwhile stays, without the patch if they can be separated. `in_use`: the user
-    has worked with the written files, after a kill; then such files stay as they are, and also those that HEAD has.
+    A file that somebody else changed meanwhile keeps that change; the patch is removed from it if both can be separated.
+    `in_use`: after a kill, the user may have worked with the written files. Then files that somebody else changed, and
+    files that are as in HEAD, stay as they are.
     """
     found, complete = [], True
     for temp, change in zip(plan.temps, plan.changes, strict=True):
@@ -75,7 +76,7 @@ def _take_back(journal: Journal, temp: str, change: FileChange, *, in_use: bool)
 def _wanted(
     journal: Journal, change: FileChange, found: bytes | None, *, in_use: bool
 ) -> tuple[FileChange | None, str]:
-    """Return the change whose old content may replace `found` (None: there is none), and a line about it."""
+    """Return the change whose old content may replace `found`, and a line for the user; (None, "") if nothing may."""
     if found == change.after or file_io.is_torn(found, change.before, change.after):
         return change, ""
     if _is_in(journal.repository, UserIndex(journal.repository).own_tree(), change.path, found):
@@ -89,7 +90,7 @@ def _wanted(
 
 
 def _is_in(repository: Repository, tree: str | None, path: str, data: bytes | None) -> bool:
-    """Return whether git, if it stored `data` now, would store what `tree` has (None: no file)."""
+    """Return whether git would store `data` (None: no file) exactly as `tree` has it; False if `tree` is None."""
     if tree is None:
         return False
     with scratch(repository, tree, keep=False) as made:

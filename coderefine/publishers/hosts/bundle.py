@@ -270,7 +270,10 @@ def _touched(first: str, headers: Sequence[str]) -> list[str]:
 
 
 def _headers(rows: Sequence[str], at: int) -> tuple[int, list[str]]:
-    """Return where a file's hunks begin, and the header lines that name paths."""
+    """Return the index of the row after a file's headers, which begin at `at`, and the headers that name paths.
+
+    Raises ValueError for a header that coderefine never writes.
+    """
     named = []
     while at < len(rows) and not rows[at].startswith(("@@ ", "diff --git ")):
         if rows[at].startswith(HEADERS):
@@ -282,7 +285,7 @@ def _headers(rows: Sequence[str], at: int) -> tuple[int, list[str]]:
 
 
 def _hunks(rows: Sequence[str], at: int) -> int:
-    """Return where the next file begins.
+    """Return the index of the row after a file's hunks, which begin at `at`.
 
     Raises ValueError unless every hunk has as many lines as its header counts.
     """
@@ -297,7 +300,10 @@ def _hunks(rows: Sequence[str], at: int) -> int:
 
 
 def _end(rows: Sequence[str], at: int, old: int, new: int) -> int:
-    """Return where a hunk ends whose header counts `old` and `new` lines."""
+    """Return the index of the row after a hunk that begins at `at`, and whose header counts `old` and `new` lines.
+
+    Raises ValueError if the hunk has other numbers of lines.
+    """
     while old > 0 or new > 0:
         row = rows[at] if at < len(rows) else ""
         if row[:1] not in (" ", "+", "-", "\\"):
@@ -319,7 +325,7 @@ def _path(header: str) -> str:
 
 
 def _stripped(name: str) -> str:
-    """Return the path without git's a/ or b/."""
+    """Return the path without git's a/ or b/. Raises ValueError if it has neither."""
     plain = _unquoted(name)
     if not plain.startswith(("a/", "b/")):
         raise ValueError(f"it names a path without a/ or b/ ({plain[:60]!r})")
@@ -327,7 +333,7 @@ def _stripped(name: str) -> str:
 
 
 def _unquoted(name: str) -> str:
-    """Return a path that git has written in quotes (core.quotePath)."""
+    """Return the path `name`; if it is in quotes (see core.quotePath of git), without quotes and escapes."""
     if not (name.startswith('"') and name.endswith('"') and len(name) > 1):
         return name
     data = ESCAPE.sub(lambda found: chr(ESCAPED.get(found[1]) or int(found[1], 8)), name[1:-1])

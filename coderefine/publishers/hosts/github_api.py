@@ -65,7 +65,7 @@ class Api:
                 return
 
     def graphql(self, query: str, **variables: object) -> Any:
-        """Return the `data` of the answer.
+        """Send a GraphQL query and return the `data` of the answer. Raises the errors of `ask`.
 
         The address comes from PyGithub, since GitHub Enterprise has another address for GraphQL.
         """

@@ -40,7 +40,10 @@ ANNOTATIONS = 50
 
 @dataclass(slots=True)
 class GitHub(Host):
-    """Post on pull request `number` of the repository `repo` (OWNER/NAME)."""
+    """Posts on pull request `number` of the repository `repo` (OWNER/NAME).
+
+    `me`: login of the token's user, once it is known. `note`: our summary comment as GitHub sent it, or None.
+    """
 
     api: Api
     repo: str
@@ -254,7 +257,10 @@ def _annotation(note: Note) -> dict[str, object]:
 
 
 def find_pull(api: Api, repo: str, head: str, label: str = "") -> int | None:
-    """Return the number of the open pull request with the head commit `head`. `label`: OWNER:BRANCH, "" if unknown."""
+    """Return the number of the open pull request with the head commit `head`, or None.
+
+    `label`: owner and name of its branch, as OWNER:BRANCH; "" if unknown.
+    """
     where = f"pulls?state=open&head={quote(label, safe=':')}" if label else f"commits/{head}/pulls"
     try:
         pulls = list(api.pages(f"/repos/{repo}/{where}"))

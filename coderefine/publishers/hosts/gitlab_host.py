@@ -66,7 +66,11 @@ NOWHERE = ChangedFile()
 
 @dataclass(slots=True)
 class GitLab(Host):
-    """Post on a merge request. `project`: python-gitlab's object of the project; `number`: the request's iid."""
+    """Posts on a merge request. `project`: python-gitlab's object of the project; `number`: the request's iid.
+
+    `request`, `note` (our summary), `me` (name of the token's user), `threads` (by id) and `places` (the changed files,
+    by path) are read from GitLab during the posting.
+    """
 
     project: Any
     number: int
@@ -96,7 +100,10 @@ class GitLab(Host):
             raise MovedError(f"the head moved to {head[:10]}, nothing posted")
 
     def judge(self, judgement: Judgement) -> None:
-        """Write the commit status `coderefine verdict`: failed if anything gets worse, else success or skipped."""
+        """Write the commit status `coderefine verdict` unless an equal one exists.
+
+        It is `failed` for WORSE, `success` for PROVED if the artifact is trusted, else `skipped`.
+        """
         states = {WORSE: "failed", PROVED: "skipped" if self.distrust else "success"}
         state, text = states.get(judgement.found, "skipped"), judgement.decision[:255]
         statuses = self.project.commits.get(self.head).statuses
@@ -121,7 +128,7 @@ class GitLab(Host):
             self.note.delete()
 
     def posted(self) -> Iterator[Posted]:
-        """Yield our posted comments; GitLab leaves a comment on an older head if its lines changed: it is outdated."""
+        """Yield our own comments. GitLab leaves a comment at an older head if its lines changed; its `line` is then 0."""
         self.threads = {thread.id: thread for thread in self.request.discussions.list(iterator=True)}
         for thread in self.threads.values():
             notes = thread.attributes["notes"]
