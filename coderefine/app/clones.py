@@ -43,7 +43,7 @@ class Clones:
         return top
 
     def fetched(self, name: str, location: str) -> Path:
-        """Clone or fetch `location`, reset the clone `name` to its state, and return it.
+        """Clone `location` to the folder `name`, or fetch it there and reset the clone; return the clone's path.
 
         If the host cannot be reached, try again after a pause. Raises GitError.
         """
@@ -76,7 +76,7 @@ class Clones:
 
 
 def _unlock(top: Path) -> None:
-    """Remove the lock files of our git processes, which were killed: with them, no later fetch or reset would begin."""
+    """Remove the lock files of our killed git processes: they would prevent every later fetch and reset."""
     git_dir = top / ".git"
     if not top.is_symlink() and not git_dir.is_symlink():
         for lock in (*git_dir.glob("*.lock"), *(git_dir / "refs").rglob("*.lock")):

@@ -73,7 +73,10 @@ def open_cluster(project: Project) -> Iterator[Cluster | None]:
 
 
 def gates(project: Project, cluster: Cluster | None = None) -> tuple[Critic, ...]:
-    """Return the gates: those of the configuration, then those of the task. Raises ConfigError if there are none."""
+    """Return the gates: those of the configuration, then those of the task. With `cluster`, pytest runs there.
+
+    Raises ConfigError if there are none.
+    """
     from coderefine.critics import build
 
     configured = build(project.place, project.interpreter, project.config, project.listen)
@@ -170,7 +173,7 @@ def open_loop(
 
 
 def _has_model(project: Project) -> bool:
-    """Return whether a model can be used; if the configuration only seems to name one, say why it cannot."""
+    """Return whether a model can be used; if not, although the configuration names a server or key, note the reason."""
     from coderefine.llm.availability import configured
 
     config = project.config

@@ -54,10 +54,10 @@ def undo(run: str, listen: Listen) -> str:
 
 
 def _newest(repository: Repository, place: Callable[[Summary], str | None]) -> str:
-    """Return the newest run whose `place` is this working tree; else one whose place is gone; else any other; or "".
+    """Return the newest run of this working tree; else of one that is gone; else of any other; "" if there is none.
 
     `place` returns the working tree of a run; None for a run that does not count. Linked worktrees share all runs. A
-    place that is gone is probably this working tree under an earlier name.
+    working tree that is gone is probably this one under an earlier name.
     """
     others: dict[bool, str] = {}
     for item in runs(repository):
@@ -87,7 +87,7 @@ def details(journal: Journal) -> list[str]:
 
 
 def _unfinished(journal: Journal) -> str:
-    """Return why there is no outcome of a run, if there is none and it did not fail: it is running, or was killed."""
+    """Return the text on a run without an outcome that did not fail: it is still running, or it was killed."""
     if is_running(journal):
         return RUNNING
     return f"killed or interrupted: `coderefine resume {journal.run}` continues without paying twice"
@@ -118,7 +118,7 @@ def recorded_report(journal: Journal) -> RunReport:
 
 
 def description(done: Publication | None, undone: Publication | None) -> str:
-    """Describe a publication, and whether it was undone."""
+    """Describe the publication `done` or, if it is None, the publication `undone`; return "" if both are None."""
     if done is None:
         return f"undone: it {description(undone, None)}" if undone else ""
     if done.how == "branch":

@@ -215,7 +215,10 @@ def _is_coverage_cheap(project: Project, tests: Sequence[str]) -> bool:
 
 
 def _affected_tests(project: Project, python: Sequence[str], state: Staged, *, mapped: bool) -> list[str]:
-    """Return the test files to run: those that import what changed, without those that the map excludes."""
+    """Return the test files to run: those that import what changed; [] if pytest is not a gate or not installed.
+
+    With `mapped`, files are left out that, according to the coverage map, execute nothing that changed.
+    """
     if "pytest" not in project.config.gates:
         return []
     if not project.interpreter.pytest:
@@ -257,6 +260,7 @@ def _broken_tests(
 
     These tests fail in code that the state does not change, for example because the state deletes what they import. A
     failure outside the scope is no finding, because it may be older than the state; so the tests also run on `since`.
+    If one of the test files does not exist in `since`, all tests that fail are returned.
     """
     failing = _failing(checks)
     if not failing:
@@ -306,7 +310,7 @@ def _publish(state: Staged, proved: Proved) -> Published:
 
 
 def _git(repository: Repository) -> str:
-    """Return the beginning of a git command that users can enter in their folder to run at the top.
+    """Return the beginning of a git command that runs at the top of the repository if users enter it in their folder.
 
     Git starts hooks at the top, and passes the folder of the user in GIT_PREFIX.
     """

@@ -23,8 +23,9 @@ from coderefine.publishers.hosts.gitlab_host import GitLab
 class Pull:
     """A pull request.
 
-    `base` and `head`: names of commits that git can resolve. `number`: 0 if unknown. `label`: OWNER:BRANCH of the head.
-    `fork`: whether the head is in another repository, to which we cannot push. `run`: id of the CI run of the artifact.
+    `base` and `head`: names of commits that git can resolve. `repo`: the repository, as OWNER/NAME or GitLab's number.
+    `number`: 0 if unknown. `label`: OWNER:BRANCH of the head. `branch`: the head's branch. `fork`: whether the head is
+    in another repository, to which we cannot push. `run`: id of the CI run of the artifact.
     """
 
     base: str = ""
@@ -39,7 +40,7 @@ class Pull:
 
 @dataclass(frozen=True, slots=True)
 class PostingTarget:
-    """The destination of the results.
+    """The destination of the results. `host`: `github` or `gitlab`.
 
     `style`: also post repairs of style. `post`: post comments. `push`: push to the branch of the pull request. `open`:
     open a second pull request. `out`: the artifact's folder. `distrust`: whether the bundle was made by a run that
@@ -98,7 +99,10 @@ def _first(*values: object) -> str:
 
 
 def post_artifact(target: PostingTarget, folder: Path) -> str:
-    """Post the result of another run, without checking out the pull request or running its code."""
+    """Post the bundle that another run wrote into `folder`; return a line about it. No code of the pull request runs.
+
+    Raises UsageError or PublishError.
+    """
     bundle = read(folder)
     if target.pull.head not in ("HEAD", bundle.head):
         raise PublishError(f"the artifact is about {bundle.head[:10]}, not {target.pull.head[:10]}: nothing was posted")

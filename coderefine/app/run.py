@@ -160,7 +160,10 @@ def _new_journal(repository: Repository, project: Project, request: Request) -> 
 
 @contextmanager
 def _end_recorded(journal: Journal, request: Request) -> Iterator[None]:
-    """On an interrupt, report whether the patch was written and how to continue. Record an error as the run's end."""
+    """Record an error of coderefine in the block as the run's end; add a text to an interrupt, and raise both again.
+
+    The text says whether the patch was written, and how to continue.
+    """
     try:
         yield
     except KeyboardInterrupt:

@@ -49,7 +49,8 @@ STRICT = {"accept": "proved", "fast_proof": False, "proof": "local"}
 def commits(repository: Repository, pull: Pull) -> tuple[str, str]:
     """Return the head of the pull request, and its merge base with the base branch.
 
-    Raises UsageError unless the head is checked out without uncommitted changes.
+    Raises UsageError unless the head is checked out without uncommitted changes and has a known common history with the
+    base branch.
     """
     head, now = repository.resolve(pull.head), repository.resolve("HEAD")
     if head is None or head != now:
@@ -145,7 +146,10 @@ def _bundle(proved: Proved, empty: Bundle, *, style: bool) -> Bundle:
 def _suggestions(
     proved: Proved, pieces: Sequence[judge.Hunk], before: Contents, *, style: bool
 ) -> Iterator[Suggestion]:
-    """Yield a suggestion for each of `pieces` that passes alone."""
+    """Yield a suggestion for each of `pieces` that passes alone and, without `style`, repairs more than style.
+
+    `before`: the content of the patched files without the patch.
+    """
     start = proved.outcome.baseline
     shown = [(hunk, text) for hunk in pieces if (text := before[hunk.path]) and _is_plain(hunk, text)]
     patches = [Patch({hunk.path: hunk.upon(text)}, "suggest", f"{hunk.path}:{hunk.first}") for hunk, text in shown]

@@ -27,7 +27,7 @@ class Restoration(NamedTuple):
 def take_back(journal: Journal, plan: Publication, *, in_use: bool = False) -> Restoration:
     """Restore the old content of every file that contains what we or hooks wrote.
 
-    A file that somebody else changed meanwhile keeps that change; the patch is removed from it if both can be separated.
+    A file that somebody else changed meanwhile keeps that change; if possible, only the patch is removed from it.
     `in_use`: after a kill, the user may have worked with the written files. Then files that somebody else changed, and
     files that are as in HEAD, stay as they are.
     """

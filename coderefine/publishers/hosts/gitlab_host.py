@@ -128,7 +128,7 @@ class GitLab(Host):
             self.note.delete()
 
     def posted(self) -> Iterator[Posted]:
-        """Yield our own comments. GitLab leaves a comment at an older head if its lines changed; its `line` is then 0."""
+        """Yield our own comments. If its lines changed, GitLab leaves a comment at an older head; `line` is then 0."""
         self.threads = {thread.id: thread for thread in self.request.discussions.list(iterator=True)}
         for thread in self.threads.values():
             notes = thread.attributes["notes"]
