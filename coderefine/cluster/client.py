@@ -95,7 +95,12 @@ def _dask(address: str) -> tuple[Any, Any]:
 
 @dataclass(slots=True)
 class Cluster:
-    """Workers that have the project's environment; the method `run_tests` replaces `runner.cold.run_tests`."""
+    """Workers that have the project's environment; the method `run_tests` replaces `runner.cold.run_tests`.
+
+    `home`: the environment of this machine. `base`: the path of the workers' interpreter. `lock`: the lock file from
+    which workers build an environment, if any. `strict`: whether the sandbox must have all guards. `fit`: the
+    environments of the workers that can run the tests, by address.
+    """
 
     workers: Workers
     home: Environment

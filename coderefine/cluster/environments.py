@@ -140,7 +140,8 @@ class Environment:
 def describe(python: str, lock: LockFile | None = None) -> Environment:
     """Return the environment of the interpreter `python`.
 
-    With `lock`, build a new environment with `python` and `lock` unless it exists, and return the new environment.
+    With `lock`, build a new environment with `python` and `lock` unless it exists, and return the new environment. If
+    tests cannot run in it, its `fault` says why.
     """
     where = (socket.gethostname(), str(cache()))
     if lock is None and not Path(python).is_file():

@@ -195,7 +195,8 @@ class Workers:
 class Batch:
     """Jobs that may run on the workers with the addresses `among`.
 
-    `expected`: expected seconds of each job. `failed`: how often a worker failed with a job, by the job's index.
+    `expected`: expected seconds of each job. `waiting`: indices of the jobs to start. `failed`: how often a worker
+    failed with a job, by the job's index. `latest`: when to stop waiting (monotonic). `found`: the answers, by index.
     """
 
     workers: Workers

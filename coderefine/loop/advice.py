@@ -51,7 +51,7 @@ def with_advice(state: State, attempt: Attempt) -> Attempt:
 
 
 def _compared(state: State, attempt: Attempt) -> tuple[Check | Verdict, ...]:
-    """Run the advisers on `attempt`.
+    """Return, for each adviser, its check of `attempt`, or the verdict by which it rejects `attempt`.
 
     Advisers that compare (Comparer) also get views of the first attempt that has advice, and of the best attempt.
     """

@@ -63,7 +63,8 @@ class FastProof:
     def select(self, patch: Patch, cases: Mapping[str, Case], judged: Collection[str] = ()) -> ChosenTests:
         """Select the test files that have failing tests, are in `judged`, or can reach `patch`.
 
-        `cases`: the baseline's tests, by id.
+        `cases`: the baseline's tests, by id. `judged`: the test files that judge the task. The result contains all test
+        files, with the reason, if the import graph does not show which tests can reach `patch`.
         """
         there = self._files()
         if why := next(chain(self._unseen(patch, there), _uncollected(cases, there)), ""):

@@ -161,8 +161,8 @@ def broken_by_chance(views: Views, critic: Critic, ids: Sequence[str], ask: Ask,
     """Return the tests of `ids`, which passed before, whose failure with `patch` is no evidence against the patch.
 
     Such a test also fails on the unchanged baseline with the hash seed of `ask`. A test that both passes and fails in
-    reruns with the patch is rerun there as often: it may be the patch that made it unsteady. A test that always fails
-    with the patch runs on the baseline in up to three ways:
+    reruns with the patch is rerun on the baseline as often, because the patch may have made it unsteady. A test that
+    always fails with the patch runs on the baseline in up to three ways:
 
     - alone;
     - if it passes alone: several times at once, as with the patch, because some tests limit their time (hypothesis) or
@@ -230,7 +230,7 @@ def _outcomes(
     before: Counter[tuple[str, bool]] | None = None,
     patch: Patch = Patch(),
 ) -> Counter[tuple[str, bool]]:
-    """Rerun the tests `ids` until it is clear which are flaky; count how often each passes (True) and fails (False).
+    """Rerun the tests `ids` until it is clear which are flaky; return the numbers of runs by (test id, passed).
 
     `before`: the counts of earlier runs.
     """

@@ -183,7 +183,7 @@ def _gave_up(state: State, ladder: Ladder) -> End:
 
 
 def _hindered(state: State) -> str:
-    """Return what kept the search from finding a repair, other than the code; "" if it tried all that it could."""
+    """Return what may have kept the search from finding a repair, such as a lack of time; "" if nothing did."""
     return next((one.hindrance for one in state.searches() if one.hindrance), "")
 
 

@@ -59,9 +59,9 @@ MANY, MANY_FUNCTIONS = 20, 3
 """A default gate with more findings than this (radon: MANY_FUNCTIONS) is set aside while tests fail: to judge so many
 patches takes many runs of the tests."""
 LINTERS = frozenset({"autofix", "rewrite"})
-"""Gates whose new findings do not mean that a patch does something wrong."""
-STYLE = frozenset({"ruff", "radon"})
 """Origins of patches that only fix lint and repair no test."""
+STYLE = frozenset({"ruff", "radon"})
+"""Gates whose new findings do not mean that a patch does something wrong."""
 
 
 def forget(_attempt: Attempt) -> None:
@@ -224,7 +224,10 @@ class State:
 
     @property
     def patience(self) -> float:
-        """Return the seconds that one check may take: the rest of the run's time, at least SHORTEST."""
+        """Return the seconds that one check may take: the rest of the run's time, at least SHORTEST.
+
+        Without a time limit, it is ENDLESS.
+        """
         left = self.seconds_left
         return ENDLESS if left is None else max(left, SHORTEST)
 
@@ -345,7 +348,10 @@ class State:
         return accepted[::-1]
 
     def repair(self, attempt: Attempt) -> Attempt:
-        """Return the last accepted attempt up to `attempt` that is not just a lint fix; `attempt` if there is none."""
+        """Return `attempt` or, if it only fixes lint or refactors, the last accepted attempt before it that does more.
+
+        If there is no such attempt, return `attempt`.
+        """
         steps = [one for one in self.attempts[1 : attempt.number] if one.verdict]
         repairs = (one for one in (attempt, *reversed(steps)) if one.patch.origin not in LINTERS | KEEPING)
         return next(repairs, attempt)

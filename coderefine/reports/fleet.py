@@ -19,8 +19,9 @@ FAILED, INTERRUPTED = "failed", "interrupted"
 class FleetResult:
     """How the run in one repository ended.
 
-    `location`: a path or URL, as in the list. `usd`: the maximum cost of the run. `run`: the run's name in the
-    repository's journal. `patch`: the file with the run's patch.
+    `location`: a path or URL, as in the list. `status`: one word, such as `fixed`. `detail`: more about it. `code`: the
+    exit code. `usd`: the maximum cost of the run in dollars. `run`: the run's name in the repository's journal.
+    `patch`: the file with the run's patch; "" for none.
     """
 
     location: str

@@ -56,7 +56,10 @@ def found(gates: Iterable[Check]) -> tuple[Finding, ...]:
 
 
 def judged(end: Outcome) -> Sequence[Check]:
-    """Return the checks of the tree with the patch; if a given patch is not proved, also a check that reports this."""
+    """Return the checks of the tree with the patch, or of the baseline if there is no patch.
+
+    If a given patch is not proved, add a check with this finding.
+    """
     if end.proof is None or end.proof.verdict:
         return end.best.checks or end.baseline.checks
     verdict = Check(PROVE, tuple(finding for finding in end.remaining if finding.critic == PROVE))

@@ -105,7 +105,7 @@ def choose(stream: TextIO, environ: Mapping[str, str], *, quiet: bool) -> Iterat
 
 
 class Plain:
-    """Writes one line for each important event to a log, and a line every `SILENT` seconds without events."""
+    """Writes one line for each important event to a log, and the stage if nothing was written for `silent` seconds."""
 
     def __init__(self, stream: TextIO, silent: float = SILENT) -> None:
         self._stream = stream
@@ -118,7 +118,7 @@ class Plain:
 
     @contextlib.contextmanager
     def beating(self) -> Iterator[None]:
-        """Write the current stage whenever nothing was written for `SILENT` seconds, until the block ends."""
+        """Write the current stage whenever nothing was written for `silent` seconds, until the block ends."""
         over = threading.Event()
         thread = threading.Thread(target=self._beat, args=(over,), daemon=True)
         thread.start()
