@@ -44,7 +44,7 @@ class TreeJob:
     config: Config
 
     def here(self) -> tuple[Place, Interpreter]:
-        """Return the project and its interpreter on this worker. Raises an error if the tree or disk space is missing."""
+        """Return the project and its interpreter on this worker. Raises GitError or OSError if that is not possible."""
         top = TreeStore().checkout(self.tree)
         return Place(top, top / self.prefix), replace(self.interpreter, path=cache() / self.interpreter.path)
 

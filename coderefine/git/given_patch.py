@@ -192,9 +192,10 @@ def _head_tree(repository: Repository) -> str:
 def _between(
     repository: Repository, before: str, after: str, name: str, under: Mapping[str, bytes | None] | None
 ) -> GivenPatch:
-    """Return the patch from one tree to another; with `under` for the tree `before`, else for the working tree.
+    """Return the patch from tree `before` to tree `after`. If `under` is None, convert it for the working tree.
 
-    `under`: the files in which `before` differs from the working tree. Raises UsageError if the trees are equal.
+    `under`: the files in which `before` differs from the working tree, with their content in `before`. Raises UsageError
+    if the trees are equal.
     """
     modes = _modes(repository, before, after)
     if not modes:

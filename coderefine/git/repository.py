@@ -100,7 +100,7 @@ class Repository:
 
     @property
     def _fence(self) -> Mapping[str, str]:
-        """Return the variable by which git fails, rather than take a repository above `top`, if ours is gone."""
+        """Return an environment variable that makes git fail, and not use a repository above `top`, if ours is gone."""
         return {"GIT_CEILING_DIRECTORIES": str(self.top.parent)}
 
     def head(self) -> Head:

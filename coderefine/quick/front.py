@@ -37,7 +37,7 @@ class NotQuickError(Exception):
 def hook(args: list[str]) -> int | None:
     """Return the exit code of `hook run` with `args`; None: the full engine must run.
 
-    `args` are the files to check (none: the staged files), after GIVEN if no names mean no files.
+    `args`: the files to check. Without names, the staged files are checked; with GIVEN as the only argument, no file.
     """
     given = args[:1] == [GIVEN]
     names = args[1:] if given else args

@@ -127,7 +127,7 @@ def _with_bases(named: set[str], bases: list[tuple[str, frozenset[str]]]) -> set
 
 
 def parse(text: str) -> FileState:
-    """Return the state of a source file. Raises SyntaxError or ValueError if it is not Python."""
+    """Return what `carrying` must know about a source file. Raises SyntaxError or ValueError if it is not Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse(text)
@@ -196,7 +196,10 @@ class Scope:
     """
 
     def __init__(self, function: Function, owner: Owner | None, level: frozenset[str]) -> None:
-        """`owner`: the class of a method. `level`: names that are assigned at module level."""
+        """Find the changes that `function` makes. `owner`: the class of a method, else None.
+
+        `level`: names that are assigned at module level.
+        """
         self._owner, self._level = owner, level
         self._self = _instance(function) if owner else ""
         self._making = function.name in MAKING
