@@ -28,7 +28,7 @@ class SandboxError(SurroundingsError):
 
 
 class ProcessError(CoderefineError):
-    """A program could not be started."""
+    """A program could not be started, or it failed."""
 
 
 class CriticError(CoderefineError):
@@ -36,7 +36,7 @@ class CriticError(CoderefineError):
 
 
 class VoidError(CriticError):
-    """Tests ran, but their results do not count: not the patched code was tested, or pytest could not report failures.
+    """Tests ran, but their results do not count: code other than the patched ran, or pytest could not report failures.
 
     `elsewhere`: whether another kind of private view may help.
     """
@@ -83,7 +83,7 @@ class UnrecordedError(PublishError):
 
 
 class ModelError(CoderefineError):
-    """The model's server refused permanently (401, 404, context length, content filter …)."""
+    """The model gives no answer, and another try would not help (401, 404, context length, content filter …)."""
 
 
 class TooLongError(ModelError):

@@ -271,7 +271,7 @@ def _feed(child: subprocess.Popen[bytes], data: bytes) -> list[threading.Thread]
 
 
 class Reader(threading.Thread):
-    """Reads a pipe to its end and keeps only head and tail of the output: a large output needs little memory."""
+    """Reads a pipe to its end. Of a large output, only head and tail (`keep` bytes together) are kept; None: all."""
 
     def __init__(self, stream: IO[bytes], keep: int | None) -> None:
         super().__init__(daemon=True)

@@ -36,7 +36,7 @@ def _in_working_tree(path: Path) -> bool:
 
 @contextlib.contextmanager
 def folder(kind: str) -> Iterator[Path]:
-    """Yield a new folder (mode 0700, path without links), removed at the end. `kind`: of KINDS. Raises OSError."""
+    """Yield a new folder (mode 0700, path without links), removed at the end. `kind`: one of KINDS. Raises OSError."""
     path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-", dir=base())).resolve()
     lock = _lock(path)
     try:

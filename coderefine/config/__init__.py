@@ -199,7 +199,10 @@ def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_given:
 
 
 def _choose_criteria(source: dict[str, Any], written: Mapping[str, Any]) -> None:
-    """Replace each name or sentence in the criteria of `source`, if it has any, by the criterion that this means."""
+    """Replace the names and sentences in the criteria of `source`, if it has any, by the criteria that they mean.
+
+    `written`: the settings in the file, in which a name may be defined.
+    """
     if "criteria" in source:
         known = [one for one in written.get("criteria", ()) if isinstance(one, Criterion)]
         source["criteria"] = tuple(chosen(one, known) for one in source["criteria"])

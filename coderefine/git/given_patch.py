@@ -194,8 +194,8 @@ def _between(
 ) -> GivenPatch:
     """Return the patch from tree `before` to tree `after`. If `under` is None, convert it for the working tree.
 
-    `under`: the files in which `before` differs from the working tree, with their content in `before`. Raises UsageError
-    if the trees are equal.
+    `under`: the files in which `before` differs from the working tree, with their content in `before`.
+    Raises UsageError if the trees are equal.
     """
     modes = _modes(repository, before, after)
     if not modes:

@@ -90,7 +90,7 @@ def _marked(repository: Repository) -> set[str]:
 
 
 def _is_needed(repository: Repository, run: str) -> bool:
-    """Return whether `run` is running, or its publication was interrupted, which its record is needed to repair."""
+    """Return whether `run` is running, or its record is needed to repair its interrupted publication."""
     journal = Journal(repository, run, home(repository) / run)
     try:
         return is_running(journal) or journal.intent() is not None
@@ -170,7 +170,8 @@ LINK = 0o120000
 def files_at_start(journal: Journal) -> Mapping[str, bytes | None]:
     """Return the files that have changed since the run began, with their content at that time (None: no such file).
 
-    Ignored files are not recorded and are left out. Raises GitError if the recorded objects are gone.
+    Ignored files are not recorded and are left out. Return {} if the run recorded no baseline. Raises GitError if the
+    recorded objects are gone.
     """
     start = journal.commit(0)
     if start is None:
