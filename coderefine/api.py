@@ -100,9 +100,10 @@ def check(
     cwd: Where = ".",
     **settings: Unpack[Settings],
 ) -> tuple[Check, ...]:
-    """Run the gates on `paths` (default: `cwd`) and return one Check for each. Nothing is changed.
+    """Run the gates on `paths` (default: `cwd`), then, if they pass, the task's advisers; return one Check for each.
 
-    `task`: a Task, a task's name, or a TOML file. `listen` is called with each Event, possibly in other threads.
+    Nothing is changed. `task`: a Task, a task's name, or a TOML file. `listen` is called with each Event, possibly in
+    other threads.
     Raises CoderefineError: ConfigError, UsageError, SurroundingsError, or CriticError if a tool gave no result.
     """
     return engine.check(_project(paths, task, listen, cwd, settings))

@@ -327,7 +327,7 @@ def _relative(path: Path, folder: Path) -> str:
 def _only_in_the_tree(repository: Repository, proved: Proved) -> list[str]:
     """Return the files that the patch makes equal to HEAD, if the content to commit is in a temporary index only.
 
-    `git commit -a` makes such an index, and deletes it when the hook refuses the commit.
+    Otherwise, return []. `git commit -a` makes such an index, and deletes it when the hook refuses the commit.
     """
     from coderefine.git import read_files
 

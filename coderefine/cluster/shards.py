@@ -70,7 +70,7 @@ class SuiteRecord:
         return replace(self, seconds=dict(seconds), failing=tuple(check.failing) if whole else self.failing)
 
     def shards(self, most: int) -> list[tuple[str, ...]]:
-        """Divide the known test files into at most `most` shards of equal duration; long files are placed first.
+        """Divide the known test files into at most `most` shards of about equal duration; long files are placed first.
 
         Return no shard if the tests take less than SHORTEST seconds altogether.
         """
@@ -139,7 +139,10 @@ class SuiteRun:
         self.record.save(self.file)
 
     def _sharded(self, shards: Sequence[tuple[str, ...]]) -> tuple[Check | None, str]:
-        """Run the shards, the first together with all tests that are in no shard; without shards, run all tests."""
+        """Run the shards, the first together with all tests that are in no shard; without shards, run all tests.
+
+        Return what `check` returns.
+        """
         job = self.job
         others = chain.from_iterable(shards[1:])
         root = f"{job.prefix}/".removeprefix("./")

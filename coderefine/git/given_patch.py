@@ -222,9 +222,10 @@ def _converted(repository: Repository, found: GivenPatch, before: str, known: It
 
 
 def _for_files(repository: Repository, found: GivenPatch, odd: Mapping[str, bytes]) -> GivenPatch:
-    """Return `found`, with changes made for the content `odd` applied to the content in the working tree.
+    """Return `found` with new content that fits the working tree, where it differs from what the patch was made for.
 
-    Raises UsageError if a file differs where the patch changes it, not counting line ends that git converts.
+    `odd`: by path, the content for which the patch was made. Raises UsageError if a file differs where the patch
+    changes it, not counting line ends that git converts.
     """
     files = dict(found.files)
     for path, data in odd.items():
@@ -235,7 +236,7 @@ def _for_files(repository: Repository, found: GivenPatch, odd: Mapping[str, byte
 
 
 def present(top: Path, paths: Iterable[str], under: Mapping[str, bytes | None]) -> dict[str, bytes | None]:
-    """Return the present content of `paths` in the working tree with `under` in place of its own content."""
+    """Return the content of `paths`: from `under` if it has the path, else from the working tree (None: no file)."""
     return {
         path: under[path] if path in under else (top / path).read_bytes() if (top / path).is_file() else None
         for path in paths

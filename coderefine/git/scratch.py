@@ -152,7 +152,7 @@ def entries_of(listing: bytes) -> dict[str, tuple[int, str]]:
 
 
 def flagged(listing: bytes) -> dict[str, list[str]]:
-    """Parse `git ls-files -v -z`: return the paths that git treats as unchanged, by the flag that is the reason."""
+    """Parse `git ls-files -v -z`: return the paths marked as assume-unchanged and as skip-worktree, by flag."""
     entries = [(line[:1], os.fsdecode(line[2:])) for line in listing.split(b"\0") if line]
     return {
         "assume-unchanged": [path for tag, path in entries if tag.islower()],

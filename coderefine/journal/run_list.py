@@ -111,7 +111,10 @@ def lock(repository: Repository) -> Iterator[None]:
 
 
 def running(journal: Journal) -> contextlib.AbstractContextManager[None]:
-    """Mark `journal` as the record of a run in progress: other working trees share it. Raises JournalError."""
+    """Mark `journal`, in the `with` block, as the record of a run in progress; other working trees see the mark.
+
+    Raises JournalError if another process has marked it.
+    """
     return _locked(journal.folder / "lock", f"run {journal.run} has not ended")
 
 

@@ -110,7 +110,7 @@ def _check(faults: Mapping[int, ReplyError], placed: Sequence[Block], *, useful:
 
 
 def _with_kept(placed: Sequence[Block], kept: Kept, number: int) -> Sequence[Block]:
-    """Return `placed` and the kept blocks that `placed` does not replace, with numbers after `number`."""
+    """Return `placed`, and the kept blocks that `placed` does not replace, numbered from `number` + 1 on."""
     replaced = {(block.path, block.splits[0][0]) for block in placed}
     others = (block for block in kept.blocks if (block.path, block.splits[0][0]) not in replaced)
     return (*placed, *(replace(block, number=at) for at, block in enumerate(others, number + 1)))

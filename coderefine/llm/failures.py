@@ -58,7 +58,7 @@ class OutOfTimeError(BudgetError):
 class UnsupportedError(Exception):
     """The server does not support this optional part of the request, or only values up to `most`.
 
-    `once`: whether `most` is what the prompt of this request leaves, so that it says nothing about other requests.
+    `once`: whether `most` holds for this request only, because it depends on the length of the prompt.
     """
 
     def __init__(self, part: str, most: int | None = None, *, once: bool = False) -> None:

@@ -106,7 +106,7 @@ class _Finder:
             yield self._file(quoted or bare)
 
     def _matches(self, pattern: re.Pattern[str]) -> Iterator[tuple[str, ...]]:
-        """Yield the groups of each match in the failure's message whose text the test file does not contain itself."""
+        """Yield the groups of each match of `pattern` in the failure's message, unless its text is in the test file."""
         source = self.project.read(self.one.path) or ""
         found = pattern.finditer(self.one.message)
         yield from dict.fromkeys(match.groups("") for match in found if match[0] not in source)
@@ -153,7 +153,10 @@ class _Finder:
         return dynamic or any(node.id == name and isinstance(node.ctx, ast.Store) for node in stores)
 
     def _is_ours(self, dotted: str) -> bool:
-        """Return whether a module belongs to the project: its name is relative, found there, or in the message."""
+        """Return whether a module belongs to the project.
+
+        It does if its name is relative, if its top package is in the project, or if the failure's message names this.
+        """
         top = dotted.partition(".")[0]
         return dotted.startswith(".") or self._find(top) is not None or f"'{top}'" in self.one.message
 

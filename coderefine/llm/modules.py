@@ -169,7 +169,7 @@ class ModuleIndex:
     def locate(self, name: str, path: str, depth: int = DEPTH) -> Definition | str | None:
         """Return what `name` (dotted for attributes) means in the file `path`.
 
-        The result is a definition, the path of a module, or None.
+        The result is a definition, the path of a module, or None. `depth`: maximum number of re-exports to follow.
         """
         module = self.module(path)
         head, _, rest = name.partition(".")
@@ -198,7 +198,7 @@ class ModuleIndex:
     def reachable(self, path: str) -> Iterator[str]:
         """Yield the project's files that the module at `path` imports, directly or indirectly, nearest first.
 
-        A file is parsed only when the next file is requested.
+        Files are parsed lazily, and not followed any more once REACH modules are found.
         """
         seen = [path]
         for current in seen:

@@ -20,10 +20,10 @@ ENOUGH = 0.55
 def match_ignoring_whitespace(
     search: Sequence[str], new: Sequence[str], lines: Sequence[str]
 ) -> tuple[int, int, tuple[str, ...]] | None:
-    """Return (index of the first line, index after the last line, new lines) for the lines that equal `search`.
+    """Return (index of the first line, index after the last line, new lines) for the lines that match `search`.
 
-    White space may differ. Return None if there are no such lines, or if there are several such places. In the new
-    lines, each line of `new` that is also in `search` is taken from the file; the others get the file's indentation.
+    White space may differ. Return None if `search` matches at no place, or at several. In the new lines, each line of
+    `new` that is also in `search` is taken from the file; the other lines get the file's indentation.
     """
     written = [line for line in search if line.strip()]
     filled = _filled(lines)
@@ -134,7 +134,7 @@ def _heads(lines: Sequence[str]) -> list[tuple[int, str, str]]:
 
 
 def _likely(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
-    """Return up to eight likely starting points: where most lines agree, else where one line is similar."""
+    """Return up to eight indices in `real` where `wanted` may begin: most lines agree, or else one line is similar."""
     places = {line: index for index, line in enumerate(wanted) if line}
     votes: dict[int, int] = {}
     for index, line in enumerate(real):

@@ -56,5 +56,5 @@ def _ends_reasoning(text: str, tag: re.Match[str], signs: tuple[bool, bool, bool
 
 
 def _joined(kept: str, rest: str, *, thinking: bool) -> str:
-    """Return `kept` and `rest`, but not a rest that begins with an opening tag and is all of the reply."""
+    """Return `kept` and `rest`; only `kept` if `rest` is unclosed reasoning (`thinking`) and `kept` is blank."""
     return kept if thinking and not kept.strip() else kept + rest

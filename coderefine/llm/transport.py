@@ -123,7 +123,7 @@ class OpenAITransport:
 
     @property
     def limits_replies(self) -> bool:
-        """Return whether requests limit the length of answers: the server may have refused this part."""
+        """Return whether requests limit the length of answers; they do not if the server has refused all of CAPS."""
         return not self._left_out.issuperset(CAPS)
 
     def models(self) -> tuple[str, ...]:

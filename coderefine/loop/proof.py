@@ -63,7 +63,7 @@ def _measured(state: State, proved: Attempt) -> tuple[Attempt, Evidence]:
 
 
 def _moved(mutation: Mutation, before: Patch, after: Patch) -> Mutation:
-    """Return `mutation` with its line number converted from the patch `before` to the patch `after`."""
+    """Return `mutation`, whose line number is that of the tree with the patch `before`, with that of `after`."""
     texts = (patch.files.get(mutation.path) for patch in (before, after))
     return replace(mutation, line=judge.line_after(mutation.line, *texts))
 

@@ -154,7 +154,7 @@ def settle(journal: Journal, done: Publication) -> None:
 
 
 def give_up(journal: Journal, plan: Publication) -> None:
-    """Record that `plan` was not carried out, or that the publication which it was to undo still exists."""
+    """Record that `plan` was not carried out; if `plan` is an undo, record that the publication still exists."""
     undoing = journal.last_published() if plan.how == "undo" else None
     if undoing:
         journal.published(undoing)

@@ -286,7 +286,10 @@ def _entry_files(line: bytes) -> list[str] | None:
 
 
 def _place(cwd: str) -> tuple[str, str] | None:
-    """Return working tree and git directory if `cwd` is the top of a tree, where git and pre-commit start hooks."""
+    """Return working tree and git directory if `cwd` is the top of a tree, where git and pre-commit start hooks.
+
+    Otherwise, return None.
+    """
     pointer = f"{cwd}/.git"
     if os.path.isdir(pointer):  # noqa: PTH112
         return cwd, pointer

@@ -71,7 +71,10 @@ def checks_row(checks: Sequence[Check]) -> Row:
 
 
 def slowest(checks: Sequence[Check]) -> float | None:
-    """Return the seconds of the slowest check, which is the time of all, because they run in parallel."""
+    """Return the seconds of the slowest check, which is the time of all, because they run in parallel.
+
+    None if there is no check.
+    """
     return max((check.seconds for check in checks), default=None)
 
 
@@ -162,7 +165,10 @@ def advice(remaining: Sequence[Finding]) -> Iterator[Row]:
 def several(
     label: str, texts: Sequence[str], others: str = "more (--format json lists them)", most: int = LEFT
 ) -> Iterator[Row]:
-    """Yield a row for each of the first `most` texts, and a row with the number of further texts and `others`."""
+    """Yield a row for each of the first `most` texts; if there are more, a row with their number and `others`.
+
+    `others`: the words after this number.
+    """
     yield from (Row(label, text) for text in texts[:most])
     if len(texts) > most:
         yield Row(label, f"… and {len(texts) - most} {others}")

@@ -76,7 +76,10 @@ KEYS = frozenset((
 
 
 def read(path: Path) -> Task:
-    """Read the task in the file at `path`, whose name is its default name. Raises ConfigError if it is invalid."""
+    """Read the task in the file at `path`; its default name is that of the file, without the suffix.
+
+    Raises ConfigError if the file is missing or invalid.
+    """
     if not path.is_file():
         raise ConfigError(f"there is no task {path}")
     table = toml(path)

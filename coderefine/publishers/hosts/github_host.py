@@ -207,7 +207,8 @@ class GitHub(Host):
     def _check_run(self, bundle: Bundle) -> None:
         """Write the check run, or the rest of it.
 
-        Its external id tells how many annotations it has, until it has all: a request may fail after others succeeded.
+        Each request adds ANNOTATIONS annotations. Until all are written, the check run's external id contains their
+        number, so that a later call can continue if a request fails.
         """
         notes, written, path = bundle.notes, self._written("coderefine"), f"/repos/{self.repo}/check-runs"
         if bundle.digest in written:

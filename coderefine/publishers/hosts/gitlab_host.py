@@ -54,7 +54,10 @@ def translated() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A changed file: its old name, the lines that can carry a comment, and the unchanged lines (new -> old)."""
+    """A changed file: its old name, and the lines of its hunks, which can carry a comment.
+
+    `unchanged`: the old number of each unchanged line in the hunks, by its new number.
+    """
 
     old_path: str = ""
     regions: tuple[Region, ...] = ()
@@ -128,7 +131,7 @@ class GitLab(Host):
             self.note.delete()
 
     def posted(self) -> Iterator[Posted]:
-        """Yield our own comments. If its lines changed, GitLab leaves a comment at an older head; `line` is then 0."""
+        """Yield our own comments. GitLab leaves a comment at an older head if the lines changed; `line` is then 0."""
         self.threads = {thread.id: thread for thread in self.request.discussions.list(iterator=True)}
         for thread in self.threads.values():
             notes = thread.attributes["notes"]

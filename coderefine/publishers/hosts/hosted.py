@@ -57,7 +57,7 @@ def gitlab(secret: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class HostedRepository:
-    """The repository `path` (OWNER/NAME; at GitLab also its number) on the server of a `host`."""
+    """The repository `path` (OWNER/NAME, or at GitLab a number) on the server of `host` (`github` or `gitlab`)."""
 
     host: str
     path: str
