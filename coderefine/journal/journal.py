@@ -164,7 +164,7 @@ class Journal:
         return value
 
     def answers(self) -> Iterator[str]:
-        """Yield all answers in the order in which they were stored. Raises JournalError for a damaged answer."""
+        """Yield all answers in the order in which they were stored. Raises JournalError for one that cannot be read."""
         try:
             files = sorted((self.folder / "answers").glob("*.json"), key=lambda path: (path.stat().st_mtime_ns, path))
             for path in files:
