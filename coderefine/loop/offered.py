@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from coderefine import judge
@@ -45,9 +46,9 @@ def weak(state: State, attempt: Attempt, found: Evidence) -> str:
 
     There are four reasons. The patched lines are in branches that no traced test takes; or the tests kill too few
     mutants of the attempt; or there was no time for mutants, and few tests run the patched lines; or, of the tests'
-    calls and variants of these calls, the attempt changes the results of a far greater share than any offered patch
-    does. The second and the third reason do not apply to repairs of the search, which has already considered them
-    together with more evidence (proposers/search/confidence.py).
+    calls and variants of these calls, the attempt changes the results of a far greater share than any patch does that
+    was offered for the same tests. The second and the third reason do not apply to repairs of the search, which has
+    already considered them together with more evidence (proposers/search/confidence.py).
     """
     if not found.flipped or state.parts.task.wanted:
         return ""
@@ -56,7 +57,7 @@ def weak(state: State, attempt: Attempt, found: Evidence) -> str:
         return "it makes the tests pass by lines that no test runs"
     if state.repair(attempt).patch.origin != "search" and (why := _unnoticed(found)):
         return why
-    return _disturbing(state, found.changed) if found.changed else ""
+    return _disturbing(state, found.flipped, found.changed) if found.changed else ""
 
 
 def _unnoticed(found: Evidence) -> str:
@@ -70,8 +71,9 @@ def _unnoticed(found: Evidence) -> str:
     return f"only {counted(running, 'test')} ran its lines, and {UNMEASURED}"
 
 
-def _disturbing(state: State, changed: tuple[int, int]) -> str:
-    usual = [_share(one.changed) for offer in state.offers for one in offer.alternatives if one.changed]
+def _disturbing(state: State, repaired: Collection[str], changed: tuple[int, int]) -> str:
+    offers = (offer for offer in state.offers if not offer.tests.isdisjoint(repaired))
+    usual = [_share(one.changed) for offer in offers for one in offer.alternatives if one.changed]
     if usual and _share(changed) > max(usual) + DISTURBING:
         return "it changes {} of {} nearby answers, far more than its rivals".format(*changed)
     return ""

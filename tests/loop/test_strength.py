@@ -147,12 +147,12 @@ class Found(Searcher):
     name = "search"
     spent = Cost()
 
-    def __init__(self, changed: tuple[int, int]) -> None:
-        self.changes = changed
+    def __init__(self, changed: tuple[int, int], offered_for: str = "test_bar.py::test_it") -> None:
+        self.changes, self.tests = changed, frozenset({offered_for})
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
         self.proposed = Patch({"bar.py": WRONG}, "search")
-        self.offer = Offer((Alternative(self.proposed, (0, 100)),), why="another one is likely")
+        self.offer = Offer((Alternative(self.proposed, (0, 100)),), self.tests, why="another one is likely")
         yield self.proposed
         self.proposed, self.offer, self.changed = Patch({"bar.py": FOUND.encode()}, "search"), None, self.changes
         other = Patch({"limit.py": RIVAL.encode()}, "search")
@@ -168,6 +168,12 @@ def test_rivals_of_a_repair_that_disturbs_more_than_they_are_offered_too(tmp_pat
     assert [one.patch.files for one in offer.alternatives] == [{"bar.py": FOUND.encode()}, {"limit.py": RIVAL.encode()}]
     assert offer.before == {path: FILES[path].encode() for path in ("bar.py", "limit.py")}
     assert offer.tests == {"test_bar.py::test_it"}
+
+
+def test_a_repair_is_not_compared_with_a_patch_that_was_offered_for_another_test(tmp_path: Path) -> None:
+    """In wtforms, a right repair was only offered: another test fails, and a patch for it changes few answers."""
+    ran = run(make_repo(tmp_path / "p", FILES), Found((50, 100), "test_other.py::test_other"), strength=True)
+    assert ran.outcome.best.patch.files == {"bar.py": FOUND.encode()}
 
 
 def test_mutants_that_the_search_has_weighed_with_other_evidence_do_not_refuse_its_repair_again(tmp_path: Path) -> None:

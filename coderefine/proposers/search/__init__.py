@@ -181,7 +181,7 @@ class Search(Searcher):
                 repairs = self._rebased(situation, repairs, accepted)
             else:
                 self._compare(situation, self.proposed)
-                repairs = self._without_breaking(situation, views, repairs)
+                repairs = self._without_breaking(situation, views, repair, repairs)
         return situation
 
     def _rebased(self, situation: Situation, repairs: list[Repair], accepted: Sequence[Repair]) -> list[Repair]:
@@ -241,28 +241,46 @@ class Search(Searcher):
             self._fastest = "warm"
             self._listen(Event("note", f"search: {wrong[0]} passed in a fork of the warm tests and fails cold"))
 
-    def _without_breaking(self, situation: Situation, views: Views, repairs: list[Repair]) -> list[Repair]:
-        """Return those of `repairs` that pass the tests which the last proposal broke in its cold run.
+    def _without_breaking(
+        self, situation: Situation, views: Views, refused: Repair, repairs: list[Repair]
+    ) -> list[Repair]:
+        """Return those of `repairs` that pass the tests which the last proposal, `refused`, broke in its cold run.
 
         This saves the cold runs of further repairs that break these tests. Broken tests that ran on candidates passed
         there, and fail only after other tests of their files: then all tests of these files run in one process.
         """
         names = broken(situation, self.proposed)
         self._unforeseen = self._unforeseen or not self._loaded.issuperset(names)
-        return self._passing(situation, views, repairs, names) if names and repairs else repairs
+        return self._passing(situation, views, refused, repairs, names) if names else repairs
 
-    def _passing(self, situation: Situation, views: Views, repairs: list[Repair], names: list[str]) -> list[Repair]:
-        """Return those of `repairs` that pass the tests `names`, which the last proposal broke; forget the rest."""
+    def _passing(
+        self, situation: Situation, views: Views, refused: Repair, repairs: list[Repair], names: list[str]
+    ) -> list[Repair]:
+        """Return those of `repairs` that pass the tests `names`, which `refused` broke; forget `refused` and the rest.
+
+        Judge mutants of the repairs that are now the first of their rivals.
+        """
+        self.chosen = self.chosen.without([refused])
+        if not repairs:
+            return []
         self._listen(Event("stage", f"search: {counted(len(repairs), 'other repair')} and {names[0]}"))
         clock = Clock(min(SCREENING, situation.seconds_left or SCREENING))
-        tests = to_repeat(names, self._judging, situation.best.cases)
+        tests, failing = to_repeat(names, self._judging, situation.best.cases), repairable(situation)
+        failed = [case.id for case in failing]
         try:
-            with self._pool(situation, views, files_of(tests), clock) as pool:
-                kept = passing(pool, repairs, tests, clock, frozenset(map(attrgetter("id"), repairable(situation))))
+            with self._pool(situation, views, files_of([*failed, *tests]), clock) as pool:
+                kept = passing(pool, repairs, tests, clock, frozenset(failed))
+                self.chosen = self.chosen.without([repair for repair in repairs if repair not in kept])
+                unknown = [rivals for rivals in self.chosen.sets if not rivals.is_measured]
+                if unknown:
+                    pool.observe(failed, tests, clock.left)
+                sets = (
+                    self._with_strength(one, pool, clock.left) if one in unknown else one for one in self.chosen.sets
+                )
+                self.chosen = replace(self.chosen, sets=tuple(sets))
         except RunnerError as error:
             self._listen(Event("note", f"search: {error}"))
             return repairs
-        self.chosen = self.chosen.without([repair for repair in repairs if repair not in kept])
         return kept
 
     def _wanted(self, situation: Situation) -> bool:

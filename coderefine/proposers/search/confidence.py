@@ -369,6 +369,12 @@ class Rivals:
         return replace(self, groups=tuple(groups))
 
     @property
+    def is_measured(self) -> bool:
+        """Return whether mutants of the first repair were judged, or could not be judged."""
+        known = self.groups[0].features
+        return known.unmeasured or known.wrong > 0
+
+    @property
     def few(self) -> bool:
         """Return whether fewer than FEW tests reach the first repair."""
         return _reaching(self.groups[0].features) < FEW

@@ -682,6 +682,27 @@ def test_a_condition_that_no_longer_depends_on_its_loop_is_unlikely() -> None:
 
 
 @pytest.mark.parametrize(
+    ("test", "block", "likelier"),
+    [
+        ("y is None", "x = g(y)", True),
+        ("not y", "x = g(y)", True),
+        ("y is not None", "return x + 1", True),
+        ("y is None", "return x + 1", False),
+        ("x is None", "x = g(y)", False),
+    ],
+)
+def test_a_test_for_none_mostly_concerns_what_its_block_assigns_or_uses(
+    test: str, block: str, *, likelier: bool
+) -> None:
+    """click: `if show_default is None: value_proc = …`; the right variable was not among the first 1,000 edits."""
+    text = body(f"if {test}:", f"    {block}", "return x")
+    boosts = weighted("variable", text, 2, boost=True)
+    for changed, boost in boosts.items():
+        if f"if {test.replace('y', 'x')}" in changed or not likelier:
+            assert (boost > 0) is likelier
+
+
+@pytest.mark.parametrize(
     ("operator", "given", "best"),
     [
         ("variable", "g(stdin=out)", "g(stdin=stdin)"),

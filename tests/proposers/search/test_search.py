@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from coderefine.config import load
-from coderefine.core import Ask, Attempt, Event, Offer, Patch, Situation, Verdict, Views
+from coderefine.core import Ask, Attempt, Event, Offer, Patch, Situation, Status, Verdict, Views
 from coderefine.critics.pytest import Pytest
 from coderefine.project import Protection, interpreter, locate
 from coderefine.proposers.search import Search
@@ -462,6 +462,29 @@ def test_the_search_continues_with_other_edits_after_all_repairs_were_refused(tm
             second = {repair.proposed.key for repair in it.search.chosen.repairs}
     assert first.isdisjoint(second)
     assert second
+
+
+def test_a_repair_that_broke_a_test_is_no_longer_a_rival(tmp_path: Path) -> None:
+    """In click, the right repair was only offered: the patch that had just broken two tests counted as its rival."""
+    faulty = "def price(n):\n    if n > 10:\n        return n * 9 // 10\n    return n\n"
+    tests = "from shop import price\n\n\ndef test_limit():\n    assert price(10) == 9\n\n\n"
+    tests += "def test_small():\n    assert price(3) == 3\n"
+    with begun(tmp_path, {"shop.py": faulty, "test_shop.py": tests}, 300.0) as it:
+        proposals = it.search.propose(it.situation, it.views)
+        patch = next(proposals)
+        before = it.search.chosen
+        (check,) = it.base.checks
+        name = "test_shop.py::test_small"
+        cases = {**check.cases, name: replace(check.cases[name], status=Status.FAILED)}
+        refused = Attempt(1, patch, (replace(check, cases=cases),), Verdict(ok=False, reason="breaks test_small"))
+        proposals.send(replace(it.situation, attempts=(it.base, refused)))
+        after = it.search.chosen
+    first = before.repairs[0]
+    assert after.repairs == before.repairs[1:], "the others pass the broken test"
+    (rivals,) = after.sets
+    assert not any(first in group.repairs for group in rivals.groups)
+    assert sum(group.features.share for group in rivals.groups) == pytest.approx(1.0)
+    assert rivals.groups[0].features.wrong > 0, "its mutants are judged, now that it is the first"
 
 
 @pytest.mark.thorough

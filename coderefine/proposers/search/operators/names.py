@@ -18,7 +18,7 @@ from coderefine.proposers.search import emit
 from coderefine.proposers.search.ingredients import BUILTINS, parameter_names
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function
-from coderefine.proposers.search.value_kinds import METHODS, RECEIVERS, dotted, fits, names_of
+from coderefine.proposers.search.value_kinds import METHODS, RECEIVERS, dotted, fits, is_none, names_of
 from coderefine.source import Comprehension, last_name
 
 CONFUSED = tuple(tuple(group.split()) for group in (
@@ -86,6 +86,13 @@ def likeness(one: str, other: str) -> float:
 
 GUARDED = 4.0
 """Factor of the weight of a name in a test (`if x:`) if the block under the test uses the name."""
+ABSENT_THEN_SET, EMPTY_THEN_SET, PRESENT_THEN_USED = (-1.5, 2.5), (-0.5, 1.5), (-1.5, 1.5)
+"""Log odds of a name in a test, if the block under the test does not, or does, assign it (`if x is None:`, `if not x:`
+without `else`, in front of a block that assigns a variable) or use it (`if x is not None:`).
+
+In real code, the block after `if x is None:` assigns `x` in 93 % of the cases, and another variable in scope in 5 %;
+after `if not x:` in 55 and 11 %. The block after `if x is not None:` uses `x` in 93 %, another variable in 24 %.
+"""
 DISTANCES = (1, 2, 4, 8, 16, 40)
 FADING = (1.55, 1.1, 1.0, 0.7, 0.5, 0.4, 0.2)
 """Factors of the weight of a name by the number of lines since it was last mentioned: at most 1, 2, 4 ..., over 40.
@@ -117,9 +124,11 @@ def variables(site: Site) -> Iterator[Edit]:
         if isinstance(node, ast.Name):
             bound = _bound_by_loop(site, node)
             wanted = _wanted(site, node)
+            concerned, odds = _concerned(site, node)
             for path, weight in _instead(site, node, node.id):
                 steady = bool(bound) and path.split(".", maxsplit=1)[0] not in bound
                 accord = _accord(wanted, node.id, path, OF_VARIABLES)
+                accord += odds[path in concerned] - odds[node.id in concerned]
                 yield from site.swap(node, path, weight, INVARIANT * steady + accord)
         elif isinstance(node, ast.Attribute) and dotted(node):
             for path, weight in _instead(site, node, dotted(node)):
@@ -220,6 +229,25 @@ def _guarded(site: Site, node: ast.expr) -> frozenset[str]:
     body = [parent.body] if isinstance(parent, ast.IfExp) else parent.body
     names = {name for part in body for name in names_of(part)}
     return frozenset(name for name in names if site.kinds.name(name) != "call")
+
+
+def _concerned(site: Site, node: ast.Name) -> tuple[frozenset[str], tuple[float, float]]:
+    """Return the names that a test of `node` mostly concerns, and the log odds of other names and of these.
+
+    Tests are `x is None`, `not x` and `x is not None`, see ABSENT_THEN_SET. For other nodes the log odds are 0.
+    """
+    test = site.module.parents.get(node)
+    branch = site.module.parents.get(test) if test else None
+    if isinstance(branch, ast.If) and branch.test is test and node.id not in BUILTINS:
+        stored = frozenset(name for part in branch.body for name in names_of(part, ast.Store))
+        match test:
+            case ast.Compare(ops=[ast.Is()], comparators=[right]) if is_none(right) and stored and not branch.orelse:
+                return stored, ABSENT_THEN_SET
+            case ast.UnaryOp(op=ast.Not()) if stored and not branch.orelse:
+                return stored, EMPTY_THEN_SET
+            case ast.Compare(ops=[ast.IsNot()], comparators=[right]) if is_none(right):
+                return frozenset(name for part in branch.body for name in names_of(part)), PRESENT_THEN_USED
+    return frozenset(), (0.0, 0.0)
 
 
 def _bound_by_loop(site: Site, node: ast.expr) -> frozenset[str]:
