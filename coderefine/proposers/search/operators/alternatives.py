@@ -61,7 +61,10 @@ def _attributes(site: Site, members: Sequence[ast.expr]) -> Iterator[tuple[str, 
 
 
 def _types(site: Site, known: set[str]) -> Iterator[tuple[str, float]]:
-    """Yield types that belong to the types `known`, or that a failing test names."""
+    """Yield types that are often forgotten beside those in `known` (see KIN), and types that a failing test names.
+
+    `known`: the code of the present members.
+    """
     yield from ((KIN[name], 1.5) for name in sorted(known & KIN.keys()))
     yield from ((name, 3.0) for name in sorted(site.hints.literals & TYPES) if known & TYPES)
 
@@ -75,7 +78,11 @@ def _strings(site: Site, members: Sequence[ast.expr]) -> Iterator[tuple[str, flo
 
 
 def _like(literals: Iterable[str], values: Sequence[str]) -> Iterator[str]:
-    """Yield `literals`; if all `values` are single characters, only the characters of the same kind in `literals`."""
+    """Yield the `literals` that are not empty and not longer than LONGEST_MEMBER.
+
+    If all `values` are single characters, yield the characters of `literals` instead: letters and digits if a value is
+    one, else the other characters.
+    """
     if any(len(value) != 1 for value in values):
         yield from (text for text in literals if 0 < len(text) <= LONGEST_MEMBER)
     else:

@@ -68,7 +68,10 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def _other_numbers(site: Site, node: ast.AST, value: float, proportional: set[int]) -> Iterator[tuple[float, float]]:
-    """Yield replacements of `value` with weights; mostly integers for an integer."""
+    """Yield replacements of `value` with weights; mostly integers for an integer.
+
+    `proportional`: integers that follow from the failure, see `_proportions`.
+    """
     options: dict[float, float] = {}
     usual = _index(value) if _picks(site, node) else _shifted(value)
     others = ((other, 1.0) for other in _nearby(site, node))
@@ -308,6 +311,7 @@ PATTERN = (
     (re.compile(r"%s"), ("%r", "%d")),
     (re.compile(r"\(\?:"), ("(",)),
 )
+"""Details of a pattern, each with its replacements; "near" stands for the next larger and the next smaller number."""
 
 
 def _pieces(site: Site, node: ast.expr, table: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]) -> Iterator[Edit]:

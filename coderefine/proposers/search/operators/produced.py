@@ -37,6 +37,7 @@ OF_ANY = (
 )
 """Calls on a value ({}) of any kind: text, name of the function or method, weight."""
 ASKING = ("search", "match", "get", "split", "index")
+"""Lookup methods, see `_lookup_methods`."""
 CUTTING = ("split", "rsplit", "partition")
 """Methods of str with a short str as argument."""
 
@@ -61,7 +62,10 @@ def _none_bonus(site: Site, parent: ast.AST | None) -> float:
 
 
 def _wanted_by(site: Site, parent: ast.AST | None) -> str:
-    """Return the name of the value in `parent`: the assignment target, the keyword, or the function that returns it."""
+    """Return the name of the value in `parent`: the assignment target, the keyword, or the function that returns it.
+
+    Return "" if the value has no name.
+    """
     if isinstance(parent, ast.Assign):
         return dotted(parent.targets[0])
     if isinstance(parent, ast.keyword):
