@@ -204,9 +204,9 @@ class Search(Searcher):
     def _take(self, repair: Repair, situation: Situation) -> bool:
         """Make `repair` the next proposal, and return True; return False if `repair` must not be proposed.
 
-        A repair must not be proposed if patches for one of its tests were offered. A combination of two repairs, of
-        which one is doubtful, must not be proposed either: the two are proposed separately. Doubts do not matter if the
-        setting `accept` is "plausible".
+        A repair must not be proposed if patches for one of its tests were offered, or if it combines two repairs of
+        which one is doubtful: the two are proposed separately. Doubts do not matter if the setting `accept` is
+        "plausible".
         """
         if repair.fixed & situation.offered:
             return False
@@ -583,7 +583,7 @@ class Search(Searcher):
         return found
 
     def _files(self, situation: Situation, paths: set[str]) -> dict[str, bytes]:
-        """Return the content of those of `paths` that are Python files and exist."""
+        """Return, by path, the content of those of `paths` that are Python files and exist."""
         found = ((path, self._read(situation.best.patch, path)) for path in sorted(paths) if path.endswith(".py"))
         return {path: data for path, data in found if data is not None}
 

@@ -90,7 +90,7 @@ def own_attributes(owner: ast.ClassDef) -> Iterable[str]:
     An attribute that is only called is a method, which a base class in another file may define.
     """
     called = set()
-    for node in ast.walk(owner):  # a call comes before the function that it calls
+    for node in ast.walk(owner):  # breadth first: a call comes before the attribute that it calls
         if isinstance(node, ast.Call):
             called.add(node.func)
         elif isinstance(node, ast.Attribute) and node not in called and dotted(node.value) in ("self", "cls"):

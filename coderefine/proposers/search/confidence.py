@@ -205,7 +205,7 @@ ORDINARY = 3.0
 HIDING = 3.0
 """Penalty of repairs that move a statement into a block which no test executes."""
 ABANDONING = 6.0
-"""Penalty of repairs that give up a missing attribute, see `choice.abandons`."""
+"""Penalty of repairs that evade a missing name, see `choice.abandons`."""
 EXAMPLES = 6.0
 """Bonus of repairs that agree with the documentation (see `documented`), and penalty of repairs that contradict it."""
 FORMER = 4.0

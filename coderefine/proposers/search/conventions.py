@@ -26,8 +26,8 @@ READING = frozenset(("group", "groups", "start", "end", "span", "pop", "popleft"
 CATCHING = tuple(getattr(ast, name) for name in ("Try", "TryStar", "With", "AsyncWith", "Match") if hasattr(ast, name))
 """Statements that may catch an exception or check a value in their own way; `TryStar` is new in Python 3.11."""
 FEWEST, USUAL = 3, 0.9
-"""An argument is unusual if at least FEWEST other calls have arguments of a known kind at its position, and at least
-the share USUAL of these have one other kind."""
+"""An argument is unusual if at least FEWEST other calls have arguments of a known kind at the same position, at least
+the share USUAL of these arguments have one kind, and none has the kind of this argument."""
 CLASS, VARIABLE = "class", "variable"
 KINDS: dict[type[object], str] = {str: "text", bytes: "bytes", bool: "number", int: "number", float: "number"}
 ALIKE = 2
@@ -56,7 +56,7 @@ def _odd_in_project(function: ast.AST, world: ProjectContext) -> OddNodes:
 
 
 def odd_by_kind(function: ast.AST, world: ProjectContext, original: ast.AST) -> OddNodes:
-    """Return the odd nodes of `function` by kind; `original`: see `unusual_calls`."""
+    """Return the odd nodes of `function` by kind: "check", "condition" or "call". `original`: see `unusual_calls`."""
     return {
         "check": tuple(contradicted_checks(function)),
         "condition": tuple(lone_conditions(function)),
@@ -187,7 +187,10 @@ def _contradicted(test: ast.expr, code: Iterable[ast.AST], *, true: bool) -> Ite
 
 
 def _unchanged(code: Iterable[ast.AST], name: str, state: str) -> Iterator[ast.AST]:
-    """Yield the nodes of the statements before the first one that may change the variable, or checks it."""
+    """Yield the nodes of the statements before the first one that may change the variable, or checks it.
+
+    `state`: what is known of the value, NONE or EMPTY.
+    """
     for part in code:
         nodes = list(ast.walk(part))
         if any(_changes(node, name, state) or _checks(node, name) for node in nodes):
@@ -196,7 +199,7 @@ def _unchanged(code: Iterable[ast.AST], name: str, state: str) -> Iterator[ast.A
 
 
 def _changes(node: ast.AST, name: str, state: str) -> bool:
-    """Return whether `node` may give the variable another value, or (if it is empty) fill it."""
+    """Return whether `node` may give the variable another value or, if `state` is EMPTY, may fill it."""
     first, _, rest = name.partition(".")
     match node:
         case ast.Attribute(attr=stored, ctx=ast.Store() | ast.Del()):

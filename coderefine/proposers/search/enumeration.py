@@ -326,7 +326,7 @@ class Enumeration:
             if code is not None:
                 if (compiler, node) not in self._begun:
                     self._begun.add((compiler, node))
-                    self._seen.add((compiler, node, compiler(module, node, None)))  # nothing changed
+                    self._seen.add((compiler, node, compiler(module, node, None)))  # the unchanged code
                 return compiler, node, code
         return None
 

@@ -63,7 +63,7 @@ def symptoms(situation: Situation) -> frozenset[Symptom]:
 
 
 def in_order(failing: list[Case], pool: AnyPool, covering: frozenset[str]) -> list[str]:
-    """Order the failing tests: one of each symptom first, then one of each test function; fastest first in each part.
+    """Order the failing tests: one of each `_symptom` first, then one of each test function, each time fastest first.
 
     `covering`: the tests that execute a statement of the program. The tests outside `covering` are last, because hardly
     any repair can influence them. Tests that the servers do not know, or that end differently there than in a cold run,
@@ -108,5 +108,5 @@ def failed_again(pool: AnyPool, failing: list[Case]) -> frozenset[str]:
     """Return those of `failing` that failed again in `pool`; none for a ColdPool, or if the servers were restarted."""
     if isinstance(pool, ColdPool) or pool.launches > 1:
         return frozenset()
-    ran = (case.id for case in failing if not is_deadly(case))  # the others are not run, see Pool.observe
+    ran = (case.id for case in failing if not is_deadly(case))  # Pool.observe does not run deadly tests
     return frozenset(ran).intersection(pool.fit, pool.tests)

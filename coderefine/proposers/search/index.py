@@ -259,7 +259,7 @@ class Index:
         The fault may be that such a name is not used. Return nothing for a short `__init__.py`.
         """
         if self.module.path.endswith("__init__.py") and len(self.module.tree.body) < 10:
-            return frozenset()  # it re-exports its imports
+            return frozenset()  # such a file mostly re-exports its imports
         nodes = list(ast.walk(self.module.tree))
         read = {name for node in nodes for name in _read(node)}
         return frozenset(name for node in nodes for name in _bound_for_itself(node) if name not in read)

@@ -65,7 +65,7 @@ class ProjectContext:
     @cached_property
     def lines(self) -> Counter[tuple[str, ...]]:
         """Return how often each line of code, as tokens, occurs in all files."""
-        split = tokens.__wrapped__  # the cache is for statements that are edited
+        split = tokens.__wrapped__  # without the cache, which is for statements that are edited
         return Counter(split(line) for module in self.modules.values() for line in module.text.splitlines())
 
     @cached_property

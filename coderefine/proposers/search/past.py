@@ -37,7 +37,10 @@ COMMIT = re.compile(r"\0([0-9a-f]+)")
 
 @dataclass(frozen=True, slots=True)
 class PastChange:
-    """A changed block of lines: the lines `came` replaced the lines `gone`. `commit`: its hash; "" if uncommitted."""
+    """A changed block of lines: the lines `came` replaced the lines `gone`.
+
+    `commit`: short hash of the commit with the change; "" if the change is not committed.
+    """
 
     commit: str
     gone: tuple[str, ...]
@@ -115,7 +118,7 @@ def _parsed(lines: Sequence[str]) -> Iterator[PastChange]:
 
 
 def former(module: Module, data: bytes, changes: Sequence[PastChange]) -> str:
-    """Return the name of a change that the new content `data` of a module undoes; "" if it does more than undo changes.
+    """Return the name of a change that the new content `data` of a module undoes; "" if it does anything else.
 
     If one of the undone changes is uncommitted, return UNCOMMITTED.
     """

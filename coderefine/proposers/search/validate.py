@@ -154,7 +154,7 @@ class Trial:
         self._held: list[Repair] = []
         """Confirmed partial repairs that are held back: other failing tests that run their statement still fail."""
         self._elsewhere: dict[int, frozenset[str]] = {}
-        """By id of a partial repair, the tests that it makes pass when it is combined with another repair."""
+        """By `id()` of a partial repair, the tests that it makes pass when it is combined with another repair."""
         self._explained: frozenset[str] = frozenset()
         """Failing tests that some repair makes pass."""
         self._since = 0.0
@@ -174,7 +174,7 @@ class Trial:
         self._then = tuple(name for name in (*pool.tests, *pool.broken) if name not in late) if late else None
         """The tests that candidates have to pass during the search; None for all."""
         self._passed = set[tuple[int, tuple[str, ...]]]()
-        """Pairs of a repair's id and a portion of `_late` that passed with the repair."""
+        """Pairs of a repair's `id()` and a portion of `_late` that passed with the repair."""
         self._every = tuple(pool.tests[:MOST_EVERY])
         """The tests that run first on candidates if `_dependent`: all (up to MOST_EVERY), in one process, as in a cold
         run."""
@@ -568,7 +568,10 @@ def merged(edits: Sequence[Proposed]) -> dict[str, bytes] | None:
 
 
 def beside(accepted: Sequence[Repair], repairs: Sequence[Repair]) -> dict[int, Repair]:
-    """Return, by id, the `repairs` that can be applied after `accepted`, with the edits of `accepted` added."""
+    """Return the `repairs` that can be applied after `accepted`, with the edits of `accepted` added.
+
+    The keys are the `id()` of the given repairs.
+    """
     edits = [edit for repair in accepted for edit in repair.edits]
     texts = ((repair, merged([*edits, *repair.edits])) for repair in repairs)
     return {id(repair): replace(repair, files=files) for repair, files in texts if files is not None}

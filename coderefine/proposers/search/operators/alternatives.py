@@ -35,7 +35,7 @@ def member(site: Site) -> Iterator[Edit]:
 
 
 def _alternatives(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield what a value is tested against: the container of `in`, the types of `isinstance`, the affixes of a text."""
+    """Yield what a value is tested against: the container of `in`, types of `isinstance`, affixes of `endswith`."""
     match node:
         case ast.Compare(ops=operators, comparators=containers):
             pairs = zip(operators, containers, strict=True)
@@ -47,14 +47,14 @@ def _alternatives(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _members(site: Site, members: Sequence[ast.expr]) -> Iterator[tuple[str, float]]:
-    """Yield further members of the same form, with weights, that are not among `members`."""
+    """Yield strings, attributes and types, with weights, that may be missing among `members`."""
     known = {site.code(one) for one in members}
     sources = (_strings(site, members), _attributes(site, members), _types(site, known))
     yield from (pair for pair in itertools.chain(*sources) if pair[0] not in known)
 
 
 def _attributes(site: Site, members: Sequence[ast.expr]) -> Iterator[tuple[str, float]]:
-    """Yield other attributes of the objects of which `members` has attributes: `T.C` beside `T.A`."""
+    """Yield attributes of the objects whose attributes are among `members`: `T.C` beside `T.A`."""
     for base in dict.fromkeys(dotted(one.value) for one in members if isinstance(one, ast.Attribute)):
         read = site.world.uses[base][False] if base else frozenset[str]()
         yield from ((f"{base}.{name}", 1.0) for name in sorted(read)[:MOST_MEMBERS])

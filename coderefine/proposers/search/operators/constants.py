@@ -22,9 +22,10 @@ USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")
 
 
 LEAST_BY_ONE, LEAST_PROPORTIONAL, PROPORTION_BOOST = 5, 20, 4.0
-"""LEAST_PROPORTIONAL: smallest integer that is changed in the ratio of the expected to the actual value. LEAST_BY_ONE:
-the same for an integer that changes by one, if the statement also has a larger integer that can be changed in this
-ratio. PROPORTION_BOOST: boost of the new number. `24 * 8` becomes `24 * 7` rather than `21 * 8`."""
+"""LEAST_PROPORTIONAL: smallest integer that is multiplied by the ratio of the expected to the actual value, if the
+product is an integer. LEAST_BY_ONE: smallest integer for which this is done if the product differs by one, and if a
+larger integer of the statement has such a product, too. PROPORTION_BOOST: boost of the products. `24 * 8` becomes
+`24 * 7` rather than `21 * 8`."""
 ROUND, UNROUND = 100, 3.0
 """UNROUND: penalty of another number in place of a multiple of 10 that is at least ROUND."""
 OFTEN, UNLIKE, UNLIKE_BOOST = 3, 10.0, 2.0
@@ -146,7 +147,7 @@ def number_to_name(site: Site) -> Iterator[Edit]:
 
 
 def _holding_number(site: Site) -> Iterator[tuple[str, float]]:
-    """Yield numeric variables, then the sizes of collections."""
+    """Yield numeric variables, then the sizes of collections, with weights."""
     kinds = {path: site.kinds.name(path) for path in site.paths}
     yield from ((path, 1.0) for path in site.paths if kinds[path] in ("int", "float"))
     yield from ((f"len({path})", 0.3) for path in site.paths if kinds[path] in ("list", "str", "tuple", "dict", "set"))
@@ -191,7 +192,7 @@ def _docstring(site: Site, node: ast.AST) -> bool:
 
 
 def _quoted(old: str, text: str) -> str:
-    """Return `text` as a literal with the quotes and the prefix of `old`."""
+    """Return `text` as a string literal, if possible with the quotes and the prefix of the literal `old`."""
     prefix = re.match(r"[a-zA-Z]*", old).group()  # type: ignore[union-attr]
     quote = old[len(prefix) : len(prefix) + 1]
     if "r" in prefix.lower() and quote not in text and "\n" not in text and not text.endswith("\\"):

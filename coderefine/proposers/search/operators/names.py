@@ -338,7 +338,7 @@ def _of_own_class(site: Site, node: ast.Attribute, *, called: bool) -> dict[str,
     if dotted(node.value) not in ("self", "cls"):
         return {}
     pool = site.local.methods if called else (*site.local.fields, *site.local.properties)
-    if not called and node.attr in site.local.methods:  # a callback
+    if not called and node.attr in site.local.methods:  # it may be a callback
         pool = (*pool, *site.local.methods)
     return {name: 1.0 + 2.0 * likeness(node.attr, name) for name in pool if not name.startswith("__") or called}
 

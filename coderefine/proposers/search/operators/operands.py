@@ -73,7 +73,7 @@ DOES_NOTHING = {ARITH[kind]: operand for kind, operand in NEUTRAL.items()}
 """For each operator, the right operand with which it has no effect."""
 OPPOSITES = ("is is not", "is not is", "in not in", "not in in")
 EQUALITIES = ("in ==", "not in !=")
-"""Replacements of operators, written as the old and the new one."""
+"""OPPOSITES, EQUALITIES: replacements of operators, written as the old and the new one."""
 
 
 def comparisons(site: Site) -> Iterator[Edit]:
