@@ -88,7 +88,7 @@ class ProjectContext:
 
     @cached_property
     def calls(self) -> Mapping[str, list[ast.Call]]:
-        """Return the calls in all files by the unqualified name of the called function or method."""
+        """Return the calls in all files by the unqualified name of the called function or method, see `Index.calls`."""
         found: dict[str, list[ast.Call]] = defaultdict(list)
         for module in self.modules.values():
             for name, calls in module.index.calls.items():
@@ -190,7 +190,10 @@ class FunctionContext:
 
     @cached_property
     def comprehended(self) -> frozenset[str]:
-        """Return the names bound only inside comprehensions, which are not visible outside of them."""
+        """Return the names bound only inside comprehensions, which are not visible outside of them.
+
+        Names that `async for`, `async with`, `except` or an import also binds are wrongly returned, too.
+        """
         nodes = list(ast.walk(self._outer))
         inside = {name for node in nodes if isinstance(node, ast.comprehension) for name in names_of(node.target)}
         outside = {

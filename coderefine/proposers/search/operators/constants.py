@@ -136,7 +136,7 @@ def _nearby(site: Site, node: ast.AST) -> list[float]:
 
 
 def number_to_name(site: Site) -> Iterator[Edit]:
-    """Replace a number by a numeric variable, or a variable by a small number."""
+    """Replace a number by a numeric variable or the size of a collection, or an integer variable by 0 or 1."""
     for node in site.exprs:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
             for text, weight in _holding_number(site):
@@ -180,7 +180,10 @@ def truths(site: Site) -> Iterator[Edit]:
 
 
 def texts(site: Site) -> Iterator[Edit]:
-    """Replace a string by a similar string of the project, change its letter case, or add or remove a character."""
+    """Replace a string by a similar string or name of the project; change its case; add or remove a character.
+
+    A short string is also replaced by one of USUAL.
+    """
     for node in site.exprs:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _docstring(site, node):
             for text, weight in _texts_for(site, node.value).items():

@@ -273,7 +273,7 @@ def _last(path: str) -> str:
 
 
 def everywhere(site: Site) -> Iterator[Edit]:
-    """Replace all uses of a variable in the statement by another variable."""
+    """Replace all uses of a variable in the statement by another variable or attribute."""
     uses: dict[str, list[ast.Name]] = {}
     for node in site.values:
         if isinstance(node, ast.Name):
@@ -399,7 +399,10 @@ def _like(site: Site, name: str) -> list[str]:
 
 
 def functions(site: Site) -> Iterator[Edit]:
-    """Replace a called function by another one of this file, or by a builtin that it is often confused with."""
+    """Replace a called function by another one or an import of this file, or by a name that is often confused with it.
+
+    Also replace a builtin that is not called by another builtin that it is often confused with.
+    """
     here = [node.name for node in site.module.tree.body if isinstance(node, Function)]
     for node in site.exprs:
         if not isinstance(node, ast.Name):

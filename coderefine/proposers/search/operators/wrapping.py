@@ -255,9 +255,10 @@ def _called_by_namesakes(site: Site) -> set[str]:
 
 
 def own_functions(site: Site) -> list[str]:
-    """Return functions that have one parameter or are called with one argument in this file, and unused imports.
+    """Return functions that can take one argument, or are called with one argument in this file.
 
-    The function that contains the statement is left out.
+    Add the imports and private functions in lower case that the file never uses. The function that contains the
+    statement is left out.
     """
     reachable, index = site.local.globals, site.module.index
     known = site.world.signatures
