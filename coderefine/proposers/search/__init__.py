@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from operator import attrgetter
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
@@ -107,22 +106,22 @@ class Search(Searcher):
         self._seconds = 0.0
         self._fastest = "hot"
         self._promised: frozenset[str] = frozenset()
-        """Tests that the last proposed patch passed in a fork."""
+        """The failing tests that the last proposed patch made pass when the search judged it."""
         self._loaded: frozenset[str] = frozenset()
         """Tests in the test files that the servers of the last search had loaded."""
         self._judging: frozenset[str] = frozenset()
-        """Those of these tests that ran on candidates; others were not run, because time was short."""
+        """The tests of `_loaded` that were run on candidates (see `Pool.fit`)."""
         self._patches: dict[int, Patch] = {}
         self._together: set[frozenset[str]] = set()
-        """Sets of failing tests: those that ran the same connecting statement (see `Spectrum.connects`) in some search.
+        """Sets of failing tests; the tests of a set ran the same statement, which few passing tests ran.
 
-        Tests that no longer fail are removed from the sets.
+        The sets are collected over all searches, see `Spectrum.connects`. Tests that no longer fail are removed.
         """
         self._entered: dict[tuple[str, ...], frozenset[str]] = {}
-        """The failing tests that ran a statement in some search, by (path, function, text of the statement).
+        """The failing tests that ran a statement, by (path, function, text of the statement), over all searches.
 
-        A shorter key (path, function) has the failing tests that ran a connecting statement of the function, see
-        `Spectrum.connects`.
+        The shorter key (path, function) has the failing tests that ran any statement of this function for which
+        `Spectrum.connects` is true.
         """
         self._aside: frozenset[str] = frozenset()
         """Failing tests that this search ignores, because repairs of these tests were offered."""
@@ -144,10 +143,11 @@ class Search(Searcher):
         return Cost(seconds=self._seconds, test_runs=self._runs)
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """Yield patches, best first, each with all accepted edits; search again if tests fail after an accepted patch.
+        """Yield patches, best first; each contains all edits that were accepted before.
 
-        Tests for which repairs were only offered are ignored from then on. If all repairs of a search are refused,
-        search again among the edits that were not tried, with at most MOST_SEARCHES searches in all.
+        After a search with an accepted or offered patch, search again for the tests that still fail and have no offer.
+        If all repairs of a search are refused, search again without these repairs. Stop after MOST_SEARCHES such
+        searches in a row, after a search without repairs, when time is over, or if `_unforeseen` becomes true.
         """
         searches = 0
         while self._wanted(situation):
@@ -165,9 +165,11 @@ class Search(Searcher):
     def _each(
         self, found: Sequence[Repair], situation: Situation, views: Views
     ) -> Generator[Patch, Situation | None, Situation]:
-        """Propose `found`, one repair after the other, each together with all edits that were accepted so far.
+        """Yield a patch for each of the repairs `found`, best first; return the last situation.
 
-        Yield each patch and receive the situation after it; return the last situation.
+        The caller sends the situation after each patch (None: unchanged). Repairs that `_take` refuses are skipped. The
+        edits of an accepted repair are added to all further patches. After a refused patch, the repairs that break the
+        same tests are dropped.
         """
         repairs, accepted = [*found], list[Repair]()
         while repairs:
@@ -185,9 +187,10 @@ class Search(Searcher):
         return situation
 
     def _rebased(self, situation: Situation, repairs: list[Repair], accepted: Sequence[Repair]) -> list[Repair]:
-        """Return those of `repairs` whose tests all still fail, with the edits of the accepted repairs added.
+        """Return those of `repairs` whose tests all still fail, with the edits of `accepted` added; update `chosen`.
 
-        Return [] if the best patch does not contain the last proposed patch.
+        Repairs whose edits overlap with those of `accepted` are left out. Return [] if the best patch does not contain
+        the last proposed patch.
         """
         if self.proposed is None or not self.proposed.files.items() <= situation.best.patch.files.items():
             return []
@@ -200,9 +203,9 @@ class Search(Searcher):
     def _take(self, repair: Repair, situation: Situation) -> bool:
         """Make `repair` the next proposal, and return True; return False if `repair` must not be proposed.
 
-        A repair must not be proposed if patches for one of its tests were offered. A combination of two repairs, of
-        which one is doubtful, must not be proposed either: the two are proposed separately. Doubts do not matter if the
-        setting `accept` is "plausible".
+        A repair must not be proposed if patches for one of its tests were offered, or if it combines two repairs of
+        which one is doubtful: the two are proposed separately. Doubts do not matter if the setting `accept` is
+        "plausible".
         """
         if repair.fixed & situation.offered:
             return False
@@ -244,10 +247,9 @@ class Search(Searcher):
     def _without_breaking(
         self, situation: Situation, views: Views, refused: Repair, repairs: list[Repair]
     ) -> list[Repair]:
-        """Return those of `repairs` that pass the tests which the last proposal, `refused`, broke in its cold run.
+        """Return `repairs` without those that break the same tests as the last proposal, `refused`, in its cold run.
 
-        This saves the cold runs of further repairs that break these tests. Broken tests that ran on candidates passed
-        there, and fail only after other tests of their files: then all tests of these files run in one process.
+        This saves the cold runs of these repairs. Also set `_unforeseen` if the search had not loaded a broken test.
         """
         names = broken(situation, self.proposed)
         self._unforeseen = self._unforeseen or not self._loaded.issuperset(names)
@@ -256,17 +258,18 @@ class Search(Searcher):
     def _passing(
         self, situation: Situation, views: Views, refused: Repair, repairs: list[Repair], names: list[str]
     ) -> list[Repair]:
-        """Return those of `repairs` that pass the tests `names`, which `refused` broke; forget `refused` and the rest.
+        """Return `repairs` without those with which a test fails; remove these, and `refused`, from `chosen`.
 
-        Judge mutants of the repairs that are now the first of their rivals.
+        `names`: the tests that `refused` broke; `to_repeat` selects the tests that are run. Repairs that cannot be
+        judged, or not in time, are kept. Mutants are judged of the repairs that are now the first of their rivals.
         """
         self.chosen = self.chosen.without([refused])
         if not repairs:
             return []
         self._listen(Event("stage", f"search: {counted(len(repairs), 'other repair')} and {names[0]}"))
         clock = Clock(min(SCREENING, situation.seconds_left or SCREENING))
-        tests, failing = to_repeat(names, self._judging, situation.best.cases), repairable(situation)
-        failed = [case.id for case in failing]
+        tests = to_repeat(names, self._judging, situation.best.cases)
+        failed = [case.id for case in repairable(situation)]
         try:
             with self._pool(situation, views, files_of([*failed, *tests]), clock) as pool:
                 kept = passing(pool, repairs, tests, clock, frozenset(failed))
@@ -289,7 +292,7 @@ class Search(Searcher):
         return bool(found) and found != self._unsolved and min(left, situation.seconds_left or left) > 0.5
 
     def _ranked(self, situation: Situation, views: Views) -> list[Repair]:
-        """Run one search, stop its servers, and return all its repairs, best first."""
+        """Run one search and return all its repairs, best first; errors of the servers are reported, not raised."""
         began, runs = time.monotonic(), self._runs
         limit = self._limit - self._seconds
         clock = Clock(min(limit, situation.seconds_left or limit))
@@ -307,7 +310,10 @@ class Search(Searcher):
         return self.chosen.repairs
 
     def _search(self, situation: Situation, views: Views, clock: Clock) -> None:
-        """Find repairs and store them in `chosen`."""
+        """Find repairs and store them in `chosen`.
+
+        Raises RunnerError if no failing test can be judged, or if there is no statement that may be changed.
+        """
         failing = repairable(situation)
         self._listen(Event("stage", f"search: loading {counted(len(failing), 'failing test')} and those near"))
         near = files_near([case.id for case in failing], list(situation.best.cases))
@@ -342,7 +348,7 @@ class Search(Searcher):
             self._judging = frozenset(pool.fit if isinstance(pool, Pool) else pool.tests)
 
     def _connect(self, situation: Situation, sites: list[Site], spectrum: Spectrum) -> None:
-        """Record which failing tests run the same code."""
+        """Record which failing tests run the same code, in `_together` and `_entered`."""
         standing = {case.id for case in repairable(situation)} | situation.offered
         self._together = {tests & standing for tests in {*self._together, *spectrum.together}}
         self._aside = situation.offered
@@ -393,7 +399,10 @@ class Search(Searcher):
                 self.first_candidate = trial.first_judged
 
     def _chosen(self, trial: Trial, failing: list[Case], spectrum: Spectrum) -> Chosen:
-        """Return the repairs, best first, after comparing their behaviour on the tests' calls and on variants."""
+        """Return the repairs that the trial found, best first.
+
+        The behaviour of the most likely ones is compared first, on the tests' calls and on variants of these calls.
+        """
         repairs, pool = [self._described(repair) for repair in trial.repairs], trial.pool
         likely = compared(repairs)
         comparison = self._comparison(likely, pool, failing) if likely else Comparison()
@@ -412,7 +421,10 @@ class Search(Searcher):
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison, spectrum)), sets=sets)
 
     def _passing_aside(self, repairs: Sequence[Repair], pool: AnyPool) -> dict[int, frozenset[str]]:
-        """Return, by id of a repair, those tests in `_aside` that run the repair's code and pass with the repair."""
+        """Return, by `id()` of each repair, the tests in `_aside` that run the repair's code and pass with the repair.
+
+        Repairs whose code no test in `_aside` runs are left out.
+        """
         aside = self._aside & frozenset(pool.tests)
         ran = [self._ran(repair.proposed.scored.site) & aside for repair in repairs]
         if not any(ran):
@@ -429,9 +441,9 @@ class Search(Searcher):
         return found
 
     def _ran(self, site: Site) -> frozenset[str]:
-        """Return the failing tests that ran the statement of `site`, or a connecting statement of its function.
+        """Return the failing tests that ran the statement of `site`, as recorded in `_entered`.
 
-        The tests are those recorded in `_entered`.
+        Add the failing tests that ran another statement of its function for which `Spectrum.connects` is true.
         """
         function = function_of(site)
         return frozenset().union(*(self._entered.get(key, ()) for key in (function, (*function, site.code(site.stmt)))))
@@ -451,16 +463,16 @@ class Search(Searcher):
         return self._changes.get(path, ())
 
     def _with_strength(self, rivals: Rivals, pool: AnyPool, seconds: float) -> Rivals:
-        """Judge mutants of the first repair; return `rivals` with the number of mutants, and of those noticed by tests.
+        """Judge mutants of the first repair; return `rivals` with the results in the features of the first group.
 
-        See `confidence.with_strength`.
+        `seconds`: see `confidence.with_strength`.
         """
         first = rivals.groups[0]
         features = with_strength(first.features, pool, first.repairs[0], seconds)
         return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))
 
     def _with_age(self, rivals: Rivals) -> Rivals:
-        """Return `rivals` with the feature `anew` of all groups."""
+        """Return `rivals` with a value for the feature `anew` of each group."""
         sites = [group.repairs[0].proposed.scored.site for group in rivals.groups]
         ages = [self._ages.are_newer(rivals.fixed, *function_of(site)) for site in sites]
         pairs = zip(rivals.groups, ages, strict=True)
@@ -468,7 +480,10 @@ class Search(Searcher):
         return replace(rivals, groups=tuple(groups))
 
     def _comparison(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Comparison:
-        """Compare the behaviour of `repairs` on the tests' calls and on variants of these; empty if this fails."""
+        """Compare the behaviour of `repairs` on the tests' calls and on variants of these calls.
+
+        Return an empty comparison if this fails.
+        """
         candidates = [Candidate(place + 1, repair.files) for place, repair in enumerate(repairs)]
         first = [case.id for case in failing]
         tests = [*first, *(name for name in pool.tests if name not in set(first))]
@@ -484,7 +499,10 @@ class Search(Searcher):
     def _observation(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
     ) -> Observation:
-        """Trace the failing tests and the tests near them, and read the files that the failing tests execute."""
+        """Trace the failing tests and the tests near them; read the files that failing tests execute, and files beside.
+
+        Raises RunnerError if the failing tests execute protected files only.
+        """
         self._listen(Event("stage", f"search: watching {counted(len(failing), 'failing test')} and those near"))
         coverage = self._observed(situation, views, pool, failing, clock)
         imported = self._imported(situation, views, pool, failing, coverage)
@@ -505,9 +523,9 @@ class Search(Searcher):
     def _observed(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
     ) -> Coverage:
-        """Return the executed lines by test, as traced in the pool.
+        """Return the executed lines by test, as traced in the pool; extend `failed_again`.
 
-        If failing tests could not be traced there, add their lines from a cold run.
+        If failing tests could not be traced in the pool, add their lines from a cold run.
         """
         names = [case.id for case in failing if case.id in pool.tests]
         passing = [name for name in pool.tests if (case := situation.best.cases.get(name)) and not case.status.bad]
@@ -521,11 +539,11 @@ class Search(Searcher):
     def _imported(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], found: Coverage
     ) -> Coverage:
-        """Return, by test, lines executed while test modules are imported, for tests with too little data in `found`.
+        """Return the lines executed while test modules are imported, for failing tests whose own lines say too little.
 
-        These tests are the test modules that cannot be imported. If no traced failing test runs a line of the program,
-        all traced failing tests are added: their modules may call the program when they are imported, for example to
-        create a class.
+        `found`: the executed lines by test. Lines are returned for test modules that cannot be imported. If no traced
+        failing test runs a line of the program, lines are also returned for all traced failing tests: their modules may
+        call the program when they are imported, for example to create a class.
         """
         names = [case.id for case in failing if case.id in pool.broken]
         watched = [case.id for case in failing if case.id in found and case.id in pool.tests]
@@ -561,14 +579,17 @@ class Search(Searcher):
         return _unparsed(failing) or self._shut(run_through(coverage, failing)) or UNKNOWN
 
     def _shut(self, paths: Iterable[str]) -> str:
-        """Describe the protected files among `paths` that are no tests; "" if there are none."""
+        """Return a message with the reasons why files among `paths` are protected; "" if there are none.
+
+        Protected tests do not count, but local plug-ins of pytest do.
+        """
         rules = self._protection
         code = (path for path in sorted(paths) if path in rules.plugins or not rules.is_test(path))
         reasons = tuple(filter(None, map(rules.reason, code)))
         return f"the failing tests run no code that may be changed: {listed(reasons)}" if reasons else ""
 
     def _neighbours(self, paths: set[str]) -> set[str]:
-        """Return the Python files in the folders of `paths`, from which edits may copy code."""
+        """Return up to 40 Python files of each folder of an unprotected file in `paths`; edits may copy their code."""
         found = set()
         for folder in {PurePosixPath(path).parent for path in paths if self._free(path)}:
             for file in sorted((self._place.top / folder).glob("*.py"))[:40]:
@@ -576,7 +597,7 @@ class Search(Searcher):
         return found
 
     def _files(self, situation: Situation, paths: set[str]) -> dict[str, bytes]:
-        """Return the content of those of `paths` that are Python files."""
+        """Return, by path, the content of those of `paths` that are Python files and exist."""
         found = ((path, self._read(situation.best.patch, path)) for path in sorted(paths) if path.endswith(".py"))
         return {path: data for path, data in found if data is not None}
 

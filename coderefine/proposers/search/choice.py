@@ -91,7 +91,8 @@ def choose(
 ) -> Chosen:
     """Order the repairs: first the repairs of all failing tests, then partial repairs by their number of tests.
 
-    Repairs of equally many tests are ordered by score. `bonus`: amounts to add to the scores, by index of the repair.
+    Repairs of equally many tests are ordered by the scores of their groups (see `clusters`, `shared`, `doubt`), the
+    repairs of a group by `plainness`. `bonus`: amounts to add to the scores, by index of the repair.
     """
     groups = clusters(repairs, behaviour)
     doubts = {place: doubt(group, behaviour, repairs) for group in groups for place in group}
@@ -103,9 +104,10 @@ def choose(
 
 
 def shared(group: Sequence[int], repairs: Sequence[Repair]) -> float:
-    """Return the common score of repairs that behave alike, which grows with their number.
+    """Return the common score of a group of repairs that behave alike: the sum of their scores as TEMPER describes it.
 
-    Repairs that remove behaviour count only if there are no other repairs in the group.
+    `group`: indices in `repairs`. Repairs that remove behaviour are left out of the sum; if all repairs of the group
+    remove behaviour, return the best score.
     """
     best = max(worth(repairs[place]) for place in group)
     scores = [worth(repairs[place]) for place in group if not _emptying(repairs[place])] or [best]
@@ -177,7 +179,10 @@ def _kind(token: str) -> int:
 
 
 def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair]) -> float:
-    """Return the penalty of a group of repairs that behave alike, in units of the score; 0 for no penalty."""
+    """Return the penalty of a group of repairs that behave alike, in units of the score; 0 for no penalty.
+
+    `group`: indices in `repairs`.
+    """
     slips = crash_share(group[0], behaviour)
     lucky = FIT if all(len(repairs[place].fixed) == 1 and fitted(repairs[place]) for place in group) else 0.0
     return (SLIP + CRASH * slips if slips else 0.0) + EMPTY * (removing(group, repairs) > 0) + lucky
@@ -195,7 +200,7 @@ def removing(group: Sequence[int], repairs: Sequence[Repair]) -> float:
 
 
 def abandons(repair: Repair) -> bool:
-    """Return whether the repair gives up a name that failing tests lack, or leaves it missing: see `evades`."""
+    """Return whether the repair evades a name that the failing tests did not find, see `missing_names.evades`."""
     site = repair.proposed.scored.site
     if not (site.hints.absent or site.hints.undefined):
         return False
@@ -219,9 +224,10 @@ def fitted(repair: Repair) -> bool:
 
 
 def clusters(repairs: Sequence[Repair], behaviour: Behaviour) -> list[list[int]]:
-    """Group the indices of repairs that fix the same tests and behave alike; unknown behaviour equals no other.
+    """Return groups of indices of repairs that fix the same tests and behave alike.
 
-    Repairs that fix the same tests and have the same `meaning` are in the same group in any case.
+    Repairs behave alike if their result codes are equal, or if they have the same `meaning`. A repair without codes
+    and without `meaning` is alone in its group.
     """
     found: dict[Hashable, list[int]] = defaultdict(list)
     for place, repair in enumerate(repairs):
@@ -253,8 +259,9 @@ def crash_share(place: int, behaviour: Behaviour) -> float:
 
 
 def worth(repair: Repair) -> float:
+    """Return the score of the repair's edit, reduced if the edit removes behaviour, and by the size of the edit."""
     scored = repair.proposed.scored
-    cost = DEAR if scored.site.at_import else 0.0  # undo its penalty: the cost of judging is not evidence
+    cost = DEAR if scored.site.at_import else 0.0  # undo this penalty: the cost of judging is no evidence
     return scored.score + cost - SHORTCUT * scored.operator.shortcut - 0.02 * _size(repair)
 
 
@@ -264,7 +271,7 @@ def _size(repair: Repair) -> int:
 
 
 def _changes(repair: Repair) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield for each change the tokens that are replaced, and the tokens that replace them."""
+    """Yield, for each change, the tokens that are replaced and the tokens that replace them; either may be []."""
     text = repair.proposed.scored.site.module.text
     for part in repair.proposed.scored.edit.parts:
         one, two = _tokens(text[part.start : part.end]), _tokens(part.text)

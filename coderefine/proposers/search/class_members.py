@@ -38,7 +38,8 @@ class ClassMembers:
     def of_likely(self, used: frozenset[str], *, called: bool) -> tuple[str, ...]:
         """Return the names of the methods (if `called`) or of other attributes of an object's likely classes.
 
-        `used`: the known attributes of the object. Names that occur in more of these classes come first.
+        `used`: the known attributes of the object. A class is likely if it has at least the share LIKELY of them.
+        Return at most MOST_MEMBERS names; those that occur in more likely classes come first.
         """
         if (used, called) not in self._found:
             enough = LIKELY * len(used)
@@ -77,7 +78,7 @@ def methods(owner: ast.ClassDef) -> Iterable[str]:
 
 
 def properties(owner: ast.ClassDef) -> Iterable[str]:
-    """Yield the names of the methods with a decorator like `cached_property`."""
+    """Yield the names of the methods with a decorator whose name contains "property", such as `cached_property`."""
     for stmt in owner.body:
         if isinstance(stmt, Function) and any("property" in dotted(by) for by in stmt.decorator_list):
             yield stmt.name
@@ -89,7 +90,7 @@ def own_attributes(owner: ast.ClassDef) -> Iterable[str]:
     An attribute that is only called is a method, which a base class in another file may define.
     """
     called = set()
-    for node in ast.walk(owner):  # a call comes before the function that it calls
+    for node in ast.walk(owner):  # breadth first: a call comes before the attribute that it calls
         if isinstance(node, ast.Call):
             called.add(node.func)
         elif isinstance(node, ast.Attribute) and node not in called and dotted(node.value) in ("self", "cls"):
@@ -97,7 +98,7 @@ def own_attributes(owner: ast.ClassDef) -> Iterable[str]:
 
 
 def declared(owner: ast.ClassDef) -> Iterable[str]:
-    """Yield the names assigned in the body of a class."""
+    """Yield the names that are assigned or annotated directly in the body of a class."""
     for stmt in owner.body:
         if isinstance(stmt, ast.Assign | ast.AnnAssign):
             yield from (name for target in targets(stmt) if (name := dotted(target)))

@@ -58,6 +58,7 @@ LOWER = re.compile(
 """Phrases that put the limit itself into the lower range (`at most 5`), as `<=` and `>` do."""
 NEGATED = re.compile(r"\bnot? (less|fewer|more|greater) than\b", re.IGNORECASE)
 SIDES: dict[type[ast.cmpop], int] = {ast.GtE: 1, ast.Lt: 1, ast.Gt: -1, ast.LtE: -1}
+"""The range into which a comparison puts the limit itself: 1 for the upper range, -1 for the lower range."""
 
 
 def intent(repair: Repair) -> int:
@@ -113,9 +114,10 @@ def _negations(text: str) -> list[str]:
 
 
 def _side(repair: Repair) -> int:
-    """Return the value in SIDES of the comparison operator that the repair introduces; 0 if there are different values.
+    """Return the value in SIDES of the comparison operator that the repair introduces.
 
-    Only a change to the opposite value counts: `>` to `>=`, but not `==` to `>`. Return 0 if there is no such change.
+    Only a change to the opposite value counts: `>` to `>=`, but not `==` to `>`. Return 0 if there is no such change,
+    or if there are several with different values.
     """
     scored = repair.proposed.scored
     module, stmt = scored.site.module, scored.site.stmt
@@ -185,9 +187,9 @@ WEIGHTS: Mapping[str, float] = {
 They were learnt by learn.py of tests/bench/confidence on 60 trials, eight of them with mistakes inserted into real
 projects; rounded by hand, because there are so few trials. "rivalled" was added later, and set so that the 13 wrong
 repairs with this feature are only offered. "ordinary" was added later, too, with the weight of "intent", "twin" with a
-little less than the data say (see `enumeration.TWIN`), and "anew" and "abandons" by hand: of nine first repairs of
-real faults between two releases for which the tests were newer, four were right, and of five that would have been
-written before, none.
+little less than the data say (see `enumeration.TWIN`), and "anew" and "abandons" by hand. The reason for "anew": for
+nine first repairs of real faults between two releases, the tests were newer than the code. Four of these repairs were
+right, but none of the five that would have been applied without this feature.
 """
 OFTEN = 10.0
 """If at least the share 1/OFTEN of the compared calls fail only with a repair, the feature "crashes" has its maximum
@@ -203,7 +205,7 @@ ORDINARY = 3.0
 HIDING = 3.0
 """Penalty of repairs that move a statement into a block which no test executes."""
 ABANDONING = 6.0
-"""Penalty of repairs that give up a missing attribute, see `choice.abandons`."""
+"""Penalty of repairs that evade a missing name, see `choice.abandons`."""
 EXAMPLES = 6.0
 """Bonus of repairs that agree with the documentation (see `documented`), and penalty of repairs that contradict it."""
 FORMER = 4.0
@@ -267,7 +269,8 @@ class Features:
     - `tests`: number of tests that the first repair makes pass.
     - `reached`: number of traced passing tests that execute the patched statement.
     - `unexplained`: whether a failing test that no repair makes pass runs the same code as a repaired test.
-    - `stuck`: whether such a test may fail because of the patched statement.
+    - `stuck`: whether a failing test that no repair makes pass may fail because of the patched statement, see
+      `Spectrum.blaming`.
     - `wrong`: number of mutants of the repair that were judged. `noticed`: number of these that the tests kill.
     - `unmeasured`: whether too few mutants could be judged.
     - `anew`: whether the repaired tests are much newer than the changed function, see `past.SETTLED`.
@@ -306,7 +309,7 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Repairs that behave alike, simplest first. `places`: their indices.
+    """Repairs that behave alike, best first. `places`: their indices in the list of all compared repairs.
 
     `changed`: (number of compared calls whose result the repairs change, number of compared calls), without the calls
     of failing tests.
@@ -427,7 +430,7 @@ def confidence(known: Features) -> float:
 
 
 def doubts(group: Group) -> str:
-    """Describe the evidence against the group."""
+    """Describe the evidence against the group for the user, as a list in one sentence."""
     known = group.features
     it = "the first" if known.ways > 1 else "it"
     reasons = (
@@ -507,8 +510,8 @@ def rival_sets(
 
     `frontier`, `spectrum`: see `groups`. `together`: sets of failing tests; the tests of a set run the same statement,
     which few passing tests run. `aside`: returns the failing tests that run the code of a site, but are not in
-    `spectrum`. `every`: all repairs that were found, also repairs that are not compared. `passing`: by id of a repair,
-    the failing tests not in `spectrum` that pass with the repair.
+    `spectrum`. `every`: all repairs that were found, also repairs that are not compared. `passing`: by `id()` of a
+    repair, the failing tests not in `spectrum` that pass with the repair.
     """
     found: dict[frozenset[str], list[list[int]]] = {}
     for cluster in clusters(repairs, answers(comparison)):
@@ -572,7 +575,7 @@ def with_strength(known: Features, pool: AnyPool, repair: Repair, seconds: float
     """Return `known` with the fields `noticed`, `wrong` and `unmeasured`, after judging mutants of `repair`.
 
     Mutants are judged for NOTICING seconds. The first LEAST_WRONG mutants may take up to `seconds` if that is longer,
-    because the machine may be busy.
+    because the machine may be busy. A ColdPool judges no mutants.
     """
     module = repair.proposed.scored.site.module
     originals = {module.path: module.source.encode(module.text)}
@@ -765,6 +768,7 @@ def _renames(repair: Repair) -> bool:
 
 
 def _beside(group: Group, every: Sequence[Group]) -> Group:
+    """Return `group` with the features `least` and `crashes`, which depend on the other groups in `every`."""
     known = group.features
     rivals = [one.features for one in every if one is not group and one.features.seen]
     least = min((one.passing for one in rivals), default=known.passing)

@@ -1,4 +1,4 @@
-"""Find odd code: it contradicts a check, or differs from the code around it or from other calls in the project.
+"""Find odd code: it contradicts a check, or is unlike the conditions beside it or other calls in the project.
 
 An edit that introduces odd code is probably wrong, and an edit that removes odd code is probably right: in 20 packages
 with 10,224 functions, 325 places are odd; of 224 small mistakes that were inserted there, 26 make more places odd, and
@@ -26,12 +26,12 @@ READING = frozenset(("group", "groups", "start", "end", "span", "pop", "popleft"
 CATCHING = tuple(getattr(ast, name) for name in ("Try", "TryStar", "With", "AsyncWith", "Match") if hasattr(ast, name))
 """Statements that may catch an exception or check a value in their own way; `TryStar` is new in Python 3.11."""
 FEWEST, USUAL = 3, 0.9
-"""An argument is unusual if at least FEWEST other calls have arguments of a known kind at its position, and at least
-the share USUAL of these have one other kind."""
+"""An argument is unusual if at least FEWEST other calls have arguments of a known kind at the same position, at least
+the share USUAL of these arguments have one kind, and none has the kind of this argument."""
 CLASS, VARIABLE = "class", "variable"
 KINDS: dict[type[object], str] = {str: "text", bytes: "bytes", bool: "number", int: "number", float: "number"}
 ALIKE = 2
-"""Minimum number of conditions beside one that has the opposite form."""
+"""A condition is odd if at least ALIKE of the conditions beside it have the opposite form, and none has its form."""
 TWICE = frozenset(("get", "getattr", "setdefault", "zip", "product", "join", "replace"))
 """Functions to which the same variable is often passed twice: `names.get(name, name)`."""
 MOST_NODES = 4000
@@ -56,7 +56,7 @@ def _odd_in_project(function: ast.AST, world: ProjectContext) -> OddNodes:
 
 
 def odd_by_kind(function: ast.AST, world: ProjectContext, original: ast.AST) -> OddNodes:
-    """Return the odd nodes of `function` by kind; `original`: see `unusual_calls`."""
+    """Return the odd nodes of `function` by kind: "check", "condition" or "call". `original`: see `unusual_calls`."""
     return {
         "check": tuple(contradicted_checks(function)),
         "condition": tuple(lone_conditions(function)),
@@ -65,11 +65,11 @@ def odd_by_kind(function: ast.AST, world: ProjectContext, original: ast.AST) -> 
 
 
 def improvement(before: ast.AST, after: ast.AST, world: ProjectContext) -> int:
-    """Return 1 if fewer places are odd after a change of a function, -1 if more are, else 0.
+    """Return 1 if fewer places of a function are odd after a change, -1 if more are, else 0.
 
-    Also return -1 if more of one kind are odd, and fewer of another kind. It is no improvement if there is merely less
-    that can be contradicted: if conditions say less about a variable than before, if the variable is used less, if a
-    lone condition has not become like those beside it, or if a call is gone. `before`: a function of the project.
+    If there are more odd places of one kind (see `odd_by_kind`) and fewer of another, return -1. Return 0 if odd places
+    only vanish together with the code that shows them: a check, a use of a checked variable, a condition or a call.
+    Also return 0 if the function has more than MOST_NODES nodes. `before`: a function of the project.
     """
     if not (_small(before) and _small(after)):
         return 0
@@ -106,7 +106,7 @@ def _conditions(function: ast.AST) -> list[ast.expr]:
 
 
 def _uses(function: ast.AST, names: Iterable[str]) -> Counter[str]:
-    """Count the uses of the variables `names` that need a value."""
+    """Count, for each of the variables `names`, its uses that need a value other than None."""
     nodes = list(ast.walk(function))
     return Counter(name for name in names for node in nodes if _needs_value(node, name))
 
@@ -159,9 +159,9 @@ def _contradicted_in(block: Sequence[ast.stmt]) -> Iterator[ast.AST]:
 
 
 def known(test: ast.expr, *, true: bool) -> dict[str, str]:
-    """Return what is known of the value of each variable (`x`, `x.name`) if `test` is true (or false).
+    """Return NONE, SOME or EMPTY for each variable (`x`, `x.name`) about whose value `test` says something.
 
-    Variables of which nothing is known are left out.
+    `true`: the assumed result of `test`.
     """
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -176,9 +176,9 @@ def known(test: ast.expr, *, true: bool) -> dict[str, str]:
 
 
 def _contradicted(test: ast.expr, code: Iterable[ast.AST], *, true: bool) -> Iterator[ast.AST]:
-    """Yield `test` for each use in `code` of a variable that, by `test`, has no value.
+    """Yield `test` for each use in `code` of a variable that is None or empty if the result of `test` is `true`.
 
-    End at the statement that may give the variable a value.
+    Only uses before the first statement that may change the variable, or checks it, count.
     """
     for name, state in known(test, true=true).items():
         if state != SOME and not any(_changes(node, name, state) for node in ast.walk(test)):
@@ -187,7 +187,10 @@ def _contradicted(test: ast.expr, code: Iterable[ast.AST], *, true: bool) -> Ite
 
 
 def _unchanged(code: Iterable[ast.AST], name: str, state: str) -> Iterator[ast.AST]:
-    """Yield the nodes of the statements before the first one that may change the variable, or checks it."""
+    """Yield the nodes of the statements before the first one that may change the variable, or checks it.
+
+    `state`: what is known of the value, NONE or EMPTY.
+    """
     for part in code:
         nodes = list(ast.walk(part))
         if any(_changes(node, name, state) or _checks(node, name) for node in nodes):
@@ -196,7 +199,7 @@ def _unchanged(code: Iterable[ast.AST], name: str, state: str) -> Iterator[ast.A
 
 
 def _changes(node: ast.AST, name: str, state: str) -> bool:
-    """Return whether `node` may give the variable another value, or (if it is empty) fill it."""
+    """Return whether `node` may give the variable another value or, if `state` is EMPTY, may fill it."""
     first, _, rest = name.partition(".")
     match node:
         case ast.Attribute(attr=stored, ctx=ast.Store() | ast.Del()):
@@ -222,7 +225,7 @@ def _may_fill(call: ast.Call, name: str) -> bool:
 
 
 def _checks(node: ast.AST, name: str) -> bool:
-    """Return whether `node` is a condition on the variable, or a statement that may catch the exception."""
+    """Return whether `node` has a condition on the variable, or is a statement in CATCHING."""
     match node:
         case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) | ast.Assert(test=test):
             return _mentions(ast.walk(test), name)
@@ -238,7 +241,7 @@ def _mentions(nodes: Iterable[ast.AST], name: str) -> bool:
 
 
 def _needs_value(node: ast.AST, name: str) -> bool:
-    """Return whether `node` uses the variable in a way that usually raises an exception if it is None."""
+    """Return whether `node` uses the variable in a way that usually raises an exception if the variable is None."""
     match node:
         case ast.Attribute(value=value, attr=attribute) if not attribute.startswith("__"):
             return dotted(value) == name
@@ -250,7 +253,7 @@ def _needs_value(node: ast.AST, name: str) -> bool:
 
 
 def _needs_items(node: ast.AST, name: str) -> bool:
-    """Return whether `node` uses the variable in a way that is useless or raises an error if it is empty or None."""
+    """Return whether `node` uses the variable in a way that is useless, or fails, if the variable is empty or None."""
     match node:
         case ast.Subscript(value=value, slice=index, ctx=ast.Load()) if not isinstance(index, ast.Slice):
             return dotted(value) == name
@@ -262,9 +265,10 @@ def _needs_items(node: ast.AST, name: str) -> bool:
 
 
 def _overwritten(test: ast.expr, block: Sequence[ast.stmt]) -> Iterator[ast.AST]:
-    """Yield `test` if it shows that a variable is not None, and the first statement with it stores another value.
+    """Yield `test` if it shows that a variable is not None, but the variable gets another value before it is used.
 
-    A test that mentions the variable twice is left out: `if limit is not None and limit < 0: limit = 0`.
+    That is, the first statement of `block` with the variable assigns to it. A test that mentions the variable twice is
+    left out: `if limit is not None and limit < 0: limit = 0`.
     """
     every = sorted((stmt for top in block for stmt in ast.walk(top) if isinstance(stmt, ast.stmt)), key=_line)
     given = Counter(dotted(node) for node in ast.walk(test))
@@ -274,7 +278,7 @@ def _overwritten(test: ast.expr, block: Sequence[ast.stmt]) -> Iterator[ast.AST]
 
 
 def _first(stmts: Iterable[ast.stmt], name: str) -> ast.stmt | None:
-    """Return the first statement that mentions the variable, apart from nested statements."""
+    """Return the first statement that mentions the variable outside its nested statements; None if there is none."""
     return next((stmt for stmt in stmts if _mentions(own_nodes(stmt), name)), None)
 
 
@@ -319,6 +323,7 @@ def _lone(tests: Sequence[ast.expr]) -> Iterator[ast.expr]:
 
 
 def _rows(node: ast.AST) -> Iterator[list[ast.expr]]:
+    """Yield each list of conditions in `node` that are beside each other, see `lone_conditions`."""
     if isinstance(node, ast.BoolOp):
         yield node.values
     if isinstance(node, ast.If):
@@ -348,7 +353,10 @@ def _opposites(test: ast.expr) -> Iterator[ast.expr]:
 
 
 def _form(test: ast.expr) -> str:
-    """Return the dump of a condition in which all literals but None and indices are equal."""
+    """Return the dump of a condition with 0 in place of each literal, except None and the indices of subscripts.
+
+    Conditions with equal dumps have the same form. If the condition is nested too deeply, return a unique text.
+    """
     try:
         return ast.dump(_Masked().visit(copy.deepcopy(test)))
     except RecursionError:
@@ -377,11 +385,16 @@ class _Masked(ast.NodeTransformer):
 
 
 def unusual_calls(function: ast.AST, world: ProjectContext, original: ast.AST) -> Iterator[ast.AST]:
-    """Yield a call for each argument with the name of another parameter, or of another kind than in other calls.
+    """Yield a call of `function` once for each unusual argument, that is:
 
-    Also yield it for each variable that is passed twice, and for a parameter of `function` that is passed on although
-    another one has the right name: `def read(size, timeout): fetch(timeout=size)`. `original`: the function in the
-    project's tree of which `function` is a new version; its calls do not count as other calls.
+    - a variable with the name of another parameter of the called function;
+    - a parameter of `function`, although another one, which is not passed, has the right name:
+      `def read(size, timeout): fetch(timeout=size)`;
+    - an argument of another kind than in other calls, see `_of_other_kind`;
+    - a variable that an earlier argument of the same call passes, too.
+
+    `original`: the function in the project's tree of which `function` is a new version; its calls do not count as other
+    calls.
     """
     own, here = set[str](), ""
     if isinstance(function, Function):
@@ -396,17 +409,17 @@ def unusual_calls(function: ast.AST, world: ProjectContext, original: ast.AST) -
 
 
 def _repeated(call: ast.Call) -> int:
-    """Return how many arguments are a variable that is also another argument."""
+    """Return how many positional arguments pass a variable that an earlier one passes, too."""
     passed = [dotted(one) for one in call.args if _kind(one) == VARIABLE]
     return len(passed) - len(set(passed))
 
 
 def _misplaced(call: ast.Call, signatures: Sequence[ast.arguments], own: set[str]) -> Iterator[ast.AST]:
-    """Yield the arguments that are names, but not those of their parameters, see `unusual_calls`.
+    """Yield the variables that are passed for a parameter with another name: the first two cases of `unusual_calls`.
 
     `own`: the parameters of the calling function. In 23 packages, 7,014 arguments with the name of a parameter of the
-    called function are passed for this parameter, 223 for another one; if a parameter is passed on and there is one of
-    the right name, it is this one in 4,960 cases, and another one in 109.
+    called function are passed for this parameter, and 223 for another one. If the calling function has a parameter of
+    the right name and passes one of its parameters, it passes that one in 4,960 cases, and another one in 109.
     """
     parameters = _parameters(call, signatures)
     passed = list(_passed(call, parameters))
@@ -418,7 +431,10 @@ def _misplaced(call: ast.Call, signatures: Sequence[ast.arguments], own: set[str
 
 
 def _parameters(call: ast.Call, signatures: Sequence[ast.arguments]) -> list[str]:
-    """Return the positional parameters of the called function; [] if there are several possible lists, or none."""
+    """Return the positional parameters of the called function without `self` and `cls`.
+
+    Return [] if no signature fits the call, or if several fit whose parameters differ.
+    """
     fitting = [[one.arg for one in _positional(found)] for found in signatures if _fits(call, found)]
     if not fitting or any(other != fitting[0] for other in fitting):
         return []
@@ -445,7 +461,7 @@ def _fits(call: ast.Call, arguments: ast.arguments) -> bool:
 
 
 def _passed(call: ast.Call, parameters: Sequence[str]) -> Iterator[tuple[str, ast.Name]]:
-    """Yield the variables that are passed, each with its parameter."""
+    """Yield (parameter, variable) for each argument that is a variable and whose parameter is known."""
     given = [*zip(parameters, _plain(call.args), strict=False), *((one.arg, one.value) for one in call.keywords)]
     return ((name, value) for name, value in given if name and isinstance(value, ast.Name))
 
@@ -476,7 +492,8 @@ def _of_other_kind(
 ) -> Iterator[ast.AST]:
     """Yield the arguments whose kind no other call has at this position, although most have one and the same kind.
 
-    `mine`: kinds in calls that do not count as other calls.
+    The kind VARIABLE is compared only with CLASS. `name`: the unqualified name of the called function. `mine`: the
+    kinds in calls that do not count as other calls.
     """
     if name and name not in world.kinds:
         world.kinds[name] = _kinds_of(world.calls.get(name, ()))
@@ -492,7 +509,8 @@ def _of_other_kind(
 def _usual(kinds: Counter[str]) -> str:
     """Return the kind that at least the share USUAL of the arguments has; "" if there is none.
 
-    Arguments of unknown kind do not count; there must be at least FEWEST others.
+    `kinds`: number of arguments by kind. Arguments of unknown kind ("") do not count, and are removed from `kinds`;
+    there must be at least FEWEST others.
     """
     del kinds[""]
     for kind, number in kinds.most_common(1):
@@ -504,7 +522,7 @@ def _usual(kinds: Counter[str]) -> str:
 def _kind(node: ast.expr) -> str:
     """Return the kind of a literal, CLASS for a name like `ValueError` or a tuple of these, VARIABLE for other names.
 
-    Return "" for constants like `KINDS`, and for other expressions.
+    Return "" for None, for names in capitals like `KINDS`, and for other expressions.
     """
     match node:
         case ast.JoinedStr():

@@ -26,7 +26,10 @@ MOST_DIGITS = 4
 
 
 def compared(message: str) -> tuple[object, object] | None:
-    """Return the actual and the expected value in the first line of a failure's message; None if it has none."""
+    """Return the actual and the expected value in the first line of a failure's message.
+
+    Return None if the line does not compare two literals.
+    """
     match = COMPARED.fullmatch(message.split("\n", 1)[0].strip())
     if match is None:
         return None
@@ -37,7 +40,10 @@ def compared(message: str) -> tuple[object, object] | None:
 
 
 def operations(messages: Iterable[str]) -> dict[str, float]:
-    """Return the operations (`{}` is the value) that explain failures, each with the share of explained messages."""
+    """Return the operations that explain failures, each with the share of the messages that it explains.
+
+    In an operation, `{}` stands for the actual value.
+    """
     texts = list(messages)
     found = Counter(shape for text in texts for shape in set(_of_pair(*(compared(text) or (None, None)))))
     return {shape: count / len(texts) for shape, count in found.items()}
@@ -95,7 +101,11 @@ def _on_text(actual: str, expected: str) -> dict[str, str]:
 
 
 def _exchanged(actual: str, expected: str) -> set[tuple[str, str]]:
-    """Return pairs of a character and its replacement, without letters and digits, which would fit only this text."""
+    """Return pairs of a character of `actual` and its replacement: the character at the same position of `expected`.
+
+    The replacement is "" for characters that `expected` does not contain. Pairs with letters or digits are left out,
+    because they would fit only this text.
+    """
     pairs = {pair for pair in zip(actual, expected, strict=False) if pair[0] != pair[1]}
     pairs |= {(gone, "") for gone in {*actual} - {*expected}}
     return {(one, two) for one, two in pairs if not one.isalnum() and not two.isalnum()}
@@ -134,7 +144,7 @@ def _on_number(actual: float) -> dict[str, float]:
 
 
 def _quoted(text: str) -> str:
-    """Return `text` as a literal, in double quotes where that needs no other escapes; "" for no text."""
+    """Return `text` as a string literal, in double quotes if that needs no other escapes; "" if `text` is empty."""
     shown = repr(text)
     plain = '"' not in shown and "\\'" not in shown
     return "" if not text else f'"{shown[1:-1]}"' if plain else shown

@@ -42,7 +42,7 @@ RANKS: dict[type[ast.AST], int] = {
 
 
 def rank(node: ast.AST) -> int:
-    """Return the precedence of `node`; ATOM for names, calls, literals, displays."""
+    """Return the precedence of `node`: ATOM for names, calls, literals and displays, but -1 for tuples."""
     if isinstance(node, ast.BoolOp | ast.BinOp):
         return RANKS[type(node.op)]
     if isinstance(node, ast.UnaryOp):
@@ -127,7 +127,7 @@ def apply(text: str, edit: Edit) -> str:
 
 
 def expression(module: Module, node: ast.AST, text: str, weight: float = 1.0, boost: float = 0.0) -> Edit:
-    """Return an edit that replaces an expression by `text`."""
+    """Return an edit that replaces an expression by `text`, in parentheses if necessary."""
     return Edit((Replacement(module.start(node), module.end(node), fitted(module, node, text)),), weight, boost)
 
 
@@ -138,7 +138,7 @@ def exchanged(module: Module, one: ast.AST, two: ast.AST, weight: float) -> Edit
 
 
 def exchanges(module: Module, pairs: Iterable[tuple[ast.expr, ast.expr]]) -> Iterator[Edit]:
-    """Yield edits that swap the expressions of a pair, unless one is starred or both are the same."""
+    """Yield for each pair an edit that swaps its expressions, unless one is starred or both are the same."""
     for one, two in pairs:
         starred = isinstance(one, ast.Starred) or isinstance(two, ast.Starred)
         if not starred and module.code(one) != module.code(two):
@@ -157,7 +157,10 @@ def between(  # noqa: PLR0917 (read as: between left and right, old becomes new)
 
 
 def _find(gap: str, old: str) -> int:
-    """Return the offset of the operator `old` in the text between two operands, skipping comments and parentheses."""
+    """Return the offset of the operator `old` in `gap`, the text between two operands; -1 if it is not there.
+
+    Comments are skipped.
+    """
     at = 0
     while at < len(gap):
         if gap[at] == "#":
@@ -200,9 +203,9 @@ def block_text(module: Module, stmt: ast.stmt) -> str:
 def insertion(
     module: Module, stmt: ast.stmt, code: str, *, after: bool = False, weight: float = 1.0, boost: float = 0.0
 ) -> Iterator[Edit]:
-    """Yield an edit that inserts `code` (lines) before or after a statement that is alone on its lines.
+    """Yield an edit that inserts the lines `code` before or after a statement, with the statement's indentation.
 
-    The code gets the indentation of the statement.
+    Yield nothing if the statement shares a line with another one.
     """
     if module.alone(stmt):
         start, end = lines_of(module, stmt)
@@ -214,7 +217,10 @@ def insertion(
 
 
 def removal(module: Module, stmt: ast.stmt, weight: float = 1.0) -> Iterator[Edit]:
-    """Yield an edit that removes a statement that is alone on its lines; in place of a whole block, insert `pass`."""
+    """Yield an edit that removes a statement; the only statement of a block is replaced by `pass`.
+
+    Yield nothing if the statement shares a line with another one.
+    """
     if module.alone(stmt):
         only = len(module.block(stmt)) == 1
         start, end = (module.start(stmt), module.end(stmt)) if only else lines_of(module, stmt)

@@ -34,7 +34,7 @@ SHORTCUT = 0.7
 CEILING = 3.0
 """Upper bound of what naturalness adds to a score (log odds)."""
 FIRST_GUESS = 0.5
-"""Expected score of an operator's best edit relative to the operator's base, before any edit of the operator is known.
+"""Expected score of an operator's best edit relative to `base`, before any edit of the operator is known.
 
 FIRST_GUESS and SLACK are high, because an edit whose score is underestimated may come a thousand candidates late. The
 price is that more edits are generated in vain. Both were measured with small mistakes inserted into nine packages, by
@@ -44,8 +44,8 @@ tenth more time; 2.25 with 1.5 and 2.0, which take half as much time again.
 PLACES = 0.3
 """Weight of the logarithm of the number of places in a statement where an operator applies."""
 SLACK = 1.0
-"""How much an operator's best edit at the next statement may exceed the operator's best edit so far, relative to the
-base."""
+"""By how much the score of an operator's best edit at the next statement, relative to `base`, may exceed the highest
+such score so far."""
 
 DEAR = 2.0
 """Penalty of edits to code that runs at import: to judge them costs ten times as much as to judge other edits."""
@@ -163,13 +163,13 @@ def _evidence(site: Site, edit: Edit) -> float:
 
 
 def _gain(model: Trigrams, edit: Edit, lines: ChangedLines) -> float:
-    """Return by how much the edit makes its lines more probable: difference of log probabilities, scaled as CALM says.
+    """Return by how much the edit makes the changed lines more probable: the difference of their log probabilities.
 
-    If the edit only inserts whole lines, only these count.
+    The log probabilities are scaled, see CALM. If the edit only inserts whole lines, only the inserted lines count.
     """
     inserted = edit.parts[0].text
     if inserted.endswith("\n") and all(part.start == part.end == lines.start for part in edit.parts):
-        return _calm(model, (), tokens(inserted))  # if whole lines are inserted, only these count
+        return _calm(model, (), tokens(inserted))
     return _calm(model, tokens(lines.old), tokens(lines.new))
 
 
@@ -197,7 +197,10 @@ def _calm(model: Trigrams, old: Sequence[str], new: Sequence[str]) -> float:
 
 
 def _side(model: Trigrams, words: Sequence[str], head: int, tail: int) -> float:
-    """Return the log probability, scaled by CALM, of the tokens from `head` to `tail` and of the next two tokens."""
+    """Return the log probability, scaled by CALM, of `words` without the first `head` and the last `tail` tokens.
+
+    Of the last `tail` tokens and the line end, the first two count, too, because they depend on the tokens before them.
+    """
     until = min(len(words) - tail + 2, len(words) + 1)
     chain = ("", "", *words, "\n")
     total = sum(model.logp(*chain[at : at + 3]) for at in range(head, until))
@@ -212,10 +215,11 @@ SAME_STATEMENT, SAME_FUNCTION = 3.0, 2.0
 """Bonus of edits in the same statement, and in the same function, as the first repair: if that repair is wrong, the
 right repair is probably near."""
 REMOVING = 6.0
-"""Further bonus of edits that remove behaviour, in the statement of the first repair: if one passes, the tests are
-weak."""
+"""Further bonus of edits that remove behaviour, in the statement of the first repair: if such an edit passes the tests,
+too, the tests are weak."""
 
 Code = tuple[object, ...]
+"""A key for compiled code, see `essence`."""
 Compiler = Callable[[Module, ast.stmt, Edit | None], Code | None]
 Key = tuple[Compiler, ast.stmt, Code | None]
 """Compiler function, statement, and resulting code."""
@@ -311,10 +315,10 @@ class Enumeration:
         return Proposed(item, text)
 
     def _key(self, item: Scored) -> Key | None:
-        """Return the compiled code of the edited statement with its context, as a key for comparing edits.
+        """Return a key of the edited code; edits with equal keys are equivalent, and only the first one is proposed.
 
-        If the statement cannot be compiled alone, use its outermost function; return None if that does not compile
-        either.
+        The key has the compiled code of the statement or, if this cannot be compiled alone, of its outermost function.
+        Return None if the function does not compile either.
         """
         module, stmt = item.site.module, item.site.stmt
         for compiler, node in ((alone, stmt), (compiled, emit.enclosing(module, stmt))):
@@ -322,7 +326,7 @@ class Enumeration:
             if code is not None:
                 if (compiler, node) not in self._begun:
                     self._begun.add((compiler, node))
-                    self._seen.add((compiler, node, compiler(module, node, None)))  # nothing changed
+                    self._seen.add((compiler, node, compiler(module, node, None)))  # the unchanged code
                 return compiler, node, code
         return None
 
@@ -335,9 +339,10 @@ def _edits(site: Site, operator: Operator) -> list[Edit]:
 
 
 def alone(module: Module, stmt: ast.stmt, edit: Edit | None) -> Code | None:
-    """Return the code of one statement of a function after the edit; None if it cannot be compiled by itself.
+    """Return the code of one statement of a function after the edit; `edit` None: without an edit.
 
-    Only the header of a compound statement is compiled, so that the cost does not depend on the function's size.
+    Only the header of a compound statement is compiled, so that the cost does not depend on the function's size. Return
+    None if this cannot be compiled alone, if the edit changes other code, too, or if the statement is in no function.
     """
     function, parts = module.function(stmt), edit.parts if edit else ()
     start, end = _reach(module, stmt)
@@ -352,7 +357,7 @@ def alone(module: Module, stmt: ast.stmt, edit: Edit | None) -> Code | None:
 
 
 def _reach(module: Module, stmt: ast.stmt) -> tuple[int, int]:
-    """Return the offsets of a statement, or of its header up to the first statement of its body."""
+    """Return the offsets (start, end) of a statement; of a compound statement only up to its first inner statement."""
     body = getattr(stmt, "body", None)
     return module.start(stmt), module.start(body[0]) if isinstance(body, list) and body else module.end(stmt)
 

@@ -21,8 +21,9 @@ NO_FIXTURE = "FixtureLookupError"
 def repairable(situation: Situation) -> list[Case]:
     """Return the failing tests that a change to the program may repair.
 
-    Tests that need the network are left out if other tests fail, too. They most likely fail because there is no
-    network, and what they execute would be as suspicious as the fault.
+    Tests that are flaky, cannot run alone, lack a fixture or have an offered repair are left out. Tests that need the
+    network are left out if other tests fail, too: most likely they fail because there is no network, and the code that
+    they execute would be as suspicious as the fault.
     """
     left = situation.flaky | situation.absent | situation.offered
     bad = [case for case in situation.best.cases.values() if case.status.bad and case.id not in left]
@@ -44,8 +45,9 @@ def broken(situation: Situation, patch: Patch | None) -> list[str]:
 def to_repeat(names: Sequence[str], judging: Collection[str], cases: Iterable[str]) -> list[str]:
     """Return the tests to run in order to find out whether another patch breaks the tests `names`.
 
-    These are the tests of `names` that did not run on candidates, that is, are not in `judging`. If all of them ran,
-    they fail only after other tests; then return all tests of their files, in the order of `cases`.
+    `judging`: the tests that ran on candidates. Return those of `names` that are not in `judging`. If all are in
+    `judging`, they passed there and fail only after other tests: return all tests of their files, in the order of
+    `cases`.
     """
     files = {name.partition("::")[0] for name in names}
     unforeseen = [name for name in names if name not in judging]
@@ -53,7 +55,7 @@ def to_repeat(names: Sequence[str], judging: Collection[str], cases: Iterable[st
 
 
 def symptoms(situation: Situation) -> frozenset[Symptom]:
-    """Return the failing tests with the type and message of each failure."""
+    """Return the id of each failing test with the type of its exception and its message."""
     failures = ((case.id, case.failure) for case in repairable(situation))
     return frozenset(
         (name, str(failure and failure.exception), str(failure and failure.message)) for name, failure in failures
@@ -61,7 +63,7 @@ def symptoms(situation: Situation) -> frozenset[Symptom]:
 
 
 def in_order(failing: list[Case], pool: AnyPool, covering: frozenset[str]) -> list[str]:
-    """Order the failing tests: one of each symptom first, then one of each test function; fastest first in each part.
+    """Order the failing tests: one of each `_symptom` first, then one of each test function, each time fastest first.
 
     `covering`: the tests that execute a statement of the program. The tests outside `covering` are last, because hardly
     any repair can influence them. Tests that the servers do not know, or that end differently there than in a cold run,
@@ -103,8 +105,8 @@ def _symptom(case: Case) -> object:
 
 
 def failed_again(pool: AnyPool, failing: list[Case]) -> frozenset[str]:
-    """Return those of `failing` that failed again in `pool`; none if the pool may have run tests more than once."""
+    """Return those of `failing` that failed again in `pool`; none for a ColdPool, or if the servers were restarted."""
     if isinstance(pool, ColdPool) or pool.launches > 1:
         return frozenset()
-    ran = (case.id for case in failing if not is_deadly(case))  # the others are not run, see Pool.observe
+    ran = (case.id for case in failing if not is_deadly(case))  # Pool.observe does not run deadly tests
     return frozenset(ran).intersection(pool.fit, pool.tests)

@@ -103,7 +103,7 @@ BY_EXCEPTION: Mapping[str, Mapping[str, float]] = {
     "StopIteration": {"argument-added": 1.5, "early-return": 1.0, "try": 1.0},
     "RuntimeError": {"copy": 1.5, "wrap": 0.7, "exception": 1.0},
 }
-"""Log odds of each operator, by the exception that a failing test raised inside the program."""
+"""Log odds of each operator, by the type of the exception with which a failing test ended."""
 
 DIFFERENCE = 3.0
 """Log odds of the operator "difference" if one operation explains every failure."""
@@ -207,7 +207,7 @@ class Hints:
 
     @cached_property
     def factors(self) -> tuple[float, ...]:
-        """Return the numbers by which `operations` multiply."""
+        """Return the numbers by which `operations` multiply; 1/n for a division by n."""
         return factors(self.operations)
 
     @classmethod
@@ -261,7 +261,7 @@ def _as_written(attribute: str) -> str:
 
 
 def _named(pattern: re.Pattern[str], texts: Iterable[str]) -> tuple[str, ...]:
-    """Return what the group of `pattern` matches in `texts`, without duplicates."""
+    """Return the texts that the first group of `pattern` matches in `texts`, without duplicates."""
     return tuple(dict.fromkeys(match.group(1) for text in texts for match in pattern.finditer(text)))
 
 

@@ -55,7 +55,7 @@ LONGEST = 90
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of code: its node, its text, the names that it reads, and the function and the class that contain it."""
+    """A piece of code: its node, its text, the variables in it, and the function and the class that contain it."""
 
     node: ast.AST
     text: str
@@ -107,7 +107,16 @@ def _for_types(tree: ast.Module) -> set[ast.AST]:
 
 
 class Index:
-    """Facts about one module, collected in one traversal at first use."""
+    """Facts about one module, collected in one traversal at first use.
+
+    `expressions`, `statements`, `tests`: short compound expressions, simple statements, and conditions. `attributes`:
+    by dotted name of an object, the attributes that are "read", "called", and called without arguments ("bare").
+    `texts`: short strings and identifiers with weights. `calls`: by unqualified name of the function; calls of methods
+    of other objects than dotted names have the key "". `slices`: of each subscript, the dotted name of the object, the
+    text of the index, and the function that contains it. `one_argument`: names that are called with one argument.
+    `chains`: attributes with their objects, such as `a.b.c`. `errors`: names of exceptions that are defined or raised.
+    `decorators`: their texts by type of the definition.
+    """
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -126,7 +135,7 @@ class Index:
         self._walk(module.tree, None, None)
 
     def _walk(self, node: ast.AST, function: Function | None, owner: ast.ClassDef | None) -> frozenset[str]:
-        """Visit `node` and its descendants; return the names read there, so that no subtree is visited twice."""
+        """Visit `node` and its descendants; return the variables in them, so that no subtree is visited twice."""
         inner = node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else function
         kin = node if isinstance(node, ast.ClassDef) else owner
         names = frozenset({node.id}) if isinstance(node, ast.Name) else frozenset()
@@ -223,7 +232,10 @@ class Index:
 
     @cached_property
     def globals(self) -> tuple[str, ...]:
-        """Return the names bound at the module's top level, imports included."""
+        """Return the names bound at the module's top level, also those bound in the bodies of its `if` and `try`.
+
+        Functions, classes, imports and assigned names count.
+        """
         found: dict[str, None] = {}
         for node in self.module.tree.body:
             for stmt in (node, *(node.body if isinstance(node, ast.If | ast.Try) else ())):
@@ -243,12 +255,12 @@ class Index:
 
     @cached_property
     def idle(self) -> frozenset[str]:
-        """Return the imports, private functions and private attributes that this file never reads.
+        """Return the imports, private functions and other private names that this file binds but never reads.
 
-        The fault may be that such a name is not used.
+        The fault may be that such a name is not used. Return nothing for a short `__init__.py`.
         """
         if self.module.path.endswith("__init__.py") and len(self.module.tree.body) < 10:
-            return frozenset()  # it re-exports its imports
+            return frozenset()  # such a file mostly re-exports its imports
         nodes = list(ast.walk(self.module.tree))
         read = {name for node in nodes for name in _read(node)}
         return frozenset(name for node in nodes for name in _bound_for_itself(node) if name not in read)

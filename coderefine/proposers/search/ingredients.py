@@ -23,6 +23,7 @@ EXCEPTIONS = tuple(
     name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, Exception)
 )
 MOST_STATEMENTS = 4000
+"""Maximum number of statements on which the trigram model is trained."""
 
 
 OddNodes = Mapping[str, tuple[ast.AST, ...]]
@@ -64,7 +65,7 @@ class ProjectContext:
     @cached_property
     def lines(self) -> Counter[tuple[str, ...]]:
         """Return how often each line of code, as tokens, occurs in all files."""
-        split = tokens.__wrapped__  # the cache is for statements that are edited
+        split = tokens.__wrapped__  # without the cache, which is for statements that are edited
         return Counter(split(line) for module in self.modules.values() for line in module.text.splitlines())
 
     @cached_property
@@ -87,7 +88,7 @@ class ProjectContext:
 
     @cached_property
     def calls(self) -> Mapping[str, list[ast.Call]]:
-        """Return the calls in all files by the unqualified name of the called function or method."""
+        """Return the calls in all files by the unqualified name of the called function or method, see `Index.calls`."""
         found: dict[str, list[ast.Call]] = defaultdict(list)
         for module in self.modules.values():
             for name, calls in module.index.calls.items():
@@ -123,7 +124,10 @@ class ProjectContext:
 
 
 def own_words(module: Module, stmt: ast.stmt) -> Sequence[str]:
-    """Return the tokens of a statement: only of the header of a compound statement, and none of a docstring."""
+    """Return the tokens of a statement: only of the header of a compound statement.
+
+    Return none if the statement's value is a constant, as of a docstring or of `x = 1`.
+    """
     body = getattr(stmt, "body", None)
     if isinstance(body, list) and body:
         end = min(module.line_start(first_line(body[0])), module.start(body[0]))
@@ -141,7 +145,10 @@ def _result(node: Function) -> str:
 
 @dataclass(frozen=True)
 class FunctionContext:
-    """The names that are visible in a function of a module, or at the module's top level."""
+    """The names that are visible in a function of a module, or at the module's top level.
+
+    `seen`: reprs of the local variables in tracebacks, by name.
+    """
 
     module: Module
     function: Function | None
@@ -172,7 +179,7 @@ class FunctionContext:
 
     @cached_property
     def bound(self) -> dict[str, int]:
-        """Return the local names and the first line that binds each, parameters first."""
+        """Return the local names and the first line that binds each (0 for parameters), parameters first."""
         found = dict.fromkeys(self.parameters, 0)
         for node in ast.walk(self._outer if self.function else self.module.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -183,7 +190,10 @@ class FunctionContext:
 
     @cached_property
     def comprehended(self) -> frozenset[str]:
-        """Return the names bound only inside comprehensions, which are not visible outside of them."""
+        """Return the names bound only inside comprehensions, which are not visible outside of them.
+
+        Names that `async for`, `async with`, `except` or an import also binds are wrongly returned, too.
+        """
         nodes = list(ast.walk(self._outer))
         inside = {name for node in nodes if isinstance(node, ast.comprehension) for name in names_of(node.target)}
         outside = {
@@ -230,7 +240,10 @@ class FunctionContext:
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
-        """Return the attributes of `self` that the class (or a base class in this file) assigns, without methods."""
+        """Return the attributes of `self` that the class (or a base class in this file) uses, most frequent first.
+
+        Methods are left out; names assigned in the body of the class are added.
+        """
         found: Counter[str] = Counter()
         for owner in self._classes:
             found.update(own_attributes(owner))

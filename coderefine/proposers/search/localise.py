@@ -22,8 +22,8 @@ HEADER, BARE_HEADER = 0.8, 0.2
 """Share of the weight of a function's most suspicious statement that the function's header gets: HEADER if it has
 defaults or decorators, else BARE_HEADER."""
 TRUST = 1.5
-"""Exponent of the coverage score, in relation to the other features. At the end the root is taken, to keep the scale of
-suspicion."""
+"""Exponent of the coverage score before it is multiplied by the other features. At the end, the root of the product is
+taken, so that suspicions keep the scale of the coverage score."""
 BRANCH = 0.5
 """Share that a condition gets of the weight of the most suspicious statement in its branches."""
 FALLEN = 0.8
@@ -32,6 +32,7 @@ false."""
 UNSEEN = 0.3
 """Base weight of a statement that is in a traceback but not in the coverage."""
 LEAST = 0.02
+"""Minimum suspicion of a statement."""
 REFUSED = re.compile(r"(\w+)\(\) (?:takes|missing|got)\b")
 """CPython's messages for a call that does not match the signature; the group is the function's name."""
 BOUND = re.compile(r"<bound method (?:\w+\.)*(\w+) of")
@@ -42,9 +43,10 @@ READ = re.compile(r"\.(\w+)\b(?!\s*\()")
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """Suspicious statements. `weights`: their suspicion, 0..1. `seen`: by function, locals in frames of tracebacks.
+    """Suspicious statements. `weights`: their suspicion, 0..1.
 
-    `raised`: names of the exceptions that tests raised, or whose names are in failure messages.
+    `seen`: by function, the reprs of its local variables in tracebacks. `raised`: names of the exceptions that tests
+    raised, or whose names are in failure messages.
     """
 
     weights: Mapping[ast.stmt, float]
@@ -111,7 +113,10 @@ def _add_conditions(weights: dict[ast.stmt, float], modules: Mapping[str, Module
 
 
 def _after(weights: Mapping[ast.stmt, float], module: Module, stmt: ast.If | ast.While) -> float:
-    """Return the maximum weight of the statements after an `if` whose block ends with a jump; else 0."""
+    """Return the maximum weight of the statements after an `if` whose block ends with a jump.
+
+    The first statements in `if` statements among them count, too. Return 0 for other statements.
+    """
     if not isinstance(stmt, ast.If) or stmt.orelse or not isinstance(stmt.body[-1], JUMPS):
         return 0.0
     block = module.block(stmt)
@@ -194,22 +199,24 @@ def test_sources(cases: Iterable[Case], read: Mapping[str, Module]) -> dict[str,
 
 
 AT_IMPORT = 0.6
-"""Weight of a statement that binds or changes a name at import, relative to the most suspicious statement that reads
-the name."""
+"""Weight of a statement that runs at import and binds or changes a name, relative to the most suspicious statement that
+reads the name."""
 FOR_THIS = 1.0
-"""The same relative weight for statements of a function that is called at import with a string which a failure message
+"""Replaces AT_IMPORT for the statements of a function that is called at import with a string which a failure message
 quotes."""
 CALLED = 0.4
-"""The same relative weight for the other statements of a function that the module itself calls when it is imported."""
+"""CALLED / AT_IMPORT is the least weight of each statement of a function that is called at import, relative to the most
+suspicious statement of the function."""
 
 
 QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 
 
 def add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module], messages: Sequence[str]) -> None:
-    """Give weights to statements that run at import and bind or change a name that a suspicious statement reads.
+    """Raise the weights of statements that run at import and bind or change a name that a suspicious statement reads.
 
-    Also to tables with an entry for a string that a failure message quotes: they may be read only at import.
+    Also raise the weights of tables with an entry for a string that a failure message quotes, because they may be read
+    only at import, and of all statements of functions that are called at import.
     """
     readers, top = _readers(weights, modules), max(weights.values(), default=1.0)
     words = _quoted(messages)
@@ -242,7 +249,7 @@ def _raise_to(weights: dict[ast.stmt, float], stmt: ast.stmt, weight: float) -> 
 
 
 def _lift(weights: dict[ast.stmt, float], function: Function) -> None:
-    """Raise the weight of the other statements of a function that ran at import, see CALLED."""
+    """Raise the weights of the statements of a function that was called at import, except its docstring, see CALLED."""
     inside = _within(function)
     best = max((weights.get(stmt, 0.0) for stmt in inside), default=0.0)
     for stmt in inside:
@@ -252,7 +259,7 @@ def _lift(weights: dict[ast.stmt, float], function: Function) -> None:
 
 
 def _called(module: Module, words: frozenset[str]) -> dict[Function, float]:
-    """Return the functions that top-level code of the module calls by name, with a factor for their statements."""
+    """Return the functions that top-level code of the module calls by name, each with AT_IMPORT or FOR_THIS."""
     names: dict[str, float] = {}
     for node in _at_top(module):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -273,7 +280,10 @@ def _texts(node: ast.Call) -> set[str]:
 
 
 def _made(stmt: ast.stmt, *, inside: bool) -> Iterator[str]:
-    """Yield the names that a statement binds (unless it is `inside` a function), and names whose value it mutates."""
+    """Yield the names that a statement binds, and names whose value it may mutate.
+
+    `inside`: whether the statement is in a function; then the names that it binds are local, and left out.
+    """
     targets: list[ast.expr] = []
     match stmt:
         case ast.Assign():
@@ -334,7 +344,7 @@ Span = tuple[int, int]
 def running(modules: Mapping[str, Module], failing: Iterable[Case]) -> dict[ast.stmt, frozenset[Span]]:
     """Return the statements of the innermost frames in the program, with the spans of the expressions that raised.
 
-    Before Python 3.11 there are no such spans (PEP 657): return nothing.
+    Return {} before Python 3.11, which introduced such spans (PEP 657).
     """
     found: dict[ast.stmt, set[Span]] = defaultdict(set)
     for case in failing:

@@ -1,4 +1,4 @@
-"""Names that failing tests lack: does a repair bind them, correct their spelling, or merely evade them?"""
+"""Names that failing tests do not find: does a repair bind them, correct their spelling, or merely evade them?"""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ class Replaced:
 
 
 def evades(site: Site, replaced: Replaced, after: ast.Module | None) -> bool:
-    """Return whether failing tests of `site` lack a name that a repair gives up, or leaves missing.
+    """Return whether a repair evades a name that failing tests do not find: gives the name up, or leaves it missing.
 
-    The name is an attribute of `self`, or a variable that its module does not bind when it runs. Most likely it should
-    exist, so the right repair binds it or, if it is misspelt, corrects it. A repair gives up a variable by replacing it
-    by names that are not similar, and an attribute by replacing it although other code uses it. A repair leaves a name
-    missing if code still uses the name and nothing binds it: then the tests only do not reach this code any more.
-    `after`: the module after the repair.
+    The name is an attribute of `self`, or a variable that its module does not bind when it runs. Most likely the name
+    should exist, so the right repair binds it or, if it is misspelt, corrects it. A repair gives up a variable by
+    replacing it by names that are not similar, and an attribute by replacing it although other code uses it. A repair
+    leaves a name missing if code still uses the name and nothing binds it: then tests pass only because they no longer
+    reach this code.
+
+    `after`: the module after the repair; None if it is unknown.
     """
     hints, world = site.hints, site.world
     others = [world.file_names(module) for module in world.modules.values() if module.path != site.module.path]

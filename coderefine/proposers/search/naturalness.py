@@ -25,7 +25,7 @@ def tokens(text: str) -> tuple[str, ...]:
 
 
 def _kind(token: str) -> str:
-    """Return one token for all numbers except 0 and 1: how often a number occurs says nothing about the code."""
+    """Return `token`, but "2" for all numbers except 0 and 1: how often a number occurs says nothing about the code."""
     return "2" if token[0].isdigit() and token not in ("0", "1") else token
 
 
@@ -37,7 +37,8 @@ def _bare(line: str) -> str:
 class _Counts:
     """Counts of one statement, which its model subtracts from the counts of the whole project.
 
-    `grams`: n-grams. `totals`: n-grams by context. `kinds`: by context, different n-grams that no other statement has.
+    `grams`: occurrences of each n-gram. `totals`: occurrences of all n-grams with a context, by context. `kinds`: by
+    context, the number of different n-grams that no other statement has.
     """
 
     def __init__(self) -> None:

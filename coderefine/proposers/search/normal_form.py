@@ -30,7 +30,7 @@ IDEMPOTENT = frozenset(("lower", "upper", "casefold", "abs", "list", "tuple", "s
 
 
 def normalised(tree: ast.AST) -> str:
-    """Return the dump of `tree` after normalisation, which changes `tree`.
+    """Normalise `tree` in place, and return its dump.
 
     `not` is moved inwards, and inverts comparisons. `a < b` becomes `b > a`. `len(x) >= 1` becomes `len(x) > 0`, also
     with other functions in COUNTS and other integers. `a - -b` becomes `a + b`, `a + -b` becomes `a - b`, `1 + a`

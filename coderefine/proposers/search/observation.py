@@ -49,7 +49,7 @@ class Observation:
 def ranked(
     observation: Observation, changes: Mapping[str, Sequence[PastChange]] = MappingProxyType({})
 ) -> tuple[list[Site], Spectrum]:
-    """Return the most suspicious statements, best first, and the spectrum.
+    """Return the statements to edit, most suspicious first, and the spectrum of all failing tests.
 
     `changes`: recent changes of the files, by path; they are read only when edits are generated.
     """
@@ -148,13 +148,13 @@ def _contexts(
 
 
 def run_through(coverage: Coverage, failing: Iterable[Case]) -> set[str]:
-    """Return the files that failing tests execute, or that are in their tracebacks."""
+    """Return the paths of the files with lines in `coverage`, and of those in the tracebacks of `failing`."""
     paths = {path for by_path in coverage.values() for path in by_path}
     return paths | {frame.path for case in failing if case.failure for frame in case.failure.frames}
 
 
 def parsed(files: Mapping[str, bytes]) -> dict[str, Module]:
-    """Return the files that are valid Python, parsed, in the order of their paths."""
+    """Return the parsed files by path, in the order of their paths; files that are not valid Python are left out."""
     found = ((path, Module.of(path, data)) for path, data in sorted(files.items()) if path.endswith(".py"))
     return {path: module for path, module in found if module is not None}
 

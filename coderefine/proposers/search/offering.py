@@ -69,7 +69,11 @@ class _Row:
 
     @property
     def readable(self) -> tuple[bool, bool, int]:
-        """Return a sort key, most readable first; texts that are no Python expressions, and failures, are last."""
+        """Return a sort key; the most readable row has the lowest key.
+
+        Its parts: whether a text is too long or no Python expression; whether a call returns no value, for example
+        because it raises an exception; the total length of the texts.
+        """
         texts = (self.asked.call, *self.answers)
         odd = any("<" in text or "…" in text or len(text) > LONGEST for text in texts)
         return odd, any(text.startswith(NO_VALUE) for text in self.answers), sum(map(len, texts))
@@ -80,7 +84,7 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
 
     The first call divides the alternatives into groups with equal results that are as even as possible; each further
     call divides the groups that remain. Then come more calls, because each alternative may be wrong where these calls
-    do not show it.
+    do not show it. At most MOST_QUESTIONS calls are yielded.
     """
     rows = _rows(groups, asked)
     together, shown = [tuple(range(len(groups)))], list[_Row]()
@@ -95,16 +99,19 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
 
 
 def _rows(groups: Sequence[Group], asked: Sequence[Asked]) -> list[_Row]:
-    """Return the calls on which the groups differ, most readable first; only those whose results are known, if any."""
+    """Return the calls on which the groups differ, most readable first.
+
+    Calls with an unknown result are left out, unless there are no others.
+    """
     by_call = {one.call: row for one in asked if (row := _row(one, groups)) is not None}
     known = [row for row in by_call.values() if UNKNOWN not in row.answers]
     return sorted(known or by_call.values(), key=lambda row: row.readable)
 
 
 def _with_others(shown: list[_Row], rows: Sequence[_Row]) -> list[_Row]:
-    """Return `shown`, then the other readable `rows`, of these first the rows whose results no earlier row has.
+    """Return `shown`, then the other readable rows of `rows`; of these first the rows whose results no earlier row has.
 
-    If no row is readable and none is shown, return all `rows` in this order.
+    If `shown` is empty and no row is readable, also return the rows that are not readable.
     """
     readable = [row for row in rows if not row.readable[0]]
     left = readable or ([] if shown else rows)
@@ -131,10 +138,12 @@ def _split(row: _Row, members: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def _largest(row: _Row, together: Sequence[Sequence[int]]) -> int:
+    """Return the `_size` of the groups into which the results in `row` divide the groups `together`."""
     return _size([part for members in together for part in _split(row, members)])
 
 
 def _size(together: Sequence[Sequence[int]]) -> int:
+    """Return the sum of the squared numbers of members: the lower it is, the more evenly the members are divided."""
     return sum(len(members) ** 2 for members in together)
 
 

@@ -16,8 +16,8 @@ from coderefine.proposers.search.syntax import Function, Module
 from coderefine.source import first_line
 
 SETTLED = 7 * 86400.0
-"""Minimum age of code in seconds when a test was written, for the test to ask for something new, which the code never
-did. Of code and tests of the same days, either may come first."""
+"""If a test was written at least so many seconds after the code, it may ask for something new, which the code never
+did. If both were written within a few days, it does not matter which was first."""
 MOST_DATED, DATING = 3, 2.0
 """Maximum number of repaired tests whose age is compared with the age of the code, and seconds for one `git blame`."""
 MOST_COMMITS, SECONDS, MOST_FILES = 30, 0.3, 3
@@ -29,7 +29,7 @@ UNCOMMITTED = "undoes your uncommitted change"
 OFFLINE = ("--literal-pathspecs", "-c", "protocol.allow=never")
 """Options of git: take paths literally, and do not fetch the files that a partial clone lacks."""
 AUTHORED = re.compile(rb"^author-time (\d+)$", re.MULTILINE)
-"""A line of `git blame --porcelain`: when the author of a commit wrote it, in seconds since 1970."""
+"""A line of `git blame --porcelain`: when the commit was written, in seconds since 1970."""
 UNCOMMITTED_LINE = re.compile(rb"^0{40,} ", re.MULTILINE)
 """A line of `git blame --porcelain` for a line that is not committed; its hash consists of zeros."""
 COMMIT = re.compile(r"\0([0-9a-f]+)")
@@ -37,7 +37,10 @@ COMMIT = re.compile(r"\0([0-9a-f]+)")
 
 @dataclass(frozen=True, slots=True)
 class PastChange:
-    """A changed block of lines: the lines `came` replaced the lines `gone`. `commit`: its hash; "" if uncommitted."""
+    """A changed block of lines: the lines `came` replaced the lines `gone`.
+
+    `commit`: short hash of the commit with the change; "" if the change is not committed.
+    """
 
     commit: str
     gone: tuple[str, ...]
@@ -66,9 +69,10 @@ def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
 
 
 def changes(top: Path, path: str, data: bytes) -> tuple[PastChange, ...]:
-    """Return the recent changes of the file at `path` below `top`, the newest first; () if the file is not in HEAD.
+    """Return the recent changes of the file at `path` below `top`, the newest first.
 
-    `data`: the present content of the file, in the tree or staged.
+    `data`: the present content of the file, in the tree or staged. Return () if the file is not in HEAD, or if git
+    fails or takes longer than SECONDS.
     """
     commands = (
         ("cat-file", "blob", f"HEAD:./{path}"),
@@ -114,7 +118,7 @@ def _parsed(lines: Sequence[str]) -> Iterator[PastChange]:
 
 
 def former(module: Module, data: bytes, changes: Sequence[PastChange]) -> str:
-    """Return the name of a change that the new content `data` of a module undoes; "" if it does more than undo changes.
+    """Return the name of a change that the new content `data` of a module undoes; "" if it does anything else.
 
     If one of the undone changes is uncommitted, return UNCOMMITTED.
     """
@@ -128,9 +132,9 @@ def former(module: Module, data: bytes, changes: Sequence[PastChange]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ages:
-    """Compares when tests and code were written, in the user's tree at `top`; None without git.
+    """Compares when tests and code were written. `top`: the folder of the user's tree; None without git.
 
-    `read` returns the content of a file of the tree.
+    `read`: returns the content of the file at a path of the tree; None if there is none.
     """
 
     top: Path | None
@@ -138,7 +142,10 @@ class Ages:
     _known: dict[tuple[str, str], float | None] = field(default_factory=dict, init=False)
 
     def are_newer(self, tests: Iterable[str], path: str, function: str) -> bool:
-        """Return whether `tests` (ids) were written SETTLED or longer after a function of the file at `path`."""
+        """Return whether `tests` (ids) were written at least SETTLED seconds after a function of the file at `path`.
+
+        Only the first MOST_DATED tests are compared. Return False if one of the times is unknown.
+        """
         times = [self._written(name.partition("::")[0], qualified_name(name)) for name in sorted(tests)[:MOST_DATED]]
         code = self._written(path, function) if all(times) else None
         return code is not None and all(when is not None and when - code >= SETTLED for when in times)

@@ -51,7 +51,8 @@ class Site:
     """A suspicious statement and its context. `suspicion`: 0..1.
 
     `raised`: names of the exceptions that failing tests raised, or whose names are in failure messages. `running`:
-    spans, in characters, of the expressions of this statement that raised.
+    spans, in characters, of the expressions of this statement that raised. `memo`: results that operators keep for
+    other operators, by name.
     """
 
     local: FunctionContext
@@ -216,7 +217,10 @@ class Site:
 
     @cached_property
     def paths(self) -> list[str]:
-        """Return local names, attributes of `self`, and attributes of local names (`item.price`) in the file."""
+        """Return local names, attributes of `self`, and some attributes of local names that the file reads.
+
+        An attribute is written with its object: `item.price`.
+        """
         receiver = self.local.receiver
         known = self.module.index.attributes
         chains = [
@@ -242,8 +246,8 @@ class Site:
     def asked(self) -> tuple[tuple[int, int], ...]:
         """Return the spans of the entries of tables that belong to a string in a failing test, or in its message.
 
-        They are the values of such keys in a dictionary display, and the rows of a display that contain such a string.
-        A display is left out if all its entries belong to such strings.
+        They are the values whose keys in a dictionary display contain such a string, and the rows of another display
+        that contain such a string. A display is left out if all its entries belong to such strings.
         """
         found: list[tuple[int, int]] = []
         for node in self.nodes if self.hints.literals else ():
@@ -276,7 +280,7 @@ class Site:
 
     @cached_property
     def first(self) -> bool:
-        """Return whether the statement is the first of its function (after the docstring)."""
+        """Return whether the statement is the first of its function, or of the module, after the docstring."""
         body = self.local.function.body if self.local.function else self.module.tree.body
         at = 1 if has_docstring(self.local.function or self.module.tree) else 0
         return at < len(body) and body[at] is self.stmt
@@ -291,7 +295,8 @@ class Site:
     def swap(self, node: ast.AST, text: str, weight: float = 1.0, boost: float = 0.0) -> Iterator[Edit]:
         """Yield an edit that replaces an expression by `text`; `x - 0` is simplified to `x`.
 
-        Yield nothing if the edit has no effect, or if it combines a value with itself (`x or x`).
+        Yield nothing if the edit has no effect, or if it combines a value with itself (`x or x`). `weight`, `boost`:
+        see `Edit`.
         """
         parent = self.module.parents.get(node)
         if isinstance(parent, ast.BinOp) and parent.right is node and text == NEUTRAL.get(type(parent.op)):

@@ -100,9 +100,10 @@ def is_check(stmt: ast.stmt) -> bool:
 
 
 def makers(stmts: set[ast.stmt], ended: set[ast.stmt]) -> set[ast.stmt]:
-    """Return those of `stmts` that bind a name used in `ended`, or call a method of its value, directly or indirectly.
+    """Return those of `stmts` that bind a name used in `ended`, or may change its value, directly or indirectly.
 
-    A decorator counts as a call: `@cli.command()` changes `cli`.
+    `ended`: the statements of the test at which it failed. Expression statements and definitions with decorators may
+    change the values of their names: `rows.append(1)`, `@cli.command()`.
     """
     names = {name for stmt in ended for name, _ in names_in(stmt)}
     found: set[ast.stmt] = set()
@@ -183,7 +184,9 @@ class Spectrum:
     def purified(self, stmt: ast.stmt) -> float:
         """Return the Ochiai suspiciousness ef / sqrt(nf * (ef + ep)) after test purification (Xuan, Monperrus 2014).
 
-        An assertion that passed inside a failing test counts as a separate passing test.
+        nf is the number of failing tests; ef and ep are the numbers of failing and passing tests that execute `stmt`,
+        but ef is the sum of weights in `share`. An assertion that passed inside a failing test counts as a separate
+        passing test.
         """
         hit = self.share.get(stmt, float(len(self.failing.get(stmt, ()))))
         passed = self.passing.get(stmt, 0) + self.cleared.get(stmt, 0)

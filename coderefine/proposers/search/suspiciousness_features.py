@@ -110,7 +110,9 @@ PLACES = (
     ast.Constant, ast.BinOp, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Call, ast.Subscript, ast.Attribute,
     ast.IfExp, ast.comprehension, ast.Slice, ast.keyword,
 )  # fmt: skip
+"""Kinds of nodes that are counted as the size of a statement."""
 MOST_PLACES = 15
+"""Maximum size of a statement that makes a difference."""
 
 Odds = dict[ast.stmt, float]
 
@@ -282,7 +284,7 @@ def _jumps(module: Module, stmt: ast.stmt, executed: AbstractSet[ast.stmt]) -> I
 
 
 def named(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
-    """Yield weights of statements in functions named in the failing line, or in the test's name or text."""
+    """Yield weights of statements in functions named in the failing line or message, or in the test's name or text."""
     words, texts = set(_words(evidence)), set(re.findall(r"\w+", " ".join(evidence.sources.values())))
     names = [function_name(case.id).lower() for case in evidence.failing]
     for module in evidence.modules.values():
@@ -358,7 +360,7 @@ def _in_functions(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Iterator
 def one_way(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
     """Yield weights of conditions that always had the same result, and of loops that were never entered.
 
-    Good test suites cover both results, and enter each loop.
+    Good test suites cover both results, and enter each loop. Conditions of a `raise` are left out.
     """
     for stmt in stmts:
         if evidence.ran.get(stmt, 0) < MANY:

@@ -125,7 +125,10 @@ ROW = (ast.Tuple, ast.List, ast.Call)
 
 
 def entries(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield key and value of each entry of a dictionary display; for the rows of another display, the row is both."""
+    """Yield (key, value) for each entry of a dictionary display, and (row, row) for each row of another display.
+
+    Yield nothing if an element of the other display is no row, see ROW.
+    """
     if isinstance(node, ast.Dict):
         yield from ((key, value) for key, value in zip(node.keys, node.values, strict=True) if key is not None)
     elif isinstance(node, ast.List | ast.Tuple | ast.Set) and all(isinstance(row, ROW) for row in node.elts):

@@ -45,9 +45,9 @@ and is done for candidates that failed while only their functions were replaced.
 IMPORTED = "ran while the project was imported"
 """End of the reason for a fresh import if a candidate changes such a function (see agent/code_diff.py)."""
 AT_IMPORT, PASSED_OVER = 0.6, 1.0
-"""Share of the judging time up to which such candidates are judged in their turn, because one takes a hundred times as
-long as another candidate. Other such candidates are judged later, unless there was no candidate for PASSED_OVER
-seconds."""
+"""A candidate that changes a function which ran at import takes a hundred times as long as another candidate. It is put
+off while candidates that the hot server cannot judge have had more than the share AT_IMPORT of the judging time, unless
+the last candidate was given to the pool more than PASSED_OVER seconds ago."""
 MOST_LEFT = 3
 """A repair is held back if other failing tests run its statement. At the end it is added nevertheless if these tests
 are at most MOST_LEFT times as many as the tests that the repair makes pass: they may fail because of another fault, or
@@ -154,7 +154,7 @@ class Trial:
         self._held: list[Repair] = []
         """Confirmed partial repairs that are held back: other failing tests that run their statement still fail."""
         self._elsewhere: dict[int, frozenset[str]] = {}
-        """By id of a partial repair, the tests that it makes pass when it is combined with another repair."""
+        """By `id()` of a partial repair, the tests that it makes pass when it is combined with another repair."""
         self._explained: frozenset[str] = frozenset()
         """Failing tests that some repair makes pass."""
         self._since = 0.0
@@ -174,7 +174,7 @@ class Trial:
         self._then = tuple(name for name in (*pool.tests, *pool.broken) if name not in late) if late else None
         """The tests that candidates have to pass during the search; None for all."""
         self._passed = set[tuple[int, tuple[str, ...]]]()
-        """Pairs of a repair's id and a portion of `_late` that passed with the repair."""
+        """Pairs of a repair's `id()` and a portion of `_late` that passed with the repair."""
         self._every = tuple(pool.tests[:MOST_EVERY])
         """The tests that run first on candidates if `_dependent`: all (up to MOST_EVERY), in one process, as in a cold
         run."""
@@ -195,7 +195,10 @@ class Trial:
         self._more, self._least, self._longest = 0.0, LEAST_JUDGED, LONGEST_GRACE
 
     def extend(self, proposals: Iterator[Proposed], seconds: float) -> bool:
-        """Continue for at least `seconds` and MORE_JUDGED candidates; return whether more repairs were found."""
+        """Continue for at least `seconds` and MORE_JUDGED further candidates; return whether more repairs were found.
+
+        The candidates may take up to LONGEST_GRACE seconds.
+        """
         since, known = self.clock.spent - self._since, len(self.repairs)
         self._more, self._longest = since + seconds, since + LONGEST_GRACE
         self._least = self.judged - self._before + MORE_JUDGED
@@ -261,6 +264,10 @@ class Trial:
             self._confirm()
 
     def _over(self) -> bool:
+        """Return whether time is over, or enough time and candidates were spent since the last new repair.
+
+        For the limits, see LEAST_GRACE and the constants below it.
+        """
         if self.clock.left <= 0:
             return True
         if not self.repairs:
@@ -275,7 +282,10 @@ class Trial:
         return since > max(self._more, min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * self._since)))
 
     def candidate(self, proposed: Proposed) -> Candidate | None:
-        """Convert the proposal to a candidate; None if it failed before, or the file's encoding cannot represent it."""
+        """Convert the proposal to a candidate.
+
+        Return None if it failed before, if the file's encoding cannot represent it, or if it is put off, see AT_IMPORT.
+        """
         if proposed.key in self._failed:
             return None
         try:
@@ -299,7 +309,7 @@ class Trial:
         return self._slow <= share * (self._slow + self._hot)
 
     def again(self, *, only: bool) -> Candidate | None:
-        """Return the next candidate to be judged once more; None if there is none, or if new candidates have priority.
+        """Return the next candidate in `_deferred`; None if there is none, or if new candidates have priority.
 
         `only`: whether there are no new candidates.
         """
@@ -308,6 +318,7 @@ class Trial:
         return None
 
     def _note(self, judged: Judged) -> None:
+        """Process a verdict: keep the candidate for `_confirm`, put it off for a fresh import, or reject it."""
         self._time(judged)
         number = judged.candidate.number
         fixed = self._partly(judged)
@@ -325,7 +336,7 @@ class Trial:
         """Count the candidate, unless it was judged before, and add its seconds to one of two sums.
 
         `_hot` is for candidates that the hot server judged, `_slow` for candidates that needed, for example, a fresh
-        import. If a candidate needed it because its function ran at import, record the function.
+        import. If a candidate needed a fresh import because its function ran at import, record the function.
         """
         self.first_judged = self.clock.spent if self.first_judged is None else self.first_judged
         self.judged += judged.candidate.rough
@@ -453,10 +464,10 @@ class Trial:
         self.repairs.append(repair)
 
     def _compose(self, one: Repair, two: Repair, *, new: bool) -> None:
-        """Judge two partial repairs, which make different tests pass, as one candidate.
+        """Judge two partial repairs together, if neither makes all tests pass that the other makes pass.
 
-        The combination is stored only if it makes all failing tests pass, and if `new` is true: no stored partial
-        repair makes all tests of `two` pass.
+        If the combination passes, record its tests in `_elsewhere`. Store it if it makes all failing tests pass and if
+        `new` is true. `new`: whether no partial repair stored before makes all tests of `two` pass.
         """
         files = merged([*one.edits, *two.edits])
         if files is None or one.fixed <= two.fixed or two.fixed <= one.fixed:
@@ -536,7 +547,10 @@ def outcomes(
 
 
 def merged(edits: Sequence[Proposed]) -> dict[str, bytes] | None:
-    """Return the files with all `edits` of the same tree applied; None if edits overlap, or cannot be encoded."""
+    """Return the changed files after applying all `edits`, which start from the same tree, by path.
+
+    Return None if edits overlap or begin at the same offset, or if the result cannot be encoded.
+    """
     by_path: dict[str, list[Proposed]] = {}
     for proposed in edits:
         by_path.setdefault(proposed.path, []).append(proposed)
@@ -554,7 +568,10 @@ def merged(edits: Sequence[Proposed]) -> dict[str, bytes] | None:
 
 
 def beside(accepted: Sequence[Repair], repairs: Sequence[Repair]) -> dict[int, Repair]:
-    """Return, by id, the `repairs` that can be applied after `accepted`, with the edits of `accepted` added."""
+    """Return the `repairs` that can be applied after `accepted`, with the edits of `accepted` added.
+
+    The keys are the `id()` of the given repairs.
+    """
     edits = [edit for repair in accepted for edit in repair.edits]
     texts = ((repair, merged([*edits, *repair.edits])) for repair in repairs)
     return {id(repair): replace(repair, files=files) for repair, files in texts if files is not None}
@@ -586,7 +603,10 @@ def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:
 
 
 def _drops_result(before: ast.stmt, after: ast.stmt, line: int) -> bool:
-    """Return whether the function `after` returns a constant at this line, or nothing: `f(x)` for `return f(x)`."""
+    """Return whether the function `after` returns a constant at this line, or nothing: `f(x)` for `return f(x)`.
+
+    `before`: the function before the edit. `line`: counted from the first line of the function.
+    """
     found = [node for node in ast.walk(after) if isinstance(node, ast.Return | ast.Expr) and node.lineno == line]
     if found and isinstance(found[0], ast.Expr):
         return _returns(after) < _returns(before)
@@ -598,7 +618,11 @@ def _returns(function: ast.stmt) -> int:
 
 
 def _edited(proposed: Proposed) -> ast.stmt | None:
-    """Return the function that contains an edit, after the edit; None if the edit is not inside its body."""
+    """Return the function that contains an edit, after the edit.
+
+    Return None if the edit is in no function, if it changes a function's header or code outside the function, or if the
+    result does not parse.
+    """
     site, parts = proposed.scored.site, proposed.scored.edit.parts
     function, module = site.local.function, site.module
     if function is None or isinstance(site.stmt, Function):

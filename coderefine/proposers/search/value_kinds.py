@@ -94,7 +94,7 @@ def fits(one: str, other: str) -> bool:
 
 
 def of_repr(text: str) -> str:
-    """Return the kind of a value from its repr, as recorded for the locals of a failing frame."""
+    """Return the kind of a value from its repr, as recorded for the locals of a failing frame; "" if unknown."""
     heads = {"'": "str", '"': "str", "[": "list", "(": "tuple", "{": "dict"}
     if text in ("True", "False"):
         return "bool"
@@ -133,6 +133,10 @@ class Kinds:
         seen: Mapping[str, str] | None = None,
         functions: Mapping[str, str] | None = None,
     ) -> None:
+        """Infer the kinds from the syntax trees `within`.
+
+        `seen`: reprs of variables, by name. `functions`: kinds of results, by name of the function with `()`.
+        """
         self._names: dict[str, str] = dict(functions or {})
         nodes = [node for top in within for node in ast.walk(top)]
         for node in nodes:
@@ -316,6 +320,7 @@ def _makes_text(node: ast.AST | None) -> bool:
 
 
 def annotated(node: ast.AST) -> str:
+    """Return the kind of the values that an annotation allows; "" if unknown."""
     if isinstance(node, ast.Subscript):
         return annotated(node.value)
     if isinstance(node, ast.Constant):

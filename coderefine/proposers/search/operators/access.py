@@ -23,7 +23,10 @@ OTHER_COPIES = (("{}.copy()", 1.0), ("list({})", 1.0), ("dict({})", 0.4), ("set(
 
 
 def slices(site: Site) -> Iterator[Edit]:
-    """Add, remove or negate the bound of a slice; negate an index or convert it to a slice."""
+    """Change the bounds or the step of a slice; change an index, or convert it to a slice.
+
+    Also pass `x[1:]` for the second `x` in `f(x, x)`.
+    """
     for node in site.exprs:
         if isinstance(node, ast.Subscript):
             base, piece = site.code(node.value), node.slice
@@ -37,7 +40,7 @@ def slices(site: Site) -> Iterator[Edit]:
 
 
 def _shortened(site: Site, node: ast.Subscript) -> Iterator[tuple[str, float]]:
-    """Yield the slice that leaves room for the text behind it: `name[: most - 3] + "..."`."""
+    """Yield the bounds of a slice that leaves room for the text added behind it: `name[: most - 3] + "..."`."""
     parent, piece = site.module.parents.get(node), node.slice
     if isinstance(piece, ast.Slice) and piece.upper and not piece.step and isinstance(parent, ast.BinOp):
         behind = parent.right.value if isinstance(parent.right, ast.Constant) else ""
@@ -128,7 +131,10 @@ def _by_call(base: str, key: str) -> Iterator[tuple[str, float]]:
 
 
 def copies(site: Site) -> Iterator[Edit]:
-    """Copy a collection that is stored, returned, passed, or changed during a loop over it."""
+    """Copy a collection that is stored, returned, passed, or changed during a loop over it.
+
+    Also create separate rows in place of `[row] * m`, which has m references to one row.
+    """
     for node in site.exprs:
         kind = site.kinds.of(node)
         if (

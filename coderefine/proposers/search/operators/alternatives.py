@@ -35,7 +35,7 @@ def member(site: Site) -> Iterator[Edit]:
 
 
 def _alternatives(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield what a value is tested against: the container of `in`, the types of `isinstance`, the affixes of a text."""
+    """Yield what a value is tested against: the container of `in`, types of `isinstance`, affixes of `endswith`."""
     match node:
         case ast.Compare(ops=operators, comparators=containers):
             pairs = zip(operators, containers, strict=True)
@@ -47,21 +47,24 @@ def _alternatives(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _members(site: Site, members: Sequence[ast.expr]) -> Iterator[tuple[str, float]]:
-    """Yield further members of the same form, with weights, that are not among `members`."""
+    """Yield strings, attributes and types, with weights, that may be missing among `members`."""
     known = {site.code(one) for one in members}
     sources = (_strings(site, members), _attributes(site, members), _types(site, known))
     yield from (pair for pair in itertools.chain(*sources) if pair[0] not in known)
 
 
 def _attributes(site: Site, members: Sequence[ast.expr]) -> Iterator[tuple[str, float]]:
-    """Yield other attributes of the objects of which `members` has attributes: `T.C` beside `T.A`."""
+    """Yield attributes of the objects whose attributes are among `members`: `T.C` beside `T.A`."""
     for base in dict.fromkeys(dotted(one.value) for one in members if isinstance(one, ast.Attribute)):
         read = site.world.uses[base][False] if base else frozenset[str]()
         yield from ((f"{base}.{name}", 1.0) for name in sorted(read)[:MOST_MEMBERS])
 
 
 def _types(site: Site, known: set[str]) -> Iterator[tuple[str, float]]:
-    """Yield types that belong to the types `known`, or that a failing test names."""
+    """Yield types that are often forgotten beside those in `known` (see KIN), and types that a failing test names.
+
+    `known`: the code of the present members.
+    """
     yield from ((KIN[name], 1.5) for name in sorted(known & KIN.keys()))
     yield from ((name, 3.0) for name in sorted(site.hints.literals & TYPES) if known & TYPES)
 
@@ -75,7 +78,11 @@ def _strings(site: Site, members: Sequence[ast.expr]) -> Iterator[tuple[str, flo
 
 
 def _like(literals: Iterable[str], values: Sequence[str]) -> Iterator[str]:
-    """Yield `literals`; if all `values` are single characters, only the characters of the same kind in `literals`."""
+    """Yield the `literals` that are not empty and not longer than LONGEST_MEMBER.
+
+    If all `values` are single characters, yield the characters of `literals` instead: letters and digits if a value is
+    one, else the other characters.
+    """
     if any(len(value) != 1 for value in values):
         yield from (text for text in literals if 0 < len(text) <= LONGEST_MEMBER)
     else:

@@ -11,6 +11,7 @@ from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.value_kinds import SIZED
 
 MOST = 240
+"""Maximum number of conditions for one site: those with the highest weights."""
 NUMERIC = ("int", "float", "")
 HOLDING = ("list", "tuple", "dict", "set", "iter", "")
 NUMBER = (

@@ -105,7 +105,7 @@ def _inserted(site: Site, node: ast.Call, name: str) -> Iterator[Edit]:
 
 
 def _passed_elsewhere(site: Site, node: ast.Call, name: str, index: int) -> dict[str, float]:
-    """Return the variables and constants that longer calls of the same function pass at `index`, with weights."""
+    """Return the variables and constants that longer calls of the function `name` pass at `index`, with weights."""
     others = (other for other in site.module.index.calls.get(name, ()) if len(other.args) > len(node.args))
     found = (other.args[index] for other in others)
     known = set(site.paths)
@@ -219,7 +219,7 @@ def _of_keywords(site: Site, node: ast.Call) -> Iterator[Edit]:
 
 
 def _called_so(site: Site, name: str) -> list[str]:
-    """Return the variables and attributes called `name`."""
+    """Return the variables named `name` and the attributes `….name` in scope."""
     return [path for path in site.paths if path.rsplit(".", 1)[-1] == name]
 
 

@@ -30,7 +30,7 @@ def widen(site: Site) -> Iterator[Edit]:
 
 
 def _joined(site: Site, node: ast.expr, word: str, likely: list[str], reverse: float) -> Iterator[Edit]:
-    """Join a condition by `word` with each of the `likely` conditions, then with atomic conditions.
+    """Join a condition by `word` ("and" or "or") with each of the `likely` conditions, then with atomic conditions.
 
     `reverse`: factor of the weight if the atomic condition comes first.
     """
@@ -45,7 +45,10 @@ def _joined(site: Site, node: ast.expr, word: str, likely: list[str], reverse: f
 
 
 def _analogies(site: Site, node: ast.expr) -> list[str]:
-    """Return the same comparison of another attribute: `a.x == b.x` for `a.y == b.y`."""
+    """Return the same comparison of other attributes: `a.x == b.x` for `a.y == b.y`.
+
+    Return [] if no attribute occurs twice in the comparison.
+    """
     used = {inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute)}
     text, fields = site.code(node), site.local.fields if isinstance(node, ast.Compare) else ()
     both = [name for name in sorted(used) if len(re.findall(rf"\.{name}\b", text)) > 1]
@@ -53,7 +56,7 @@ def _analogies(site: Site, node: ast.expr) -> list[str]:
 
 
 def _without_texts(site: Site, node: ast.expr) -> Iterator[str]:
-    """Yield a condition that excludes texts where a value is tested to be iterable, because texts are iterable, too."""
+    """Yield `not isinstance(x, (str, bytes))` for each test in `node` whether x is iterable, as strings are."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Call) and len(inner.args) == 2 and dotted(inner.func) in ("isinstance", "hasattr"):
             value, asked = map(site.code, inner.args)

@@ -22,9 +22,10 @@ USUAL = ("", " ", ", ", ",", "\n", "-", "_", ".", ":", "/", "0")
 
 
 LEAST_BY_ONE, LEAST_PROPORTIONAL, PROPORTION_BOOST = 5, 20, 4.0
-"""LEAST_PROPORTIONAL: smallest integer that is changed in the ratio of the expected to the actual value. LEAST_BY_ONE:
-the same for an integer that changes by one, if the statement also has a larger integer that can be changed in this
-ratio. PROPORTION_BOOST: boost of the new number. `24 * 8` becomes `24 * 7` rather than `21 * 8`."""
+"""LEAST_PROPORTIONAL: smallest integer that is multiplied by the ratio of the expected to the actual value, if the
+product is an integer. LEAST_BY_ONE: smallest integer for which this is done if the product differs by one, and if a
+larger integer of the statement has such a product, too. PROPORTION_BOOST: boost of the products. `24 * 8` becomes
+`24 * 7` rather than `21 * 8`."""
 ROUND, UNROUND = 100, 3.0
 """UNROUND: penalty of another number in place of a multiple of 10 that is at least ROUND."""
 OFTEN, UNLIKE, UNLIKE_BOOST = 3, 10.0, 2.0
@@ -68,7 +69,10 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def _other_numbers(site: Site, node: ast.AST, value: float, proportional: set[int]) -> Iterator[tuple[float, float]]:
-    """Yield replacements of `value` with weights; mostly integers for an integer."""
+    """Yield replacements of `value` with weights; mostly integers for an integer.
+
+    `proportional`: integers that follow from the failure, see `_proportions`.
+    """
     options: dict[float, float] = {}
     usual = _index(value) if _picks(site, node) else _shifted(value)
     others = ((other, 1.0) for other in _nearby(site, node))
@@ -132,7 +136,7 @@ def _nearby(site: Site, node: ast.AST) -> list[float]:
 
 
 def number_to_name(site: Site) -> Iterator[Edit]:
-    """Replace a number by a numeric variable, or a variable by a small number."""
+    """Replace a number by a numeric variable or the size of a collection, or an integer variable by 0 or 1."""
     for node in site.exprs:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
             for text, weight in _holding_number(site):
@@ -143,7 +147,7 @@ def number_to_name(site: Site) -> Iterator[Edit]:
 
 
 def _holding_number(site: Site) -> Iterator[tuple[str, float]]:
-    """Yield numeric variables, then the sizes of collections."""
+    """Yield numeric variables, then the sizes of collections, with weights."""
     kinds = {path: site.kinds.name(path) for path in site.paths}
     yield from ((path, 1.0) for path in site.paths if kinds[path] in ("int", "float"))
     yield from ((f"len({path})", 0.3) for path in site.paths if kinds[path] in ("list", "str", "tuple", "dict", "set"))
@@ -176,7 +180,10 @@ def truths(site: Site) -> Iterator[Edit]:
 
 
 def texts(site: Site) -> Iterator[Edit]:
-    """Replace a string by a similar string of the project, change its letter case, or add or remove a character."""
+    """Replace a string by a similar string or name of the project; change its case; add or remove a character.
+
+    A short string is also replaced by one of USUAL.
+    """
     for node in site.exprs:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _docstring(site, node):
             for text, weight in _texts_for(site, node.value).items():
@@ -188,7 +195,7 @@ def _docstring(site: Site, node: ast.AST) -> bool:
 
 
 def _quoted(old: str, text: str) -> str:
-    """Return `text` as a literal with the quotes and the prefix of `old`."""
+    """Return `text` as a string literal, if possible with the quotes and the prefix of the literal `old`."""
     prefix = re.match(r"[a-zA-Z]*", old).group()  # type: ignore[union-attr]
     quote = old[len(prefix) : len(prefix) + 1]
     if "r" in prefix.lower() and quote not in text and "\n" not in text and not text.endswith("\\"):
@@ -308,6 +315,7 @@ PATTERN = (
     (re.compile(r"%s"), ("%r", "%d")),
     (re.compile(r"\(\?:"), ("(",)),
 )
+"""Details of a pattern, each with its replacements; "near" stands for the next larger and the next smaller number."""
 
 
 def _pieces(site: Site, node: ast.expr, table: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]) -> Iterator[Edit]:

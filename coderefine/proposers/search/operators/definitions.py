@@ -41,10 +41,11 @@ RELATED = (
     ("AssertionError", "ValueError", "Exception"),
     ("NameError", "AttributeError"),
 )
+"""Groups of exceptions that are often confused with each other."""
 
 
 def mutable_default(site: Site) -> Iterator[Edit]:
-    """Replace a mutable default (list, dict, set) by None and create it inside the function."""
+    """Replace a mutable default (list, dict, set, call) by None and create it inside the function, or copy it there."""
     node = site.stmt
     if not isinstance(node, Function):
         return
@@ -213,7 +214,10 @@ def awaited(site: Site) -> Iterator[Edit]:
 
 
 def comprehension_kind(site: Site) -> Iterator[Edit]:
-    """Change the type of a comprehension, swap its key and value, or swap neighbouring elements of a list or tuple."""
+    """Change the type of a comprehension, or swap the key and value of a dictionary comprehension.
+
+    Also swap neighbouring elements of a list, tuple or set.
+    """
     for node in site.exprs:
         match node:
             case ast.ListComp() | ast.SetComp():

@@ -139,7 +139,11 @@ def _replaced(site: Site, nodes: Iterable[ast.AST], names: tuple[str, str], boos
 
 
 def _part(site: Site, node: ast.AST, wrong: str, name: str) -> Iterator[Replacement]:
-    """Yield the replacement of the name within `node`; none if its position is unreliable (old f-strings)."""
+    """Yield the replacement of the name within `node`.
+
+    Yield nothing if the position of the name is not known for sure: in f-strings before Python 3.12, and in a string
+    that contains the name several times.
+    """
     start, end = site.module.start(node), site.module.end(node)
     text = site.module.text[start:end]
     at = text.rfind(wrong) if isinstance(node, ast.Attribute) else text.find(wrong)

@@ -13,6 +13,8 @@ from coderefine.proposers.search.syntax import Edit
 from coderefine.proposers.search.value_kinds import names_of
 
 MOST_VALUES, MOST_ERRORS, ELSEWHERE = 6, 3, 60
+"""Maximum numbers: of returned values and of exceptions that are tried with each condition, and of conditions that are
+tried elsewhere than at the start of a function."""
 PLAIN = (
     ("None", 1.0),
     ("[]", 0.7),
@@ -26,6 +28,7 @@ PLAIN = (
     ("set()", 0.1),
     ("0.0", 0.1),
 )
+"""Values that functions often return, with weights."""
 
 EMPTY = {
     "list": "[]",
@@ -37,6 +40,7 @@ EMPTY = {
     "set": "set()",
     "tuple": "()",
 }
+"""Empty values by kind."""
 
 
 def early_return(site: Site) -> Iterator[Edit]:
@@ -61,10 +65,10 @@ def _place(site: Site) -> float:
 
 
 def _values(site: Site) -> dict[str, float]:
-    """Return values for a `return`: those that the function returns elsewhere, simple values, and its parameters.
+    """Return values for a `return`, with weights.
 
-    Simple values: empty values of the types that the function returns, and those in PLAIN. A generator gets only a bare
-    `return`.
+    These are the values that the function returns elsewhere, empty values of the same types, the values in PLAIN, and
+    the parameters. A generator gets only a bare `return`.
     """
     function = site.local.function
     nodes = list(ast.walk(function)) if function else []

@@ -47,7 +47,11 @@ def _sets_attribute(stmt: ast.stmt) -> bool:
 
 
 def _initial_values(site: Site, name: str, owner: ast.ClassDef) -> dict[str, float]:
-    """Return initial values of an attribute, with weights; first those of its neighbour, or like its later values."""
+    """Return initial values of the attribute `name`, with weights.
+
+    The weight is higher for the value that the statement at the site stores, and highest for values of the same kind as
+    the values that the class stores in the attribute.
+    """
     found = dict.fromkeys(("None", "False", "0", "[]", "{}", '""'), 1.0)
     value = getattr(site.stmt, "value", None)
     if value is not None and (isinstance(value, ast.Constant) or is_empty(value)):

@@ -136,7 +136,11 @@ def nearest(site: Site, pieces: list[Piece]) -> list[tuple[float, Piece]]:
 
 
 def _adapted(site: Site, text: str, free: frozenset[str], missing: frozenset[str]) -> Iterator[str]:
-    """Yield `text` with one of its names replaced by a name in scope."""
+    """Yield `text` with one of its names replaced by a name in scope.
+
+    `free`: the names in `text`. `missing`: those of them that are not in scope; a single one is the name to replace. If
+    there are several, yield nothing.
+    """
     if len(missing) > 1:
         return
     for old in missing or free & set(site.names):

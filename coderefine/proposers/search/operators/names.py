@@ -75,7 +75,7 @@ WRONG_KIND = frozenset({"TypeError", "AttributeError", "NameError", "UnboundLoca
 
 @lru_cache(maxsize=20_000)
 def likeness(one: str, other: str) -> float:
-    """Return the similarity of two names, 0..1: common parts, common letters."""
+    """Return the similarity of two names, 0..1, by common words and by equal letters at the same positions."""
     if not one or not other:
         return 0.0
     parts, others = set(one.lower().split("_")), set(other.lower().split("_"))
@@ -166,7 +166,10 @@ def _parameter(site: Site, call: ast.Call, argument: ast.AST) -> str:
 
 
 def _accord(wanted: str, old: str, new: str, odds: Sequence[float]) -> float:
-    """Return the log odds of the name `new` in place of `old` for a value that gets the name `wanted`."""
+    """Return the log odds of the name `new` in place of `old` for a value that gets the name `wanted`.
+
+    `odds`: log odds of a name that shares no word, some words, or all words with `wanted`, see OF_VARIABLES.
+    """
     if not wanted:
         return 0.0
     words, before, after = ({*_last(name).lower().split("_")} - VERBS for name in (wanted, old, new))
@@ -251,9 +254,10 @@ def _concerned(site: Site, node: ast.Name) -> tuple[frozenset[str], tuple[float,
 
 
 def _bound_by_loop(site: Site, node: ast.expr) -> frozenset[str]:
-    """Return the names that a loop binds, if a condition of the loop reads no such name except at `node`; else none.
+    """Return the names that a loop binds, if `node` is the only one of them that a condition of the loop reads.
 
-    Conditions are the filters of a comprehension, and tests of `if` and `while` in the body of a `for`.
+    Conditions are the filters of a comprehension, and tests of `if` and `while` in the body of a `for`. Return no names
+    in other cases.
     """
     test, loop = _condition(site, node)
     while not isinstance(loop, ast.For | Comprehension | Function | None):
@@ -279,9 +283,9 @@ def _condition(site: Site, node: ast.expr) -> tuple[ast.expr, ast.AST | None]:
 
 
 def _fitting(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float]]:
-    """Yield paths that may replace `name`, with weights: more than 1 if known to be of the same kind.
+    """Yield variables and attributes that may replace `name`, with weights: more than 1 for those of the same kind.
 
-    Paths of another kind get a low weight, but not 0, because the kind of `name` may be inferred wrongly.
+    Those of another kind get a low weight, but not 0, because the kind of `name` may be inferred wrongly.
     """
     kind, misfit = site.kinds.of(node), 0.5 if site.raised & WRONG_KIND else 0.15
     prolonged = isinstance(site.module.parents.get(node), ast.Attribute)
@@ -297,7 +301,7 @@ def _last(path: str) -> str:
 
 
 def everywhere(site: Site) -> Iterator[Edit]:
-    """Replace all uses of a variable in the statement by another variable."""
+    """Replace all uses of a variable in the statement by another variable or attribute."""
     uses: dict[str, list[ast.Name]] = {}
     for node in site.values:
         if isinstance(node, ast.Name):
@@ -325,6 +329,7 @@ def attributes(site: Site) -> Iterator[Edit]:
 
 
 def attribute_options(site: Site, node: ast.Attribute, *, called: bool) -> dict[str, float]:
+    """Return attributes that may replace the attribute `node`, with weights. `called`: whether `node` is called."""
     options = _of_own_class(site, node, called=called)
     for group in CONFUSED:
         if node.attr in group:
@@ -347,9 +352,9 @@ def attribute_options(site: Site, node: ast.Attribute, *, called: bool) -> dict[
 
 
 def _of_object(site: Site, node: ast.Attribute, *, called: bool) -> Iterator[tuple[str, float]]:
-    """Yield the attributes of the object that does not have the attribute `node`, with weights.
+    """Yield the attributes that the object of `node` has, with weights, if it lacks the attribute in a failing test.
 
-    If the call is a condition, methods that do not return a bool get a lower weight.
+    If `node` is called in a condition, methods that do not return a bool get a lower weight.
     """
     test = called and isinstance(site.module.parents.get(site.module.parents[node]), CONDITIONS)
     for name in site.hints.absent.get(node.attr, ()):
@@ -361,7 +366,7 @@ def _of_own_class(site: Site, node: ast.Attribute, *, called: bool) -> dict[str,
     if dotted(node.value) not in ("self", "cls"):
         return {}
     pool = site.local.methods if called else (*site.local.fields, *site.local.properties)
-    if not called and node.attr in site.local.methods:  # a callback
+    if not called and node.attr in site.local.methods:  # it may be a callback
         pool = (*pool, *site.local.methods)
     return {name: 1.0 + 2.0 * likeness(node.attr, name) for name in pool if not name.startswith("__") or called}
 
@@ -385,7 +390,10 @@ def _of_like_objects(site: Site, node: ast.Attribute, *, called: bool) -> Iterat
 
 
 def _of_library(site: Site, node: ast.Attribute, *, called: bool) -> list[str]:
-    """Return the functions (or classes and other values) of a module in LIBRARIES, from which the attribute is read."""
+    """Return the functions (if `called`), or the classes and other values, of the module that `node` is read from.
+
+    Return [] if `node` is not read from a module in LIBRARIES.
+    """
     base = node.value.id if isinstance(node.value, ast.Name) else ""
     if base not in LIBRARIES or base not in site.local.globals or base in site.local.bound:
         return []
@@ -419,7 +427,10 @@ def _like(site: Site, name: str) -> list[str]:
 
 
 def functions(site: Site) -> Iterator[Edit]:
-    """Replace a called function by another one of this file, or by a builtin that it is often confused with."""
+    """Replace a called function by another one or an import of this file, or by a name that is often confused with it.
+
+    Also replace a builtin that is not called by another builtin that it is often confused with.
+    """
     here = [node.name for node in site.module.tree.body if isinstance(node, Function)]
     for node in site.exprs:
         if not isinstance(node, ast.Name):
@@ -459,7 +470,7 @@ def _confused_builtins(name: str) -> list[str]:
 
 
 def globals_(site: Site) -> Iterator[Edit]:
-    """Replace a global name by another one with a similar spelling, or a constant by another constant."""
+    """Replace a global name by another one, preferably with a similar spelling, or a constant by another constant."""
     constants = [name for name in site.local.globals if name.isupper()]
     for node in site.exprs:
         if isinstance(node, ast.Name) and node.id in site.local.globals and not _called(site, node):
@@ -480,7 +491,7 @@ def field_of(site: Site) -> Iterator[Edit]:
 
 
 def _alone(site: Site, node: ast.Name) -> bool:
-    """Return whether `node` is not a builtin, and none of its attributes is accessed here."""
+    """Return whether `node` is neither a builtin nor followed by an attribute."""
     return node.id not in BUILTINS and not isinstance(site.module.parents.get(node), ast.Attribute)
 
 

@@ -25,7 +25,7 @@ MOST_ELEMENTS = 4
 
 
 def next_term(site: Site) -> Iterator[Edit]:
-    """Add the next element to a sum or product of elements: `row[i] + row[i + 1]` for `row[i]`."""
+    """Add the next or the previous element to a sum or product of elements: `row[i] + row[i + 1]` for `row[i]`."""
     for node in site.values:
         match node:
             case ast.BinOp(op=ast.Add() | ast.Mult() as op, right=ast.Subscript() as last):
@@ -115,7 +115,7 @@ def set_default(site: Site) -> Iterator[Edit]:
 
 
 def noted(site: Site) -> Iterator[Edit]:
-    """Store a compared value in the other operand if nothing changes it: `seen.add(x)` after `if x in seen: ...`."""
+    """Store a compared value in the other operand if nothing else changes it: `seen.add(x)` after `if x in seen: …`."""
     if not isinstance(site.stmt, ast.If) or site.loop is None:
         return
     unchanged = idle(site)
@@ -159,7 +159,7 @@ def reset(site: Site) -> Iterator[Edit]:
 
 
 def _initial(site: Site, name: str, loop: ast.stmt) -> Iterator[str]:
-    """Yield the constants that the function assigns to `name` outside of the loop."""
+    """Yield the constants and lists that the function assigns to `name` outside of the loop."""
     inside = {id(node) for node in ast.walk(loop)}
     for node in ast.walk(site.local.function or site.module.tree):
         if isinstance(node, ast.Assign) and id(node) not in inside and isinstance(node.value, ast.Constant | ast.List):

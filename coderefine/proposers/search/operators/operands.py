@@ -35,6 +35,7 @@ COMPARE_FOR: dict[str, dict[str, float]] = {
     "in": {"not in": 8, "==": 2},
     "not in": {"in": 8, "!=": 1},
 }
+"""For each comparison operator, the operators in its place, with weights."""
 ARITH: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -65,12 +66,14 @@ ARITH_FOR: dict[str, dict[str, float]] = {
     "^": {"&": 4, "|": 4, "**": 4},
     "@": {"*": 4},
 }
+"""For each arithmetic or bitwise operator, the operators in its place, with weights."""
 
 
 DOES_NOTHING = {ARITH[kind]: operand for kind, operand in NEUTRAL.items()}
 """For each operator, the right operand with which it has no effect."""
 OPPOSITES = ("is is not", "is not is", "in not in", "not in in")
 EQUALITIES = ("in ==", "not in !=")
+"""OPPOSITES, EQUALITIES: replacements of operators, written as the old and the new one."""
 
 
 def comparisons(site: Site) -> Iterator[Edit]:
@@ -157,7 +160,7 @@ def _other_sign(site: Site, node: ast.expr) -> Iterator[Edit]:
     elif named and kind in ("int", "float"):
         yield from site.swap(node, f"-{site.code(node)}", 0.15)
     elif isinstance(node, ast.Subscript | ast.Call) and isinstance(parent, ast.Tuple | ast.Lambda):
-        yield from site.swap(node, f"-{site.code(node)}", 0.4)  # a sort key turned round
+        yield from site.swap(node, f"-{site.code(node)}", 0.4)  # for a sort key, this reverses the order
     elif named and kind == "bool" and node not in site.conditions and not _handed_on(node, parent):
         yield from site.swap(node, f"not {site.code(node)}", 0.5)
 

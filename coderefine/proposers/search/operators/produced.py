@@ -35,8 +35,9 @@ OF_ANY = (
     ("iter({})", "iter", 0.2),
     ("sorted({})", "sorted", 0.3),
 )
-"""Calls on a value ({}) of any kind: text, name of the function or method, weight."""
+"""OF_TEXT, OF_ANY: calls on a str, and on any value: text ({} is the value), name of the function or method, weight."""
 ASKING = ("search", "match", "get", "split", "index")
+"""Lookup methods, see `_lookup_methods`."""
 CUTTING = ("split", "rsplit", "partition")
 """Methods of str with a short str as argument."""
 
@@ -61,7 +62,10 @@ def _none_bonus(site: Site, parent: ast.AST | None) -> float:
 
 
 def _wanted_by(site: Site, parent: ast.AST | None) -> str:
-    """Return the name of the value in `parent`: the assignment target, the keyword, or the function that returns it."""
+    """Return the name of the value in `parent`: the assignment target, the keyword, or the function that returns it.
+
+    Return "" if the value has no name.
+    """
     if isinstance(parent, ast.Assign):
         return dotted(parent.targets[0])
     if isinstance(parent, ast.keyword):
@@ -113,7 +117,7 @@ def _of_functions(site: Site) -> Iterator[tuple[str, float, str]]:
 
 
 def _of_methods(site: Site) -> Iterator[tuple[str, float, str]]:
-    """Yield calls that use a name in scope: of methods, and of common functions such as `len`.
+    """Yield (text, weight, name) of calls of methods of a name in scope, and of common functions such as `len` with it.
 
     A method gets the arguments of one of its calls in this file, or a short string of the file, or none (see OF_TEXT).
     """
@@ -127,7 +131,7 @@ def _of_methods(site: Site) -> Iterator[tuple[str, float, str]]:
 
 
 def _cuts(site: Site) -> list[tuple[str, str]]:
-    """Return calls that split a str at a short string of this file: `.split(",")`."""
+    """Return calls that split a str at a short string of this file as (text, name of the method): `.split(",")`."""
     texts = [text for text in site.module.index.texts if 0 < len(text) <= 2 and not text.isalnum()][:MOST_TEXTS]
     return [(f".{name}({text!r})", name) for name in CUTTING for text in texts]
 
@@ -150,7 +154,10 @@ def _readable(site: Site, node: ast.Call) -> bool:
 
 
 def _of_patterns(site: Site) -> Iterator[tuple[str, float, str]]:
-    """Yield method calls on attributes of `self` with a name in scope: `self.pattern.search(text)`."""
+    """Yield method calls on attributes of `self` with a name in scope: `self.pattern.search(text)`.
+
+    Each has its text, its weight, and the name of the attribute.
+    """
     me = site.local.receiver
     fields = [name for name in site.local.fields if site.kinds.name(f"{me}.{name}") in ("", "dict")] if me else []
     for field, name in itertools.product(fields, _lookup_methods(site)):

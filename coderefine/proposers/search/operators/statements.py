@@ -55,7 +55,11 @@ def exchange(site: Site) -> Iterator[Edit]:
 
 
 def kind_changed(site: Site) -> Iterator[Edit]:
-    """Swap `break`, `continue`, `pass` and `return`; return or yield an expression; replace `yield` by `yield from`."""
+    """Swap `break`, `continue`, `pass` and `return`; return, yield or assign the value of an expression statement.
+
+    Also swap `yield` and `yield from`, replace `yield` by `return`, and remove the `return` before a value, or replace
+    it by `yield`, `raise` or a jump.
+    """
     node = site.stmt
     if type(node) in WORDS:
         old = WORDS[type(node)]

@@ -187,7 +187,7 @@ large."""
 
 
 def assigned(site: Site) -> Iterator[Edit]:
-    """Replace an initial value by an empty value or zero, an infinity, or a variable in scope."""
+    """Replace an assigned value by a simple one, an infinity, a variable, or an element or the size of a collection."""
     node = site.stmt
     if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
         return
@@ -245,7 +245,7 @@ def _boundable(site: Site, node: ast.expr) -> bool:
 
 
 def _operands(site: Site, node: ast.AST) -> list[str]:
-    """Return the subscript expressions that the function reads: `best[k]`, `pair[1]`."""
+    """Return up to eight other subscript expressions that the function reads: `best[k]`, `pair[1]`."""
     own = site.code(node)
     pieces = nearest(site, [piece for piece in site.module.index.expressions if isinstance(piece.node, ast.Subscript)])
     texts = [piece.text for weight, piece in pieces if weight == 2.0 and piece.names <= site.known]
@@ -253,7 +253,7 @@ def _operands(site: Site, node: ast.AST) -> list[str]:
 
 
 def emptied(site: Site) -> Iterator[Edit]:
-    """Add a default for a value that may be missing or empty: `x or empty`."""
+    """Add a default for a value that may be missing or empty: `x or []`."""
     for node in site.values:
         if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript) and not _part_of_name(site, node):
             parent = site.module.parents.get(node)

@@ -186,7 +186,8 @@ CONVERSIONS = ("str({})", "int({})", "float({})", "set({})", "list({})", "tuple(
 """Wrappers that are also applied to literals."""
 
 NAMESAKE = 6.0
-"""Weight of a function that functions of the same name as this one call, such as the same method of other classes."""
+"""Weight of a function that is called by other functions with the name of the current one, for example by the same
+method of other classes."""
 
 
 def wrap(site: Site) -> Iterator[Edit]:
@@ -244,7 +245,7 @@ def own_wrap(site: Site) -> Iterator[Edit]:
 
 
 def _called_by_namesakes(site: Site) -> set[str]:
-    """Return the names that other functions with the name of this function call, in this file."""
+    """Return the names of functions called, in this file, by other functions with the name of the current function."""
     me = site.local.function
     if me is None:
         return set()
@@ -254,9 +255,10 @@ def _called_by_namesakes(site: Site) -> set[str]:
 
 
 def own_functions(site: Site) -> list[str]:
-    """Return functions that have one parameter or are called with one argument in this file, and unused imports.
+    """Return functions that can take one argument, or are called with one argument in this file.
 
-    The function that contains the statement is left out.
+    Add the imports and private functions in lower case that the file never uses. The function that contains the
+    statement is left out.
     """
     reachable, index = site.local.globals, site.module.index
     known = site.world.signatures
@@ -283,7 +285,7 @@ def _takes(arguments: ast.arguments, count: int) -> bool:
 
 
 def unwrap(site: Site) -> Iterator[Edit]:
-    """Replace a call by its argument or its receiver."""
+    """Replace a call by one of its arguments, by its receiver, or by the function itself if there is no argument."""
     for node in site.exprs:
         if isinstance(node, ast.Call):
             yield from _argument_alone(site, node)
