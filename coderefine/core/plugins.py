@@ -74,7 +74,7 @@ class Situation:
 
     @property
     def late(self) -> bool:
-        """Return whether the time is over."""
+        """Return whether the time limit `ends` has passed."""
         return self.ends is not None and time.monotonic() >= self.ends
 
     @property
@@ -132,7 +132,10 @@ class Searcher:
     alternatives: tuple[Patch, ...] = ()
     """Plausible patches other than `proposed`, best first."""
     changed: tuple[int, int] | None = None
-    """Of the tests' calls and their variants, if any were compared: (number whose result changes, number compared)."""
+    """(Number of calls whose result `proposed` changes, number of compared calls); None if no calls were compared.
+
+    The calls are those that tests make, and variants of them.
+    """
     offer: Offer | None = None
     """The offer to make instead of applying `proposed`; None if `proposed` is clearly better than its rivals."""
     rivals: Offer | None = None

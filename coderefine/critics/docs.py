@@ -20,7 +20,7 @@ ENTRY = re.compile(r"^( +)\*{0,2}(\w+)(?: \([^)]*\))?:", re.MULTILINE)
 
 
 class Docs:
-    """Checks every file in scope that is not a test. Names with a leading underscore are private."""
+    """Checks every file in scope that is not a test, except definitions that are private (`_name`) or in functions."""
 
     name = "docs"
     gate = True

@@ -164,7 +164,11 @@ SCHEMA: Schema = record(
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """A checked review. `scores`: by criterion; `missing`: not scored; `dropped`: number of invalid findings."""
+    """A checked review.
+
+    `scores`: by criterion. `remarks`: the valid findings. `missing`: criteria without a score. `dropped`: number of
+    invalid findings.
+    """
 
     scores: Mapping[str, float]
     remarks: tuple[Finding, ...]
@@ -179,7 +183,7 @@ class Opinion:
 
 
 def applies(criterion: Criterion, path: str) -> bool:
-    """Return whether `criterion` applies to `path`."""
+    """Return whether `path` matches one of the criterion's globs or is in one of its folders; True if it has none."""
     globs = criterion.paths
     return not globs or any(fnmatchcase(path, glob) or inside(path, (glob,)) for glob in globs)
 

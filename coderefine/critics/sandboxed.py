@@ -26,7 +26,7 @@ class Run(Protocol):
 
 
 class Sandboxed:
-    """Starts programs in the sandbox; the permissions, once found on the unchanged tree, are the same for all trees."""
+    """Starts programs in the sandbox. The permissions that the unchanged tree needs are then used for all trees."""
 
     def __init__(self, config: Config) -> None:
         first, *looser = sandbox.steps(config)

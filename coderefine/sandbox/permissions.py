@@ -37,7 +37,8 @@ class Bounds:
 
     `write`: files and folders. `read`: secret files. `home`: write to HOME, but not to secrets. `secrets`: read and
     write all secrets. `sockets`: create Unix sockets; existing ones outside stay hidden, except those in `reach`.
-    `memory`: bytes of data per process. `name`: the additional permissions, for the evidence; "" for none.
+    `memory`: bytes of data per process (0: no limit). `name`: the additional permissions in words, for the evidence; ""
+    for none.
     """
 
     name: str = ""
@@ -98,7 +99,8 @@ def _listed(paths: Sequence[str]) -> str:
 def bounds(config: Config, freedom: Freedom | None) -> Bounds | None:
     """Return the bounds for `freedom`; None means unconfined.
 
-    Processes are unconfined if `freedom` is None (as for the user's own tree), and at the last step.
+    Processes are unconfined if `freedom` is None (as for the user's own tree), if `config.sandbox` is "off", and, if it
+    is "auto", at the last step.
     """
     if freedom is None:
         return None
