@@ -88,7 +88,10 @@ class Canary:
         """The hooks for running the canary tests."""
 
     def run(self, names: Sequence[str], secret: str, when: str, following: Any) -> None:
-        """Run a canary test under each of `names`; the plugins in `others` are not notified of it."""
+        """Run a canary test under each of `names`, hidden from the plug-ins that `others` returns.
+
+        `when`: "before" or "after" the project's tests. `following`: the test that pytest runs next (None: none).
+        """
         self.hooks = internals.hooks_without(self._session.config.pluginmanager, frozenset(self.others()))
         for number, name in enumerate(names):
             make = self._module.failing if fails(secret, when, number) else self._module.passing

@@ -182,7 +182,10 @@ MISSING = object()
 
 
 class OtherVersion:
-    """Functions and constants of the loaded program that differ in `files` (absolute path -> content)."""
+    """The functions of the loaded program, and its constants that differ, as `files` (absolute path -> content) say.
+
+    `functions`: for each function, its code in the loaded program and in `files`.
+    """
 
     def __init__(self, files: dict[str, bytes | None]) -> None:
         self.functions: dict[types.FunctionType, tuple[types.CodeType, types.CodeType]] = {}
