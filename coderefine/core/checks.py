@@ -90,8 +90,9 @@ class Frame:
 class Failure:
     """Why a test failed.
 
-    `message`: one line, such as `assert 3 == 4`. `exception`: name of its class. `assertion`: the explanation, with the
-    compared values and the causes. `frames`: the innermost last. `output`: the captured output, shortened.
+    `message`: one line, such as `assert 3 == 4`. `exception`: name of the exception's class; for a test that took its
+    process down, see DEADLY in runner/cold.py. `assertion`: an explanation with the compared values and the causes.
+    `frames`: the innermost last. `output`: the captured output, shortened.
 
     `wrong`: an attribute, name, key or keyword that was not found; `nearest`: the most similar names that exist in the
     same object or scope. `attributes`: if an attribute was not found, the attributes that its object has.
@@ -113,7 +114,7 @@ class Failure:
 
     @property
     def text(self) -> str:
-        """Return all texts of the failure as one, without frames."""
+        """Return the exception's name, the message, the assertion and the output as one text."""
         return "\n".join((self.exception, self.message, self.assertion, self.output))
 
     @property
@@ -154,9 +155,9 @@ Line = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A line of a test, and the lines of the project that ran when this line ran.
+    """A line of a test, and the lines of the project that ran because this line ran.
 
-    `last`: those that ran when the line ran for the last time. `before`: those that ran when it ran earlier.
+    `last`: the project's lines that ran when the test's line ran for the last time. `before`: those of earlier times.
     """
 
     path: str

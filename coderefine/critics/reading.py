@@ -98,7 +98,7 @@ def _depth(node: ast.AST) -> int:
 
 
 def _short(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    """Return too short names that are bound in a function of more than three lines."""
+    """Return the names of one or two letters that a function of more than three lines binds, except usual ones."""
     if last_line(node) - node.lineno <= 2:
         return []
     inner = [item for statement in node.body for item in ast.walk(statement)]

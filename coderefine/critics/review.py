@@ -141,7 +141,7 @@ class Review:
 
 
 def _artefacts(view: View, task: Task) -> list[str]:
-    """Return the files that the task is about and that are not Python."""
+    """Return the files that match the globs `task.files`, repo-relative and sorted."""
     found = (path for pattern in task.files for path in view.host_path.glob(pattern) if path.is_file())
     return sorted(path.relative_to(view.host_path).as_posix() for path in found)
 
@@ -189,7 +189,10 @@ def applies(criterion: Criterion, path: str) -> bool:
 
 
 def opinion(answer: Mapping[str, Any], criteria: Sequence[Criterion], texts: Mapping[str, str]) -> Opinion:
-    """Check `answer` (see SCHEMA) against `texts` (by path); drop what refers to other code or other criteria."""
+    """Check `answer` (see SCHEMA); drop findings and scores for criteria or code that are not in the request.
+
+    `texts`: the code in the request, by path.
+    """
     known = {criterion.name: criterion for criterion in criteria}
     scores: dict[str, float] = {}
     for item in answer["scores"]:

@@ -76,6 +76,6 @@ class Sandboxed:
 
 
 def last_line_of(result: Finished) -> str:
-    """Return the last line that a program printed, to be quoted in a message."""
+    """Return the last line of stderr (or stdout), at most 300 characters, for messages."""
     text = (result.stderr.strip() or result.stdout.strip()).decode("utf-8", "replace")
     return text.splitlines()[-1][:300] if text else "it printed nothing"

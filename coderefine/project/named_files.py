@@ -55,15 +55,15 @@ RUNNERS: Mapping[str, tuple[str, ...]] = {
 """Programs with the files in which they find what to run, unless these are protected by their names anyway."""
 VARIABLE, APART = re.compile(r"\$\{?\w+"), re.compile(r"[^\w.@+~/-]+")
 PRINTED = re.compile(r"(?<![\w.@+~/-])[\w.@+~/-]+:\d+\b")
-"""The place of a finding, as the command prints it: not a file to run."""
+"""Matches the position of a finding (`a.py:3`) in the words of a command: it does not name a file to run."""
 PROSE = re.compile(
     r"""(?<!\S)\#(?!!).*
     |(?<![\w./-])(echo|printf)\b("([^"`$]|\$(?!\())*"|'[^']*'|[^;&|\n()`<>"'])*(?=[;&\n)>]|\|\||$)""",
     re.VERBOSE,
 )
-"""Comments of shell scripts, and what they print, if it is not the input of another command."""
+"""Matches comments of shell scripts, and texts that they print, unless these are the input of another command."""
 COMMANDS = re.compile(r"[;&|\n(){}<>`]+")
-"""What separates the commands of a shell."""
+"""Matches the characters that separate commands in a shell."""
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 AFTER_FLAG = re.compile(r"(?<!\S)(?:-[A-Za-z]*?m|--module)[\s=]*([^\W\d][\w.]*)")
 IMPORTED = re.compile(r"\b(?:from\s+([\w.]+)\s+import\s+\(?([\w,\s]+)|import\s+([\w., ]+))")
@@ -103,7 +103,7 @@ class NamedFiles:
 
 
 def named_files(run: Sequence[str], place: Place, settings: PytestSettings, who: str) -> dict[str, NamedFiles]:
-    """Return the files that the command `run` names, by a text about what names them: `who` for the command itself.
+    """Return the files that the command `run` names; the keys describe what names them (`who`: the command itself).
 
     A file is named by a word of the command, also inside a shell command or a Python program after `-c`: by its path,
     as a module, or as a script that the project installs. If a named file is a shell script, or a word names a recipe

@@ -35,7 +35,7 @@ TEST_FILE = (
     *("testlib.py", "testsupport.py", "testcase.py", "testcases.py", "*_conftest.py", "conftest_*.py"),
 )
 MODULES = ("test_*.py", "*_test.py")
-"""Names of test modules that other modules may have, too."""
+"""Names that test modules have, but other modules may have, too."""
 TOOLS = frozenset(("pytest", "unittest", "hypothesis", "doctest", "mock", "nose"))
 DATA_FOLDER = re.compile(
     r"fixtures?|goldens?|snapshots?|cassettes?|expected([-_].+)?|(.+[-_])?(fixtures|snapshots|golden)"
@@ -395,9 +395,10 @@ def _like(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _matches(path: str, glob: str) -> bool:
-    """Match almost like gitignore: a bare name matches at any depth, and a folder matches all its content.
+    """Return whether `glob` matches `path`, almost as in a .gitignore file.
 
-    Unlike there, not only `**` but also `*` matches any text with `/`: `a/*.py` matches `a/b/c.py`.
+    A bare name matches at any depth, and a folder matches all its content. Unlike in .gitignore, not only `**` but also
+    `*` matches any text with `/`: `a/*.py` matches `a/b/c.py`.
     """
     anchored = glob.strip("/").replace("**/", "*").replace("/**", "/*")
     names = (path, *(parent.as_posix() for parent in PurePosixPath(path).parents if parent.name))

@@ -103,7 +103,7 @@ class ColdPool:
                     yield future.result()
 
     def _judge(self, candidate: Candidate, plan: Plan) -> Judged:
-        """Judge one candidate (in a thread): run the failing tests first, then the others."""
+        """Judge one candidate (in a thread), in the two stages of `plan`."""
         began = time.monotonic()
         statuses: dict[str, Status] = {}
         reason, hung = "", False

@@ -55,7 +55,7 @@ def _catch_all(node: ast.Try) -> None:
 
 
 def _use_one_name(function: ast.AST) -> None:
-    """Remove the second names of the variables of all loops in `function`."""
+    """Apply the forms 1 and 2 to all loops in `function`: use one name for each variable that has two."""
     loops = [one for one in ast.walk(function) if isinstance(one, LOOPS)]
     if loops and SEES_NAMES.isdisjoint(map(last_name, ast.walk(function))):
         for loop in loops:
@@ -96,7 +96,10 @@ def _names(nodes: Iterable[ast.AST]) -> list[ast.Name]:
 
 
 def _fixed(function: ast.AST) -> set[str]:
-    """Return the names that must not be changed: bound by other statements, deleted, or used in a scope inside."""
+    """Return the names that must not be changed.
+
+    They are bound by more than assignments and loops, or deleted, or used in a scope inside the function.
+    """
     return {name for node in ast.walk(function) for name in _fixed_by(node, function)}
 
 

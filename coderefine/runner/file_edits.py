@@ -75,7 +75,7 @@ class FileEdit:
     lines: frozenset[int]
     removed: frozenset[int]
     at_import: bool = False
-    """Whether every changed line of the module's own code certainly runs when the module is imported."""
+    """Whether every changed line of the module's own code runs when the module is imported, according to `_certain`."""
 
     @property
     def added(self) -> frozenset[str]:
@@ -367,7 +367,10 @@ def _bare(code: types.CodeType) -> tuple[object, ...]:
 
 
 def _certain(text: str, lines: frozenset[int]) -> bool:
-    """Return whether the import certainly runs all of `lines`: none of them is in an `if`, a loop, a `try` …"""
+    """Return whether none of `lines` is in an `if`, loop, `try`, `with` or `match` of the module or of a class.
+
+    The import runs such lines, except for parts of expressions that are not evaluated, such as the body of a lambda.
+    """
     waiting: list[ast.stmt] = list(ast.parse(text).body)
     while waiting:
         node = waiting.pop()

@@ -24,7 +24,7 @@ PROCESSES = 2048
 TEMPORARY = ("/tmp", "/var/tmp")
 """Folders for temporary files; the tests may get permission to write everywhere in them."""
 LOG = "touched"
-"""The log, in the temporary folder of a view."""
+"""Name of the file with the recorded accesses, in the temporary folder of a view."""
 CACHES = ("~/.cache",)
 
 
@@ -60,9 +60,9 @@ class Bounds:
 
 TIGHT = Bounds()
 LOOSEST = 6
-"""Number of the last step, at which processes are unconfined."""
+"""Index of the last step, at which processes are unconfined."""
 TOUCHED = 1
-"""Number of the step that allows exactly the accesses of the tests that were recorded on the unchanged tree."""
+"""Index of the step that allows exactly the accesses of the tests that were recorded on the unchanged tree."""
 
 
 def steps(config: Config, needs: Needs = Needs()) -> tuple[Bounds | None, ...]:

@@ -87,7 +87,7 @@ def sweep() -> int:
 
 
 def kill_strays(mark: str) -> None:
-    """Kill the processes in which the value of the variable MARK starts with `mark`; repeat this for new ones.
+    """Kill the processes whose environment variable MARK starts with `mark`, until there are none (up to ROUNDS times).
 
     On systems other than Linux, this function does nothing: there, only process groups are killed.
     """

@@ -48,8 +48,9 @@ def open_views(
 ) -> Iterator[Views]:
     """Yield a factory of private views of `place`. `kind`: auto, overlay or copy; `grants`: permissions of every view.
 
-    For auto, the first view decides. `note` is called with a sentence if copies are used instead of overlays, or if the
-    kind changes later. The factory's `open` raises WorkspaceError if the requested kind is not possible.
+    For auto, the first view decides between overlays and copies. `note` is called with a sentence if copies are used
+    instead of overlays, or if the kind changes later. The factory's `open` raises WorkspaceError if the requested kind
+    is not possible.
     """
     if kind not in KINDS:
         raise WorkspaceError(f"view must be one of {', '.join(KINDS)}, not {kind!r}")

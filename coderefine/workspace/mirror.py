@@ -92,9 +92,10 @@ class Mirror:
         return (_print(facts), _print(target.lstat()))
 
     def _link(self, name: str) -> str:
-        """Return the target for the copy of the link `name`: in the copy if it was in the origin, else unchanged.
+        """Return the target for the copy of the link `name`.
 
-        Targets outside the origin are returned as absolute paths.
+        If the original link leads into the origin, this is the corresponding path in the copy; otherwise, it is the
+        absolute path to which the original link leads.
         """
         link = self.origin / name
         target = link.readlink()

@@ -546,7 +546,10 @@ def _differing_parts(before: dict[str, str], tables: list[dict[str, str]]) -> li
 
 
 def _is_known(place: str, changed: dict[str, str]) -> bool:
-    """Return whether the value of `place` is known: it is in `changed`, or in no innermost part of `changed`."""
+    """Return whether the value of the part `place` after the call is known.
+
+    It is if `place` is one of the parts `changed`, or if it is not inside one of the innermost of these parts.
+    """
     return place in changed or not any(_is_part(place, one) for one in _innermost(list(changed)))
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from .short_repr import Describer, cut
 
 FRAMES = 12
-"""Maximum number of frames: the first ones and, for a deep recursion, the last ones."""
+"""Maximum number of the project's frames; for a deep recursion, see `_without_recursion`."""
 LOCALS = 10
 """Maximum number of locals of a frame, in the order of their binding."""
 TEXT = 2000
@@ -328,7 +328,7 @@ def _looked_up(error: BaseException, frame: Any) -> tuple[str, Iterable[str]]:
 
 
 def _looked_up_in(frame: Any, error: BaseException, name: str | None) -> tuple[str, Iterable[str]]:
-    """Do the same as `_looked_up`, for errors whose existing names are found in the `frame`."""
+    """Return the same as `_looked_up`, for errors whose existing names are found in the `frame`."""
     if isinstance(error, NameError) and name:
         return name, [*frame.f_locals, *frame.f_globals, *dir(builtins)]
     if isinstance(error, KeyError) and error.args and type(error.args[0]) is str:

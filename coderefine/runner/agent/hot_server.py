@@ -554,7 +554,10 @@ def modules_of(top: str, tests: Container[str]) -> dict[str, str]:
 
 
 def _compiles_as_usual(loader: Any) -> bool:
-    """Return whether `loader` compiles a file as SourceFileLoader does, as that of meson-python's editable install."""
+    """Return whether `loader` compiles a file as SourceFileLoader does.
+
+    For instance, the loader of meson-python's editable installs does.
+    """
     from importlib.machinery import SourceFileLoader
 
     methods = ("get_code", "source_to_code", "get_data", "exec_module")

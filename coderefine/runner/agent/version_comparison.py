@@ -182,9 +182,9 @@ MISSING = object()
 
 
 class OtherVersion:
-    """The functions of the loaded program, and its constants that differ, as `files` (absolute path -> content) say.
+    """Another version of some modules of the loaded program, given by `files` (absolute path -> content).
 
-    `functions`: for each function, its code in the loaded program and in `files`.
+    `functions`: for each function that both versions have, its code in the loaded and in the other version.
     """
 
     def __init__(self, files: dict[str, bytes | None]) -> None:
