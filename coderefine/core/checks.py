@@ -20,8 +20,9 @@ NO_NETWORK = re.compile(
 class Needs:
     """What the tests of the unchanged tree access outside their view.
 
-    `write`: files and folders that they change. `read`: secrets that they read. `sockets`: external Unix sockets to
-    which they connect. `unix`: whether they create Unix sockets. `memory`: size of their largest process in bytes.
+    `write`: files and folders that they must be able to write. `read`: secrets that they read. `sockets`: Unix sockets
+    outside the view to which they connect. `unix`: whether they use Unix sockets. `memory`: size of their largest
+    process in bytes.
     """
 
     write: tuple[str, ...] = ()
@@ -46,7 +47,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Freedom:
-    """Permissions of tests: a step from tight to loose (see permissions.steps), and the recorded needs."""
+    """Permissions of tests. `step`: index into `permissions.steps` (0: tightest). `needs`: the recorded accesses."""
 
     step: int = 0
     needs: Needs = Needs()
@@ -74,8 +75,8 @@ class Status(str, Enum):
 class Frame:
     """One traceback frame; `path` is repo-relative if it is inside the repository, else absolute.
 
-    `span`: line, column, last line, end column (columns in UTF-8 bytes, as `ast` counts) of the expression that was
-    running; empty before Python 3.11.
+    `locals`: short reprs of the local variables, by name. `span`: line, column, last line, end column (columns in UTF-8
+    bytes, as `ast` counts) of the expression that was running; empty before Python 3.11.
     """
 
     path: str
@@ -87,7 +88,11 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a test failed. `frames`: innermost frame last; values of variables are short reprs. `output` is shortened.
+    """Why a test failed.
+
+    `message`: one line, such as `assert 3 == 4`. `exception`: name of the exception's class; for a test that took its
+    process down, see DEADLY in runner/cold.py. `assertion`: an explanation with the compared values and the causes.
+    `frames`: the innermost last. `output`: the captured output, shortened.
 
     `wrong`: an attribute, name, key or keyword that was not found; `nearest`: the most similar names that exist in the
     same object or scope. `attributes`: if an attribute was not found, the attributes that its object has.
@@ -109,7 +114,7 @@ class Failure:
 
     @property
     def text(self) -> str:
-        """Return all texts of the failure as one, without frames."""
+        """Return the exception's name, the message, the assertion and the output as one text."""
         return "\n".join((self.exception, self.message, self.assertion, self.output))
 
     @property
@@ -120,7 +125,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One test's result. `seconds` covers set-up, call and tear-down."""
+    """One test's result. `seconds` covers set-up, call and tear-down. `path`, `line`: where the test is defined."""
 
     id: str
     status: Status
@@ -150,9 +155,9 @@ Line = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A line of a test, and the lines of the project that ran when this line ran.
+    """A line of a test, and the lines of the project that ran because this line ran.
 
-    `last`: those that ran when the line ran for the last time. `before`: those that ran when it ran earlier.
+    `last`: the project's lines that ran when the test's line ran for the last time. `before`: those of earlier times.
     """
 
     path: str
@@ -190,8 +195,10 @@ Identity = tuple[str, str, str, str]
 class Finding:
     """A problem that a critic found and that can be repaired.
 
-    `path`: relative to the top of the repository, with POSIX separators. `symbol`: qualified name of the enclosing
-    function or class, or a test id. `weight`: a number of the critic, such as the complexity.
+    `rule`: the kind of problem, in the critic's terms. `path`: relative to the top of the repository, with POSIX
+    separators. `symbol`: qualified name of the enclosing function or class, or a test id. `evidence`: the line of code,
+    or the values, that show the problem. `instruction`: how to repair it. `weight`: importance among the findings of
+    the critic, such as the complexity.
     """
 
     critic: str
@@ -228,7 +235,7 @@ def identities(findings: Iterable[Finding]) -> Counter[Identity]:
 
 
 def unmatched(findings: Iterable[Finding], others: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the findings without a counterpart of the same identity in `others`; no counterpart counts twice."""
+    """Yield the findings without a partner of the same identity in `others`; each of `others` has only one partner."""
     left = identities(others)
     for finding in findings:
         left[finding.identity] -= 1
@@ -288,14 +295,15 @@ SLOW_SUITE = 5.0
 class Check:
     """The result of one critic on one tree.
 
-    `cases`: the outcome of each test; empty for critics that run no tests. `complete`: False if only part of the tests
-    ran. `tool`: name and version of the program. `scores`: for a review, a score for each criterion (1 poor, 5 best);
-    `total`: their weighted mean, None without scores. `confined`: names of the mechanisms that confined the tests.
-    `followed`: whether lines were recorded in Python programs that tests started. `needs`: see `Ask.record`. `steps`:
-    see `Ask.stepped`. `carried`: ids among `cases` that did not run, whose outcomes are copied from the baseline
-    (loop/fast_proof.py). `renamed`: ids among `cases` that another run of the same tree did not collect, for instance
-    because a parameter is the time. `compiled`: in a proof, the digests of the project's source files that the test
-    processes compiled, by path.
+    `cases`: the outcome of each test, by id; empty for critics that run no tests. `complete`: False if only part of the
+    tree was checked, or only part of the tests ran. `gate`: False for an adviser. `tool`: name and version of the
+    program. `notes`: sentences for the user. `scores`: for a review, a score for each criterion (1 poor, 5 best);
+    `total`: the score of an adviser, for a review the weighted mean of `scores`; None without a score. `confined`:
+    names of the mechanisms that confined the tests. `followed`: whether lines were recorded in Python programs that
+    tests started. `needs`: see `Ask.record`. `steps`: see `Ask.stepped`. `carried`: ids among `cases` that did not run,
+    whose outcomes are copied from the baseline (loop/fast_proof.py). `renamed`: ids among `cases` that another run of
+    the same tree did not collect, for instance because a parameter is the time. `compiled`: in a proof, the digests of
+    the project's source files that the test processes compiled, by path.
     """
 
     critic: str

@@ -6,7 +6,10 @@ import re
 
 
 def span(text: str) -> str:
-    """Return `text`, shortened, as a code span in which no markup has an effect."""
+    """Return the first 400 characters of `text` as a code span in one line; "" if `text` is blank.
+
+    Backticks become apostrophes, so that the text cannot end the span.
+    """
     plain = " ".join(text.replace("`", "'").split())
     return f"`{plain[:400]}`" if plain else ""
 

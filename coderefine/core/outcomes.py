@@ -14,8 +14,8 @@ from coderefine.core.patches import Offer, Patch
 class Event:
     """Progress of a run. `done` and `total` are in units of the stage (tests, candidates …).
 
-    `kind`: stage, critic, tests, search, attempt, verdict, request, spent or note. `most`: seconds that the run may
-    take, if known.
+    `kind`: stage, critic, tests, search, attempt, verdict, request, spent or note. `seconds`: time since the run began
+    (0: not given). `most`: seconds that the run may take, if known.
     """
 
     kind: str
@@ -176,6 +176,11 @@ class Mutation:
 class Evidence:
     """The evidence for the best attempt, and what is missing in it. Tests are given by their ids.
 
+    `flipped`: tests that failed at the baseline and pass now. `kept`: number of other tests that still pass or are
+    skipped. `lost`: tests that got worse or disappeared. `flaky`: tests whose outcome changes from run to run.
+    `covered`: (number of changed lines that tests ran, number of changed executable lines); None if they were not
+    recorded. `strength`: (number of inserted mistakes that tests noticed, number inserted); None if not measured.
+
     `changed`: (number of calls whose result the repairs change, number of compared calls). These calls are those that
     tests make, except repaired tests, and variants of them. `doubts`: why the attempt is only plausible although all
     tests pass; empty if it is proved. `ran`: (number of tests that ran in the proof, number of all tests); None if all
@@ -226,12 +231,12 @@ class Proof:
     """The verdict on a given patch (`coderefine prove`), with its reasons.
 
     `patch`: the patch, including tests and configuration. `evidence`: the measurements, also if the patch is not
-    proved; `flipped` in it: tests that fail if the patch's tests are applied without its code. `weakened`: tests that
-    the patch deletes, skips or changes (other than by additions), and how. `rests`: tests in `flipped` that the patch
-    itself adds or changes, so that the proof rests on them. `added`: tests that the patch adds and that also pass
-    without its code. `findings`: new findings. `unjudged`: what could not be judged, and why. `worse`: whether anything
-    gets worse; False if the patch merely has no visible benefit. `needed`: the smallest part of the patch that is still
-    proved (None: not requested); `spare`: the changes that are not in this part.
+    proved. Here `evidence.flipped` are the tests that pass with the patch, and fail with the patch's tests but without
+    its code. `weakened`: tests that the patch deletes, skips or changes (other than by additions), and how. `rests`:
+    tests in `evidence.flipped` that the patch itself adds or changes, so that the proof rests on them. `added`: tests
+    that the patch adds and that also pass without its code. `findings`: new findings. `unjudged`: what could not be
+    judged, and why. `worse`: whether anything gets worse; False if the patch merely has no visible benefit. `needed`:
+    the smallest part of the patch that is still proved (None: not requested); `spare`: the changes that are not in it.
     """
 
     verdict: Verdict
@@ -273,7 +278,7 @@ class Outcome:
 
     @property
     def accepted(self) -> tuple[Attempt, ...]:
-        """Return the accepted attempts on which the best attempt is based, and the best attempt."""
+        """Return the accepted attempts up to the best one, without the baseline, in order."""
         return tuple(step for step in self.attempts if step.verdict and 0 < step.number <= self.best.number)
 
     @property

@@ -14,8 +14,8 @@ EMPTY: Mapping[str, bytes | None] = MappingProxyType({})
 class Patch:
     """New content by repo-relative path, *always relative to the baseline*; `None` deletes a file.
 
-    Contents are bytes, not text, so that encodings, line ends and byte-order marks are preserved. `programs`: the new
-    files that are executable; other files keep their modes.
+    Contents are bytes, not text, so that encodings, line ends and byte-order marks are preserved. `origin`: name of the
+    proposer, or see PICKED and PROVE. `programs`: the new files that are executable; other files keep their modes.
     """
 
     files: Mapping[str, bytes | None] = field(default_factory=lambda: EMPTY)
@@ -24,7 +24,7 @@ class Patch:
     programs: frozenset[str] = frozenset()
 
     def then(self, files: Mapping[str, bytes | None], *, origin: str, summary: str) -> Patch:
-        """Return this patch with `files` added or replaced."""
+        """Return a patch with the files of this one, of which `files` are added or replaced."""
         return Patch({**self.files, **files}, origin, summary, self.programs)
 
     def __bool__(self) -> bool:
@@ -56,10 +56,10 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An input on which alternatives differ: a call as source text, and the answer of each alternative, in order.
+    """A call on which alternatives differ, as source text, and the answer of each alternative, in order.
 
-    If there is a single alternative, it changes the answer for this input. `now`: the answer of the unchanged program;
-    "" if it is unknown.
+    If there is a single alternative, it changes the answer of this call. `module`: the module of the called function.
+    `answers`: results as text; "" if unknown. `now`: the answer of the unchanged program; "" if unknown.
     """
 
     call: str
@@ -68,7 +68,10 @@ class Question:
     now: str = ""
 
     def text(self, first: int = 1) -> str:
-        """Return `pluralize('cat') → 1: 'cats' | 2, 3: 'cates' (now 'cat')`; numbers begin at `first`."""
+        """Return the call and its answers in one line: `pluralize('cat') → 1: 'cats' | 2, 3: 'cates' (now 'cat')`.
+
+        The numbers are those of the alternatives; the first alternative has the number `first`.
+        """
         by_answer: dict[str, list[str]] = {}
         for number, answer in enumerate(self.answers, first):
             by_answer.setdefault(answer or "unknown", []).append(str(number))
@@ -102,7 +105,10 @@ class Offer:
         return [tuple(places) for places in found.values() if len(places) > 1]
 
     def diff(self, alternative: Alternative) -> list[str]:
-        """Return the lines that `alternative` changes, with one line of context; shortened if there are many."""
+        """Return the unified diff of `alternative` without headers and blank lines, at most LINES lines.
+
+        If lines are missing at the end, the last one is "…".
+        """
         found: list[str] = []
         for path, data in alternative.patch.files.items():
             old, new = ((one or b"").decode("utf-8", "replace").splitlines() for one in (self.before.get(path), data))

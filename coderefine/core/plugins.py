@@ -41,7 +41,7 @@ class Comparer(Protocol):
 
 
 MOST_RUNS = 4
-"""Runs of a slow suite after which a proposer is `used_up`."""
+"""Number of runs of a slow test suite after which a proposer counts as used up, see `Situation.used_up`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,12 @@ class Situation:
 
     @property
     def late(self) -> bool:
-        """Return whether the time is over."""
+        """Return whether the time limit `ends` has passed."""
         return self.ends is not None and time.monotonic() >= self.ends
 
     @property
     def offered(self) -> frozenset[str]:
-        """Return the failing tests with offers of plausible repairs."""
+        """Return the failing tests for which plausible repairs are offered."""
         return frozenset().union(*(offer.tests for offer in self.offers))
 
     def chosen(self, critic: str) -> frozenset[tuple[str, str, int]] | None:
@@ -91,7 +91,7 @@ class Situation:
         return frozenset((one.path, one.rule, one.span.first) for one in found if one.span)
 
     def used_up(self, name: str) -> bool:
-        """Return whether the tests are slow and the patches of the proposer `name` took MOST_RUNS runs of them.
+        """Return whether the tests are slow, and MOST_RUNS runs of them were needed for patches of the proposer `name`.
 
         Proposers whose patches do not justify minutes of tests call this.
         """
@@ -117,7 +117,7 @@ class Proposer(Protocol):
         ...
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """Yield patches.
+        """Yield patches; receive the situation after each one.
 
         Raises BudgetError before a limit is exceeded, and ModelError if the server refuses permanently.
         """
@@ -132,7 +132,10 @@ class Searcher:
     alternatives: tuple[Patch, ...] = ()
     """Plausible patches other than `proposed`, best first."""
     changed: tuple[int, int] | None = None
-    """Of the tests' calls and their variants, if any were compared: (number whose result changes, number compared)."""
+    """(Number of calls whose result `proposed` changes, number of compared calls); None if no calls were compared.
+
+    The calls are those that tests make, and variants of them.
+    """
     offer: Offer | None = None
     """The offer to make instead of applying `proposed`; None if `proposed` is clearly better than its rivals."""
     rivals: Offer | None = None

@@ -10,16 +10,16 @@ COMMANDS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-
 
 
 def counted(count: int, noun: str) -> str:
-    """Return `1 test`, `2 tests`, `1,991 tests`."""
+    """Return `count` with its noun in the singular or plural: `1 test`, `1,991 tests`."""
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
-    """Join the first `most` of `names`, and append the number of further names."""
+    """Return the first `most` of `names`, joined by commas; if there are further names, append their number."""
     more = len(names) - most
     return ", ".join(map(printable, names[:most])) + (f" and {more} more" if more > 0 else "")
 
 
 def printable(text: str, besides: str = "") -> str:
-    r"""Return `text` in one line: with escapes (`\n`, `\x1b`) for the characters COMMANDS that are not in `besides`."""
+    r"""Return `text` with escapes (`\n`, `\x1b`) in place of the characters of COMMANDS, except those in `besides`."""
     return COMMANDS.sub(lambda found: found[0] if found[0] in besides else ascii(found[0])[1:-1], text)

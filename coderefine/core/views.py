@@ -37,10 +37,11 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How a process enters a view: the command prefix `argv` enters the namespaces and keeps all capabilities there.
+    """How a process enters a view.
 
-    `own`: folders that belong to the view and may be written. `capabilities`: the capabilities that the process may
-    keep (None: there are no namespaces, so there is nothing to drop).
+    `argv`: the command prefix that enters the namespaces and keeps all capabilities there; empty if there are no
+    namespaces. `own`: folders that belong to the view and may be written. `capabilities`: the capabilities that the
+    process may keep (None: there are no namespaces, so there is nothing to drop).
     """
 
     argv: tuple[str, ...]
@@ -71,7 +72,10 @@ class View(Protocol):
 
     @property
     def entry(self) -> Entry:
-        """Return how the sandbox's launcher enters the view. The launcher starts all that runs the project's code."""
+        """Return how the sandbox's launcher enters the view.
+
+        Every process that runs the project's code is started by the launcher.
+        """
         ...
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -82,8 +82,9 @@ class CommandGate:
     def check(self, view: View, ask: Ask) -> Check:
         """Run the program on the whole project: a type checker's findings in one file depend on the other files.
 
-        Raises CriticError if the program cannot start, times out, ends with an exit code other than 0 and those of
-        `findings-exit`, or prints findings that cannot be parsed.
+        Raises CriticError if the program cannot start, times out, or ends with an exit code other than 0 and those of
+        `findings-exit`; also if its output cannot be parsed, or has no finding in the repository although the exit code
+        is not 0.
         """
         self._listen(Event("critic", self.name))
         timeout = min(ask.timeout, self._command.timeout)
@@ -165,7 +166,10 @@ class CommandGate:
 
 @dataclass(frozen=True, slots=True)
 class CommandDiagnostic:
-    """A finding as the program printed it. `line`: the finding's first line, 1-based; 0 if unknown."""
+    """A finding as the program printed it.
+
+    `line`, `last`: its first and last line, 1-based; 0 if unknown. `soft`: whether the program calls it a note.
+    """
 
     path: str
     line: int
@@ -246,7 +250,10 @@ def _first(entry: dict[str, Any], keys: Iterable[str]) -> str:
 
 
 def _line(entry: dict[str, Any]) -> int:
-    """Return the line number of an entry, also from a zero-based range as in the output of pyright."""
+    """Return the line number of an entry, counted from 1; 0 if there is none.
+
+    The lines of a `range`, as in the output of pyright, are counted from 0.
+    """
     for key in LINES:
         if isinstance(entry.get(key), int):
             return int(entry[key])

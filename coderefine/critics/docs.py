@@ -20,7 +20,10 @@ ENTRY = re.compile(r"^( +)\*{0,2}(\w+)(?: \([^)]*\))?:", re.MULTILINE)
 
 
 class Docs:
-    """Checks every file in scope that is not a test. Names with a leading underscore are private."""
+    """Checks the files in scope that are not tests.
+
+    Private definitions (`_name`) and definitions inside functions are left out.
+    """
 
     name = "docs"
     gate = True

@@ -88,7 +88,7 @@ class Drafted:
         self._text: str | None = None
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Run the drafted tests; `total` is the share that passes, times 5.
+        """Run the drafted tests; `total` is 5 times the share of tests that pass.
 
         Raises CriticError if pytest gives no result.
         """

@@ -98,7 +98,7 @@ def _depth(node: ast.AST) -> int:
 
 
 def _short(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    """Return too short names that are bound in a function of more than three lines."""
+    """Return the names of one or two letters that a function of more than three lines binds, except usual ones."""
     if last_line(node) - node.lineno <= 2:
         return []
     inner = [item for statement in node.body for item in ast.walk(statement)]
@@ -118,7 +118,7 @@ def _names(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _fragment(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Return whether the function is private, small, and without decisions and loops."""
+    """Return whether the function is private, has at most FRAGMENT statements, and none of these is one of BLOCKS."""
     body = node.body[1:] if ast.get_docstring(node) else node.body
     simple = all(not isinstance(statement, BLOCKS) for statement in body)
     return node.name.startswith("_") and not node.name.startswith("__") and simple and len(body) <= FRAGMENT

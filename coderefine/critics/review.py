@@ -141,7 +141,7 @@ class Review:
 
 
 def _artefacts(view: View, task: Task) -> list[str]:
-    """Return the files that the task is about and that are not Python."""
+    """Return the files that match the globs `task.files`, repo-relative and sorted."""
     found = (path for pattern in task.files for path in view.host_path.glob(pattern) if path.is_file())
     return sorted(path.relative_to(view.host_path).as_posix() for path in found)
 
@@ -164,7 +164,11 @@ SCHEMA: Schema = record(
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """A checked review. `scores`: by criterion; `missing`: not scored; `dropped`: number of invalid findings."""
+    """A checked review.
+
+    `scores`: by criterion. `remarks`: the valid findings. `missing`: criteria without a score. `dropped`: number of
+    invalid findings.
+    """
 
     scores: Mapping[str, float]
     remarks: tuple[Finding, ...]
@@ -179,13 +183,16 @@ class Opinion:
 
 
 def applies(criterion: Criterion, path: str) -> bool:
-    """Return whether `criterion` applies to `path`."""
+    """Return whether `path` matches one of the criterion's globs or is in one of its folders; True if it has none."""
     globs = criterion.paths
     return not globs or any(fnmatchcase(path, glob) or inside(path, (glob,)) for glob in globs)
 
 
 def opinion(answer: Mapping[str, Any], criteria: Sequence[Criterion], texts: Mapping[str, str]) -> Opinion:
-    """Check `answer` (see SCHEMA) against `texts` (by path); drop what refers to other code or other criteria."""
+    """Check `answer` (see SCHEMA); drop findings and scores for criteria or code that are not in the request.
+
+    `texts`: the code in the request, by path.
+    """
     known = {criterion.name: criterion for criterion in criteria}
     scores: dict[str, float] = {}
     for item in answer["scores"]:

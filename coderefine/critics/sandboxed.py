@@ -26,7 +26,7 @@ class Run(Protocol):
 
 
 class Sandboxed:
-    """Starts programs in the sandbox; the permissions, once found on the unchanged tree, are the same for all trees."""
+    """Starts programs in the sandbox. The permissions that the unchanged tree needs are then used for all trees."""
 
     def __init__(self, config: Config) -> None:
         first, *looser = sandbox.steps(config)
@@ -76,6 +76,6 @@ class Sandboxed:
 
 
 def last_line_of(result: Finished) -> str:
-    """Return the last line that a program printed, to be quoted in a message."""
+    """Return the last line of stderr (or stdout), at most 300 characters, for messages."""
     text = (result.stderr.strip() or result.stdout.strip()).decode("utf-8", "replace")
     return text.splitlines()[-1][:300] if text else "it printed nothing"

@@ -112,7 +112,7 @@ class CommandBenchmark:
     def hotspots(self, view: View, timeout: float) -> tuple[Hotspot, ...] | None:
         """Return the functions in which a Python command spends its time; None for other programs.
 
-        Raises CriticError.
+        Raises CriticError if the command does not start, takes longer than `timeout` seconds, or leaves no profile.
         """
         if Path(self._command[0]).name not in (*PYTHONS, self._context.python.name):
             return None
@@ -135,12 +135,15 @@ class PytestBenchmarks:
         return "the pytest-benchmark tests"
 
     def read(self, view: View, seed: int, timeout: float) -> Reading:
-        """Run the tests once; return the median seconds of each test."""
+        """Run the tests once; return the median seconds of each test. For the parameters, see `Benchmark.read`.
+
+        Raises CriticError if there are no such tests, or if one fails.
+        """
         table = self._report(view, seed, timeout)
         return {one["fullname"]: max(float(one["stats"]["median"]), LEAST) for one in table}
 
     def hotspots(self, view: View, timeout: float) -> tuple[Hotspot, ...] | None:
-        """Return the functions whose calls take longest, in all benchmarks together."""
+        """Return the functions of the project, slowest first, in all benchmarks together. Raises CriticError."""
         table = self._report(view, 0, timeout, "--benchmark-cprofile=cumtime")
         return profiled([row for one in table for row in one.get("cprofile", ())], view)
 

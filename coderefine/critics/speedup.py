@@ -63,7 +63,8 @@ class Benchmark(Protocol):
 class MeasureOptions:
     """Options of `measure`.
 
-    `target`: what the interval's lower end must exceed. `seconds`: time for all measurements.
+    `target`: the speed-up that the interval's lower end must exceed. `seconds`: wall time after which no further pair
+    is measured; also the time limit of each run.
     """
 
     benchmark: Benchmark
@@ -130,7 +131,7 @@ def speedup(ratios: Sequence[float], target: float = 1.0) -> Speedup:
 
 
 def settled(found: Speedup, target: float) -> bool:
-    """Return whether to stop measuring: the speed-up is certain, certainly below the target, or apparently too small.
+    """Return whether to stop measuring: the target is certainly reached or certainly missed, or seems out of reach.
 
     Stopping for the last reason may miss a speed-up, but never reports one that is not there.
     """

@@ -34,7 +34,7 @@ class RequestedCode:
         self._start: Mapping[str, str | None] = {}
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Return findings in all wanted files, regardless of the scope, because these were requested."""
+        """Return findings in all wanted files. All are hard, also outside the scope, because these were requested."""
         del ask
         texts = {path: text_of(view.read(path)) for path in self._task.wanted}
         self._start = self._start or texts

@@ -18,11 +18,11 @@ EXTENDED = re.compile(
     |^\[flake8:local-plugins\]((?:\n(?!\[).*)*)""",
     re.VERBOSE | re.MULTILINE,
 )
-"""Settings that name code which a checker executes, or further settings which it reads."""
+"""Matches settings that name code which a checker executes, or files with further settings."""
 
 
 def checker_plugins(root: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each file with settings of a checker that name plug-ins or further files, with the words of these."""
+    """Yield each settings file in `root` that names plug-ins of a checker or further files, with these names."""
     for name in CHECKED:
         values = " ".join("".join(groups) for groups in EXTENDED.findall(file_text(root / name)))
         if words := re.findall(r"[^\s,\"'\[\]]+", re.sub(r"\w+\s*=", " ", values)):

@@ -33,7 +33,7 @@ class PythonCandidate:
 
 
 def candidates(place: Place, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
-    """Yield existing interpreters, best first. A tool is started only after all cheaper candidates were rejected."""
+    """Yield existing interpreters, best first; tools are started last, when the caller has rejected all others."""
     folders = tuple(dict.fromkeys((place.root, place.top)))
     if environ.get("VIRTUAL_ENV"):
         yield from _in(Path(environ["VIRTUAL_ENV"]), "VIRTUAL_ENV")
@@ -91,7 +91,11 @@ def _pdm_note(folder: Path) -> Iterator[PythonCandidate]:
 
 
 def _at_home(folder: Path, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
-    """Yield environments in the user's home folder, named by a hash of the project's path as the tools compute it."""
+    """Yield environments that tools usually keep in the user's home folder.
+
+    Those of poetry and pipenv are named by a hash of the project's path, computed here as the tools do. That of uv is
+    named by an environment variable, that of conda by a file of the project.
+    """
     home = Path(environ.get("HOME") or Path.home())
     if environ.get("UV_PROJECT_ENVIRONMENT") and (folder / "uv.lock").is_file():
         yield from _in(folder / environ["UV_PROJECT_ENVIRONMENT"], "uv")
@@ -130,7 +134,7 @@ def _conda_name(note: Path) -> str:
 
 
 def _from_tools(folder: Path, environ: Mapping[str, str]) -> Iterator[PythonCandidate]:
-    """Yield the environments reported by tools that are installed and whose file is in the project."""
+    """Yield the environments that tools report; ask only installed tools that the project uses, as its files show."""
     for tool, files, question in TOOLS:
         if any((folder / name).is_file() for name in files) and shutil.which(tool, path=environ.get("PATH")):
             path = _asked(folder, question, environ)

@@ -26,9 +26,9 @@ _CHECKERS = """
     prospector pylama compileall py_compile tabnanny doctest xdoctest grep egrep rg wc
 """
 CHECKERS = frozenset(_CHECKERS.split())
-"""Programs that only read the files which their arguments name, or run their examples as tests.
+"""Programs that only read the files which their arguments name, or run the examples in them as tests.
 
-These are the code to check, and may be repaired. Of any other program it is unknown whether it executes them.
+Such files are the code to check, and may be repaired. Any other program may execute the files that it is given.
 """
 LAUNCHERS = re.compile(
     r"""(\S*/)?(uv|uvx|poetry|pdm|pipenv|hatch|rye|pixi|pipx|conda|run|tool|env|command|exec|nice|nohup|time|timeout|stdbuf
@@ -43,9 +43,9 @@ _VALUED = """
 VALUED = frozenset(_VALUED.split())
 """Options of LAUNCHERS that are followed by a value."""
 SETTING = re.compile(r"-.*(plugin|config|hook|rcfile|baseline)[^=]*")
-"""Options of CHECKERS which a value follows that changes what is checked."""
+"""Options of CHECKERS whose value (the next word) changes what is checked."""
 MEASURED = re.compile(r"--(cov|include|source|paths-to-mutate|exclude|omit|per-file-ignores)(?=$|=)")
-"""Options of any program with code that it measures, changes or leaves out."""
+"""Options, of any program, that name code which the program measures, changes or leaves out."""
 RUNNERS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("invoke", "inv"), ("tasks.py", "tasks/__init__.py")),
     **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
@@ -55,25 +55,25 @@ RUNNERS: Mapping[str, tuple[str, ...]] = {
 """Programs with the files in which they find what to run, unless these are protected by their names anyway."""
 VARIABLE, APART = re.compile(r"\$\{?\w+"), re.compile(r"[^\w.@+~/-]+")
 PRINTED = re.compile(r"(?<![\w.@+~/-])[\w.@+~/-]+:\d+\b")
-"""The place of a finding, as the command prints it: not a file to run."""
+"""Matches the position of a finding (`a.py:3`) in the words of a command: it does not name a file to run."""
 PROSE = re.compile(
     r"""(?<!\S)\#(?!!).*
     |(?<![\w./-])(echo|printf)\b("([^"`$]|\$(?!\())*"|'[^']*'|[^;&|\n()`<>"'])*(?=[;&\n)>]|\|\||$)""",
     re.VERBOSE,
 )
-"""Comments of shell scripts, and what they print, if it is not the input of another command."""
+"""Matches comments of shell scripts, and texts that they print, unless these are the input of another command."""
 COMMANDS = re.compile(r"[;&|\n(){}<>`]+")
-"""What separates the commands of a shell."""
+"""Matches the characters that separate commands in a shell."""
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 AFTER_FLAG = re.compile(r"(?<!\S)(?:-[A-Za-z]*?m|--module)[\s=]*([^\W\d][\w.]*)")
 IMPORTED = re.compile(r"\b(?:from\s+([\w.]+)\s+import\s+\(?([\w,\s]+)|import\s+([\w., ]+))")
 SHELL = re.compile(r"#!.*\b(ba|da|z|k)?sh\b")
 SUFFIXES = frozenset({".sh", ".bash", ".zsh", ".ksh", ".fish"})
-"""Of shell scripts; also a text without a suffix is one, if its first line does not name another program."""
+"""Suffixes of shell scripts. A file without a suffix is also one, unless its first line names another program."""
 LONGEST = 100_000
-"""Characters of a shell script that are read."""
+"""Maximum number of bytes of a shell script that are read."""
 LONGEST_PATH = 1000
-"""Characters of a path; what is longer is a text, and to look for it as a file is an error of the system."""
+"""Maximum number of characters of a path. A longer text is no path, and the system may refuse to look for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,10 @@ class NamedFiles:
     folders: frozenset[str]
 
     def __contains__(self, path: str) -> bool:
-        """Return whether `path` (folded) is one of the files, or has the name of one in a folder of another project."""
+        """Return whether `path` (folded) is one of the files, or has the same name below another folder.
+
+        For instance, `other/tools/check.py` counts if the command names `tools/check.py`.
+        """
         parts = path.split("/")
         starts = range(len(parts) - 1)
         if parts[-1] in self.names and not self.bases.isdisjoint(["/".join(parts[at:-1]) for at in starts] or ["."]):
@@ -100,7 +103,7 @@ class NamedFiles:
 
 
 def named_files(run: Sequence[str], place: Place, settings: PytestSettings, who: str) -> dict[str, NamedFiles]:
-    """Return the files that the command `run` (described by `who`) names; the key says what names them.
+    """Return the files that the command `run` names; the keys describe what names them (`who`: the command itself).
 
     A file is named by a word of the command, also inside a shell command or a Python program after `-c`: by its path,
     as a module, or as a script that the project installs. If a named file is a shell script, or a word names a recipe
@@ -233,7 +236,11 @@ class _Text:
             yield from (path, f"{path}/__main__.py", *RUNNERS.get(posixpath.basename(path), ()))
 
     def _relative(self, part: str) -> str:
-        """Return `part` as a path below one of the bases, also if a variable or another folder comes first."""
+        """Return `part` as a path below one of the bases.
+
+        Remove a leading "@", the path of the repository's top, leading slashes (which may follow a removed variable),
+        and leading "../".
+        """
         top = self._place.top.as_posix()
         inner = posixpath.normpath(part.removeprefix("@").removeprefix(f"{top}/")).lstrip("/")
         while inner.startswith("../"):
@@ -255,7 +262,10 @@ class _Text:
             yield from (folder, f"{folder}/src")
 
     def _target(self, path: str) -> str | None:
-        """Return the file in the repository to which `path` leads by symbolic links; None if `path` is no link."""
+        """Return the file in the repository to which `path` leads by symbolic links.
+
+        Return None if there is no link on the way, or if it leads out of the repository.
+        """
         full = self._place.top / path
         try:
             real = Path(os.path.realpath(full))
@@ -273,7 +283,7 @@ def _imported(text: str) -> Iterator[str]:
 
 
 def _possible(path: str) -> bool:
-    """Return whether a file can have the name `path`, which may also be a whole text."""
+    """Return whether a file can have the path `path`; some words of a command are whole texts, and too long."""
     return len(path) <= LONGEST_PATH and all(map(nameable, path.split("/")))
 
 

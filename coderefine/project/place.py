@@ -67,7 +67,10 @@ def _folder(path: Path) -> Path:
 
 
 def _top(folder: Path) -> Path | None:
-    """Return the nearest folder at or above `folder` whose `.git` is a repository or a pointer to one."""
+    """Return the nearest folder at or above `folder` whose `.git` is a repository or a pointer to one; None without.
+
+    Raises UsageError if `folder` is inside a git directory.
+    """
     for place in (folder, *folder.parents):
         if (place / "HEAD").is_file() and (place / "objects").is_dir() and (place / "refs").is_dir():
             raise UsageError(f"{folder} is inside a git directory; name a path in the working tree")
@@ -78,7 +81,7 @@ def _top(folder: Path) -> Path | None:
 
 
 def _check_one_project(paths: Sequence[Path], folder: Path, top: Path) -> None:
-    """Raise UsageError for paths of several projects, unless a project above them has the tests and configuration."""
+    """Raise UsageError if `paths` are in several projects, unless `folder`, which contains them, is in a project."""
     roots = [root for root in dict.fromkeys(_root(_folder(path), top) for path in paths) if _is_project(root)]
     if len(roots) > 1 and not _is_project(_root(folder, top)):
         names = ", ".join(root.relative_to(top).as_posix() for root in roots)

@@ -35,7 +35,7 @@ TEST_FILE = (
     *("testlib.py", "testsupport.py", "testcase.py", "testcases.py", "*_conftest.py", "conftest_*.py"),
 )
 MODULES = ("test_*.py", "*_test.py")
-"""Names of test modules that other modules may have, too."""
+"""Names that test modules have, but other modules may have, too."""
 TOOLS = frozenset(("pytest", "unittest", "hypothesis", "doctest", "mock", "nose"))
 DATA_FOLDER = re.compile(
     r"fixtures?|goldens?|snapshots?|cassettes?|expected([-_].+)?|(.+[-_])?(fixtures|snapshots|golden)"
@@ -94,9 +94,11 @@ RUNNERS = frozenset({"pytest", "_pytest", "pluggy", "iniconfig", "coverage", "xd
 class Protection:
     """The rules for files that may not be written; paths are repo-relative. Created once per run by `Protection.of`.
 
-    `plugins`: files of the project that pytest loads as plug-ins. `programs`: the files that each command of the
-    configuration names, see named_files.py; the key says what names them. `wanted`: files that the task asks for,
-    which its commands may name. `unread`: patterns of files that the linter does not read.
+    `top`, `prefix`, `scope`: see Place. `globs`: the paths that the configuration protects. `settings`: those of
+    pytest. `hooks`: git's `core.hooksPath`; None if it is not set, or outside the repository. `plugins`: files of the
+    project that pytest loads as plug-ins. `programs`: the files that each command of the configuration names, see
+    named_files.py; the key says what names them. `wanted`: files that the task asks for; its commands may name them.
+    `unread`: patterns of files that the linter does not read.
     """
 
     top: Path
@@ -147,9 +149,10 @@ class Protection:
         return tuple(sorted(beside.union(*(named.folders for named in programs)) - {"", "."}))
 
     def helpers(self, path: str, data: bytes | None) -> frozenset[str]:
-        """Return the functions in the file at `path` (content: `data`) that assert for tests, and constants they read.
+        """Return the names of the functions in the file at `path` (content: `data`) that assert on behalf of tests.
 
-        The rest of the file may be written; see assertion_helpers.py.
+        The constants that these functions read are included. All other code of the file may be changed; see
+        assertion_helpers.py.
         """
         return self._helpers.names(path, data)
 
@@ -159,7 +162,10 @@ class Protection:
         return not self._only_named_so(path, parts) and self._is_placed_as_test(path, parts)
 
     def _is_placed_as_test(self, path: str, parts: list[str]) -> bool:
-        """Return whether name or place of a file say that it is a test, or serves tests. `parts`: see `is_test`."""
+        """Return whether the name or the folder of a file says that it is a test, or serves tests.
+
+        `parts`: the parts of the folded path below the project's root.
+        """
         inside = self._inside(path)
         if any(TEST_FOLDER.fullmatch(part) for part in parts[:-1]) or path in self.plugins:
             return True
@@ -175,8 +181,9 @@ class Protection:
     def _only_named_so(self, path: str, parts: list[str]) -> bool:
         """Return whether a file is named like a test module, but is none: `stats/t_test.py`, about Student's test.
 
-        It is outside `testpaths`, in no folder of tests, and neither tests nor asserts nor imports a test tool; and a
-        file that is no test by name or place imports it, as nothing else shows that it does not serve tests.
+        Such a file is outside `testpaths` and in no folder of tests. It contains no test and no assertion, and imports
+        no test tool. At least one file that is no test by its name or folder imports it; this shows that it does not
+        only serve tests. `parts`: the parts of the folded path below the project's root.
         """
         if path in self.plugins or not _like(parts[-1], MODULES) or any(map(TEST_FOLDER.fullmatch, parts[:-1])):
             return False
@@ -189,7 +196,7 @@ class Protection:
         return tree is not None and not any(map(_tests, ast.walk(tree))) and self._is_imported(path)
 
     def _is_imported(self, path: str) -> bool:
-        """Return whether a file that is no test by name or place imports the module at `path`."""
+        """Return whether a file that is no test by its name or folder imports the module at `path`."""
         name = PurePosixPath(path).stem
         imported = re.compile(rf"^\s*(from|import)\b.*\b{re.escape(name)}\b".encode(), re.MULTILINE)
         others = (other for other in self._helpers.mentioning(name) if other.endswith(".py") and other != path)
@@ -268,8 +275,8 @@ class Protection:
     def _unread(self, path: str) -> str | None:
         """Return a reason if the linters would not read a *new* module: code that moves there would be unchecked.
 
-        A new module beside others that they do not read is free (migrations, generated code), unless the folder may be
-        a build or an environment at the root.
+        A new module is allowed beside existing modules that the linters do not read either (migrations, generated
+        code), but not in a hidden folder, nor in a folder of the root that may be a build or an environment.
         """
         inside = _below(path, self.prefix)
         if not path.endswith((".py", ".pyi")) or path in self.wanted or (self.top / path).exists():
@@ -321,7 +328,7 @@ class Protection:
 
 
 def _outside(path: str, folders: list[str]) -> bool:
-    """Return whether `path` is outside all `folders`; False without any, or with the root or a glob."""
+    """Return whether `path` is outside all `folders`; False if there are none, or if one is the root or a glob."""
     vague = not folders or any(one in (".", "") or GLOB.intersection(one) for one in folders)
     return not vague and not path.startswith(tuple(f"{one}/" for one in folders))
 
@@ -351,7 +358,10 @@ def protected_name(path: str) -> str | None:
 
 
 def _commands(config: Config, place: Place) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the commands that check or measure patches, and what plugs code into checkers, each with a description."""
+    """Yield the commands that check or measure patches, and the plug-ins of checkers, each after its description.
+
+    Plug-ins are given as the words of a command that runs them as modules.
+    """
     for name, words in checker_plugins(place.root):
         yield name, ("plug-in", *chain.from_iterable(("-m", word) for word in words))
     yield from ((f"the command of the gate {one.name!r}", one.run) for one in config.commands)
@@ -385,9 +395,10 @@ def _like(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _matches(path: str, glob: str) -> bool:
-    """Match almost like gitignore: a bare name matches at any depth, and a folder matches all its content.
+    """Return whether `glob` matches `path`, almost as in a .gitignore file.
 
-    Unlike there, not only `**` but also `*` matches any text with `/`: `a/*.py` matches `a/b/c.py`.
+    A bare name matches at any depth, and a folder matches all its content. Unlike in .gitignore, not only `**` but also
+    `*` matches any text with `/`: `a/*.py` matches `a/b/c.py`.
     """
     anchored = glob.strip("/").replace("**/", "*").replace("/**", "/*")
     names = (path, *(parent.as_posix() for parent in PurePosixPath(path).parents if parent.name))

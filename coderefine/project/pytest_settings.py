@@ -79,7 +79,7 @@ def toml_table(path: Path) -> Mapping[str, object]:
 
 
 def inner_table(table: object, *keys: str) -> Mapping[str, object]:
-    """Return a nested table; empty if there is none."""
+    """Return the table to which `keys` lead from `table`, one level for each key; empty if there is none."""
     for key in keys:
         table = table.get(key) if isinstance(table, dict) else None
     return table if isinstance(table, dict) else {}
@@ -106,7 +106,10 @@ QUOTED = re.compile(r"['\"]([A-Za-z_][\w.]*)['\"]")
 
 
 def plugin_modules(root: Path, settings: PytestSettings) -> tuple[str, ...]:
-    """Return modules that pytest loads as plug-ins of the project: entry points, `-p NAME`, `pytest_plugins`."""
+    """Return the modules that the project makes pytest load as plug-ins.
+
+    They are named by its entry points, by `-p NAME` in `addopts`, or by `pytest_plugins` in a conftest.py.
+    """
     folders = ("", "tests", "test", *settings.testpaths)
     texts = "\n".join(file_text(root / folder / "conftest.py") for folder in folders)
     listed = (name for names in PLUGINS.findall(texts) for name in QUOTED.findall(names))

@@ -55,7 +55,10 @@ def _scripts(text: str) -> Mapping[str, str]:
 
 
 def _named_strings(table: object) -> Iterator[tuple[str, str]]:
-    """Yield each name in a table of scripts, with the commands that it runs; also the names in nested tables."""
+    """Yield the name and text of each script in a table and in its nested tables.
+
+    The first line of the text contains the names in this table which the script refers to; commands follow.
+    """
     if not isinstance(table, dict):
         return
     for name, value in table.items():
@@ -82,15 +85,19 @@ FORMATS: Mapping[str, tuple[tuple[str, ...], Reader]] = {
     "pre-commit": ((".pre-commit-config.yaml",), _hooks),
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), (("package.json",), _scripts)),
 }
-"""Task runners with the files of their recipes, and what reads them: recipes by name, needed ones in the first line."""
+"""For each task runner, the names of its files, and a function that returns the recipes in the text of such a file.
+
+Recipes are given by name. The first line of a recipe contains the names of the recipes that it needs.
+"""
 IN_TABLES = frozenset({"poe", "pdm", "task", "hatch"})
+"""Task runners whose recipes are in pyproject.toml."""
 
 
 def named_recipes(root: Path, words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield `FILE (NAME)` and the text of each recipe that a command with `words` names, or of all if it names none.
 
-    If a recipe needs others, its text begins with the runner and the names of these, so that a call with this text
-    finds them.
+    If a recipe needs other recipes, its text begins with the task runner and their names. So a call with this text as
+    `words` yields the needed recipes.
     """
     for runner, asked in _calls(words):
         for file, recipes in _recipes(root, runner):

@@ -30,9 +30,9 @@ def is_hidden(path: str) -> bool:
 
 
 def excluded_patterns(root: Path) -> tuple[str, ...]:
-    """Return the patterns of files that ruff does not read, as the settings in the project's root say.
+    """Return the patterns of files that ruff does not read, according to the settings in the project's root.
 
-    `exclude` there replaces ruff's own list.
+    If the settings have `exclude`, it replaces ruff's own list.
     """
     tables = [inner_table(toml_table(root / name), *keys) for name, keys in TABLES]
     found = [pattern for table in tables for pattern in _patterns(table)]

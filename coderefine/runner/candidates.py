@@ -74,7 +74,7 @@ class Comparison:
         return sum(code.endswith(CONTRADICTS) for code in self.codes.get(number, ()))
 
     def _pairs(self, number: int, kinds: str) -> Iterator[tuple[str, str]]:
-        """Return, for each call whose kind is in `kinds`, the results without and with candidate `number`.
+        """Return (result without, result with candidate `number`) for each call whose kind is in `kinds`.
 
         Variants that do not end in the unchanged program are left out, because a candidate cannot preserve their
         results.
@@ -111,9 +111,10 @@ Values = Mapping[str, Mapping[str, str]]
 class Watched:
     """Records of watched functions while tests ran. `results` and `values` have one entry for each of two runs.
 
-    `answers`: two results of each repeated call and variant, by label. `lines`: executed lines by unit. `values`: the
-    attributes of the watched modules before and after the tests. Those after the tests are empty if the time of the
-    tests was over, because two versions may then have run different tests. `failed`: why a run is missing.
+    `answers`: two results of each repeated call and variant, by the label of the call (see `Pool.answers`). `lines`:
+    executed lines by unit. `values`: the attributes of the watched modules before and after the tests. Those after the
+    tests are empty if the time of the tests was over, because two versions may then have run different tests. `failed`:
+    why a run is missing.
     """
 
     answers: Mapping[str, Codes] = field(default_factory=dict)

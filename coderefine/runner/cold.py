@@ -20,9 +20,9 @@ from coderefine.sandbox import Bounds, bounds
 from coderefine.sandbox.permissions import recorded, recording
 
 RESTARTS = 8
-"""Number of crashed processes after which a check does not run the remaining tests."""
+"""Maximum number of crashed processes in a check; after one more, the remaining tests are not run."""
 MOST_HANGS = 40
-"""Number of hanging tests after which a check does not run the remaining tests."""
+"""Maximum number of hanging tests in a check; after one more, the remaining tests are not run."""
 AGAIN, GLANCE = 1.0, 0.3
 """CPU limits of a test, in seconds, after another test hung; GLANCE applies if both execute the same function."""
 EVERY = 0.1
@@ -125,7 +125,7 @@ class _Cold:
     def _run_left(self, results: RunResults, limits: ProcessLimits) -> list[str]:
         """Run the tests that have no result; on the unchanged tree a suspect continues in parallel with the others.
 
-        Return the tests that were killed because of the suspect, if it ended by itself.
+        If the suspect ended by itself, return the tests that were killed because of it; else return an empty list.
         """
         self.suspect, self.ended = None, []
         crashes = hangs = 0
@@ -217,9 +217,10 @@ class _Cold:
         return bounds(self.config, self.ask.freedom)
 
     def _over(self, results: RunResults, ended: Ended) -> bool:
-        """Return whether the check is finished; otherwise record a failure of the test during which the process ended.
+        """Return whether the check is finished, after a process has ended.
 
-        Raises CriticError if no test was running.
+        If the process ended while a test ran or a module was imported, record the failure of that test or module.
+        Raises CriticError if pytest failed, or if no test or module is responsible for the end and results are missing.
         """
         if results.code is not None and not results.running and not results.importing:
             _check_exit_code(results, ended)

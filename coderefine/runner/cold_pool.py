@@ -31,7 +31,7 @@ class ColdPool:
     """Judges candidates like `Pool`, but each in a cold pytest process.
 
     `expected`: statuses of the cold baseline. `usual`: seconds that the baseline took. `why`: why nothing can
-    be forked.
+    be forked. For the other fields, see `Pool`.
     """
 
     views: Views
@@ -69,9 +69,10 @@ class ColdPool:
         return self.expected
 
     def observe(self, failing: Sequence[str], others: Sequence[str] | None, *_: object) -> Coverage:
-        """Choose the tests of `others` that candidates must pass: those nearest to `failing`.
+        """Choose the tests of `others` (None: of all tests) that candidates must pass, besides those of their plan.
 
-        Return no executed lines: cold runs record them.
+        These are the tests nearest to `failing` that pass at the baseline. Return no executed lines: cold runs record
+        them.
         """
         fine = [name for name in (self.tests if others is None else others) if not self.baseline()[name].bad]
         self._near = tuple(nearest(failing, fine)[:MOST_NEAR])
@@ -102,7 +103,7 @@ class ColdPool:
                     yield future.result()
 
     def _judge(self, candidate: Candidate, plan: Plan) -> Judged:
-        """Judge one candidate (in a thread): run the failing tests first, then the others."""
+        """Judge one candidate (in a thread), in the two stages of `plan`."""
         began = time.monotonic()
         statuses: dict[str, Status] = {}
         reason, hung = "", False

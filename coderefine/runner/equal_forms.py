@@ -34,7 +34,10 @@ CATCHES_STOP = frozenset({"StopIteration", "StopAsyncIteration", "Exception", "B
 
 @lru_cache(maxsize=4)
 def uniform(text: str) -> str:
-    """Return a file in which equal forms are written alike; without its comments and layout."""
+    """Return the code of a file with the forms 1 to 3 written alike (see above), without comments and layout.
+
+    Raises SyntaxError or ValueError if `text` cannot be parsed.
+    """
     tree = ast.parse(text)
     bound = {name for node in ast.walk(tree) for name in bound_names(node)}
     for node in ast.walk(tree):
@@ -52,7 +55,7 @@ def _catch_all(node: ast.Try) -> None:
 
 
 def _use_one_name(function: ast.AST) -> None:
-    """Remove the second names of the variables of all loops in `function`."""
+    """Apply the forms 1 and 2 to all loops in `function`: use one name for each variable that has two."""
     loops = [one for one in ast.walk(function) if isinstance(one, LOOPS)]
     if loops and SEES_NAMES.isdisjoint(map(last_name, ast.walk(function))):
         for loop in loops:
@@ -74,7 +77,11 @@ def _remove_second_names(function: ast.AST, loop: ast.For | ast.AsyncFor) -> Non
 def _assignments(
     block: Sequence[ast.stmt], later: Sequence[ast.stmt]
 ) -> Iterator[tuple[ast.Assign, Sequence[ast.stmt], Sequence[ast.stmt]]]:
-    """Yield each assignment in `block` and in its branches, the statements after it, and those after its branches."""
+    """Yield each assignment to one target in `block`, or in an `if` or `with` in it, with the statements that follow.
+
+    These are given in two parts: the statements after the assignment in its own block, and the statements that run
+    after this block. `later`: the statements that run after `block`.
+    """
     for number, statement in enumerate(block):
         here = block[number + 1 :]
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -89,7 +96,10 @@ def _names(nodes: Iterable[ast.AST]) -> list[ast.Name]:
 
 
 def _fixed(function: ast.AST) -> set[str]:
-    """Return the names that must not be changed: bound by other statements, deleted, or used in a scope inside."""
+    """Return the names that must not be changed.
+
+    They are bound by more than assignments and loops, or deleted, or used in a scope inside the function.
+    """
     return {name for node in ast.walk(function) for name in _fixed_by(node, function)}
 
 
@@ -109,7 +119,7 @@ def _all_names(of: Callable[[ast.AST], Iterable[str]], node: ast.AST) -> Iterato
 
 
 def _remove_copy(function: ast.AST, loop: ast.For | ast.AsyncFor) -> None:
-    """Let `loop` assign to the copy that its first statement makes of a variable, if this is used nowhere else."""
+    """Apply form 1: if the loop's first statement copies a variable that is used nowhere else, loop over the copy."""
     match loop.body[0]:
         case ast.Assign(targets=[ast.Name(id=second)], value=ast.Name(id=first)) if len(loop.body) > 1:
             named, everywhere = {one.id: one for one in _names([loop.target])}, [one.id for one in _names([function])]
@@ -120,7 +130,10 @@ def _remove_copy(function: ast.AST, loop: ast.For | ast.AsyncFor) -> None:
 
 
 def _is_last_use(function: ast.AST, loop: ast.For | ast.AsyncFor, first: str, following: Sequence[ast.stmt]) -> bool:
-    """Return whether `first` is not used in `following`, and elsewhere only where a loop has just set it."""
+    """Return whether `first` is not used in `following`, nor outside of loops over `first`.
+
+    These loops are `loop`, and loops that are neither inside nor around it.
+    """
     others = (one for one in ast.walk(function) if isinstance(one, LOOPS) and not _overlap(one, loop))
     inside = {node for one in (loop, *others) for node in _inside(one, first)}
     used = {one for one in _names([function]) if one.id == first}
@@ -132,7 +145,7 @@ def _overlap(one: ast.AST, other: ast.AST) -> bool:
 
 
 def _inside(loop: ast.For | ast.AsyncFor, name: str) -> list[ast.AST]:
-    """Return the nodes of the target and the body of a loop whose target is `name`."""
+    """Return the nodes of the target and the body of a loop; an empty list if its target does not contain `name`."""
     own = any(one.id == name for one in _names([loop.target]))
     return [node for part in (loop.target, *loop.body) for node in ast.walk(part)] if own else []
 

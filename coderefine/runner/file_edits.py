@@ -75,7 +75,7 @@ class FileEdit:
     lines: frozenset[int]
     removed: frozenset[int]
     at_import: bool = False
-    """Whether every changed line of the module's own code certainly runs when the module is imported."""
+    """Whether every changed line of the module's own code runs when the module is imported, according to `_certain`."""
 
     @property
     def added(self) -> frozenset[str]:
@@ -136,6 +136,7 @@ class FileEdit:
 
 
 def text_of(data: Text) -> str:
+    """Return the text of a file; "" if there is no file, or if it cannot be decoded."""
     source = decode(data) if data else None
     return source.text if source else ""
 
@@ -195,6 +196,8 @@ def units_of(text: str, documented: frozenset[str] = frozenset()) -> Mapping[str
 
     If two have the same name (a property and its setter), the second is called `NAME#2`. `documented`: the names of the
     definitions that keep their docstrings, as from `_read_docstrings`.
+
+    Raises SyntaxError, ValueError or RecursionError if `text` cannot be compiled.
     """
     tree = ast.parse(text)
     for node in ast.walk(tree):
@@ -245,10 +248,11 @@ def _clear_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.Asy
 
 @lru_cache(maxsize=4)
 def _read_docstrings(text: str) -> frozenset[str]:
-    """Return the names of the definitions whose docstrings code of a file may read. "": the module; ANY: all of them.
+    """Return the names of the definitions in a file whose docstrings may be read by code of this file.
 
-    To copy a docstring to the `__doc__` of another object is no such reading. Comments and docstrings are no code:
-    examples in docstrings are tests, and the tests run before anything is written.
+    "" stands for the module, ANY for all definitions. Code that only copies a docstring to the `__doc__` of another
+    object does not count. Comments and docstrings do not count either: examples in docstrings are tests, and the tests
+    run before anything is written.
     """
     if not READS_DOCSTRINGS.search(text):
         return frozenset()
@@ -363,7 +367,10 @@ def _bare(code: types.CodeType) -> tuple[object, ...]:
 
 
 def _certain(text: str, lines: frozenset[int]) -> bool:
-    """Return whether the import certainly runs all of `lines`: none of them is in an `if`, a loop, a `try` …"""
+    """Return whether none of `lines` is in an `if`, loop, `try`, `with` or `match` of the module or of a class.
+
+    The import runs such lines, except for parts of expressions that are not evaluated, such as the body of a lambda.
+    """
     waiting: list[ast.stmt] = list(ast.parse(text).body)
     while waiting:
         node = waiting.pop()
@@ -377,7 +384,7 @@ def _certain(text: str, lines: frozenset[int]) -> bool:
 
 
 def alike_lines(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return how many lines at the beginning are the same."""
+    """Return the number of lines at the beginning that `first` and `second` have in common."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 

@@ -50,7 +50,8 @@ DEATHS = 8
 WAITING = 4
 """Maximum number of workers per processor, if the failing tests wait more than they compute."""
 MEMORY, SERVERS, SMALLEST = 0.25, 3, 64 << 20
-"""Maximum share of the machine's memory for such workers, number of processes of a worker, and minimum bytes of one."""
+"""Maximum share of the machine's memory for all workers if they are more than the processors, number of processes of
+one worker, and minimum bytes of memory of one process."""
 AT_ONCE = 600.0
 """Seconds for the observation of all tests, unless the caller limits it."""
 
@@ -94,7 +95,11 @@ class Pool:
         seconds: Mapping[str, float] | None = None,
         within: float = math.inf,
     ) -> None:
-        """Start the servers. `hire` makes a worker. `workers`: their number, and their number if the tests wait."""
+        """Start the servers. Raises RunnerError if they do not start.
+
+        `hire`: makes a worker. `workers`: the number of workers, and their maximum number if the tests wait. `bounds`:
+        the sandboxes to try, the tightest first. For the other parameters, see `open_pool`.
+        """
         self._until = time.monotonic() + within
         self.ends = math.inf
         """Time (monotonic) until which the pool waits for answers; the caller may set it."""

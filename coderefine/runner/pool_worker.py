@@ -32,7 +32,11 @@ LIVES = 5
 
 
 class Stage(Enum):
-    """Stage of judging a candidate; see candidates.Plan."""
+    """Stage of judging a candidate (see candidates.Plan): which tests run.
+
+    FIRST: those of the first stage. REACH: of the other tests, those that reach the edit. ALL: those of both stages
+    together, as the warm server runs them.
+    """
 
     FIRST = "first"
     REACH = "reach"
@@ -43,7 +47,8 @@ class Stage(Enum):
 class CandidateRun:
     """A candidate that is being judged, and its current run.
 
-    `asked`: ids of the tests to run. `limit`: maximum CPU seconds of the child; `factor`: factor of this limit.
+    `asked`: ids of the tests to run. `limit`: maximum CPU seconds of the child; `factor`: by how much `limit` is raised
+    (1: not raised). `sent`: time (monotonic) at which the run began. For the other fields, see Judged.
     """
 
     candidate: Candidate
@@ -83,7 +88,10 @@ class Worker:
         self._preloaded = False
 
     def ready(self, within: float = START) -> Message:
-        """Return the hot server's message after collection. Raises RunnerError after `within` seconds."""
+        """Wait until both servers are ready; return the hot server's message after collection.
+
+        Raises RunnerError if a server ends, or is not ready within `within` seconds, or if candidates cannot be judged.
+        """
         self.server.warm.wait(within)
         message = self.server.hot.wait(within)
         if message["foreign"]:
@@ -125,7 +133,7 @@ class Worker:
             raise RunnerError('the test servers keep dying; set `sandbox = "off"` or `search = false` and report it')
 
     def restart(self, within: float = START) -> None:
-        """Restart the servers in a fresh view. Raises RunnerError after `within` seconds."""
+        """Restart the servers in a fresh view. Raises RunnerError as `ready` does."""
         self.close()
         self.launch()
         self.ready(within)

@@ -160,7 +160,7 @@ class ProcessRun:
         return self._clock.computed(self._child.pid, self.results) > max(seconds, SLOWER * self.results.slowest)
 
     def stacks(self) -> str:
-        """Make the process dump its stacks, and return them; the process continues.
+        """Make the process dump its stacks, and return them ("" if it does not within DUMP); the process continues.
 
         The signal is sent from inside the view, because `results.pid` is valid in the PID namespace of the process.
         """

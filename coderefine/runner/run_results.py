@@ -1,6 +1,6 @@
 """The results of a check so far, from the messages of all its processes, and whether they are valid.
 
-They are if the process loaded the patched code, and if its tests were able to fail.
+Results are valid if the process loaded the patched code, and if its tests were able to fail.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ FEWEST = 2
 class RunResults:
     """Results that grow with each message. `running`, `importing`: the test or module to blame if the process dies now.
 
-    `number`: the running test's 1-based index in `chosen`, from the process's status file; 0 for none.
+    `broken`: modules that cannot be imported. `collected`: ids of all tests; `chosen`: ids of those that the current
+    process runs (None: not known yet), and `lines`: the line of each. `number`: the running test's 1-based index in
+    `chosen`, from the process's status file; 0 for none. `dropped`: options of addopts that are left out. `since`: time
+    (monotonic) at which the running test, or the import of a module, began. `code`: the exit code of pytest, if it
+    reported one. `loaded`, `canaries`, `silent`: see `check_loaded`, `check_canary` and `_silent`.
     """
 
     cases: dict[str, Case] = field(default_factory=dict)

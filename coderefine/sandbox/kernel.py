@@ -37,7 +37,7 @@ ELSEWHERE = ("/run/secrets", "/var/run/secrets", "/etc/shadow", "/etc/gshadow", 
 """Files and folders of the system that contain secrets."""
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd")
-"""The parts of /dev that may be used; through block devices, root could read every file."""
+"""The parts of /dev that may be used. All others are denied: through a block device, root could read every file."""
 
 EXECUTE, WRITE_FILE, READ_FILE, TRUNCATE = 1, 1 << 1, 1 << 2, 1 << 14
 CHANGES = WRITE_FILE | sum(1 << bit for bit in range(4, 13))
@@ -61,7 +61,7 @@ libc = ctypes.CDLL(None, use_errno=True) if linux else None
 
 
 def _call(number: int, *arguments: object) -> int:
-    """Execute a raw system call; return -1 if it is not available."""
+    """Execute a raw system call; return its result, -1 if it fails or is not available."""
     return int(libc.syscall(ctypes.c_long(number), *arguments)) if libc else -1
 
 
@@ -142,9 +142,10 @@ def _loopback() -> None:
 
 
 def freeze(write: Sequence[str]) -> bool:
-    """Make all mounts read-only except those at and below `write`; needs a mount namespace of our own.
+    """Make all mounts read-only except those at and below `write`; return whether this worked.
 
-    Landlock does not restrict changes of modes, times and extended attributes; a read-only mount does.
+    Needs a mount namespace of our own. Landlock does not restrict changes of modes, times and extended attributes; a
+    read-only mount does.
     """
     kept = [os.fsencode(path) for path in write]
     if not _mounted(kept):
@@ -207,9 +208,9 @@ def landlock_abi() -> int:
 
 
 def landlock(rules: Sequence[tuple[str, int]]) -> int:
-    """Restrict file access to `rules`, pairs (path, rights); return the used ABI version, 0 if it failed.
+    """Restrict file access to `rules`, pairs (path, rights); return the ABI version that is used, 0 on failure.
 
-    Sets no-new-privileges.
+    Paths that cannot be opened are skipped. Sets no-new-privileges.
     """
     abi = landlock_abi()
     if abi < 1:
@@ -265,7 +266,10 @@ def secret_paths(home: str) -> Iterator[str]:
 
 
 def readable(root: str, secrets: Sequence[str]) -> Iterator[str]:
-    """Yield as few paths as possible that cover `root` except `secrets`: Landlock rules cannot exclude paths."""
+    """Yield as few paths as possible that cover `root` except `secrets`, because Landlock rules cannot exclude paths.
+
+    In folders that contain secrets, symbolic links are left out: a rule would apply to their targets.
+    """
     if root in secrets:
         return
     prefix = root.rstrip("/") + "/"
@@ -353,7 +357,7 @@ def drop_capabilities(kept: Sequence[int]) -> None:
 
 
 def limit(kind: int, value: int) -> None:
-    """Lower a resource limit permanently."""
+    """Lower the resource limit `kind` (RLIMIT_…) to `value`, for this process and its children; never raise it."""
     soft, hard = resource.getrlimit(kind)
     most = value if hard == resource.RLIM_INFINITY else min(value, hard)
     try:

@@ -61,7 +61,7 @@ class Confined:
         return self._report
 
     def close(self) -> None:
-        """Kill the process if it is still running."""
+        """Kill the process if it is still running. If its report was not read, it counts as empty from now on."""
         proc.reap(self.child)
         if self._report is None:
             os.close(self._pipe)
@@ -150,7 +150,10 @@ def command(
 
 
 def _limits(bounds: Bounds | None, *, contained: bool) -> Mapping[str, int]:
-    """Return the resource limits; for an unconfined process only that for memory, so that the machine stays usable."""
+    """Return the resource limits; for an unconfined process only that for memory, so that the machine stays usable.
+
+    `contained`: whether the process is in namespaces, where processes outside the view do not count.
+    """
     if bounds is None:
         there = int(machine_memory() * MOST_SHARE)
         return {"DATA": there} if there else {}
@@ -186,7 +189,11 @@ def _is_socket(path: str) -> bool:
 
 
 def read(pipe: int, *, strict: bool) -> Report:
-    """Return the launcher's report from `pipe`, and close the pipe."""
+    """Return the launcher's report from `pipe`, and close the pipe.
+
+    Raises SandboxError if a `strict` job could not be confined. Without `strict`, a launcher that could not start gives
+    an empty report.
+    """
     with os.fdopen(pipe, "rb") as stream:
         line = stream.readline()
     try:
@@ -200,7 +207,7 @@ def read(pipe: int, *, strict: bool) -> Report:
 
 
 def refusal(report: Report) -> str:
-    """Return the message for a system that lacks guards which `sandbox = "strict"` requires."""
+    """Return the error message for a system that lacks guards which `sandbox = "strict"` requires."""
     return (
         f'sandbox = "strict" is impossible here, this system lacks: {"; ".join(report.missing)}. '
         "`--sandbox auto` runs with the others"

@@ -24,7 +24,7 @@ PROCESSES = 2048
 TEMPORARY = ("/tmp", "/var/tmp")
 """Folders for temporary files; the tests may get permission to write everywhere in them."""
 LOG = "touched"
-"""The log, in the temporary folder of a view."""
+"""Name of the file with the recorded accesses, in the temporary folder of a view."""
 CACHES = ("~/.cache",)
 
 
@@ -37,7 +37,8 @@ class Bounds:
 
     `write`: files and folders. `read`: secret files. `home`: write to HOME, but not to secrets. `secrets`: read and
     write all secrets. `sockets`: create Unix sockets; existing ones outside stay hidden, except those in `reach`.
-    `memory`: bytes of data per process. `name`: the additional permissions, for the evidence; "" for none.
+    `memory`: bytes of data per process (0: no limit). `name`: the additional permissions in words, for the evidence; ""
+    for none.
     """
 
     name: str = ""
@@ -59,9 +60,9 @@ class Bounds:
 
 TIGHT = Bounds()
 LOOSEST = 6
-"""Number of the last step, at which processes are unconfined."""
+"""Index of the last step, at which processes are unconfined."""
 TOUCHED = 1
-"""Number of the step that allows exactly the accesses of the tests that were recorded on the unchanged tree."""
+"""Index of the step that allows exactly the accesses of the tests that were recorded on the unchanged tree."""
 
 
 def steps(config: Config, needs: Needs = Needs()) -> tuple[Bounds | None, ...]:
@@ -98,7 +99,8 @@ def _listed(paths: Sequence[str]) -> str:
 def bounds(config: Config, freedom: Freedom | None) -> Bounds | None:
     """Return the bounds for `freedom`; None means unconfined.
 
-    Processes are unconfined if `freedom` is None (as for the user's own tree), and at the last step.
+    Processes are unconfined if `freedom` is None (as for the user's own tree), if `config.sandbox` is "off", and, if it
+    is "auto", at the last step.
     """
     if freedom is None:
         return None

@@ -30,7 +30,11 @@ SITE = Path(__file__).with_name("site")
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """Additional permissions of the project's tests: the network, variables that look like secrets."""
+    """Additional permissions of the project's tests.
+
+    `network`: they may use the network. `variables`: names or globs of environment variables that they get although
+    these look like secrets.
+    """
 
     network: bool = False
     variables: tuple[str, ...] = ()
@@ -40,7 +44,10 @@ NOTHING = Grants()
 
 
 def child_environment(temp: Path, extra: Mapping[str, str] | None, grants: Grants) -> dict[str, str]:
-    """Return our environment variables without `GIT_*` and ungranted secrets; temporary files go to `temp`."""
+    """Return our environment without `GIT_*`, DROPPED and secrets that `grants` does not allow, and add `extra`.
+
+    Temporary files go to `temp`.
+    """
     env = proc.clean_env(passed=grants.variables)
     for name in DROPPED:
         env.pop(name, None)
@@ -50,7 +57,7 @@ def child_environment(temp: Path, extra: Mapping[str, str] | None, grants: Grant
 def relocated(env: Mapping[str, str], place: Place, copy: Path) -> dict[str, str]:
     """Return `env`, changed so that Python programs import from `copy` even if an editable install names another path.
 
-    Even without `sitecustomize` (`python -S`), the import path begins with the folders `src` and the root of the copy.
+    Even without `sitecustomize` (`python -S`), the import path begins with the project's `src` and root in the copy.
     """
     root = copy / place.prefix
     front = [path for path in (root / "src", root) if path.is_dir()]
@@ -80,7 +87,7 @@ def sweep() -> int:
 
 
 def kill_strays(mark: str) -> None:
-    """Kill the processes in which the value of the variable MARK starts with `mark`, until there are none.
+    """Kill the processes whose environment variable MARK starts with `mark`, until there are none (up to ROUNDS times).
 
     On systems other than Linux, this function does nothing: there, only process groups are killed.
     """

@@ -48,8 +48,9 @@ def open_views(
 ) -> Iterator[Views]:
     """Yield a factory of private views of `place`. `kind`: auto, overlay or copy; `grants`: permissions of every view.
 
-    For auto, the first view decides. `note` is called with a sentence if copies are used instead of overlays, or if the
-    kind changes later. The factory's `open` raises WorkspaceError if the requested kind is not possible.
+    For auto, the first view decides between overlays and copies. `note` is called with a sentence if copies are used
+    instead of overlays, or if the kind changes later. The factory's `open` raises WorkspaceError if the requested kind
+    is not possible.
     """
     if kind not in KINDS:
         raise WorkspaceError(f"view must be one of {', '.join(KINDS)}, not {kind!r}")
@@ -175,8 +176,9 @@ class BytecodeViews:
     can take longer than the tests. Only bytecode of the unchanged tree is used, because code of a patch could
     manipulate it. No bytecode is added for a patched file, or for a file that was written meanwhile (Python compares
     only size and whole seconds with those in the bytecode).
+
     `top`: the tree's own path. No bytecode is added to views at other paths, because pytest does not correct the path
-    in bytecode.
+    in bytecode. `collected`: whether such a view has ended and contained bytecode.
     """
 
     views: Views
@@ -236,6 +238,6 @@ def _source_written(host_path: Path, cache: str) -> int:
 
 
 def _source(path: str) -> str:
-    """Return the source of a .pyc: `tests/__pycache__/test_a.cpython-311-pytest-9.1.0.pyc` is of `tests/test_a.py`."""
+    """Return the path of a .pyc file's source: of `a/__pycache__/b.cpython-311-pytest-9.1.0.pyc`, it is `a/b.py`."""
     folder, _, name = path.rpartition(f"{CACHE}/")
     return f"{folder}{name.partition('.')[0]}.py"

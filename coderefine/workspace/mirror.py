@@ -25,14 +25,20 @@ Print = tuple[int, int, int, int, int]
 
 @dataclass(slots=True)
 class Mirror:
-    """A copy, at `copy`, of the tree `origin`. `known`: each file's fingerprints in both after the last `restore`."""
+    """A copy, at `copy`, of the tree `origin`.
+
+    `known`: after the last `restore`, the fingerprints of each file in the origin and in the copy.
+    """
 
     origin: Path
     copy: Path
     known: dict[str, tuple[Print, Print]] = field(default_factory=dict)
 
     def restore(self) -> None:
-        """Make the copy equal to the origin. Raises OSError (disk full, no permission)."""
+        """Make the copy equal to the origin, without SKIPPED folders and virtual environments, keeping `copy/.git`.
+
+        Raises OSError (disk full, no permission).
+        """
         try:
             self._restore()
         except PermissionError:
@@ -86,7 +92,11 @@ class Mirror:
         return (_print(facts), _print(target.lstat()))
 
     def _link(self, name: str) -> str:
-        """Return the target of a link in the copy: if it points into the tree, the corresponding path in the copy."""
+        """Return the target for the copy of the link `name`.
+
+        If the original link leads into the origin, this is the corresponding path in the copy; otherwise, it is the
+        absolute path to which the original link leads.
+        """
         link = self.origin / name
         target = link.readlink()
         full = Path(os.path.normpath(link.parent / target))
@@ -96,7 +106,10 @@ class Mirror:
 
 
 def walk(top: Path, below: str, *, every: bool = False) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield path and `lstat` of files, folders (before their content) and links. `every`: also what is never copied."""
+    """Yield path and `lstat` of files, folders (before their content) and links in the folder `below` of `top`.
+
+    `every`: also yield what is never copied, but not the content of `.git`.
+    """
     with os.scandir(top / below) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:

@@ -35,7 +35,11 @@ ENTER = 'cd -- "$1" && shift && exec "$@"'
 
 @dataclass(frozen=True, slots=True)
 class Namespaces:
-    """Existing namespaces. `pid`: their first process, as seen from outside."""
+    """Existing namespaces.
+
+    `pid`: their first process, as seen from outside. `privileged`: whether root made them, without a user namespace.
+    `network`: whether the network can be used inside.
+    """
 
     pid: int
     privileged: bool
@@ -62,7 +66,7 @@ class Namespaces:
 
     @property
     def shared_memory(self) -> tuple[Path, ...]:
-        """Return the folder of POSIX shared memory, if the namespaces have one of their own."""
+        """Return the folder of POSIX shared memory if the namespaces have one of their own, else an empty tuple."""
         outside, inside = Path("/dev/shm"), self.host_path / "dev/shm"
         with contextlib.suppress(OSError):
             return (outside,) if inside.stat().st_dev != outside.stat().st_dev else ()
@@ -98,7 +102,8 @@ def _dropped(*, privileged: bool) -> tuple[str, ...]:
 class NamespaceSpec:
     """The namespaces to create. `shield`: how every folder of `targets` is protected, "overlay" or "readonly".
 
-    `scratch` contains the folders `store` and `children` (the temporary folder of the processes inside).
+    `scratch` contains the folders `store` (for files that are written in overlays) and `children` (the temporary folder
+    of the processes inside). `network`: whether the network can be used inside.
     """
 
     scratch: Path
@@ -215,7 +220,7 @@ def _reap(holder: subprocess.Popen[bytes]) -> None:
 
 
 def covered(place: Place) -> tuple[Path, ...]:
-    """Return the folders of the user that no process in a view may write, outermost first.
+    """Return the user's folders that a process in a view must not change, outermost first.
 
     These are the tree, its git directories if they are outside of it, the folders of files to which links in these git
     directories lead, and the mounts below all of them.

@@ -50,8 +50,8 @@ class Originals(Mapping[str, "bytes | None"]):
     def edited(self, since: int) -> tuple[str, ...]:
         """Return the files written or removed after `since` (`time.time_ns`), without those that git ignores.
 
-        Files to which our own output goes (`coderefine fix 2> log.txt`) do not count, nor do tracked files that were
-        absent when the run began, and have been at each call since: deleted, or left out by a sparse checkout.
+        Files to which our own output goes (`coderefine fix 2> log.txt`) do not count. Tracked files that have been
+        absent since the run began (deleted, or left out by a sparse checkout) do not count either.
         """
         outputs = _outputs()
         listed = self._listed("--others", "--exclude-standard")

@@ -29,7 +29,7 @@ def lay(host_path: Path, patch: Patch) -> None:
 
 
 def add(host_path: Path, files: Mapping[str, bytes]) -> None:
-    """Write those of `files` that do not exist yet; skip those that cannot be written."""
+    """Write those of `files` (path -> content) that do not exist yet; skip those that cannot be written."""
     for path, content in files.items():
         with contextlib.suppress(OSError), _parent(host_path, path, make=True) as (folder, name):
             if _facts(folder, name) is None:
@@ -74,7 +74,7 @@ def _create(folder: int, name: str, content: bytes, old: os.stat_result | None, 
 
 
 def _drop_bytecode(folder: int, stem: str = "") -> None:
-    """Delete the bytecode of module `stem` ("": all), including pytest's.
+    """Delete the bytecode of module `stem` ("": of all modules) in the open folder `folder`, including pytest's.
 
     An unchecked .pyc file (PEP 552) would be used instead of the patched source.
     """

@@ -127,7 +127,9 @@ class OverlayViews:
 class CopyViews:
     """Opens copied views; several can be open at a time.
 
-    A copy that is no longer in use is restored, and used for the next view.
+    A copy that is no longer in use is restored, and used for the next view. `why`: the reason for using copies.
+    `confined`: whether to use namespaces; False once the system has refused them. `free`: the copies that are not in
+    use. `made`: number of copies.
     """
 
     place: Place
@@ -225,6 +227,7 @@ class SnapshotViews:
 
 
 LEFT = frozenset({"objects", "hooks", "worktrees", "coderefine", "logs", "lfs", "fsmonitor--daemon", "rr-cache"})
+"""Parts of a git directory that are not copied."""
 OWN = ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD")
 """Files that each worktree has for itself (gitrepository-layout(5))."""
 

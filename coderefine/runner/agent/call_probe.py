@@ -46,9 +46,9 @@ NEAR = 320
 PATIENCE, WAITING = 0.03, 0.3
 """Maximum CPU seconds and wall seconds of one call: on a busy machine, wall time depends on other processes."""
 WAITED = 0.5
-"""Maximum wall seconds of calls of one function that wait, for example for a program that they start: further calls
-would take the time of other functions. Waiting for a processor does not count, because a busy machine must not change
-which calls are compared."""
+"""Maximum wall seconds, for one function, of those of its calls that wait, for example for a program that they start.
+After that, its calls are not executed, because they would take the time of other functions. Waiting for a processor
+does not count, because a busy machine must not change which calls are compared."""
 MOST_HUNG, IMPATIENCE = 3, 0.006
 """After MOST_HUNG calls of a function that did not end, each further call of it has IMPATIENCE CPU seconds."""
 EXAMPLE = "d"
@@ -140,7 +140,7 @@ class CallRecorder:
         self._frames.clear()
 
     def wants(self, entered: Iterable[types.CodeType], *, failing: bool) -> bool:
-        """Return whether more calls of a test may be recorded; `entered`: the edited functions that it enters."""
+        """Return whether more calls of a test may be recorded. `entered`: the edited functions that the test enters."""
         if self._left <= 0:
             return False
         return not self._full(edited=False, failing=failing) or any(
@@ -251,7 +251,10 @@ def _around(call: Call, dice: random.Random) -> list[Call]:
 
 
 def replaced(call: Call, others: Callable[[Any], list[Any]]) -> list[Call]:
-    """Return calls that differ from `call` in one argument, replaced by each of its `others`; arguments in turn."""
+    """Return the calls that differ from `call` in one argument: each is replaced by the values `others(argument)`.
+
+    Calls with the first replacement of each argument come first, then those with the second, and so on.
+    """
     rows = [
         [call._replace(args=[*call.args[:at], one, *call.args[at + 1 :]], recorded=False) for one in others(value)]
         for at, value in enumerate(call.args)
@@ -504,7 +507,10 @@ def _parts(name: str, value: Any) -> dict[str, Any]:
 
 
 def _different(texts: dict[str, str]) -> dict[str, str]:
-    """Return the texts of the results; if these are all equal, texts of the changed arguments that are different."""
+    """Return the texts of the results or, if these are all equal, of the changed arguments that differ.
+
+    `texts`: for each version of the program, the text of the result and of the changed arguments, see AND_THEN.
+    """
     rows = {key: text.split(AND_THEN) for key, text in texts.items()}
     results = {key: row[0] for key, row in rows.items()}
     if len(set(results.values())) > 1:
@@ -540,7 +546,10 @@ def _differing_parts(before: dict[str, str], tables: list[dict[str, str]]) -> li
 
 
 def _is_known(place: str, changed: dict[str, str]) -> bool:
-    """Return whether the value of `place` is known: it is in `changed`, or in no innermost part of `changed`."""
+    """Return whether the value of the part `place` after the call is known.
+
+    It is if `place` is one of the parts `changed`, or if it is not inside one of the innermost of these parts.
+    """
     return place in changed or not any(_is_part(place, one) for one in _innermost(list(changed)))
 
 

@@ -88,7 +88,10 @@ class Canary:
         """The hooks for running the canary tests."""
 
     def run(self, names: Sequence[str], secret: str, when: str, following: Any) -> None:
-        """Run a canary test under each of `names`; the plugins in `others` are not notified of it."""
+        """Run a canary test under each of `names`, hidden from the plug-ins that `others` returns.
+
+        `when`: "before" or "after" the project's tests. `following`: the test that pytest runs next (None: none).
+        """
         self.hooks = internals.hooks_without(self._session.config.pluginmanager, frozenset(self.others()))
         for number, name in enumerate(names):
             make = self._module.failing if fails(secret, when, number) else self._module.passing
@@ -159,9 +162,10 @@ def _rewritten(config: Any, folder: str) -> Any:
 
 
 def names(secret: str, when: str, doubted: Sequence[str], chosen: Sequence[str], most: int = 3) -> Iterator[str]:
-    """Yield `most` names of project tests for the canary tests to use; `secret` decides which ones.
+    """Yield `most` names from `chosen` (the tests that run) for the canary tests to use; `secret` decides which ones.
 
-    All but one are taken from `doubted` (the tests that the patch repairs) as far as these are in `chosen`.
+    All but one are also in `doubted` (the tests that the patch repairs), if any of these is in `chosen`. No name is
+    yielded if `chosen` is empty. `when`: see `Canary.run`.
     """
     seed = int(token(secret, when, most), 16)
     pool = [name for name in doubted if name in set(chosen)]

@@ -54,9 +54,11 @@ def usual_limits() -> ChildLimits:
 
 
 class ChildEnd(NamedTuple):
-    """How a child ended. `ok`: it sent its result with the nonce. `cpu`, `wall`: seconds. `died`: cause of a crash.
+    """How a child ended.
 
-    `idle`: seconds in which it neither ran nor had to wait for a processor; 0 where this is unknown.
+    `ok`: whether it sent its result, with the nonce; `extra`: the result. `cpu`, `wall`: seconds. `idle`: seconds in
+    which it neither ran nor had to wait for a processor; 0 where this is unknown. `died`: why there is no result ("" if
+    there is one). `hung`: whether it was killed because it took too long.
     """
 
     ok: bool
@@ -71,7 +73,7 @@ class ChildEnd(NamedTuple):
 class Board:
     """Shared memory into which a child writes results immediately, so that they survive a crash.
 
-    The first 4 bytes contain the number of the running test plus one.
+    The first 4 bytes contain the number of the running test plus one. Then follows one byte for each test: its status.
     """
 
     def __init__(self, size: int) -> None:
@@ -99,7 +101,7 @@ class Board:
 
 
 Ceilings = list[tuple[int, tuple[int, int]]]
-"""Resource limits by kind: (soft, hard)."""
+"""Resource limits: (kind, (soft, hard))."""
 Tell = Callable[[bytes], None]
 """Sends a child's result and ends it."""
 
@@ -241,7 +243,7 @@ def _queued(pid: int, unknown: float) -> float:
 
 
 def _reap(pid: int) -> tuple[int, float]:
-    """Kill the child's session and processes outside it; return (wait status, CPU seconds of child and descendants)."""
+    """Kill the child and all processes that it started; return (wait status, CPU seconds of child and descendants)."""
     _signal(os.killpg, pid, signal.SIGKILL)
     _signal(os.kill, pid, signal.SIGKILL)
     _, status, usage = os.wait4(pid, 0)
@@ -366,7 +368,7 @@ def patterns() -> list[Pattern]:
 
 
 def warm_up(known: Sequence[Pattern], modules: Sequence[str]) -> None:
-    """Import `modules` and compile the patterns `known`, unless they cause a warning, which each child must emit."""
+    """Import `modules`, and compile the patterns `known` except those that cause a warning: children must emit it."""
     for name in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

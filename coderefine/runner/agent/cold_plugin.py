@@ -110,7 +110,12 @@ def _subtests(reports: Sequence[Any], found: FailureRecord) -> FailureRecord:
 
 
 class TestChoice:
-    """Selects the tests to run, and their order."""
+    """Selects the tests to run, and their order.
+
+    `only`: ids of the tests to run, in this order (None: all). `first`: ids of tests to run before the others. `done`:
+    ids of tests that have a result already. `avoid`: files that are not imported. `files`: the files whose tests run
+    (None: all), if `only` is None.
+    """
 
     def __init__(
         self,

@@ -132,7 +132,7 @@ def run(job: dict[str, Any], channel: agent_channel.AgentChannel) -> int:
 class Compiler:
     """Enables writing bytecode until the tests are collected, regardless of the environment, for use in later views.
 
-    The tests run with the original setting. See workspace/bytecode.py.
+    The tests run with the original setting. See `BytecodeViews` in workspace/isolation.py.
     """
 
     def __init__(self) -> None:

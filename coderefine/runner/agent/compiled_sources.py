@@ -1,7 +1,7 @@
-"""Record what the test files contained when they were compiled; code under test may change them only for that moment.
+"""Record the digests of the project's source files when they are compiled.
 
-The digests of test files after the run do not show a file that the code under test rewrites at its import, and restores
-before the run ends.
+Digests that are computed after the run do not suffice: the code under test could change a test file before the file is
+imported, and restore it before the run ends.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CompiledSources:
     def watch(self) -> None:
         """Start recording; it cannot be stopped, because audit hooks cannot be removed.
 
-        Bytecode of tests that is written from now on is not read: it need not be that of any source.
+        Bytecode of test files that is written from now on is not read, because it may not belong to their source.
         """
         sys.addaudithook(self._audited)
         pytest_internals.read_no_bytecode_after(time.time_ns())
@@ -53,7 +53,7 @@ class CompiledSources:
 
 
 def _imported() -> bool:
-    """Return whether a loader compiles now, which is a module's own source; the module has not yet begun to run."""
+    """Return whether an import is compiling a module's own source; False if code of a module compiles something."""
     frame = sys._getframe()
     while frame.f_back is not None:
         frame = frame.f_back

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from .short_repr import Describer, cut
 
 FRAMES = 12
-"""Maximum number of frames: the first ones and, for a deep recursion, the last ones."""
+"""Maximum number of the project's frames; for a deep recursion, see `_without_recursion`."""
 LOCALS = 10
 """Maximum number of locals of a frame, in the order of their binding."""
 TEXT = 2000
@@ -216,7 +216,7 @@ def _span(code: Any, at: int) -> tuple[int, ...]:
 
 
 def _without_recursion(frames: list[TraceLink]) -> list[TraceLink]:
-    """Return at most FRAMES of `frames`; if there are more, keep each line only once before the innermost calls."""
+    """Return at most FRAMES of `frames`: if there are more, the three innermost, and each line of the others once."""
     if len(frames) <= FRAMES:
         return frames
     places = {(place.frame.f_code, place.line): place for place in reversed(frames[:-3])}
@@ -284,9 +284,10 @@ IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 
 
 def misspelt(error: BaseException, frame: Any) -> tuple[str, list[str]]:
-    """Return the name that was not found and the most similar existing ones; ("", []) for any other failure.
+    """Return the name that was not found and the most similar existing ones, which may have been meant.
 
-    Runs no code of the project except `__dir__`, and never raises.
+    Return ("", []) for any other failure, or if there is no similar name. Runs no code of the project except `__dir__`,
+    and never raises.
     """
     try:
         wrong, names = _looked_up(error, frame)
@@ -297,9 +298,10 @@ def misspelt(error: BaseException, frame: Any) -> tuple[str, list[str]]:
 
 
 def attributes(error: BaseException) -> list[str]:
-    """Return at most MOST_ATTRIBUTES attributes of the object on which an attribute was not found.
+    """Return the names of at most MOST_ATTRIBUTES attributes of the object on which an attribute was not found.
 
-    Return [] for any other failure. Runs no code of the project except `__dir__`, and never raises.
+    Private names are left out unless the missing name is private. Return [] for any other failure. Runs no code of the
+    project except `__dir__`, and never raises.
     """
     try:
         return _attributes(error)[:MOST_ATTRIBUTES] if isinstance(error, AttributeError) else []
@@ -315,7 +317,7 @@ def _attributes(error: AttributeError) -> list[str]:
 
 
 def _looked_up(error: BaseException, frame: Any) -> tuple[str, Iterable[str]]:
-    """Return the name that was looked up, and all existing names."""
+    """Return the name that was looked up, and the names that exist there; ("", []) if no name was looked up."""
     name = getattr(error, "name", None)
     if isinstance(error, AttributeError) and name:
         return name, _attributes(error)
@@ -326,7 +328,7 @@ def _looked_up(error: BaseException, frame: Any) -> tuple[str, Iterable[str]]:
 
 
 def _looked_up_in(frame: Any, error: BaseException, name: str | None) -> tuple[str, Iterable[str]]:
-    """Return the name that was looked up, and all existing names, for errors that need the `frame`."""
+    """Return the same as `_looked_up`, for errors whose existing names are found in the `frame`."""
     if isinstance(error, NameError) and name:
         return name, [*frame.f_locals, *frame.f_globals, *dir(builtins)]
     if isinstance(error, KeyError) and error.args and type(error.args[0]) is str:

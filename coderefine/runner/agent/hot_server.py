@@ -213,7 +213,11 @@ class HotServer:
         }
 
     def _live(self, message: Message, edit: CodeEdit, numbers: list[int]) -> bytes:
-        """Apply the edit and run the tests (in the child)."""
+        """Apply the edit and run the tests (in the child), writing their statuses to the board.
+
+        Return JSON: with "watch" in `message`, the code that the tests reached; otherwise "void", the reason why the
+        statuses are invalid ("" if they are valid).
+        """
         edit.make()
         known, keep_going = frozenset(message["known"]), message["keep_going"]
         if message.get("watch") is None:
@@ -248,7 +252,7 @@ class HotServer:
     def _live_directly(self, message: Message, edit: CodeEdit, numbers: list[int]) -> bytes:
         """Apply the edit and run the tests as `_live` does, but by direct calls if these are trusted (in the child).
 
-        Return whether the results are certain.
+        Return JSON with the key "sure": whether the results are certain.
         """
         edit.make()
         sure = self._run.run_directly(
@@ -480,14 +484,14 @@ class HotServer:
 
 
 def _execute(calls: list[Call], edit: CodeEdit, seconds: float, until: float, tell: child.Tell) -> None:
-    """Execute `calls` with `edit` (in the child)."""
+    """Execute `calls` with `edit` (in the child), and send the answers by `tell`. For the limits, see `answers`."""
     edit.make()
     answers = call_probe.answers(calls, until, seconds=seconds, describe=True, unchanged=not edit.targets)
     tell(json.dumps(answers).encode("ascii"))
 
 
 def _shown(calls: list[Call], answers: dict[str, Answers]) -> list[list[Any]]:
-    """Return rows for the calls on which candidates differ: index, text, module, and texts of the results."""
+    """Return rows for calls on which candidates differ: index, source text, module, and result texts by candidate."""
     describe, rows = short_repr.Describer(), []
     for place in call_probe.distinguishing({number: row.codes for number, row in answers.items()}):
         texts = {number: row.texts[place] if place < len(row.texts) else "" for number, row in answers.items()}
@@ -550,7 +554,10 @@ def modules_of(top: str, tests: Container[str]) -> dict[str, str]:
 
 
 def _compiles_as_usual(loader: Any) -> bool:
-    """Return whether `loader` compiles a file as SourceFileLoader does, as that of meson-python's editable install."""
+    """Return whether `loader` compiles a file as SourceFileLoader does.
+
+    For instance, the loader of meson-python's editable installs does.
+    """
     from importlib.machinery import SourceFileLoader
 
     methods = ("get_code", "source_to_code", "get_data", "exec_module")

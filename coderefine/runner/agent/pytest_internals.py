@@ -1,6 +1,6 @@
 """The one module that uses names of pytest which are not part of its public interface (pytest 7 to 9).
 
-If a version of pytest lacks one of these names, callers that do not need it catch `MISSING` and continue.
+If a version of pytest lacks one of these names, callers that can do without it catch `MISSING` and continue.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def implementations(relay: Any) -> list[Any]:
 
 
 def read_no_bytecode_after(began: int) -> None:
-    """Let pytest compile test modules whose bytecode is newer than `began` (nanoseconds)."""
+    """Let pytest compile a test module again, in place of reading bytecode written after `began` (nanoseconds)."""
     rewrite: Any = importlib.import_module("_pytest.assertion.rewrite")
     read: Any = getattr(rewrite, "_read_pyc", None)
 

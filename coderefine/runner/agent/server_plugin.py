@@ -23,7 +23,7 @@ AGAIN = 0.2
 
 
 class WatchRecord(NamedTuple):
-    """The coverage of each test that ran, in order, and whether it may be incomplete."""
+    """For each test that ran, in order: its coverage (`hits`), and whether this may be incomplete (`unsure`)."""
 
     hits: list[Any]
     unsure: list[bool]

@@ -291,10 +291,11 @@ open_watch: type[Watch] = Monitor if hasattr(sys, "monitoring") else Tracer
 def packed(
     numbers: Iterable[int], found: list[Hits], unsure: list[bool], top: str, steps: dict[int, TestSteps]
 ) -> dict[str, Any]:
-    """Convert `found` to JSON: a table of distinct hits (paths relative to `top`), and for each of `numbers` its rows.
+    """Convert the hits of tests to JSON: a table of distinct hits (paths relative to `top`), and the rows of each test.
 
-    `unsure`: whether a test started a program or read a source file, so that it may reach unrecorded code.
-    `steps`: the steps of tests, by number of the test.
+    `numbers`: the tests, in the order of their run. `found`: the hits of each test that ran. `unsure`: for each of
+    these, whether it started a program or read a source file, so that it may have reached unrecorded code. `steps`: the
+    steps of tests, by number of the test.
     """
     rows: dict[tuple[Key, int], int] = {}
     tests = [sorted(rows.setdefault(hit, len(rows)) for hit in hits) for hits in found]
@@ -472,7 +473,10 @@ SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
 
 
 def follow_programs(folder: str, top: str) -> None:
-    """Record the Python programs that this process starts from now on."""
+    """Let the Python programs that this process starts from now on record themselves, to files in `folder`.
+
+    `top`: root of the repository, whose code is recorded.
+    """
     os.makedirs(folder, exist_ok=True)
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != SITE]
     os.environ.update({FOLDER: folder, TOP: top, "PYTHONPATH": os.pathsep.join([SITE, *paths])})

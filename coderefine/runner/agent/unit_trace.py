@@ -36,7 +36,11 @@ Call = tuple[str, list[Any], dict[str, Any]]
 
 
 class UnitTrace:
-    """Traces the given functions; of the functions nested in them, only executed lines are recorded."""
+    """Traces the given functions; of the functions nested in them, only executed lines are recorded.
+
+    `lines`: the executed lines by unit. `results`: the codes of the results by unit and by the key of the call (see
+    `_call`), in the order in which the calls returned.
+    """
 
     def __init__(self, units: Iterable[tuple[types.FunctionType, str]]) -> None:
         """Create a trace. `units`: functions with the names of their units."""

@@ -21,7 +21,10 @@ PLAIN = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, 
 
 
 def variants(value: Any, dice: random.Random) -> list[Any]:
-    """Return at most MOST values similar to `value`, without itself; none for unknown types."""
+    """Return at most MOST values of the same type that are similar to `value`.
+
+    For a type that is not in MAKERS, see `objects`.
+    """
     make = MAKERS.get(type(value))
     if make is None:
         return objects(value, dice)
@@ -63,7 +66,7 @@ def _at(value: Any, limit: Any) -> Any:
 
 
 def objects(value: Any, dice: random.Random) -> list[Any]:
-    """Return at most MOST copies of an object, each with another value of one attribute.
+    """Return at most MOST copies of an object, each with another value of one attribute; none if it has no attributes.
 
     An object that is also a container is not copied: `copy.copy` adds the items to the copy by methods of the class. As
     the copy shares all attributes with the original, this may never end.

@@ -182,7 +182,10 @@ MISSING = object()
 
 
 class OtherVersion:
-    """Functions and constants of the loaded program that differ in `files` (absolute path -> content)."""
+    """Another version of some modules of the loaded program, given by `files` (absolute path -> content).
+
+    `functions`: for each function that both versions have, its code in the loaded and in the other version.
+    """
 
     def __init__(self, files: dict[str, bytes | None]) -> None:
         self.functions: dict[types.FunctionType, tuple[types.CodeType, types.CodeType]] = {}

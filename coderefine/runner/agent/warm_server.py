@@ -54,7 +54,7 @@ def serve(fd: int, channel: agent_channel.AgentChannel, job: Message) -> None:
 
 
 def judge(message: Message, job: Message, tree: working_tree.WorkingTree, run: Run) -> Message:
-    """Run the requested tests on the patched tree in a child; return the statuses by test id."""
+    """Run the requested tests on the patched tree in a child; return the statuses by test id and the child's end."""
     files = working_tree.decoded(message["files"])
     limits = child.usual_limits()._replace(cpu=message["limit"])
     tree.put(files)
@@ -211,7 +211,10 @@ def chosen(run: server_plugin.ServerPlugin, message: Message) -> bytes:
 
 
 def nothing(message: Message, why: str) -> bytes:
-    """Return the result of a run in which pytest ended before the first test."""
+    """Return the result of a run in which pytest ended before the first test: all requested tests are missing.
+
+    If no tests were requested, the reason `why` takes the place of their ids.
+    """
     return json.dumps({"statuses": {}, "missing": message["tests"] or [why]}).encode("ascii")
 
 

@@ -28,9 +28,10 @@ def moved(path: object) -> object:
 
 
 def hook(entry: str) -> Any:
-    """Return a finder for the copy of the folder `entry`. Raises ImportError if the copy has no such folder.
+    """Return a finder for the copy of the folder `entry`. Raises ImportError if `entry` has no copy.
 
     This function is in `sys.path_hooks`, so that it is also called for folders that are added to `sys.path` later.
+    After an ImportError, Python asks the next hook.
     """
     there = moved(entry)
     if there == entry or not isinstance(there, str):
