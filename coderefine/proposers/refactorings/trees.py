@@ -113,7 +113,7 @@ class Unit:
 
     @cached_property
     def places(self) -> Mapping[str, Place]:
-        """Return where each name appears first; for a parameter, where it is declared, unless it appears before."""
+        """Return the first place (line, column) of each name in the parameters and the body."""
         every = [*ast.walk(self.function.args), *self.nodes]
         found = {node.arg: (node.lineno, node.col_offset) for node in every if isinstance(node, ast.arg)}
         for node in every:
@@ -129,7 +129,7 @@ class Unit:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Return all names that occur in the function."""
+        """Return all names of variables, parameters and attributes that occur in the function."""
         every = list(ast.walk(self.function))
         found = {node.id for node in every if isinstance(node, ast.Name)} | {
             node.arg for node in every if isinstance(node, ast.arg)
@@ -193,7 +193,7 @@ def _below(node: ast.stmt, branch: str, at: _Position, *, last: bool) -> _Positi
 def _paired(
     body: Sequence[ast.stmt], block: cst.IndentedBlock
 ) -> tuple[list[tuple[ast.stmt, cst.CSTNode]], list[int | None]]:
-    """Return each statement of `body` with its node in `block`, and its position there."""
+    """Return (statement, its node in `block`) for each statement of `body`, and `places` (see Suite)."""
     pairs: list[tuple[ast.stmt, cst.CSTNode]] = []
     places: list[int | None] = []
     rest = iter(body)
