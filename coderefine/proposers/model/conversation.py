@@ -353,7 +353,7 @@ def _split(answer: Answer, number: int) -> Iterator[Answer]:
 
 
 def _edits(text: str, kept: Kept) -> Reply:
-    """Parse a reply; a correction without edits leaves out the block that was to be corrected."""
+    """Parse a reply. If it corrects an earlier one, of which good blocks are `kept`, it may be prose without edits."""
     return Reply("", ()) if kept.blocks and is_prose(text) else parse_reply(text)
 
 

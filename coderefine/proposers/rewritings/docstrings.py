@@ -165,9 +165,10 @@ def _goes_on(text: str, place: int) -> bool:
 
 
 def _own_verb(code: Code, docstring: ast.Constant) -> tuple[int, int, str] | None:
-    """Return the position of a function's own name with a verb, at the beginning of its docstring, and the base form.
+    """Return (begin, end, verb) if a docstring begins with the name of what it describes and a verb; else None.
 
-    `` ``unique()`` returns a list`` → `Return`; None if the docstring begins otherwise.
+    `begin` and `end` are offsets of the name and the verb in the docstring; `verb` is the base form: `Return` for
+    `` ``unique()`` returns a list``.
     """
     text, (name, _) = code.code(docstring), owner(code, docstring, "")
     opening = OPENING.match(text)
@@ -204,7 +205,10 @@ def _verb_of(noun: str) -> str:
 
 
 def _check_single(rest: str) -> None:
-    """Raise Unsure if the first row of a docstring contains a second verb in the third person."""
+    """Raise Unsure if the first row of a docstring contains a second verb in the third person.
+
+    `rest`: the docstring after its first verb.
+    """
     sure(not any(_base(other, VERBS) for other in NEXT_VERB.findall(rest.partition("\n")[0])))
 
 
@@ -380,7 +384,10 @@ MAKING = re.compile(
 
 
 def _clause(sentence: str, room: int) -> tuple[str, str]:
-    """Divide a sentence before the last clause that can be a separate sentence, so that the first part fits `room`."""
+    """Divide a sentence before the last clause that can be a separate sentence, so that the first part fits `room`.
+
+    Raises Unsure if there is no such clause.
+    """
     mood = _Mood.of(sentence)
     for pattern, beginning in BEGINNINGS:
         for found in reversed(list(pattern.finditer(sentence))):
@@ -585,7 +592,7 @@ BEGINNINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Mood, str], s
         _aside,
     ),
 )
-"""Patterns of places where a sentence may be divided, and functions that return the beginning of the second part."""
+"""Patterns of places where a sentence may be divided, and the beginning of the second part, or a function for it."""
 
 
 def _usual_width(code: Code) -> int:
