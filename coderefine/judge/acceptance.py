@@ -29,7 +29,7 @@ def not_judged(attempt: Attempt, baseline: Attempt, task: Task, originals: Mappi
 
 
 def _idle(cases: Sequence[Case], task: Task) -> str:
-    """Return why none of `cases`, the acceptance tests, passes although none counts as failed."""
+    """Return why none of `cases`, the acceptance tests, passes: some ran and still fail, or none ran."""
     failing = _ids(case for case in cases if case.status is not Status.SKIPPED)
     names = _ids(cases) or task.judged
     return still_failing(failing) or f"the tests that judge it did not run: {listed(names)}"

@@ -88,13 +88,16 @@ def _changes(node: ast.stmt, own: set[str]) -> bool:
 
 
 def _affects(parts: Sequence[ast.AST], may_store: Callable[[Target], bool]) -> bool:
-    """Return whether one of `parts` replaces something, or is a target other than a setting that `may_store` denies."""
+    """Return whether one of `parts` replaces something, or changes an object for which `may_store` returns False.
+
+    Settings (see `_is_setting`) may be changed.
+    """
     stored = (one for one in parts if _is_target(one) and not _is_setting(one))
     return not all(map(may_store, stored)) or any(_replaces(one) for one in parts if not _is_target(one))
 
 
 def _is_target(node: ast.AST) -> TypeGuard[Target]:
-    """Return whether an attribute or item is changed by `node`."""
+    """Return whether `node` is an attribute or item that is set or deleted."""
     return isinstance(node, Target) and not isinstance(node.ctx, ast.Load)
 
 
@@ -158,7 +161,10 @@ def _mocks(node: ast.stmt, tree: ast.Module) -> bool:
 
 
 def _unknown(node: ast.stmt, own: set[str], defined: Mapping[str, list[Code]]) -> bool:
-    """Return whether `node` calls a function whose effect is unknown and ignores its result, or one that replaces."""
+    """Return whether `node` calls a function of unknown effect and ignores its result.
+
+    Return True, too, if it runs a function of the file that changes other objects.
+    """
     reached = _reached([*own_nodes(node), *_decorators(node)], defined)
     methods = {code for name, codes in defined.items() if name.startswith(".") for code in codes}
     if any(_disturbs(code, own, is_method=code in methods) for code in reached):
@@ -208,10 +214,10 @@ def _disturbs(code: Code, own: set[str], *, is_method: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What a function itself creates, as source texts (`a`, `self.a`); nothing that is also bound to anything else.
+    """The objects that a function itself creates, as source texts (`a`, `self.a`) that are bound to nothing else.
 
-    `copies`: copied objects, whose items may be changed. `literals`: literals without names, which have no other
-    objects inside.
+    `objects`: new objects, whose attributes and items may be changed. `copies`: copied objects, whose items may be
+    changed. `literals`: literals without names in them, so that items of their items may be changed, too.
     """
 
     objects: Set[str]

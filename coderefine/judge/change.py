@@ -85,7 +85,8 @@ def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
 def statements(node: ast.AST, closed: UnionType = Definition) -> Iterator[ast.stmt]:
     """Yield the statements of a module or class, including those under `if`, `for`, `try` and `with`.
 
-    `closed`: the statements whose inside is left out; with `Function`, the others are those that run at import.
+    `closed`: the kinds of statements whose inside is left out. With `Function`, yield the statements that run at
+    import, also those in classes.
     """
     for child in blocks(node):
         if isinstance(child, ast.stmt):

@@ -1,4 +1,4 @@
-"""Distinguish data of tests that only grows from data that changes: a case that is removed is tested no more."""
+"""Distinguish test data that only grows from test data that changes: a removed case is no longer tested."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ DEEPEST = 1
 
 
 def grown(path: str, before: bytes, after: bytes | None) -> bool:
-    """Return whether the data in `path` is only added to: every case (JSON), or else every line, is still there."""
+    """Return whether the data in `path` is only added to: every case (JSON), or else every line, is still there.
+
+    Files that no test reads (ABOUT) may change in any way.
+    """
     if ABOUT.fullmatch(PurePosixPath(path).name):
         return True
     was, now = text_of(before), text_of(after)

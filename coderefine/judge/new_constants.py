@@ -74,7 +74,7 @@ def _fresh(old: ast.Module | None, new: ast.Module) -> Iterator[int]:
 
 @lru_cache(maxsize=TREES)
 def _places(tree: ast.Module) -> tuple[_ConstantUse, ...]:
-    """Return the place of each ordinary constant."""
+    """Return each use of a constant other than a boundary value, also of one that is built from boundary values."""
     return tuple(_walked(tree, "", []))
 
 

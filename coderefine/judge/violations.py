@@ -102,7 +102,7 @@ def new_violations(changed: tuple[Change, ...], scan: Scan, tests: Sequence[str]
     move with its line of code.
     """
     known = _known(changed, scan)
-    uncovered = list(_uncovered(changed, scan, tests, known))  # before moved ones
+    uncovered = list(_uncovered(changed, scan, tests, known))  # a list: all of this precedes the test for moves
     for change, one in uncovered:
         if not known.covers_moved(one, change.path, (change.new_text or "").split("\n")[one.line - 1].strip()):
             yield change, one
