@@ -1,4 +1,4 @@
-"""Detect statements at module level of a test file that act on other tests: replaced functions, calls of any effect."""
+"""Detect statements at module level of a test file that may affect other tests, such as replaced functions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ HARMLESS = name_set(
     "set_printoptions set_option setrecursionlimit load_dotenv register_assert_rewrite print getLogger setLevel "
     "register_profile enable tzset setlocale shuffle"
 )
-"""Functions that test files call at module level, with an effect that no test depends on, or that hides none."""
+"""Functions that test files may call at module level, because their effect neither matters to other tests nor hides
+them."""
 PLACES = ("path", "environ")
 """Objects that test files may change: `sys.path.insert`, `os.environ.setdefault`."""
 CREATING = name_set("dict list set bytearray defaultdict deque zeros ones empty full array arange eye zeros_like")
@@ -38,10 +39,10 @@ COPYING = name_set("copy deepcopy")
 
 
 def acting_statements(old: ast.Module, new: ast.Module) -> Iterator[ast.stmt]:
-    """Yield the statements that run at import of `new` and change other objects, or call functions of any effect.
+    """Yield the new statements that run at import of `new` and change objects, or call functions of unknown effect.
 
-    Calls whose result is assigned do not count, unless they replace something or start a mock. What `new` creates, and
-    `old` does not, may be changed.
+    Objects that `new` creates, and `old` does not, may be changed. Calls whose result is assigned do not count, unless
+    they replace something or start a mock.
     """
     known = {ast.dump(node) for node in statements(old, Function)}
     guarded, defined = main_guard(new), _defined(new)
@@ -53,7 +54,10 @@ def acting_statements(old: ast.Module, new: ast.Module) -> Iterator[ast.stmt]:
 
 
 def replaces(node: ast.stmt) -> bool:
-    """Return whether a statement, without those inside it, changes an attribute or item of another object."""
+    """Return whether a statement may change an attribute or item of an object other than `self` and `os.environ`.
+
+    Statements inside it do not count. Calls such as `setattr`, `exec` or `mock.patch` count.
+    """
     return any(map(_replaces, own_nodes(node)))
 
 
@@ -249,7 +253,7 @@ def _instances(code: Code, *, is_method: bool) -> Iterator[str]:
 
 
 def _assigned(code: Code, creates: Callable[[ast.expr], bool]) -> Iterator[str]:
-    """Yield the targets of assignments of new objects, as source texts."""
+    """Yield, as source texts, the targets to which `code` assigns a value for which `creates` returns True."""
     for node in ast.walk(code):
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and creates(node.value):
             yield from map(ast.unparse, node.targets if isinstance(node, ast.Assign) else [node.target])

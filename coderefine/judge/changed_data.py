@@ -34,7 +34,10 @@ def grown(path: str, before: bytes, after: bytes | None) -> bool:
 
 
 def _extends(old: object, new: object, depth: int) -> bool:
-    """Return whether `new` has all elements of `old`, with nothing but additions."""
+    """Return whether `new` is `old`, or `old` with additional elements. `depth`: number of lists and tables around it.
+
+    If `depth` is more than DEEPEST, both must be equal.
+    """
     if depth > DEEPEST or type(old) is not type(new):
         return old == new
     if isinstance(old, dict) and isinstance(new, dict):

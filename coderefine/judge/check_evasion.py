@@ -94,7 +94,7 @@ def _comments(source: str) -> list[tuple[int, str]]:
 def test_detection(side: FileVersion) -> Iterator[Violation]:
     """Yield uses of sys.modules, and strings that name a test tool, a test file, or an environment variable of a tool.
 
-    Strings count only where they may influence a decision.
+    Strings count only where they may influence a decision. Code under a main guard is left out.
     """
     if side.tree is None:
         return

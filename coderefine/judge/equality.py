@@ -225,7 +225,7 @@ def _called(function: ast.FunctionDef) -> set[str]:
 
 
 def _is_constant(function: Function) -> bool:
-    """Return whether the result is always the same: one constant, and nothing is raised; or an object that is true."""
+    """Return whether a function always gives the same result: one constant without exceptions, or see `_is_lazy`."""
     inner = list(ast.walk(_simplified(function)))
     returns = [item.value for item in inner if isinstance(item, ast.Return) and item.value is not None]
     raises = any(isinstance(item, ast.Raise) for item in inner)
@@ -257,7 +257,10 @@ def _holds_state(owner: ast.ClassDef) -> bool:
 
 
 def _reads_both(function: Function) -> bool:
-    """Return whether the result depends on the content of both objects, not only on their type or on None."""
+    """Return whether the result depends on the content of both objects, not only on their type or on None.
+
+    This is assumed for a function with fewer than two parameters, or one that calls `super`.
+    """
     simple = _simplified(function)
     looked = {name for node in ast.walk(simple) for name in _content(node)}
     both = positional(function)[:2]

@@ -67,7 +67,7 @@ DANGEROUS = POWERFUL | name_set(
     "atexit faulthandler importlib.util marshal pickle pydoc pytest runpy threading timeit traceback tracemalloc "
     "unittest"
 )
-"""Modules of which code may only use attributes: a module that is passed on as a value could get any other name.
+"""Modules of which code may only use attributes: if a module is passed on as a value, its uses are not recognised.
 
 Others, such as `signal` and `types`, are left out, because attributes and objects of projects often have their names.
 """
@@ -153,7 +153,7 @@ def _probes(call: ast.Call) -> bool:
 
 
 def _special(node: ast.FunctionDef | ast.With | ast.Name) -> Found:
-    """Yield definitions and assignments of names that pytest or unittest reads, and see `_records_callers`."""
+    """Yield definitions and assignments of names that pytest or unittest reads, and recorded warnings with lines."""
     if isinstance(node, ast.FunctionDef) and DEFINED.fullmatch(node.name):
         yield f"defines {node.name}()", USED_BEFORE
     elif isinstance(node, ast.Name) and STORED.fullmatch(node.id):
@@ -198,7 +198,7 @@ def _module(name: str, *, whole: bool = False) -> Found:
 
 
 def test_modules(side: FileVersion) -> Iterator[Violation]:
-    """Yield imports of modules that are named like tests; such a file may be product code."""
+    """Yield imports of modules that are named like tests. They have `Violation.module`: it may be product code."""
     if side.tree is None:
         return
     names = bindings(side.tree)
@@ -211,7 +211,7 @@ def test_modules(side: FileVersion) -> Iterator[Violation]:
 
 
 def _imported(node: ast.AST, names: Bindings) -> Iterator[list[str]]:
-    """Yield the parts of the name of each module that `node` imports."""
+    """Yield the parts of the name of each module that `node` imports, or from which it calls something."""
     match node:
         case ast.Import(names=aliases):
             yield from (alias.name.split(".") for alias in aliases)

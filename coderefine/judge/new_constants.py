@@ -41,7 +41,7 @@ BOUNDS = 2
 
 
 class _ConstantUse(NamedTuple):
-    """An expression with a constant: its shape (beginning with the function) and its line.
+    """An expression with a constant. `shape`: its function, and its text without the values of constants.
 
     `compared`: the result of `_comparison`.
     """
@@ -167,7 +167,10 @@ def _user(above: list[ast.AST]) -> ast.AST:
 
 
 def _comparison(function: str, above: list[ast.AST]) -> str:
-    """Return the equality or membership test in which a constant occurs, equal for both polarities; "" if in none."""
+    """Return the equality or membership test in which a constant occurs, as text; "" if there is none.
+
+    The text is the same for a test and its negation, such as `==` and `!=`.
+    """
     match _user(above):
         case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in POSITIVE:
             positive = ast.Compare(left, [POSITIVE[type(operator)]()], [right])

@@ -104,8 +104,8 @@ def _exported(tree: ast.Module) -> set[str] | None:
 def narrowed(change: Change, findings: Sequence[Finding], tests: Sequence[str]) -> Iterator[str]:
     """Yield a reason for each parameter of a public function that can no longer be passed.
 
-    Parameters are left out if a finding or a failing test demands the change.
-    `tests`: source texts of the failing tests.
+    Parameters are left out if a finding or a failing test demands the change. `tests`: source texts of the failing
+    tests.
     """
     if change.old is None or change.new is None:
         return

@@ -57,6 +57,7 @@ def emptied(change: Change) -> Iterator[str]:
 
 def swallowing(change: Change) -> Iterator[str]:
     """Yield a reason for each function whose whole body is newly wrapped in `except Exception: pass` or the like.
+
     A function that was wrapped like this before the patch may be renamed, or moved in the file.
     """
     was = functions(change.old)
@@ -154,5 +155,5 @@ def _is_name(item: ast.stmt) -> bool:
 
 
 def _acts(node: ast.AST) -> bool:
-    """Return whether `node` is a call, other than of a built-in type without arguments: `int()` is 0."""
+    """Return whether `node` is a call, other than one like `int()`, which only returns a constant."""
     return isinstance(node, ast.Call) and (bool(node.args) or last_name(node.func) not in FUNCTIONS)

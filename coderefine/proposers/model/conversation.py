@@ -185,7 +185,7 @@ class Conversation:
     def _together(self, move: Move) -> int:
         """Return how many repairs to request in one answer.
 
-        More than one only if the server gives fewer answers than requested, and `samples` is not configured.
+        This is more than one only if the server gives fewer answers than requested, and `samples` is not configured.
         """
         single = self._client.gives_one(self._builder.model(move))
         return move.samples if single and not self._config.samples else 1

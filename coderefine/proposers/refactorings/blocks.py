@@ -170,14 +170,15 @@ class Extraction:
 
     @property
     def gain(self) -> int:
+        """Return by how much the complexity of the original function decreases."""
         return self.block.decisions - (self.manner in ("flag", "value"))
 
 
 def extractions(unit: Unit, limit: int) -> Iterator[Extraction]:
     """Yield extractions that keep behaviour, have a gain, and have a new function with a complexity of at most `limit`.
 
-    Only ranges of statements with 2 to `limit` - 1 decisions that end with a decision or with the suite are examined.
-    Nothing is extracted from an asynchronous generator.
+    Only ranges of statements with 2 to `limit` - 1 decisions are examined; the last statement must contain decisions,
+    or be the last of its suite. Nothing is extracted from an asynchronous generator.
     """
     if isinstance(unit.function, ast.AsyncFunctionDef) and _is_generator(unit):
         return

@@ -129,6 +129,7 @@ def _top(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _members(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
     """Yield (`.name`, type) for attributes and properties, and (`.name()`, type of the result) for methods of a class.
+
     Types that the body of the class annotates come last: they replace types that follow from the constructor.
     """
     for one in node.body:

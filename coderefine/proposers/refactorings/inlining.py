@@ -295,7 +295,10 @@ def _guesses(kept: Sequence[ast.stmt], helper: Function) -> Iterator[list[ast.st
 
 
 def _left(body: Sequence[ast.stmt], value: ast.expr | None, leave: ast.stmt) -> list[ast.stmt]:
-    """Return `body` with `leave` in place of each `return` of `value`, and without a `return` at its end."""
+    """Return `body` with `leave` in place of each `return` of `value`, and without a `return` at its end.
+
+    `value` is None for a `return` without a value.
+    """
     *others, last = body
     kept = others if isinstance(last, ast.Return) and others else body
     leaver = _Leaver(value, leave)

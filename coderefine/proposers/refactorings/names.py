@@ -143,9 +143,9 @@ def _same_for_part(found: Extraction) -> list[str]:
 
 
 def _unnamed(words: Sequence[str], every: Sequence[Effect]) -> float:
-    """Return the share of the effects that `words`, a verb and a noun, do not describe; 0.0 if one of both is empty.
+    """Return the share of the effects `every` that `words`, a verb and a noun, do not describe.
 
-    Return HALF if the verb is `process`.
+    Return HALF if the verb is `process`, and 0.0 if there are no effects or no words.
     """
     if not every or not words or words[0] == "process":
         return HALF if every and words else 0.0
@@ -204,7 +204,7 @@ def _is_whole(block: StatementBlock) -> bool:
 
 
 def _item(target: ast.expr, iterable: ast.expr) -> list[str]:
-    """Return words for one item of a loop: the loop's variable, or the singular of what is iterated."""
+    """Return words for an item of a loop: its variable, or the singular of the iterable; [] if these say little."""
     own, many = split(last_word(target)), split(last_word(iterable))
     one = [*many[:-1], many[-1].removesuffix("s")] if many and len(many[-1]) > 3 and many[-1].endswith("s") else []
     better = len(own) < 2 and len(one) > len(own) and (not own or own[-1] == one[-1] or GENERIC.issuperset(own))
@@ -220,7 +220,10 @@ def _object(block: StatementBlock) -> list[str]:
 
 
 def _returned(found: Extraction) -> tuple[str, ...]:
-    """Return the name in the block's only `return`, its last statement; () if the name is an input or generic."""
+    """Return the name that the block's only `return`, its last statement, returns; () if there is no such name.
+
+    Inputs and names in GENERIC do not count.
+    """
     last = found.block.body[-1]
     name = getattr(last.value, "id", "") if isinstance(last, ast.Return) and len(found.block.returns) == 1 else ""
     return (name,) if name and name not in GENERIC.union(found.inputs) else ()
@@ -248,8 +251,8 @@ def _comment_above(block: StatementBlock, line: int) -> list[str]:
 def _instruction(remarks: Sequence[str], *, single: bool = True) -> Iterator[Idea]:
     """Yield the verb with which a comment begins and the words after it, up to the end of the phrase, and their cost.
 
-    Yield nothing if the comment begins with no verb.
-    `single`: whether the comment is about one statement; a long comment about several says more than its first words.
+    Yield nothing if the comment does not begin with a verb. `single`: whether the comment is about one statement; a
+    long comment about several says more than its first words.
     """
     if not remarks or (len(remarks) > MOST_REMARKS and not single):
         return

@@ -186,7 +186,7 @@ def _tools(block: StatementBlock) -> set[str]:
 
 
 def _divided_repetition(block: StatementBlock) -> float:
-    """Return a penalty if the block has only some statements of a repetition, because its limits are then arbitrary."""
+    """Return a penalty if the block has some, but not all, of several similar statements: its limits are arbitrary."""
     shapes = [_shape(statement) for statement in block.suite.statements]
     inside = shapes[block.start : block.stop]
     outside = {*shapes[: block.start], *shapes[block.stop :]}
@@ -195,9 +195,9 @@ def _divided_repetition(block: StatementBlock) -> float:
 
 
 def _is_unrelated(block: StatementBlock) -> bool:
-    """Return whether a statement with decisions uses no variable that the statements before it bind.
+    """Return whether a statement of the block with decisions uses no variable that the statements before it bind.
 
-    Statements before the first one with decisions belong to that one.
+    The first statement with decisions does not count.
     """
     bound: set[str] = set()
     decided = False

@@ -20,10 +20,10 @@ Loop = ast.For | ast.AsyncFor | ast.While
 class Suite:
     """Consecutive statements with the same indentation.
 
-    `places`: the position of each statement in `block`; None if it shares its line with another. `tail`: whether the
-    function returns None where the suite ends. `looped`: whether the suite is in a loop. `loop_tail`: whether the
-    innermost loop continues where the suite ends. `parents`: the statements around the suite, outermost first;
-    `branch`: the field of the innermost one that contains it (`body`, `orelse` …).
+    `block`: LibCST's node for the suite. `places`: the position of each statement in `block`; None if it shares its
+    line with another. `tail`: whether the function returns None where the suite ends. `looped`: whether the suite is in
+    a loop. `loop_tail`: whether the innermost loop continues where the suite ends. `parents`: the statements around the
+    suite, outermost first; `branch`: the field of the innermost one that contains it (`body`, `orelse` …).
     """
 
     statements: Sequence[ast.stmt]
@@ -40,7 +40,10 @@ class Suite:
         return self.block, self.block.with_changes(body=body)
 
     def cut(self, start: int, stop: int) -> tuple[int, int] | None:
-        """Return the range in `block` of the statements from `start` to `stop`; None if they share lines."""
+        """Return the range in `block` of the statements from `start` to before `stop`.
+
+        Return None if one of them shares a line with another statement.
+        """
         every = [*self.places, len(self.block.body)]
         first, last = every[start], every[stop]
         if first is None or last is None or None in every[start:stop]:
@@ -53,9 +56,10 @@ class Unit:
     """One function, written without indentation.
 
     `receiver`: the name of its first parameter if it is a method or class method; `decorator`: `classmethod` or "";
-    `owner`: the name of its class. `taken`: names that a new function must not have. `documented`: whether a new
-    function gets a docstring. `declared`: the annotations of its module. `far`: whether its class begins so far above
-    that a new function that needs no object becomes a static method. `rebound`: see `blocks.rebound`.
+    `owner`: the name of its class. `taken`: names that a new function must not have. `indent`: one level of
+    indentation; `width`: the maximum line length. `documented`: whether a new function gets a docstring. `declared`:
+    the annotations of its module. `far`: whether its class begins so far above that a new function that needs no object
+    becomes a static method. `rebound`: see `blocks.rebound`.
     """
 
     text: str
