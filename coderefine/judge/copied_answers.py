@@ -49,7 +49,7 @@ def copied_answers(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]
 
 
 def _branches(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
-    new = _branches_of(change.new, change.old)  # with the expressions of new names only
+    new = _branches_of(change.new, change.old)  # only new names are replaced by their expressions
     plain, replaced = _branches_of(change.old, change.old), _branches_of(change.old, None)
     old = (*plain, *replaced)
     known = Counter(branch.case for branch in plain) | Counter(branch.case for branch in replaced)

@@ -91,7 +91,10 @@ def last_word(node: ast.AST) -> str:
 
 
 def condition_words(test: ast.expr) -> list[str]:
-    """Return the words for what a condition tests, [] if there are none: `missing` and the name for `not name`."""
+    """Return the words for what a condition tests, [] if there are none.
+
+    For `not name` and `name is None`, these are `missing` and the words of the name.
+    """
     match test:
         case ast.Call():
             return _asked(test)
