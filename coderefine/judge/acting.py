@@ -92,7 +92,7 @@ def _changes(node: ast.stmt, own: set[str]) -> bool:
 
 
 def _affects(parts: Sequence[ast.AST], may_store: Callable[[Target], bool]) -> bool:
-    """Return whether one of `parts` replaces something, or changes an object for which `may_store` returns False.
+    """Return whether one of `parts` replaces something, or is a changed target for which `may_store` returns False.
 
     Settings (see `_is_setting`) may be changed.
     """

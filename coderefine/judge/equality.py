@@ -225,7 +225,10 @@ def _called(function: ast.FunctionDef) -> set[str]:
 
 
 def _is_constant(function: Function) -> bool:
-    """Return whether a function always gives the same result: one constant without exceptions, or see `_is_lazy`."""
+    """Return whether a function always gives the same result.
+
+    This is one constant, and nothing is raised; or it is an object that is always true (see `_is_lazy`).
+    """
     inner = list(ast.walk(_simplified(function)))
     returns = [item.value for item in inner if isinstance(item, ast.Return) and item.value is not None]
     raises = any(isinstance(item, ast.Raise) for item in inner)

@@ -153,7 +153,10 @@ def _probes(call: ast.Call) -> bool:
 
 
 def _special(node: ast.FunctionDef | ast.With | ast.Name) -> Found:
-    """Yield definitions and assignments of names that pytest or unittest reads, and recorded warnings with lines."""
+    """Yield definitions and assignments of names that pytest or unittest reads.
+
+    Yield also `with` statements that record the line from which a warning is called (`_records_callers`).
+    """
     if isinstance(node, ast.FunctionDef) and DEFINED.fullmatch(node.name):
         yield f"defines {node.name}()", USED_BEFORE
     elif isinstance(node, ast.Name) and STORED.fullmatch(node.id):
@@ -198,7 +201,7 @@ def _module(name: str, *, whole: bool = False) -> Found:
 
 
 def test_modules(side: FileVersion) -> Iterator[Violation]:
-    """Yield imports of modules that are named like tests. They have `Violation.module`: it may be product code."""
+    """Yield imports of modules that are named like tests, with their names, because they may be product code."""
     if side.tree is None:
         return
     names = bindings(side.tree)

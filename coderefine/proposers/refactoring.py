@@ -260,7 +260,7 @@ class Refactoring(Searcher):
         """Propose `changes` together with the changes accepted in this tree.
 
         If the patch is refused, propose parts of `changes`. `offered`: the patch is only to be offered, not applied.
-        Return the latest situation. Propose nothing if there are no changes, or no time or budget is left.
+        Return the latest situation. Propose nothing if there are no changes, or if no budget or time is left.
         """
         late = not offered and self._equivalence.left(situation.seconds_left) <= 0
         if not changes or late or situation.used_up(self.name):
@@ -310,7 +310,7 @@ class Refactoring(Searcher):
     def _parts(
         self, tree: _Tree, changes: Sequence[CodeChange], found: Compared | None
     ) -> Iterator[Sequence[CodeChange]]:
-        """Yield the parts of refused `changes` to propose next; for a single change, yield none and note the refusal.
+        """Yield the parts of refused `changes` to propose next. A single change has none: its refusal is stored.
 
         If only some of the changes are equal according to the comparison `found`, yield these changes, and halves of
         the changes without a certain verdict; otherwise yield the halves of `changes`.

@@ -108,7 +108,7 @@ class CodeLookup:
         return tuple(":".join(filter(None, need)) for need in needs(text) if not self._found(*need))
 
     def code(self, need: Need) -> str:
-        """Return the requested code; if it is longer than MOST, only the signatures of Python code, or a cut text."""
+        """Return the requested code. If it is longer than MOST, return only signatures, or a cut text if not Python."""
         path, name = need
         module = self._project.module(path)
         if module is None:

@@ -143,7 +143,8 @@ class ComplexityChanges:
     def _draft(self, unit: Unit) -> Draft | None:
         """Return the best draft of a function that meets the standard GOOD; None if there is none.
 
-        The model names its new functions, if all names that the model gives can be used.
+        The new functions have the model's names. If there is no model, or a name of the model cannot be used, they have
+        the names that follow from the code.
         """
         from coderefine.proposers.refactorings.model_names import name_for_now
         from coderefine.proposers.refactorings.sequence import shortened
