@@ -29,7 +29,7 @@ def not_judged(attempt: Attempt, baseline: Attempt, task: Task, originals: Mappi
 
 
 def _idle(cases: Sequence[Case], task: Task) -> str:
-    """Return why none of `cases`, the acceptance tests, passes although none counts as failed."""
+    """Return why none of `cases`, the acceptance tests, passes: some ran and still fail, or none ran."""
     failing = _ids(case for case in cases if case.status is not Status.SKIPPED)
     names = _ids(cases) or task.judged
     return still_failing(failing) or f"the tests that judge it did not run: {listed(names)}"
@@ -40,9 +40,10 @@ def _repaired(attempt: Attempt, baseline: Attempt, task: Task) -> bool:
 
 
 def _unrun(attempt: Attempt, tests: Sequence[str], originals: Mapping[str, bytes | None]) -> tuple[str, ...]:
-    """Return the files with changed lines if neither `tests` nor an import ran such a line; else return none.
+    """Return the files with changed lines if `tests` ran none of these lines; () if they ran one.
 
-    Which test caused an import is not known. Return none, too, if not all `tests` were traced.
+    Lines that ran during an import count, because it is not known which test caused the import. Return () also if not
+    all `tests` were traced.
     """
     coverage = attempt.coverage or {}
     if any(name not in coverage for name in tests):

@@ -1,4 +1,4 @@
-"""Detect statements at module level of a test file that act on other tests: replaced functions, calls of any effect."""
+"""Detect statements at module level of a test file that may affect other tests, such as replaced functions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ HARMLESS = name_set(
     "set_printoptions set_option setrecursionlimit load_dotenv register_assert_rewrite print getLogger setLevel "
     "register_profile enable tzset setlocale shuffle"
 )
-"""Functions that test files call at module level, with an effect that no test depends on, or that hides none."""
+"""Functions that test files may call at module level, because their effect neither matters to other tests nor hides
+them."""
 PLACES = ("path", "environ")
 """Objects that test files may change: `sys.path.insert`, `os.environ.setdefault`."""
 CREATING = name_set("dict list set bytearray defaultdict deque zeros ones empty full array arange eye zeros_like")
@@ -38,10 +39,10 @@ COPYING = name_set("copy deepcopy")
 
 
 def acting_statements(old: ast.Module, new: ast.Module) -> Iterator[ast.stmt]:
-    """Yield the statements that run at import of `new` and change other objects, or call functions of any effect.
+    """Yield the new statements that run at import of `new` and change objects, or call functions of unknown effect.
 
-    Calls whose result is assigned do not count, unless they replace something or start a mock. What `new` creates, and
-    `old` does not, may be changed.
+    Objects that `new` creates, and `old` does not, may be changed. Calls whose result is assigned do not count, unless
+    they replace something or start a mock.
     """
     known = {ast.dump(node) for node in statements(old, Function)}
     guarded, defined = main_guard(new), _defined(new)
@@ -53,7 +54,10 @@ def acting_statements(old: ast.Module, new: ast.Module) -> Iterator[ast.stmt]:
 
 
 def replaces(node: ast.stmt) -> bool:
-    """Return whether a statement, without those inside it, changes an attribute or item of another object."""
+    """Return whether a statement may change an attribute or item of an object other than `self` and `os.environ`.
+
+    Statements inside it do not count. Calls such as `setattr`, `exec` or `mock.patch` count.
+    """
     return any(map(_replaces, own_nodes(node)))
 
 
@@ -88,13 +92,16 @@ def _changes(node: ast.stmt, own: set[str]) -> bool:
 
 
 def _affects(parts: Sequence[ast.AST], may_store: Callable[[Target], bool]) -> bool:
-    """Return whether one of `parts` replaces something, or is a target other than a setting that `may_store` denies."""
+    """Return whether one of `parts` replaces something, or is a changed target for which `may_store` returns False.
+
+    Settings (see `_is_setting`) may be changed.
+    """
     stored = (one for one in parts if _is_target(one) and not _is_setting(one))
     return not all(map(may_store, stored)) or any(_replaces(one) for one in parts if not _is_target(one))
 
 
 def _is_target(node: ast.AST) -> TypeGuard[Target]:
-    """Return whether an attribute or item is changed by `node`."""
+    """Return whether `node` is an attribute or item that is set or deleted."""
     return isinstance(node, Target) and not isinstance(node.ctx, ast.Load)
 
 
@@ -158,7 +165,10 @@ def _mocks(node: ast.stmt, tree: ast.Module) -> bool:
 
 
 def _unknown(node: ast.stmt, own: set[str], defined: Mapping[str, list[Code]]) -> bool:
-    """Return whether `node` calls a function whose effect is unknown and ignores its result, or one that replaces."""
+    """Return whether `node` calls a function of unknown effect and ignores its result.
+
+    Return True, too, if it runs a function of the file that changes other objects.
+    """
     reached = _reached([*own_nodes(node), *_decorators(node)], defined)
     methods = {code for name, codes in defined.items() if name.startswith(".") for code in codes}
     if any(_disturbs(code, own, is_method=code in methods) for code in reached):
@@ -208,10 +218,10 @@ def _disturbs(code: Code, own: set[str], *, is_method: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What a function itself creates, as source texts (`a`, `self.a`); nothing that is also bound to anything else.
+    """The objects that a function itself creates, as source texts (`a`, `self.a`) that are bound to nothing else.
 
-    `copies`: copied objects, whose items may be changed. `literals`: literals without names, which have no other
-    objects inside.
+    `objects`: new objects, whose attributes and items may be changed. `copies`: copied objects, whose items may be
+    changed. `literals`: literals without names in them, so that items of their items may be changed, too.
     """
 
     objects: Set[str]
@@ -243,7 +253,7 @@ def _instances(code: Code, *, is_method: bool) -> Iterator[str]:
 
 
 def _assigned(code: Code, creates: Callable[[ast.expr], bool]) -> Iterator[str]:
-    """Yield the targets of assignments of new objects, as source texts."""
+    """Yield, as source texts, the targets to which `code` assigns a value for which `creates` returns True."""
     for node in ast.walk(code):
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and creates(node.value):
             yield from map(ast.unparse, node.targets if isinstance(node, ast.Assign) else [node.target])

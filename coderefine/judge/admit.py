@@ -98,7 +98,7 @@ def admit(
 
 
 def _paths(case: _Case) -> Iterator[str]:
-    """Yield a reason for each file that may not be written."""
+    """Yield the reasons why files may not be changed, created or deleted."""
     for change in case.changed:
         path = change.path
         if _unsafe(path):

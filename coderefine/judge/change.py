@@ -83,9 +83,9 @@ def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
 
 
 def statements(node: ast.AST, closed: UnionType = Definition) -> Iterator[ast.stmt]:
-    """Yield the statements of a module or class, including those under `if`, `for`, `try` and `with`.
-
-    `closed`: the statements whose inside is left out; with `Function`, the others are those that run at import.
+    """Yield the statements in a module, class or statement, including those under `if`, `for`, `try` and `with`.
+    `closed`: the kinds of statements whose inside is left out. With `Function`, yield the statements that run at
+    import, also those in classes.
     """
     for child in blocks(node):
         if isinstance(child, ast.stmt):
@@ -102,7 +102,10 @@ def own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def bound(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement itself binds or deletes, without those of its comprehensions."""
+    """Yield the names that a statement itself binds or deletes.
+
+    Names that its comprehensions, patterns and exception handlers bind are left out.
+    """
     if isinstance(statement, Definition):
         yield statement.name
     elif isinstance(statement, ast.Import | ast.ImportFrom):

@@ -1,4 +1,4 @@
-"""Distinguish data of tests that only grows from data that changes: a case that is removed is tested no more."""
+"""Distinguish test data that only grows from test data that changes: a removed case is no longer tested."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ DEEPEST = 1
 
 
 def grown(path: str, before: bytes, after: bytes | None) -> bool:
-    """Return whether the data in `path` is only added to: every case (JSON), or else every line, is still there."""
+    """Return whether the data in `path` is only added to: every case (JSON), or else every line, is still there.
+
+    Files that no test reads (ABOUT) may change in any way.
+    """
     if ABOUT.fullmatch(PurePosixPath(path).name):
         return True
     was, now = text_of(before), text_of(after)
@@ -31,7 +34,10 @@ def grown(path: str, before: bytes, after: bytes | None) -> bool:
 
 
 def _extends(old: object, new: object, depth: int) -> bool:
-    """Return whether `new` has all elements of `old`, with nothing but additions."""
+    """Return whether `new` is `old`, or `old` with additional elements. `depth`: number of lists and tables around it.
+
+    If `depth` is more than DEEPEST, both must be equal.
+    """
     if depth > DEEPEST or type(old) is not type(new):
         return old == new
     if isinstance(old, dict) and isinstance(new, dict):

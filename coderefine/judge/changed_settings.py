@@ -22,14 +22,17 @@ PACKAGING = name_set(
     "bumpversion bumpver commitizen coderefine flit hatch maturin meson-python metadata options pdm poetry pixi "
     "setuptools setuptools_scm towncrier uv bdist_wheel build-system project dependency-groups"
 )
-"""Tables and sections that configure no check; that of coderefine is judged by itself."""
+"""Tables and sections that configure no check of their own. That of coderefine is compared elsewhere (app/prove.py)."""
 TABLES = (".toml",)
 SECTIONS = (".cfg", ".ini", ".coveragerc", ".flake8", "pylintrc", ".bandit")
 WHOLE = "its content"
 
 
 def changed_settings(path: str, before: bytes | None, after: bytes | None) -> tuple[str, ...]:
-    """Return the dotted names of the settings of checks that differ; WHOLE for a file that cannot be read so."""
+    """Return the dotted names of the settings of checks that differ.
+
+    Settings of a file of another format, or one that cannot be parsed, count as one setting with the name WHOLE.
+    """
     was, now = (dict(_settings(path, data)) for data in (before, after))
     return tuple(sorted(name for name in was.keys() | now.keys() if was.get(name) != now.get(name)))
 

@@ -252,14 +252,14 @@ def _acts(name: str, node: ast.AST, asked: set[str], *, shared: bool) -> bool:
 
 
 def _only_prepares(function: Function) -> bool:
-    """Return whether a function only stores attributes of the test and local variables."""
+    """Return whether a function only sets attributes of the test and variables, and calls functions in PREPARING."""
     calls = (node for node in ast.walk(function) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
     known = all(last_name(call.value.func) in PREPARING for call in calls)  # type: ignore[attr-defined]
     return known and not any(map(replaces, statements(ast.Module(function.body, []))))
 
 
 def _free_names(tree: Module) -> set[str]:
-    """Return the built-in names that are read but not bound in `tree`, and the attributes read from `self`."""
+    """Return the built-in names that `tree` uses and does not bind; for a class, also the attributes of `self`."""
     every = list(ast.walk(tree))
     read = {node.id for node in every if isinstance(node, ast.Name)}.intersection(dir(builtins))
     read = read.difference(*map(bound_names, every))

@@ -52,7 +52,7 @@ QUERIES = name_set(
 """Functions whose string arguments may influence a decision."""
 
 COMPARING = name_set("startswith endswith find index count search match fullmatch fnmatch")
-"""Those of them that look into another string."""
+"""Those of QUERIES that search a string for another one."""
 HARMLESS_ATTRIBUTES = name_set(
     "sys.stdout sys.stderr sys.stdin sys.excepthook sys.tracebacklimit sys.dont_write_bytecode sys.ps1 sys.ps2 "
     "sys.displayhook sys.unraisablehook logging.raiseExceptions threading.excepthook"
@@ -94,7 +94,7 @@ def _comments(source: str) -> list[tuple[int, str]]:
 def test_detection(side: FileVersion) -> Iterator[Violation]:
     """Yield uses of sys.modules, and strings that name a test tool, a test file, or an environment variable of a tool.
 
-    Strings count only where they may influence a decision.
+    Strings count only where they may influence a decision. Code under a main guard is left out.
     """
     if side.tree is None:
         return
@@ -172,7 +172,8 @@ def _common_lookups(tree: ast.Module) -> frozenset[int]:
 def monkeypatching(side: FileVersion) -> Iterator[Violation]:
     """Yield replaced attributes of the standard library and test tools, and replaced internals such as `__code__`.
 
-    Functions of other modules that are not part of the file's own package count, too.
+    Attributes of other imported modules count, too, if they are replaced by code, or set by a call such as `setattr`.
+    Modules of the file's own package are left out.
     """
     if side.tree is None:
         return

@@ -53,7 +53,7 @@ WIDTH = re.compile(r"\d{3}|\*|\{[^}]*\{")
 
 
 class NotLiteralError(ValueError):
-    """The expression is not made of literals."""
+    """The expression is not made of literals, or its evaluation would exceed a limit or raise an exception."""
 
 
 def fold(node: ast.AST, names: Names = NONE) -> object:

@@ -37,7 +37,7 @@ NOTHING = ast.Constant(None)
 LOOKING_UP = ("get", "pop", "setdefault", "__getitem__")
 PAIR = 2
 Entry = tuple[Key, Key]
-"""Key and value of an entry of a dict; for a list or tuple, "" and the element."""
+"""Key and value of an entry of a dict; for a list or the like, "" and the element, or the two parts of a pair."""
 
 
 def copied_answers(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
@@ -49,7 +49,7 @@ def copied_answers(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]
 
 
 def _branches(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
-    new = _branches_of(change.new, change.old)  # with the expressions of new names only
+    new = _branches_of(change.new, change.old)  # only new names are replaced by their expressions
     plain, replaced = _branches_of(change.old, change.old), _branches_of(change.old, None)
     old = (*plain, *replaced)
     known = Counter(branch.case for branch in plain) | Counter(branch.case for branch in replaced)
@@ -66,7 +66,7 @@ def _branches(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
 
 @lru_cache(maxsize=TREES)
 def _branches_of(tree: ast.Module | None, before: ast.Module | None) -> tuple[FixedAnswer, ...]:
-    """Return the branches of `tree`; names that `before` has, too, are not replaced by their expressions."""
+    """Return the branches of `tree`. Names are replaced by their expressions only if `before` does not have them."""
     known = _expressions(before)
     return tuple(branches(tree, {name: value for name, value in _expressions(tree).items() if name not in known}))
 
@@ -136,7 +136,7 @@ def _same_key(values: list[ast.expr], names: Names) -> Key | None:
 
 
 def _idle(node: ast.stmt) -> bool:
-    """Return whether a statement has no effect outside its function."""
+    """Return whether a statement only assigns without a call, branches, returns, deletes or passes."""
     if isinstance(node, ast.Assign):
         return not any(isinstance(inner, ast.Call) for inner in ast.walk(node.value))
     return isinstance(node, ast.Return | ast.Delete | ast.Pass | ast.If)
@@ -203,7 +203,7 @@ def _base(node: ast.AST) -> ast.expr | None:
 
 
 def _displays(node: ast.AST, looked_up: frozenset[str]) -> Iterator[ast.expr]:
-    """Yield expressions in which a key is looked up, directly or through a name."""
+    """Yield the expressions at `node` in which a key is looked up, directly or through a name in `looked_up`."""
     match node:
         case ast.Subscript() | ast.Call() | ast.For() | ast.comprehension():
             yield from filter(None, [_base(node)])

@@ -25,7 +25,7 @@ SETTERS = {
     **dict.fromkeys(("setattr", "__setattr__"), "sets {} of an object"),
     **dict.fromkeys(("fromkeys", "zip", "setdefault", "__setitem__"), "passes {} to a function"),
 }
-"""Functions that take the name of a method to be set, or of a dictionary's key."""
+"""Functions that may set a method by its name, which is an argument; and what the violation says of this name."""
 TRUE = frozenset(("repr", "ascii", "iter", "map", "zip", "filter", "reversed", "enumerate", "object"))
 """Functions whose results are always true."""
 HARMLESS_DECORATORS = frozenset(("override", "overload", "abstractmethod", "no_type_check"))
@@ -76,7 +76,7 @@ def _named(items: Sequence[ast.expr | None], names: Names) -> list[str]:
 
 
 def _strings(item: ast.expr, names: Names) -> set[str]:
-    """Return the string that `item` evaluates to, or the strings in the sequence."""
+    """Return the string that `item` evaluates to, in a set, or the strings in the collection that it evaluates to."""
     try:
         value = fold(item, names)
     except NotLiteralError:
@@ -115,7 +115,10 @@ def _class(node: ast.ClassDef, own: Mapping[str, Function]) -> Iterator[Violatio
 
 
 def _method(item: Function, owner: ast.ClassDef, *, built_in: bool) -> Iterator[tuple[str, Exemption]]:
-    """Yield further texts about a method. `built_in`: whether its class inherits from a built-in one."""
+    """Yield (text, exemption) for each suspicious property of a method other than those that `_blind` finds.
+
+    `built_in`: whether its class inherits from a built-in one.
+    """
     if built_in and item.name in BOTH:
         yield f"compares a {last_name(owner.bases[0])} in its own way", Exemption.USED_BEFORE
     if built_in and item.name in NUMERIC and _is_constant(item):
@@ -160,7 +163,10 @@ def _functions(value: ast.AST, own: Mapping[str, Function]) -> list[Function]:
 
 
 def loosened(change: Change) -> Iterator[str]:
-    """Yield comparison methods that read fewer attributes of the objects than before."""
+    """Yield a reason for each comparison that uses fewer attributes of the objects than before.
+
+    It may be a comparison method, or a field of a data class that is no longer compared.
+    """
     if change.old is None or change.new is None:
         return
     yield from _uncompared_fields(change.old, change.new)
@@ -181,7 +187,7 @@ def _uncompared_fields(old: ast.Module, new: ast.Module) -> Iterator[str]:
 
 
 def _fields(tree: ast.Module) -> Mapping[str, bool]:
-    """Return the annotated attributes of classes by qualified name, and whether a data class compares them."""
+    """Return, by `Class.name`, whether a data class would compare each annotated attribute of the decorated classes."""
     return {
         f"{node.name}.{item.target.id}": _compared_field(item)
         for node in nodes(tree)
@@ -219,7 +225,10 @@ def _called(function: ast.FunctionDef) -> set[str]:
 
 
 def _is_constant(function: Function) -> bool:
-    """Return whether the result is always the same: one constant, and nothing is raised; or an object that is true."""
+    """Return whether a function always gives the same result.
+
+    This is one constant, and nothing is raised; or it is an object that is always true (see `_is_lazy`).
+    """
     inner = list(ast.walk(_simplified(function)))
     returns = [item.value for item in inner if isinstance(item, ast.Return) and item.value is not None]
     raises = any(isinstance(item, ast.Raise) for item in inner)
@@ -251,7 +260,10 @@ def _holds_state(owner: ast.ClassDef) -> bool:
 
 
 def _reads_both(function: Function) -> bool:
-    """Return whether the result depends on the content of both objects, not only on their type or on None."""
+    """Return whether the result depends on the content of both objects, not only on their type or on None.
+
+    This is assumed for a function with fewer than two parameters, or one that calls `super`.
+    """
     simple = _simplified(function)
     looked = {name for node in ast.walk(simple) for name in _content(node)}
     both = positional(function)[:2]

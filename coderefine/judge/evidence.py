@@ -26,7 +26,7 @@ def evidence(
     """Collect the evidence: tests that were repaired, kept and lost, and the number of patched lines that tests ran.
 
     `originals`: the baseline's content of the touched files. In the result, `kept` counts the tests that had passed or
-    been skipped, ran again, and are not lost; `covered` is None without coverage.
+    been skipped, ran again, and are neither lost nor flaky; `covered` is None without coverage.
     """
     traced = candidate.coverage is not None
     broken = {*lost(candidate, baseline, flaky), *gone(candidate, baseline)}
@@ -215,7 +215,10 @@ def _lines_ran(coverage: Coverage, repaired: Iterable[str]) -> Callable[[str], f
 
 
 def _asked(path: str, name: str, named: Iterable[tuple[str, str]]) -> bool:
-    """Return whether a finding names the function, its class or outer function, something in it, or the whole file."""
+    """Return whether a finding names the function, its class or outer function, something in it, or the whole file.
+
+    `named`: (path, symbol) of the findings; the symbol "" means the whole file.
+    """
     symbols = [symbol for where, symbol in named if where == path]
     return any(not one or one == name or name.startswith(f"{one}.") or one.startswith(f"{name}.") for one in symbols)
 

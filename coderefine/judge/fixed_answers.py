@@ -1,6 +1,7 @@
 """Find branches that return a constant for a constant input: `if`, `match`, `while`, conditional expressions, `and`.
 
-First, which literals an input must equal for a condition, or a pattern of `match`, to be true; then the branches.
+The first half of this module finds the literals that an input must equal, so that a condition is true or a pattern of
+`match` matches. The second half finds the branches.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ LEAVING = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
 def ways(test: ast.expr, names: Names, *, true: bool = True) -> tuple[Inputs, ...]:
-    """Return the alternatives that make `test` true (or false), each a conjunction of checks; () if it checks no input.
+    """Return the alternatives that make `test` true, each a conjunction of checks; () if it checks no input.
 
-    `names`: expressions by name.
+    `names`: expressions by name. With `true=False`, return the alternatives that make `test` false.
     """
     plain = _plain(test)
     if plain is not test:
@@ -71,7 +72,10 @@ def _compared(left: ast.expr, operator: ast.cmpop, right: ast.expr, names: Names
 
 
 def _plain(test: ast.expr) -> ast.expr:
-    """Return the comparison that is equivalent to `test`: for `not x - 5`, `eq(x, 5)`, `bool(x == 5)`, `4 < x == 5`."""
+    """Return an equivalent of `test` that is made of comparisons; `test` itself if it need not be changed.
+
+    This is `x != 5` for `x - 5`, `x == 5` for `eq(x, 5)` and `bool(x == 5)`, `4 < x and x == 5` for `4 < x == 5`.
+    """
     match test:
         case ast.Call():
             return _called(test)
@@ -167,7 +171,10 @@ def _parts(subject: ast.expr, pattern: ast.MatchSequence | ast.MatchMapping) -> 
 
 
 def all_at_once(conditions: Iterable[tuple[Inputs, ...]]) -> tuple[Inputs, ...]:
-    """Return the alternatives under which all `conditions` are true: their combinations, at most MOST."""
+    """Return the alternatives under which all `conditions` are true: their combinations, at most MOST.
+
+    A condition without alternatives checks no input, and is taken to be true.
+    """
     every = product(*(one or ((),) for one in conditions))
     return tuple(tuple(chain.from_iterable(way)) for way in islice(every, MOST))
 

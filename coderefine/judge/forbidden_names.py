@@ -67,9 +67,9 @@ DANGEROUS = POWERFUL | name_set(
     "atexit faulthandler importlib.util marshal pickle pydoc pytest runpy threading timeit traceback tracemalloc "
     "unittest"
 )
-"""Modules that are used by their attributes only: as a value, one could reach any place under any name.
+"""Modules of which code may only use attributes: if a module is passed on as a value, its uses are not recognised.
 
-Others, such as `signal` and `types`, are missing because attributes and objects of projects often have their names.
+Others, such as `signal` and `types`, are left out, because attributes and objects of projects often have their names.
 """
 MODULES = name_set(
     "pytest _pytest unittest mock nose doctest hypothesis conftest test tests __main__ ctypes _ctypes gc pluggy xdist "
@@ -89,7 +89,7 @@ _ATTRIBUTES = (
 ATTRIBUTES = {name: (what, exemption) for what, exemption, names in _ATTRIBUTES for name in names.split()}
 """Attributes that are forbidden on any object."""
 COMMON = name_set("_exit")
-"""Those of them that objects of the file's own may have; modules cannot be reached through these."""
+"""Those of ATTRIBUTES that are allowed on objects of the file itself."""
 FIELD = re.compile(r"\{[^{}]*\.[^{}]*\}")
 PART = re.compile(r"[.\[](\w+)")
 """An attribute or key in the field of a format string, or in the argument of `get_field`."""
@@ -153,7 +153,10 @@ def _probes(call: ast.Call) -> bool:
 
 
 def _special(node: ast.FunctionDef | ast.With | ast.Name) -> Found:
-    """Yield names that pytest reads, and recorded warnings."""
+    """Yield definitions and assignments of names that pytest or unittest reads.
+
+    Yield also `with` statements that record the line from which a warning is called (`_records_callers`).
+    """
     if isinstance(node, ast.FunctionDef) and DEFINED.fullmatch(node.name):
         yield f"defines {node.name}()", USED_BEFORE
     elif isinstance(node, ast.Name) and STORED.fullmatch(node.id):
@@ -198,7 +201,7 @@ def _module(name: str, *, whole: bool = False) -> Found:
 
 
 def test_modules(side: FileVersion) -> Iterator[Violation]:
-    """Yield imports of modules that are named like tests; such a file may be product code."""
+    """Yield imports of modules that are named like tests, with their names, because they may be product code."""
     if side.tree is None:
         return
     names = bindings(side.tree)
@@ -211,7 +214,7 @@ def test_modules(side: FileVersion) -> Iterator[Violation]:
 
 
 def _imported(node: ast.AST, names: Bindings) -> Iterator[list[str]]:
-    """Yield the parts of the name of each module that `node` imports."""
+    """Yield the parts of the name of each module that `node` imports, or from which it calls something."""
     match node:
         case ast.Import(names=aliases):
             yield from (alias.name.split(".") for alias in aliases)
@@ -267,7 +270,7 @@ def _computed(node: ast.Call, names: Bindings) -> Found:
 
 
 def _finds_class(node: ast.Call) -> bool:
-    """Return whether `node` imports a name by an unpickler, and is not the inherited part of such a method."""
+    """Return whether `node` calls `find_class` of an unpickler, which imports a name; not `super().find_class`."""
     match node.func:
         case ast.Attribute(value=ast.Call(func=ast.Name(id="super"))):
             return False
@@ -287,7 +290,7 @@ def _looks_up_unknown(node: ast.Call, names: Bindings) -> bool:
 
 
 def _is_traceback(node: ast.expr, names: Bindings) -> bool:
-    """Return whether `node` is an attribute of a traceback, from which frames can be reached, or a name of it."""
+    """Return whether `node` contains a traceback, from which frames can be reached, or is a name for such a value."""
     if isinstance(node, ast.Name):
         known = names.constants.get(node.id)
         return known is not None and not isinstance(known, ast.Name) and _is_traceback(known, names)

@@ -48,7 +48,10 @@ def _may_set_name(tree: ast.Module) -> bool:
 
 
 def _takes_namespace(node: ast.AST, names: Bindings) -> bool:
-    """Return whether `node` takes the variables of a module, or imports names that are not written."""
+    """Return whether `node` may give access to all variables of the module, or may set `__name__` in another way.
+
+    It may be a call such as `globals()`, the target `….__name__`, or `import *` from a module of a project.
+    """
     match node:
         case ast.Name() | ast.Attribute():
             written = isinstance(node, ast.Attribute) and node.attr == NAME and not isinstance(node.ctx, ast.Load)
@@ -61,7 +64,7 @@ def _takes_namespace(node: ast.AST, names: Bindings) -> bool:
 
 
 def _spells_name(node: ast.AST) -> bool:
-    """Return whether `node` may set what it names by the string "__name__"."""
+    """Return whether `node` contains the string "__name__" where it may serve to set this variable."""
     places: Sequence[ast.expr | None] = ()
     match node:
         case ast.Dict(keys=places) | ast.Tuple(elts=places) | ast.List(elts=places):

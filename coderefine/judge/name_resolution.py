@@ -219,7 +219,7 @@ def _called(node: ast.Call, names: Bindings) -> str:
 
 
 def _found_class(node: ast.Call, names: Bindings) -> str:
-    """Return the name that `pickle.Unpickler(…).find_class(module, name)` finds."""
+    """Return the name that `pickle.Unpickler(…).find_class(module, name)` finds; "" for other calls."""
     found = [names.text(item) for item in node.args] if last_name(node.func) == "find_class" else []
     return canonical(".".join(filter(None, found))) if len(found) == 2 and all(found) else ""
 

@@ -20,8 +20,8 @@ PLAIN = Definition | ast.Import | ast.ImportFrom | ast.Assign
 class NameScope:
     """A scope, which knows the names that it binds.
 
-    `outer`: the scope in which other names are looked up; never a class. `root`: the scope of the module. `global_`
-    and `nonlocal_`: the names of such statements.
+    `bound`: these names. `outer`: the scope in which other names are looked up; never a class. `root`: the scope of the
+    module. `global_`, `nonlocal_`: the names in `global` and `nonlocal` statements.
     """
 
     def __init__(self, node: ast.AST, outer: NameScope | None) -> None:
@@ -79,10 +79,10 @@ def _around_comprehensions(scope: NameScope) -> NameScope:
 
 
 def _bind(found: Mapping[ast.AST, NameScope]) -> None:
-    """Let each scope know its names.
+    """Store in each scope the names that it binds.
 
-    A module or class has a built-in function under its name until it binds this name, and again after `del`. There,
-    such a name counts as bound only if no other reading is possible.
+    In a module or class, the name of a built-in function means this function until the name is bound, and again after
+    `del`. There, such a name counts as bound only if it cannot mean the built-in function at any place.
     """
     uses: dict[NameScope, list[ast.Name]] = {}
     for node, scope in found.items():
@@ -96,7 +96,10 @@ def _bind(found: Mapping[ast.AST, NameScope]) -> None:
 
 
 def _surely_bound(body: list[ast.stmt], uses: list[ast.Name]) -> set[str]:
-    """Return the names that `body` binds in any case and does not delete or use before. `uses`: the other names."""
+    """Return the names that `body` certainly binds, does not delete, and does not read before.
+
+    `uses`: the places in the scope where names are read or deleted.
+    """
     ends: dict[str, tuple[int | None, ...]] = {}
     for statement in body:
         for name in bound(statement) if isinstance(statement, PLAIN) else ():

@@ -41,7 +41,7 @@ BOUNDS = 2
 
 
 class _ConstantUse(NamedTuple):
-    """An expression with a constant: its shape (beginning with the function) and its line.
+    """An expression with a constant. `shape`: its function, and its text without the values of constants.
 
     `compared`: the result of `_comparison`.
     """
@@ -74,7 +74,7 @@ def _fresh(old: ast.Module | None, new: ast.Module) -> Iterator[int]:
 
 @lru_cache(maxsize=TREES)
 def _places(tree: ast.Module) -> tuple[_ConstantUse, ...]:
-    """Return the place of each ordinary constant."""
+    """Return each use of a constant other than a boundary value, also of one that is built from boundary values."""
     return tuple(_walked(tree, "", []))
 
 
@@ -167,7 +167,10 @@ def _user(above: list[ast.AST]) -> ast.AST:
 
 
 def _comparison(function: str, above: list[ast.AST]) -> str:
-    """Return the equality or membership test in which a constant occurs, equal for both polarities; "" if in none."""
+    """Return the equality or membership test in which a constant occurs, as text; "" if there is none.
+
+    The text is the same for a test and its negation, such as `==` and `!=`.
+    """
     match _user(above):
         case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in POSITIVE:
             positive = ast.Compare(left, [POSITIVE[type(operator)]()], [right])

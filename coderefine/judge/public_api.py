@@ -20,7 +20,7 @@ ARITY = re.compile(r"\(\) takes (\d+) positional arguments? but (\d+) (?:was|wer
 
 
 def removed(change: Change, findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield public names that `change` removes, unless a finding on the file requests this."""
+    """Yield a reason for each public name that `change` removes, unless a finding on the file requests this."""
     if not change.python or change.new is None or change.before is None:
         return
     allowed = _named(change.path, findings)
@@ -58,7 +58,7 @@ def _public(change: Change, new: ast.Module) -> set[str]:
 
 
 def _all_bound(tree: ast.Module) -> Iterator[str]:
-    """Yield all names that a module or one of its classes binds, including imports."""
+    """Yield all names that a module binds, including imports, and as `Class.name` those that its classes bind."""
     for node in statements(tree):
         yield from bound(node)
         if isinstance(node, ast.ClassDef):
@@ -102,9 +102,10 @@ def _exported(tree: ast.Module) -> set[str] | None:
 
 
 def narrowed(change: Change, findings: Sequence[Finding], tests: Sequence[str]) -> Iterator[str]:
-    """Yield parameters of public functions that can no longer be passed, unless findings or failing tests demand this.
+    """Yield a reason for each parameter of a public function that can no longer be passed.
 
-    `tests`: source texts of the failing tests.
+    Parameters are left out if a finding or a failing test demands the change. `tests`: source texts of the failing
+    tests.
     """
     if change.old is None or change.new is None:
         return

@@ -11,15 +11,15 @@ from coderefine.source import Function, last_name
 
 BROAD = frozenset(("Exception", "BaseException"))
 SHARE, LEAST = 0.5, 10
-"""A file may lose this share of its statements, or this number of them."""
+"""A file may lose up to this share of its statements, and in any case up to this number of them."""
 SUBSTANCE = 3
 """Minimum number of statements that a function must have had, to count as emptied."""
 
 
 def shrunk(changed: tuple[Change, ...]) -> Iterator[str]:
-    """Yield files that lose more than half of their statements, and more than ten; imports and docstrings do not count.
+    """Yield a reason for each file that loses more than the share SHARE of its statements, and more than LEAST of them.
 
-    Code that is moved to another file of the same patch is not lost.
+    Imports and docstrings do not count. Code that is moved to another file of the same patch is not lost.
     """
     weights = [(change, _weight(change.old), _weight(change.new)) for change in changed]
     moved = sum(max(0, after - before) for _, before, after in weights)
@@ -39,7 +39,10 @@ def _counts(node: ast.AST) -> bool:
 
 
 def emptied(change: Change) -> Iterator[str]:
-    """Yield functions reduced to `pass`, `...`, NotImplementedError or a constant return."""
+    """Yield a reason for each function that is reduced to `pass`, `...`, NotImplementedError or a constant return.
+
+    Functions that had fewer than SUBSTANCE statements do not count.
+    """
     was = functions(change.old)
     for name, new in functions(change.new).items():
         old = was.get(name)
@@ -53,7 +56,7 @@ def emptied(change: Change) -> Iterator[str]:
 
 
 def swallowing(change: Change) -> Iterator[str]:
-    """Yield functions whose whole body is newly wrapped in `except Exception: pass` or the like.
+    """Yield a reason for each function whose whole body is newly wrapped in `except Exception: pass` or the like.
 
     A function that was wrapped like this before the patch may be renamed, or moved in the file.
     """
@@ -65,7 +68,10 @@ def swallowing(change: Change) -> Iterator[str]:
 
 
 def work(function: Function) -> list[ast.stmt]:
-    """Return the statements that can run: no docstring, nothing after the first `return` or `raise`."""
+    """Return the statements that can run: no docstring, nothing after the first `return` or `raise`.
+
+    A leading `if` with a constant condition that is true is replaced by its body.
+    """
     body = [node for node in function.body if _counts(node) or not isinstance(node, ast.Expr)]
     match body:
         case [ast.If(test=ast.Constant(value=value), body=first), *others] if value:
@@ -149,5 +155,5 @@ def _is_name(item: ast.stmt) -> bool:
 
 
 def _acts(node: ast.AST) -> bool:
-    """Return whether `node` is a call, other than of a built-in type without arguments: `int()` is 0."""
+    """Return whether `node` is a call, other than one like `int()`, which only returns a constant."""
     return isinstance(node, ast.Call) and (bool(node.args) or last_name(node.func) not in FUNCTIONS)

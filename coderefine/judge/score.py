@@ -228,7 +228,10 @@ def collected(test: str, collector: str) -> bool:
 
 
 def lost(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Return the ids of tests that passed in the baseline and now fail, are skipped, or are gone."""
+    """Return the ids of tests that passed, or failed as expected, in the baseline, and no longer do.
+
+    They fail, are skipped or are gone, or a test that passed is now expected to fail. Tests in `flaky` do not count.
+    """
     now, found = attempt.cases, []
     vanished = set(gone(attempt, baseline))
     for id, case in baseline.cases.items():

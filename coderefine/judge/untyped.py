@@ -50,7 +50,7 @@ def _plain_tests(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _only_imports(body: Sequence[ast.stmt]) -> bool:
-    """Return whether `body` only imports or assigns names, as beside imports that only the type checker reads."""
+    """Return whether `body` only imports or assigns names, as the `else` of `if TYPE_CHECKING` usually does."""
     return all(isinstance(one, ast.Import | ast.ImportFrom | ast.Assign | ast.Pass) for one in body)
 
 
@@ -73,7 +73,10 @@ def loosened(changed: Sequence[Change], findings: Sequence[Finding]) -> Iterator
 
 
 def _less(old: ast.Module, new: ast.Module, moved: Mapping[str, Function], excused: frozenset[str]) -> Iterator[str]:
-    """Yield the annotations that vanish or become Any, without those that contain one of the words `excused`."""
+    """Yield a text for each annotation that vanishes or becomes Any, unless it contains one of the words `excused`.
+
+    `moved`: the functions that the patch adds to any file, by their plain names.
+    """
     names = bindings(new)
     for name, one, other in _pairs(old, new, moved):
         now = types_of(other) if isinstance(other, Function) else {}
@@ -116,8 +119,9 @@ def _pairs(
 ) -> Iterator[tuple[str, Function, Function | ast.Lambda]]:
     """Yield (name, old function, new function) for each function that is kept, moved, or replaced by a lambda.
 
-    Functions of one name (overloads, getter and setter) are compared in their order, or else only the last of them. A
-    function that gets overloads is left out: the types are those of the overloads.
+    Functions of one name (overloads, getter and setter) are compared in their order; if their number changes, only the
+    last of them is. A function that gets overloads is left out: the types are those of the overloads. `moved`: see
+    `_less`.
     """
     was, now = _functions(old), _functions(new)
     lambdas = _lambdas(new)

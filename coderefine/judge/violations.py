@@ -102,7 +102,7 @@ def new_violations(changed: tuple[Change, ...], scan: Scan, tests: Sequence[str]
     move with its line of code.
     """
     known = _known(changed, scan)
-    uncovered = list(_uncovered(changed, scan, tests, known))  # before moved ones
+    uncovered = list(_uncovered(changed, scan, tests, known))  # a list: all of this precedes the test for moves
     for change, one in uncovered:
         if not known.covers_moved(one, change.path, (change.new_text or "").split("\n")[one.line - 1].strip()):
             yield change, one
@@ -150,8 +150,7 @@ def _scanned(scan: Scan, side: FileVersion | None) -> tuple[Violation, ...]:
 
 
 def _place(line: int, where: Mapping[int, str], lines: Sequence[str]) -> str:
-    """Return the function that contains `line`.
-
+    """Return the innermost function or class that contains `line`; "" at module level. `where`: see `scopes`.
     A comment after a function's last statement belongs to the function if it is indented at least as far. Thus a linter
     may remove the statement before such a comment.
     """
@@ -170,11 +169,11 @@ def _indent(line: str) -> int:
 
 
 def _exempt(violation: Violation, change: Change, tests: Sequence[str], used_before: set[str]) -> bool:
-    """Return whether the violation is allowed: the file had such violations before, or is a command-line program.
+    """Return whether the violation is allowed by its exemption, or because a failing test contains `violation.asked`.
 
-    A file is such a program if it is `__main__.py`; if it parsed arguments, had a main guard or ended the process
-    before the patch; if it is new and does one of these; or if a test expects SystemExit. A word of a failing test is
-    allowed where `violation.asked` says so.
+    With Exemption.CLI, it is allowed under a main guard and in `__main__.py`. In a function or class, it is also
+    allowed if the file parsed arguments, had a main guard or ended the process before the patch; if the file is new and
+    does one of these; or if a failing test mentions SystemExit.
     """
     if violation.asked and _is_asked(violation.asked, tests):
         return True

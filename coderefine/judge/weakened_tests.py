@@ -19,6 +19,7 @@ Statement = tuple[str, ast.stmt]
 Binding = tuple[str, str]
 """A name and its binding as text: the statement for a value, the origin for an import, "defined" for a definition."""
 Example = tuple[str, str]
+"""The source of a docstring example and its expected output, with normalised white space."""
 
 
 def no_helpers(_path: str, _data: bytes | None) -> frozenset[str]:
@@ -57,7 +58,7 @@ def _surroundings(statements: list[Statement], read: set[str]) -> Iterator[Bindi
 
 
 def _statements(tree: ast.Module | ast.ClassDef, prefix: str) -> Iterator[Statement]:
-    """Yield all statements outside functions."""
+    """Yield all statements outside functions. `prefix`: the qualified name of the class `tree`, "" for a module."""
     for statement in statements(tree):
         yield prefix, statement
         if isinstance(statement, ast.ClassDef):
@@ -86,7 +87,10 @@ def _with_body(statement: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def changed_examples(change: Change) -> Iterator[str]:
-    """Yield a reason for each kept object that loses a docstring example; also a reason if a new example is skipped."""
+    """Yield a reason for each remaining module, class or function that loses a docstring example.
+
+    Yield a reason, too, if a new example is skipped.
+    """
     was, now = dict(_examples(change.old, "")), dict(_examples(change.new, ""))
     for name, examples in was.items():
         if name in now and examples - now[name]:
@@ -97,7 +101,10 @@ def changed_examples(change: Change) -> Iterator[str]:
 
 
 def _examples(node: ast.AST | None, name: str) -> Iterator[tuple[str, Counter[Example]]]:
-    """Yield each object's qualified name and docstring examples (source and expected output, whitespace normalised)."""
+    """Yield (qualified name, docstring examples) of the module, class or function `node` and of those inside it.
+
+    The name of the module is "".
+    """
     if isinstance(node, ast.Module | ast.ClassDef | Function):
         text = ast.get_docstring(node) or ""
         found = docstring_examples(text) or ()

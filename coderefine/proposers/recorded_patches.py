@@ -45,7 +45,11 @@ class RecordedProposer(Searcher):
         return self._model.spent
 
     def _offer(self, attempt: Attempt) -> Offer | None:
-        """Return the recorded offer of which `attempt` is the first alternative, or an offer for the same tests."""
+        """Return the offer for a plausible attempt; None for any other attempt.
+
+        This is the recorded offer whose first alternative is this attempt; if there is none, a new offer for the tests
+        that the attempt repaired.
+        """
         why = attempt.verdict.reason
         if not why.startswith(PLAUSIBLE):
             return None

@@ -55,16 +55,16 @@ Made = TypeVar("Made")
 
 
 class Guard:
-    """Makes drafts. An error in coderefine itself is reported once, and only the draft that was being made is lost."""
+    """Makes drafts. A bug in coderefine that raises an exception loses only the draft that was being made."""
 
     def __init__(self, listen: Listen) -> None:
         self._listen = listen
         self._reported: set[str] = set()
 
     def made(self, what: str, make: Callable[[], Made]) -> Made | None:
-        """Return the result of `make`; None, with a note, if an error in coderefine occurs. `what`: the draft's name.
+        """Return the result of `make`; None if it raises an exception, which is reported in a note, only once.
 
-        A CoderefineError is no such error, and is raised again.
+        Raise a CoderefineError again: it is no bug. `what`: describes the draft in the note.
         """
         try:
             return make()
@@ -80,7 +80,9 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class CodeChange:
-    """A change of one file that should keep behaviour. `line`: 1-based; `what`: a description in a few words.
+    """A change of one file that should keep behaviour.
+
+    `rule`: the rule that the old code violates; `line`: 1-based; `what`: a description in a few words.
 
     `doubt`: why the change is only offered even if it keeps behaviour; "" if there is no reason.
 
@@ -118,9 +120,9 @@ Find = Callable[[View, Situation], Iterable[CodeChange]]
 
 
 class Refactoring(Searcher):
-    """Proposes the changes that `find` returns for the best tree; after an accepted patch, those for the new tree.
+    """Proposes the changes that `find` returns for the tree of the best attempt, and again after an accepted patch.
 
-    Changes that are proved to keep behaviour are proposed together; if the patch is refused, in halves. Changes that
+    Changes that are proved to keep behaviour are proposed together; if the patch is refused, in parts. Changes that
     cannot be compared, or are doubtful, are proposed last, to be offered (see loop/offered.py). Changes that alter
     behaviour are left out.
     """
@@ -142,13 +144,16 @@ class Refactoring(Searcher):
         return Cost()
 
     def propose(self, situation: Situation, views: Views) -> Proposals:
-        """Yield the changes that are proved to keep behaviour; then those that cannot be compared, to be offered."""
+        """Yield patches of the changes that are proved to keep behaviour; then patches that are only to be offered.
+
+        The latter consist of the changes that cannot be compared, or are doubtful.
+        """
         seen: set[Key] = set()
         while True:
             tree, best = self._tree(situation, views), situation.best
             new = tree.changes.keys() - seen
-            # First the comparison that runs nothing: the other one may take all the remaining time. In later trees,
-            # the first comparison finds too little to run all tests for its results alone.
+            # First compare the compiled code, which runs nothing: to compare behaviour may take all the remaining time.
+            # In later trees, few changes are equal as compiled code, and a run of all tests for these few is too much.
             self._compare_codes(situation, views, tree)
             if not seen:
                 situation = yield from self._in_parts(situation, views, tree, self._equal(tree))
@@ -172,7 +177,10 @@ class Refactoring(Searcher):
         return [*tree.those(UNKNOWN), *doubtful]
 
     def _tree(self, situation: Situation, views: Views) -> _Tree:
-        """Return the tree of the best attempt, with the changes to try: drafts made in time that were not refused."""
+        """Return the tree of the best attempt, with the changes to try in it.
+
+        These are drafts that were made in time, do not overlap an earlier draft, and were not refused.
+        """
         self._listen(Event("stage", f"{self.name}: drafting"))
         with views.open(situation.best.patch) as view:
             found = list(self._drafts(view, situation))
@@ -208,7 +216,8 @@ class Refactoring(Searcher):
     def _compare(self, situation: Situation, views: Views, tree: _Tree) -> None:
         """Classify the changes that were not compared yet: all together, then halves of the changes that share units.
 
-        Stop when the remaining time is only enough to prove the equal changes.
+        Stop when the remaining time is only enough to prove the equal changes. All changes without a verdict are then
+        classified as unknown.
         """
         waiting = [[change for key, change in tree.changes.items() if key not in self._known]]
         for _ in range(ROUNDS + 1):
@@ -229,7 +238,8 @@ class Refactoring(Searcher):
     def _unsettled(self, tree: _Tree, group: Sequence[CodeChange], found: Compared) -> Iterator[list[CodeChange]]:
         """Store the certain verdicts on changes of `group`; yield halves of the other changes.
 
-        A verdict is certain if it is "equal", or if no other change of `group` edits the same unit.
+        `found`: the result of comparing the changes of `group` together. A verdict is certain if it is "equal", or if
+        no other change of `group` edits the same unit.
         """
         alone = tree.alone_in_unit(group)
         for change in group:
@@ -250,6 +260,7 @@ class Refactoring(Searcher):
         """Propose `changes` together with the changes accepted in this tree.
 
         If the patch is refused, propose parts of `changes`. `offered`: the patch is only to be offered, not applied.
+        Return the latest situation. Propose nothing if there are no changes, or if no budget or time is left.
         """
         late = not offered and self._equivalence.left(situation.seconds_left) <= 0
         if not changes or late or situation.used_up(self.name):
@@ -272,7 +283,9 @@ class Refactoring(Searcher):
         """Find the `changes` that break the tests that the last attempt broke; return the other changes, in parts.
 
         The first part consists of changes that break none of these tests; the other parts are groups that were not
-        tried. Only these tests run; to propose halves of `changes` instead would run all tests for each good half.
+        tried. Changes that break a test alone are refused. Only these tests run; to propose halves of `changes` instead
+        would run all tests for each good half.
+
         Return [] if there are few `changes`, if no test was broken, or if no part of `changes` breaks a test in a fork.
         """
 
@@ -297,7 +310,7 @@ class Refactoring(Searcher):
     def _parts(
         self, tree: _Tree, changes: Sequence[CodeChange], found: Compared | None
     ) -> Iterator[Sequence[CodeChange]]:
-        """Yield the parts of refused `changes` to propose next; a single change has no parts.
+        """Yield the parts of refused `changes` to propose next. A single change has none: its refusal is stored.
 
         If only some of the changes are equal according to the comparison `found`, yield these changes, and halves of
         the changes without a certain verdict; otherwise yield the halves of `changes`.
@@ -326,7 +339,8 @@ def _separated(
 ) -> tuple[list[CodeChange], list[CodeChange], list[Sequence[CodeChange]]]:
     """Return the changes of groups that do not fail, the changes that fail alone, and the groups that were not tried.
 
-    Groups are the halves of `changes`, and the halves of each group that fails.
+    Groups are the halves of `changes`, and the halves of each group that fails. At most MOST_BLAMING groups are tried,
+    and none after `late` returns True.
     """
     good, bad, waiting = list[CodeChange](), list[CodeChange](), list[Sequence[CodeChange]](_halves(changes))
     for _ in range(MOST_BLAMING):
@@ -420,13 +434,13 @@ class _Tree:
         if len(group) == 1:
             return [edit.changed]
         if any("__future__" in one.content for change in group for one in change.edits):
-            return None  # it changes all functions
+            return None  # an import from __future__ may change the code of all functions
         return edit.changed_by(text_of(self.texts[path]), [_touched_lines(change) for change in group])
 
     def _by_docstring(self, group: Sequence[CodeChange]) -> Iterator[list[CodeChange]]:
-        """Yield the changes of `group` that are in docstrings, and then the others.
+        """Yield the list of the changes in docstrings, and the list of the other changes; leave out an empty list.
 
-        Changes in docstrings mostly leave the code of their functions unchanged.
+        Changes in docstrings mostly leave the code of their functions unchanged. All of `group` are in one file.
         """
         lines = docstring_lines(text_of(self.texts[group[0].path]))
         inside = [one for one in group if all({first, last} <= lines for first, last in _touched_lines(one))]
@@ -450,7 +464,7 @@ class _Tree:
                 yield group
 
     def halves(self, changes: Iterable[CodeChange]) -> Iterator[list[CodeChange]]:
-        """Divide `changes` into groups that share units, and yield the halves of each group."""
+        """Put changes that share units into one group; yield the halves of each group that are not empty."""
         groups: list[list[CodeChange]] = []
         for change in changes:
             near = [one for one in groups if any(self.units(change) & self.units(other) for other in one)]
@@ -464,7 +478,7 @@ class _Tree:
         return [change for change in changes if all(counts[unit] == 1 for unit in self.units(change))]
 
     def patch(self, changes: Sequence[CodeChange], named: Sequence[CodeChange] = ()) -> Patch:
-        """Return the best patch so far plus `changes`; the summary describes `named` only, or all if it is empty."""
+        """Return the best patch so far plus `changes`. The summary describes `named` if given, else `changes`."""
         return self._best.patch.then(self._files(changes), origin=self._origin, summary=_summary(named or changes))
 
     def offer(self, changes: Sequence[CodeChange]) -> Offer:
@@ -538,7 +552,11 @@ def _verdict(found: Compared, units: Iterable[tuple[str, str]]) -> tuple[str, st
 
 
 def _key(change: CodeChange, data: bytes) -> Key:
-    """Return an identity of a change that does not depend on line numbers: the headers above it, old and new lines."""
+    """Return an identity of a change that does not depend on line numbers.
+
+    It consists of the path, the rule, the function header and the class header above the change, and its old and new
+    lines. `data`: the file before the change.
+    """
     lines, headers = _headed(data)
     old = (line for one in change.edits for line in lines[one.start[0] - 1 : one.end[0] - (one.end[1] == 1)])
     return (

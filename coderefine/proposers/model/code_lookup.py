@@ -95,9 +95,9 @@ class CodeLookup:
         self._project = ModuleIndex(self._read, prefix, tree.listing)
 
     def wanted(self, text: str) -> tuple[Need, ...]:
-        """Return the files and definitions that `text` requests, without those that do not exist.
+        """Return the files and definitions that `text` requests and that exist, at most TOGETHER.
 
-        A text without NEED requests the code that it mentions, but no other files.
+        A text without NEED requests the Python code that it mentions, but no other files.
         """
         asked = needs(text)
         found = [self._found(path, symbol) for path, symbol in asked or (("", name) for name in mentioned(text))]
@@ -108,7 +108,7 @@ class CodeLookup:
         return tuple(":".join(filter(None, need)) for need in needs(text) if not self._found(*need))
 
     def code(self, need: Need) -> str:
-        """Return the requested code."""
+        """Return the requested code. If it is longer than MOST, return only signatures, or a cut text if not Python."""
         path, name = need
         module = self._project.module(path)
         if module is None:

@@ -185,7 +185,7 @@ class Conversation:
     def _together(self, move: Move) -> int:
         """Return how many repairs to request in one answer.
 
-        More than one only if the server gives fewer answers than requested, and `samples` is not configured.
+        This is more than one only if the server gives fewer answers than requested, and `samples` is not configured.
         """
         single = self._client.gives_one(self._builder.model(move))
         return move.samples if single and not self._config.samples else 1
@@ -353,7 +353,7 @@ def _split(answer: Answer, number: int) -> Iterator[Answer]:
 
 
 def _edits(text: str, kept: Kept) -> Reply:
-    """Parse a reply; a correction without edits leaves out the block that was to be corrected."""
+    """Parse a reply. If it corrects an earlier one, of which good blocks are `kept`, it may be prose without edits."""
     return Reply("", ()) if kept.blocks and is_prose(text) else parse_reply(text)
 
 

@@ -61,7 +61,11 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class PromptState:
-    """The patch that the model edits, the findings on the tree with that patch, and the question."""
+    """What a request describes.
+
+    `patch`: the patch that the model edits; `findings`, `cases`: the findings and the test results on the tree with
+    this patch; `ask`: the question.
+    """
 
     patch: Patch
     findings: tuple[Finding, ...]

@@ -86,8 +86,7 @@ def traced(
     read: Callable[[str], bytes | None],
     usable: Callable[[str], bool],
 ) -> Trace | None:
-    """Return the trace of the failing tests among `cases`; None if it shows no suspicious line.
-
+    """Return the trace of the failing tests among `cases`; None if there are none, or if no line is suspicious.
     `read` returns a file of the patched tree; `usable`: whether a path is code that may be edited.
     """
     failing = _failing(cases)

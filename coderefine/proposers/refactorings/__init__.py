@@ -51,7 +51,9 @@ class ComplexityChanges:
         self._protection = protection
         self._limit, self._floor = config.max_complexity, config.min_maintainability
         self._known: dict[tuple[str, str, int], tuple[str, str] | None] = {}
-        """By (old text, function, line): the new text of the file, and why it is only offered; None if none was found.
+        """For (old text, function, line): the new text of the file, and why the change is only offered, or "".
+
+        The value is None if no change was found.
         """
         self._added: dict[tuple[str, str], frozenset[str]] = {}
         """The names of the new functions by (path, function)."""
@@ -63,7 +65,8 @@ class ComplexityChanges:
     def __call__(self, view: View, situation: Situation) -> Iterator[CodeChange]:
         """Yield the change for each function with a complexity finding in a writable file, if a change is found.
 
-        The least complex functions come first: they take the least time and most often come under the limit.
+        The least complex functions come first: they take the least time and most often come under the limit. Stop when
+        the time of `situation` is over.
         """
         self._ends = math.inf if situation.ends is None else situation.ends
         made: dict[str, list[TextEdit]] = {}
@@ -77,9 +80,11 @@ class ComplexityChanges:
                     yield found
 
     def _change(self, view: View, path: str, symbol: str, line: int, made: list[TextEdit]) -> CodeChange | None:
-        """Return the change that makes one function simpler; None if there is none.
+        """Return the change that makes one function simpler.
 
-        `made`: edits of other functions in the same file so far; the edits of the returned change are added.
+        Return None if there is no such change, or if it would lower the maintainability of the file below the limit.
+
+        `made`: the edits of other functions in the same file so far; the edits of the returned change are added.
         """
         from coderefine.proposers.refactoring import CodeChange
 
@@ -105,12 +110,10 @@ class ComplexityChanges:
         return change
 
     def _shortened(self, view: View, where: tuple[str, str], text: str, line: int) -> tuple[str, str] | None:
-        """Return the text of the file in which one function reaches the limit, and why it is only offered, or "".
+        """Return (the new text of the file, why this change is only offered, or ""); None if no draft is good enough.
 
-        Return None if there is no such text.
-
-        `where`: (path, function); `line`: the line of its `def`. The names of new functions differ from the names that
-        changes of other functions add, because all changes are made together.
+        In the new text, the function is within the limit. `where`: (path, function); `line`: the line of its `def`. New
+        functions do not get names that changes of other functions add, because all changes are made together.
         """
         from coderefine.proposers.refactorings.files import identifiers, placed, written
         from coderefine.proposers.refactorings.sequence import FAIR, shortened
@@ -138,7 +141,11 @@ class ComplexityChanges:
         return ModelNames(self._client, self._listen) if self._client is not None else None
 
     def _draft(self, unit: Unit) -> Draft | None:
-        """Return the best draft of a function; its new functions have the model's names if all of these are usable."""
+        """Return the best draft of a function that meets the standard GOOD; None if there is none.
+
+        The new functions have the model's names. If there is no model, or a name of the model cannot be used, they have
+        the names that follow from the code.
+        """
         from coderefine.proposers.refactorings.model_names import name_for_now
         from coderefine.proposers.refactorings.sequence import shortened
 
@@ -150,7 +157,7 @@ class ComplexityChanges:
         return shortened(unit, self._limit, self._ends)
 
     def _taken(self, view: View) -> frozenset[str]:
-        """Return all private names in the project: a new method must not override another method, or be overridden."""
+        """Return all private names in the project, so that no new method overrides another method or is overridden."""
         from coderefine.proposers.refactorings.files import python_files
 
         if self._private is None:

@@ -39,7 +39,7 @@ METHODS = frozenset(("format", "join", "strip"))
 
 
 def rebound(tree: ast.Module) -> frozenset[str]:
-    """Return the names in FUNCTIONS that a module binds somewhere, except as names of methods."""
+    """Return the names in FUNCTIONS that a module binds, except as names of methods; all if it has an `import *`."""
     methods = _methods(tree)
     nodes = (node for node in ast.walk(tree) if node not in methods and not isinstance(node, ast.keyword))
     found = {name for node in nodes for name in bound_names(node)}
@@ -53,7 +53,10 @@ def _methods(tree: ast.Module) -> set[ast.stmt]:
 
 @dataclass(frozen=True)
 class StatementBlock:
-    """Consecutive statements of one suite, with facts about their control flow and data flow."""
+    """Consecutive statements of one suite, with facts about their control flow and data flow.
+
+    `start`, `stop`: the range of their positions in the suite, without `stop`.
+    """
 
     unit: Unit
     suite: Suite
@@ -114,7 +117,10 @@ class StatementBlock:
         return (self.body[0].lineno, self.body[0].col_offset) <= place < self.end
 
     def begins_paragraph(self, position: int) -> bool:
-        """Return whether the statement at `position` of the suite is the first statement, or follows a blank line."""
+        """Return whether the statement at `position` of the suite is the first one, or follows a blank line.
+
+        Comments and decorators directly above count as part of the statement.
+        """
         lines, row = self.unit.rows, self.suite.statements[position].lineno - 2
         while position and lines[row].lstrip().startswith(("#", "@")):
             row -= 1
@@ -164,14 +170,15 @@ class Extraction:
 
     @property
     def gain(self) -> int:
+        """Return by how much the complexity of the original function decreases."""
         return self.block.decisions - (self.manner in ("flag", "value"))
 
 
 def extractions(unit: Unit, limit: int) -> Iterator[Extraction]:
     """Yield extractions that keep behaviour, have a gain, and have a new function with a complexity of at most `limit`.
 
-    Only ranges of statements with 2 to `limit` - 1 decisions that end with a decision or with the suite are examined.
-    Nothing is extracted from an asynchronous generator.
+    Only ranges of statements with 2 to `limit` - 1 decisions are examined; the last statement must contain decisions,
+    or be the last of its suite. Nothing is extracted from an asynchronous generator.
     """
     if isinstance(unit.function, ast.AsyncFunctionDef) and _is_generator(unit):
         return
@@ -183,7 +190,7 @@ def extractions(unit: Unit, limit: int) -> Iterator[Extraction]:
 
 
 def _ranges(unit: Unit, suite: Suite, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield (start, stop) of ranges of statements with 2 to `limit` - 1 decisions, without the docstring."""
+    """Yield the ranges (start, stop) of statements to examine (see `extractions`); none contains the docstring."""
     weights = [decisions(statement) for statement in suite.statements]
     first = int(suite.parents == (unit.function,) and ast.get_docstring(unit.function) is not None)
     for start in range(first, len(weights)):
@@ -262,7 +269,7 @@ def _manner(block: StatementBlock) -> tuple[str, str] | None:
 
 
 def _early_manner(block: StatementBlock, exits: Sequence[Exit]) -> tuple[str, str] | None:
-    """Return `manner` and `leave` of Extraction for a block with exits that may also reach its end; None: none fits."""
+    """Return `manner` and `leave` for a block that has `exits` and may also reach its end; None if no manner fits."""
     goes_on = block.suite.loop_tail and block.ends and not any(isinstance(node, ast.Break) for node in exits)
     if goes_on and not block.returns:
         return "continue", ""
@@ -374,7 +381,7 @@ def _binds_nothing_captured(block: StatementBlock) -> str:
 
 
 def _leaves_names_local(block: StatementBlock) -> str:
-    """Refuse a block that contains all bindings of a name that is read outside: there it would become a global name."""
+    """Refuse a block that contains all bindings of a name that is read outside: there, it would mean a global name."""
     flow = block.unit.flow
     for name in block.used.bound - block.results - parameters(block.unit.function.args):
         if all(map(block.holds, flow.binds[name])) and not all(map(block.holds, flow.reads[name])):

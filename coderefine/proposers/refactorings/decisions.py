@@ -1,6 +1,6 @@
-"""Write decisions in a shorter way that means the same, without a new function.
+"""Write the decisions of a function in a shorter way that means the same, without a new function.
 
-Each function of `REWRITINGS` yields edits of one function; code with comments inside is left alone.
+Each generator in `REWRITINGS` yields edits of the function; code with comments inside is left alone.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def shorter(unit: Unit) -> Iterator[str]:
 
 
 def _merged_operands(unit: Unit) -> Iterator[DecisionEdit]:
-    """`x == 1 or x == 2` → `x in (1, 2)`; `isinstance(x, A) or isinstance(x, B)` → `isinstance(x, (A, B))`."""
+    """Merge operands: `x == 1 or x == 2` → `x in (1, 2)`, `x.endswith("a") or x.endswith("b")` → one call."""
     for node in own_nodes(unit.function.body):
         if isinstance(node, ast.BoolOp):
             negative = isinstance(node.op, ast.And)
@@ -105,7 +105,7 @@ def _items(value: ast.expr) -> list[ast.expr]:
 
 
 def _any_or_all(unit: Unit) -> Iterator[DecisionEdit]:
-    """A loop that returns or sets a truth value when it finds something → `any` or `all`."""
+    """Replace a loop that returns or sets a truth value when it finds something by `any` or `all`."""
     for suite in unit.suites:
         for first, second in zip(suite.statements, suite.statements[1:], strict=False):
             if isinstance(first, ast.For) and isinstance(second, ast.Return) and not first.orelse:
@@ -185,7 +185,10 @@ def _quantified(unit: Unit, loop: ast.For, test: ast.expr, *, found: bool) -> st
 
 
 def _call(unit: Unit, near: ast.stmt, name: str, parts: Sequence[str]) -> str:
-    """Return `name(parts)`, on one line if it fits, else with each part on its own line."""
+    """Return `name(parts)`, on one line if it fits, else with each part on its own line.
+
+    `near`: a statement with the indentation that the call will have.
+    """
     margin = " " * near.col_offset
     whole = f"{name}({' '.join(parts)})"
     if near.col_offset + len(whole) + 20 <= unit.width and "\n" not in whole:
@@ -195,7 +198,7 @@ def _call(unit: Unit, near: ast.stmt, name: str, parts: Sequence[str]) -> str:
 
 
 def _returned_truth(unit: Unit) -> Iterator[DecisionEdit]:
-    """`if x > 1: return True` and `return False` → `return x > 1`."""
+    """Return the condition itself: `if x in y: return True` and `return False` → `return x in y`."""
     for suite in unit.suites:
         for place, node in enumerate(suite.statements):
             following = [*suite.statements[place + 1 :], None][0]
@@ -231,7 +234,7 @@ def _negated(test: ast.expr, text: str) -> str:
 
 
 def _table(unit: Unit) -> Iterator[DecisionEdit]:
-    """A chain of comparisons of one name with constants, each with a constant result → a dictionary."""
+    """Replace a chain of comparisons of one name with constants, each with a constant result, by a dictionary."""
     for suite in unit.suites:
         for place, node in enumerate(suite.statements):
             if isinstance(node, ast.If):
@@ -287,7 +290,7 @@ def _are_keys(keys: Sequence[ast.Constant]) -> bool:
 
 
 def _result(node: ast.stmt) -> tuple[str, ast.expr] | None:
-    """Return the beginning of a statement that returns or assigns a constant, and the constant."""
+    """Return the beginning of a statement that returns or assigns a constant, and the constant; None for another."""
     match node:
         case ast.Return(value=ast.Constant() as value):
             return "return ", value
@@ -297,7 +300,7 @@ def _result(node: ast.stmt) -> tuple[str, ast.expr] | None:
 
 
 def _handlers(unit: Unit) -> Iterator[DecisionEdit]:
-    """Neighbouring handlers with the same body → one handler of several exceptions."""
+    """Merge neighbouring handlers with the same body into one handler of several exceptions."""
     for node in own_nodes(unit.function.body):
         for one, two in zip(node.handlers, node.handlers[1:], strict=False) if isinstance(node, ast.Try) else ():
             same = ast.dump(ast.Module([*one.body], [])) == ast.dump(ast.Module([*two.body], []))

@@ -59,7 +59,11 @@ class Declared:
         return self.results.get(name) or (found.results.get(name, "") if found else MADE_BY.get(name, ""))
 
     def member(self, owner: str, name: str, *, depth: int = 4) -> str:
-        """Return the type of a member, also an inherited one; "" if it is not known. `name`: `.name` or `.name()`."""
+        """Return the type of a member of the class `owner`, also an inherited one; "" if it is not known.
+
+        `name`: `.name` for an attribute, `.name()` for a method's result. `depth`: maximum number of classes on the way
+        from `owner` to the base class with the member, both included.
+        """
         where = self if owner in self.members else self.elsewhere(owner) if owner.isidentifier() else None
         if where is None or owner not in where.members or not depth:
             return ""
@@ -115,7 +119,7 @@ def declared(tree: ast.Module, elsewhere: Elsewhere = lambda _: None) -> Declare
 
 
 def _top(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a module, and the statements under `if TYPE_CHECKING`."""
+    """Yield the statements of a module; in place of `if TYPE_CHECKING`, the statements in it."""
     for node in body:
         if isinstance(node, ast.If) and last_name(node.test) == "TYPE_CHECKING":
             yield from node.body
@@ -124,7 +128,7 @@ def _top(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _members(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    """Yield the names and types of the attributes and methods of a class.
+    """Yield (`.name`, type) for attributes and properties, and (`.name()`, type of the result) for methods of a class.
 
     Types that the body of the class annotates come last: they replace types that follow from the constructor.
     """
@@ -142,7 +146,7 @@ def _members(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
 
 
 def _set_in(node: ast.FunctionDef) -> Iterator[tuple[str, str]]:
-    """Yield the attributes that a constructor annotates, or sets to a parameter or a plain value."""
+    """Yield (`.name`, type) for the attributes that a constructor annotates, or sets to a parameter or a constant."""
     known = {one.arg: annotation_text(one.annotation) for one in arguments(node) if one.annotation is not None}
     changed = uses(node.body).bound
     for part in ast.walk(node):
@@ -165,7 +169,7 @@ def arguments(function: Function) -> list[ast.arg]:
 
 
 def annotation_text(annotation: ast.expr) -> str:
-    """Return the text of an annotation, without the quotes around it, and without `Final` and `ClassVar`."""
+    """Return the text of an annotation, without quotes around it, `Final` and `ClassVar`; "" if nothing is left."""
     match annotation:
         case ast.Constant(value=str(text)):
             return text

@@ -44,7 +44,7 @@ def main_effect(every: Sequence[Effect]) -> tuple[Effect, float] | None:
 
 
 def only_sets(block: StatementBlock) -> bool:
-    """Return whether the block only sets attributes."""
+    """Return whether the block only sets attributes, possibly in branches and loops."""
     ends = [node for node in block.nodes if isinstance(node, ast.stmt) and not isinstance(node, ast.If | Loop)]
     return bool(ends) and all(
         isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(target, ast.Attribute)
@@ -103,7 +103,10 @@ def _of_target(target: ast.AST, verb: str, made: set[str]) -> Iterator[Effect]:
 
 
 def _setting(target: ast.expr, read: set[str]) -> str:
-    """Return the verb for an assignment. `read`: the names in the assigned value."""
+    """Return `adjust` if an item of an object is set to a value made from this object, else `set`.
+
+    `read`: the names in the assigned value.
+    """
     return "adjust" if isinstance(target, ast.Subscript) and last_word(target.value) in read else "set"
 
 
@@ -114,7 +117,7 @@ def _taken(value: ast.expr, target: ast.expr, made: set[str]) -> Iterator[Effect
 
 
 def _owner(call: ast.Call) -> str:
-    """Return the last part of the name of the object whose method is called."""
+    """Return the last part of the name of the object whose method is called; "" if no method is called."""
     return last_word(call.func.value) if isinstance(call.func, ast.Attribute) else ""
 
 

@@ -1,4 +1,4 @@
-"""Put a shortened function and its new functions back into their file."""
+"""Take a function out of its file, and put the shortened function and its new functions back."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_DOCUMENTED of them have docstrings."""
 
 @dataclass(frozen=True)
 class _Module:
-    """What is the same for all functions of a file; to find it takes longer than most drafts."""
+    """Facts that hold for all functions of a file; to find them takes longer than most drafts."""
 
     tree: ast.Module
     indent: str
@@ -55,7 +55,7 @@ def _nowhere(_name: str) -> None:
 
 @dataclass(frozen=True)
 class Placed:
-    """A function of a file: its unit, its rows (0-based, end excluded), and how deep it is indented."""
+    """A function of a file: its unit, its rows (0-based, end excluded), and the number of classes around it."""
 
     unit: Unit
     rows: range
@@ -67,8 +67,8 @@ def placed(
 ) -> Placed | str:
     """Return the function `symbol` of a file, or the reason why it is left alone.
 
-    `line`: the line of its `def`, because a property and its setter have the same name. `elsewhere`: finds the
-    annotations of the module that defines an imported name.
+    `taken`: names that a new function must not have. `line`: the line of its `def`, because a property and its setter
+    have the same name. `elsewhere`: finds the annotations of the module that defines an imported name.
     """
     module = _module(text, elsewhere)
     tree, indent = module.tree, module.indent
@@ -216,7 +216,7 @@ def indented(text: str, depth: int, indent: str) -> list[str]:
 
 
 def _documents(tree: ast.Module) -> bool:
-    """Return whether a module has at least LEAST_PRIVATE private functions, and these have docstrings."""
+    """Return whether new functions of a module get docstrings (see LEAST_PRIVATE)."""
     functions = (node for node in ast.walk(tree) if isinstance(node, Function))
     private = [node for node in functions if node.name.startswith("_") and not node.name.endswith("__")]
     documented = sum(ast.get_docstring(node) is not None for node in private)

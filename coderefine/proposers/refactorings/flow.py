@@ -287,7 +287,7 @@ class Flow:
                 places[name].add((node.lineno, node.col_offset))
 
     def enter(self, statement: ast.stmt, before: Names, after: Names, raises: Names) -> None:
-        """Record the names that are live around `statement`; in a loop this is called several times."""
+        """Record the names that are live around `statement`. In a loop, repeated calls add further names."""
         self.before[statement] |= before
         self.after[statement] |= after
         self.raises[statement] |= raises
@@ -313,7 +313,11 @@ def header(node: ast.stmt | ast.ExceptHandler) -> list[ast.AST]:
 
 
 def live(body: Sequence[ast.stmt], out: Names, exits: Exits | None = None, flow: Flow | None = None) -> Names:
-    """Return the names that are live before `body`, if the names in `out` are live after it."""
+    """Return the names that are live before `body`, if the names in `out` are live after it.
+
+    `exits`: the names that are live where `body` is left in another way. In `flow`, record the live names of each
+    statement.
+    """
     exits = exits or Exits()
     for statement in reversed(body):
         after = out | exits.raises
@@ -394,7 +398,8 @@ State = Names | None
 def assigned(body: Sequence[ast.stmt], state: State, bound: Bound | None = None) -> State:
     """Return the names that are surely bound after `body` if the names in `state` are bound before it.
 
-    In `bound`, store the names that are surely bound before each statement.
+    Return None if the end of `body` cannot be reached. In `bound`, store the names that are surely bound before each
+    statement that can be reached.
     """
     return _Assignments({} if bound is None else bound).block(body, state)
 

@@ -2,7 +2,7 @@
 
 Each step is guessed and then checked: if the statements that were put back are extracted (`examined`, `extracted`), the
 result must be the same new function and call. So the same rules hold as for a draft, and a wrong guess proves nothing.
-Before these steps, causes of exceptions are removed (`equal_forms.py`).
+Before these steps, causes of exceptions (`raise … from …`) are removed (`equal_forms.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from coderefine.project import Place, Protection
 
 HELD = re.compile(r".*(open|temp|lock|connect|acquire|session|pool|executor|socket|mmap|redirect)", re.IGNORECASE)
-"""Functions whose result may have an effect when it is destroyed: close a file, remove a folder."""
+"""Names of functions whose result may have an effect when it is destroyed, such as closing a file."""
 FINALIZED = re.compile(r"def __del__|\bimport weakref|\bfrom weakref\b|\bweakref\.")
 """If a project contains such code, the destruction of any of its objects may have an effect."""
 ANY = re.compile("")
@@ -53,7 +53,7 @@ Classes = tuple[ast.ClassDef, ...]
 
 @dataclass(frozen=True)
 class _Definition:
-    """A function that is in no other function. `home`: the list of statements that contains it."""
+    """A function that is in no other function. `classes`: those around it; `home`: the list of statements with it."""
 
     node: Function
     classes: Classes
@@ -108,8 +108,8 @@ class Inlining:
     """Returns files with the statements of their new functions put back, if the project cannot notice a difference.
 
     The project must not contain the names of the new functions, nor the text CLASS.METHOD for a method that now calls a
-    new method: this could be a call with an object of another class. Nothing except tests may depend on the call stack,
-    on causes of exceptions, or on the destruction of objects, as far as the change affects these.
+    new method: this could be a call with an object of another class. If the change affects the call stack, causes of
+    exceptions, or the destruction of objects, no code except tests may depend on that.
     """
 
     def __init__(self, place: Place, protection: Protection) -> None:
@@ -118,7 +118,8 @@ class Inlining:
     def __call__(self, view: View, texts: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
         """Return, by path, the pairs (before, after) to compare in place of those in `texts`.
 
-        New functions are put back, and causes of exceptions are removed. Pairs that do not change are left out.
+        In these pairs, the statements of new functions are put back, and causes of exceptions are removed. Files in
+        which this changes nothing, or in which the project could notice a difference, are left out.
         """
         every = {path: found for path, pair in texts.items() if (found := restored(*pair))}
         project = self._project(view) if every else None
@@ -143,7 +144,8 @@ class Inlining:
 def restored(before: str, after: str) -> Restored | None:
     """Return the file `after` with the statements of new functions put back, where they were only moved.
 
-    Causes are removed from both texts. None if there are neither such functions nor causes.
+    Causes of exceptions are removed from both texts. Return None if there are neither such functions nor causes, or if
+    a text cannot be parsed.
     """
     plain = without_causes(before, after)
     before, after = plain or (before, after)
@@ -152,7 +154,7 @@ def restored(before: str, after: str) -> Restored | None:
         return None
     known = {one.name for one in _definitions(old.body, ())}
     fresh = {one.name for one in _definitions(new.body, ()) if _is_new(one.node, before, after)} - known
-    # `_is_extraction` does not see the module: it takes `len(x)` for the built-in function, which returns no None.
+    # `_is_extraction` does not see the module: it takes `len(x)` for the built-in function, which never returns None.
     done = [*_all_put_back(new, fresh)] if not rebound(new) else []
     return _result(before, new, done, without_causes=plain is not None) if done or plain else None
 
@@ -210,7 +212,8 @@ def _steps(tree: ast.Module, fresh: AbstractSet[str]) -> Iterator[tuple[_Definit
 def _may_call(tree: ast.Module, caller: _Definition, helper: _Definition) -> bool:
     """Return whether `caller` calls `helper`: a method of the same class, or a function above `caller` in the module.
 
-    Return False if an object may be destroyed when the helper returns: in the caller, it would exist for longer.
+    Return False if an object whose destruction may have an effect is destroyed when the helper returns: in the caller,
+    it would exist for longer.
     """
     calls = any(called(node) == helper.node.name for node in ast.walk(caller.node))
     if not calls or _destroys_early(helper.node, HELD):
@@ -239,7 +242,10 @@ def _put_back(caller: _Definition, helper: _Definition) -> Iterator[Function]:
 
 
 def _places(node: ast.AST, name: str) -> Iterator[tuple[list[ast.stmt], int, int]]:
-    """Yield (suite, position, number of statements) for each call of `name`, with an `if` that tests the result."""
+    """Yield (suite, position, count) for each statement that calls `name`.
+
+    `count` is 2 if the next statement is `if x is not None: return x` for the result `x` of the call; else it is 1.
+    """
     for part in ast.walk(node):
         suites: Iterator[object] = (getattr(part, branch, None) for branch in ("body", "orelse", "finalbody"))
         for suite in (one for one in suites if isinstance(one, list)):
@@ -289,7 +295,10 @@ def _guesses(kept: Sequence[ast.stmt], helper: Function) -> Iterator[list[ast.st
 
 
 def _left(body: Sequence[ast.stmt], value: ast.expr | None, leave: ast.stmt) -> list[ast.stmt]:
-    """Return `body` with `leave` in place of each `return` of `value`, and without a `return` at its end."""
+    """Return `body` with `leave` in place of each `return` of `value`, and without a `return` at its end.
+
+    `value` is None for a `return` without a value.
+    """
     *others, last = body
     kept = others if isinstance(last, ast.Return) and others else body
     leaver = _Leaver(value, leave)
@@ -359,7 +368,7 @@ def _is_mark(node: ast.stmt) -> bool:
 
 
 def _written(found: Extraction, helper: _Definition) -> list[str]:
-    """Return dumps of both functions after an extraction; [] if the helper would become a method, or stop being one."""
+    """Return dumps of both functions after an extraction; [] if it makes a method of a function, or the reverse."""
     if found.method != bool(helper.classes):
         return []
     text, added = extracted(found, helper.node.name)
@@ -382,7 +391,10 @@ def _dump(node: ast.stmt) -> str:
 
 
 def _destroys_early(function: Function, made: re.Pattern[str]) -> bool:
-    """Return whether an object made by a call that matches `made` may be destroyed when the function returns."""
+    """Return whether an object may be destroyed when the function returns.
+
+    Only objects made by calls of functions whose names match `made` are considered.
+    """
     nodes = list(own_nodes(function.body))
     returned = {name for node in nodes if isinstance(node, ast.Return) for name in uses([node.value]).reads}
     for node in nodes:

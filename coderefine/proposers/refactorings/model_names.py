@@ -43,11 +43,11 @@ SHARE = 0.5
 
 
 PLACEHOLDER, CHEAP = "_part_", 0.2
-"""Beginning of a name that says nothing, and maximum cost of a name that the model may replace."""
+"""Beginning of temporary names that say nothing; maximum cost of a temporary name, which the model will replace."""
 
 
 def name_for_now(found: Extraction) -> Named:
-    """Return a name for a new function until the model names it, and a cost: low even if the name says nothing."""
+    """Return a temporary name for a new function, and its cost, at most CHEAP. Later, the model gives the real name."""
     named = name_for(found)
     if named is not None:
         return named[0], min(named[1], CHEAP)
@@ -64,14 +64,14 @@ class ModelNames:
 
     @property
     def ready(self) -> bool:
-        """Return whether another request is possible."""
+        """Return whether another request is allowed: no request has failed, and SHARE is not exceeded."""
         most = self._client.budget.limits.requests
         return not self._failed and (most is None or self._client.budget.used.requests + 1 <= SHARE * most)
 
     def __call__(self, draft: Draft) -> Draft | None:
         """Return the draft with the names of the model.
 
-        Return None if the request fails, or if a name is missing, impossible or too long.
+        Return None if the request fails, or if a name is missing, not allowed, or makes a line too long.
         """
         try:
             answer = ask_json(self._client, _request(draft))
@@ -104,7 +104,10 @@ def _request(draft: Draft) -> ModelRequest:
 
 
 def _renamed(draft: Draft, old: str, given: Mapping[str, Any]) -> Draft:
-    """Return the draft with the new function `old` renamed; in the draft, the word `old` has no other meaning."""
+    """Return the draft with the new function `old` renamed; in the draft, the word `old` has no other meaning.
+
+    `given`: the model's answer for this function, with the keys `name` and `summary`.
+    """
     word, new = re.compile(rf"\b{re.escape(old)}\b"), given["name"]
     unit = replace(draft.unit.with_text(word.sub(new, draft.unit.text)), taken=draft.unit.taken | {new})
     added = (replace(one, text=word.sub(new, one.text)) for one in draft.added)
@@ -113,7 +116,10 @@ def _renamed(draft: Draft, old: str, given: Mapping[str, Any]) -> Draft:
 
 
 def _with_summary(function: NewFunction, name: str, given: Mapping[str, Any], unit: Unit) -> NewFunction:
-    """Return the function with the name `name`; a docstring gets the given summary, or one made from `name`."""
+    """Return the function with the name `name`; its docstring, if any, becomes the summary in `given`.
+
+    If this summary cannot be used, the docstring is made from `name`.
+    """
     if not unit.documented:
         return replace(function, name=name)
     docstring = ast.parse(function.text).body[0].body[0]  # type: ignore[attr-defined]

@@ -34,7 +34,7 @@ LONGEST, MOST_REMARKS = 34, 2
 CHECKED = re.compile(r"^(check) (?:if|whether|that) we (?:get|got|have|reach|are at) ")
 """The beginning of a comment that is about a check."""
 LOOP = 0.1
-"""Cost of a name that is made from what a loop iterates."""
+"""Cost of a name that is made from what a loop iterates over."""
 INPUTS = 0.5
 """Cost of a name that is made from the name of a parameter."""
 HIDDEN, HIDDEN_SET, HIDDEN_MORE, HIDDEN_MOST = 0.9, 0.5, 0.2, 1.3
@@ -43,7 +43,7 @@ only set something), HIDDEN_MORE for each further effect, HIDDEN_MOST at most.""
 VAGUE = 0.2
 """Cost of a verb that says little, and of a result whose name says little."""
 EFFECT = 0.7
-"""Cost of a name that says what a block changes, not what for: of 20 drafts with such names reviewers accepted two."""
+"""Cost of a name that says what a block changes, but not why. Reviewers accepted 2 of 20 drafts with such names."""
 POOR = 0.8
 """Cost of a name with the verb of the whole function, if this verb need not fit its parts."""
 PART = 0.3
@@ -81,7 +81,7 @@ def name_for(found: Extraction) -> Named | None:
 
 
 def _stutters(words: Sequence[str]) -> bool:
-    """Return whether a word occurs twice, such as in `set_path_paths` or `click_clicked`."""
+    """Return whether a word occurs twice, or begins like another word: `set_path_paths`, `click_clicked`."""
     pairs = combinations(sorted(words), 2)
     return any(two == one or (len(one) > 3 and two.startswith(one)) for one, two in pairs)
 
@@ -122,7 +122,7 @@ def _acting(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
 
 
 def _checks_arguments(found: Extraction) -> bool:
-    """Return whether the block raises for several reasons, and reads several parameters of the function."""
+    """Return whether the block has several `raise` statements, and reads several parameters of the function."""
     given = parameters(found.block.unit.function.args)
     raised = sum(isinstance(node, ast.Raise) for node in found.block.nodes)
     return raised > 1 and len(given.intersection(found.inputs)) > 1
@@ -143,7 +143,10 @@ def _same_for_part(found: Extraction) -> list[str]:
 
 
 def _unnamed(words: Sequence[str], every: Sequence[Effect]) -> float:
-    """Return the share of the effects that `words` do not describe; HALF if the verb is `process`."""
+    """Return the share of the effects `every` that `words`, a verb and a noun, do not describe.
+
+    Return HALF if the verb is `process`, and 0.0 if there are no effects or no words.
+    """
     if not every or not words or words[0] == "process":
         return HALF if every and words else 0.0
     changing = words[0] in ("set", "adjust")
@@ -152,7 +155,7 @@ def _unnamed(words: Sequence[str], every: Sequence[Effect]) -> float:
 
 
 def _done(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
-    """Yield words for the most frequent effect of a block without a result, best first: `add_header_lines`."""
+    """Yield words, with their costs, for the most frequent effect of a block without a result: `add_header_lines`."""
     main = main_effect(every)
     if _initialises(found.block, every):
         yield ["set", "attributes"], EFFECT
@@ -167,7 +170,7 @@ def _done(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
 
 
 def _initialises(block: StatementBlock, every: Sequence[Effect]) -> bool:
-    """Return whether the block only sets attributes of a new object, more than a name can mention."""
+    """Return whether the block is in `__init__` and only sets attributes, more than a name can mention."""
     several = len({one.noun for one in every}) > MOST_SET
     return several and only_sets(block) and block.unit.function.name == "__init__"
 
@@ -201,7 +204,7 @@ def _is_whole(block: StatementBlock) -> bool:
 
 
 def _item(target: ast.expr, iterable: ast.expr) -> list[str]:
-    """Return words for one item of a loop: the loop's variable, or the singular of what is iterated."""
+    """Return words for an item of a loop: its variable, or the singular of the iterable; [] if these say little."""
     own, many = split(last_word(target)), split(last_word(iterable))
     one = [*many[:-1], many[-1].removesuffix("s")] if many and len(many[-1]) > 3 and many[-1].endswith("s") else []
     better = len(own) < 2 and len(one) > len(own) and (not own or own[-1] == one[-1] or GENERIC.issuperset(own))
@@ -217,14 +220,20 @@ def _object(block: StatementBlock) -> list[str]:
 
 
 def _returned(found: Extraction) -> tuple[str, ...]:
-    """Return the name in the block's only `return`, its last statement; () if the name is an input or generic."""
+    """Return the name that the block's only `return`, its last statement, returns; () if there is no such name.
+
+    Inputs and names in GENERIC do not count.
+    """
     last = found.block.body[-1]
     name = getattr(last.value, "id", "") if isinstance(last, ast.Return) and len(found.block.returns) == 1 else ""
     return (name,) if name and name not in GENERIC.union(found.inputs) else ()
 
 
 def _remarks(block: StatementBlock) -> Iterator[Idea]:
-    """Yield the words of the comment above the block, and of the one above the branch or loop that it fills."""
+    """Yield words and costs of names from comments.
+
+    These are the comment above the block, and the one above the branch or loop whose whole body is the block.
+    """
     owner = block.suite.parents[-1]
     if block.paragraphs == 1:
         yield from _instruction(_comment_above(block, block.body[0].lineno), single=len(block.body) == 1)
@@ -240,9 +249,10 @@ def _comment_above(block: StatementBlock, line: int) -> list[str]:
 
 
 def _instruction(remarks: Sequence[str], *, single: bool = True) -> Iterator[Idea]:
-    """Yield the verb with which a comment begins and the words after it, up to the end of the phrase.
+    """Yield the verb with which a comment begins and the words after it, up to the end of the phrase, and their cost.
 
-    `single`: whether the comment is about one statement; a long comment about several says more than its first words.
+    Yield nothing if the comment does not begin with a verb. `single`: whether the comment is about one statement; a
+    long comment about several says more than its first words.
     """
     if not remarks or (len(remarks) > MOST_REMARKS and not single):
         return
@@ -257,7 +267,7 @@ def _instruction(remarks: Sequence[str], *, single: bool = True) -> Iterator[Ide
 
 
 def _only(block: StatementBlock, *kinds: type[ast.stmt]) -> bool:
-    """Return whether all statements of the block are of these kinds; those that only lead to others do not count."""
+    """Return whether all statements of the block are of these kinds; branches, loops and `try` do not count."""
     leading = ast.If | Loop | ast.Try | ast.Pass | ast.Continue
     effects = [node for node in block.nodes if isinstance(node, ast.stmt) and not isinstance(node, leading)]
     return bool(effects) and all(isinstance(node, kinds) for node in effects)
@@ -291,8 +301,8 @@ def _is_unclear(words: Sequence[str]) -> bool:
 def _others(found: Extraction, words: Sequence[str]) -> Iterator[Idea]:
     """Yield words for the subject of the block other than `words`, with their costs.
 
-    Words that cost INPUTS or more are left out (from inputs and attributes). If `words` is empty, so are words from
-    conditions in the block: they do not say what the result is.
+    Words from inputs and attributes are left out: they cost INPUTS or more. If `words` is empty, words from conditions
+    in the block are left out, too: they do not say what the result is.
     """
     most = INPUTS if words else LOOP + 0.01
     yield from ((noun, cost) for noun, cost in _nouns(found) if noun != words and cost < most)
@@ -313,7 +323,11 @@ def _hidden(words: Sequence[str], every: Sequence[Effect]) -> float:
 
 
 def _action(found: Extraction, noun: list[str]) -> list[str]:
-    """Return a verb and `noun`: the most frequent verb of the block's calls, or a verb from the function's name."""
+    """Return a verb and `noun`; [] if no verb fits.
+
+    The verb is `check` for a block that only decides, else the most frequent verb of the block's calls, or that of
+    `_part`.
+    """
     verb = last_verb(found.block)
     if found.manner == "flag" and _only(found.block, ast.Return, ast.Break, ast.Continue):
         return ["check", *noun]
@@ -323,7 +337,7 @@ def _action(found: Extraction, noun: list[str]) -> list[str]:
 
 
 def _part(block: StatementBlock, noun: list[str]) -> list[str]:
-    """Return words for a part of the function: its own verb, or that of the block, and `noun`; [] if nothing fits."""
+    """Return the verb of the function, or else of the block, and `noun`; [] if neither verb fits."""
     name, own = block.unit.function.name, _function_words(block)
     if VERBS.intersection(own[:1]) and not name.startswith("__"):
         fits = own[0] in DIVIDED or {*noun} & {*own[1:]}
@@ -336,7 +350,7 @@ def _part(block: StatementBlock, noun: list[str]) -> list[str]:
 
 
 def _nouns(found: Extraction) -> Iterator[Idea]:
-    """Yield words for the subject of the block, best first: from its branch, loop, first condition, inputs."""
+    """Yield words for the subject of the block, and their costs: from its branch, loop, conditions and inputs."""
     block, owner = found.block, found.block.suite.parents[-1]
     if isinstance(owner, ast.If) and _is_whole(block):
         yield from _fitting(condition_words(owner.test), 0.0)
@@ -359,7 +373,7 @@ def _own_item(block: StatementBlock) -> list[str]:
 
 
 def _subject(node: ast.stmt) -> tuple[list[str], float]:
-    """Return the words for the subject of a loop or a condition, and their cost."""
+    """Return the words for the subject of a loop or an `if`, and their cost; ([], 0.0) for other statements."""
     match node:
         case ast.For() | ast.AsyncFor():
             return split(last_word(node.iter)), LOOP
@@ -371,7 +385,7 @@ def _subject(node: ast.stmt) -> tuple[list[str], float]:
 
 
 def _frequent(found: Extraction) -> Iterator[Idea]:
-    """Yield the words of the names that the block uses most."""
+    """Yield the words, and their costs, of the two inputs and the attribute that the block uses most."""
     nodes = found.block.nodes
     names = Counter(node.id for node in nodes if isinstance(node, ast.Name) and node.id in found.inputs)
     for name, _ in names.most_common(2):

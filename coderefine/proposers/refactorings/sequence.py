@@ -29,13 +29,16 @@ MOST_GROWTH, FEW_LINES = 0.15, 8
 
 
 PAIRS = ((r"\(", r"\)"), (r"\[", r"\]"), (r"\{", r"\}"), (r"<\w", r"</\w"))
-"""Regular expressions of what opens and closes something in a text that the code writes: brackets, and tags of HTML."""
+"""Regular expressions for what opens and closes something in string constants: brackets, and tags of HTML."""
 Namer = Callable[[Extraction], Named | None]
 
 
 @dataclass(frozen=True)
 class Standard:
-    """Maximum flaws of a draft: for its first new function and for each further one; of one new function; of a name."""
+    """Maximum flaws. `first` and `further`: of a draft, for its first new function and for each further one.
+
+    `in_one`: of one extraction with its name. `name`: maximum cost of a name.
+    """
 
     first: float
     further: float
@@ -44,10 +47,11 @@ class Standard:
 
 
 GOOD = Standard(first=1.12, further=0.8, in_one=1.2, name=0.75)
-"""What a reviewer may accept: two strict ones accepted 18 of 60 drafts, 17 of the 37 that meet this (set by them).
+"""For drafts that are applied. Two strict reviewers accepted 18 of 60 drafts. Of these 60, 37 meet this standard, which
+was chosen from their verdicts; they accepted 17 of the 37.
 """
 FAIR = Standard(first=1.6, further=1.2, in_one=1.8, name=1.4)
-"""What can be offered: a reviewer mostly wants another name."""
+"""For drafts that are only offered: a reviewer mostly wants another name."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ def _next(steps: Iterable[tuple[_Step, Draft]], limit: int) -> list[Draft]:
     A draft within the limit may not read well: several small functions may read better than a large one.
     """
     applied = [step.applied(draft) for step, draft in steps]
-    following = {draft.unit.text: draft for draft in reversed(applied)}.values()  # without those of the same text
+    following = {draft.unit.text: draft for draft in reversed(applied)}.values()  # one draft for each text
     fitting = [draft for draft in following if draft.unit.complexity <= limit]
     others = [draft for draft in following if draft.unit.complexity > limit]
     return fitting + sorted(others, key=lambda draft: draft.unit.complexity + draft.flaws)[:WIDTH]
@@ -126,7 +130,7 @@ def _written(text: str) -> int:
 
 
 def _steps(draft: Draft, limit: int, name: Namer, standard: Standard) -> list[_Step]:
-    """Return the most useful steps on `draft`."""
+    """Return the most useful steps on `draft`, at most CHOICES, best first."""
     missing = draft.unit.complexity - limit
     steps = ((one.gain, _step(one, name, standard)) for one in extractions(draft.unit, limit))
     found = [(min(gain, missing), step) for gain, step in steps if step]
@@ -182,7 +186,7 @@ def _tools(block: StatementBlock) -> set[str]:
 
 
 def _divided_repetition(block: StatementBlock) -> float:
-    """Return a penalty if the block has only some statements of a repetition, because its limits are then arbitrary."""
+    """Return a penalty if the block has some, but not all, of several similar statements: its limits are arbitrary."""
     shapes = [_shape(statement) for statement in block.suite.statements]
     inside = shapes[block.start : block.stop]
     outside = {*shapes[: block.start], *shapes[block.stop :]}
@@ -191,9 +195,9 @@ def _divided_repetition(block: StatementBlock) -> float:
 
 
 def _is_unrelated(block: StatementBlock) -> bool:
-    """Return whether a statement with decisions uses no variable that the statements before it bind.
+    """Return whether a statement of the block with decisions uses no variable that the statements before it bind.
 
-    Statements before the first one with decisions belong to that one.
+    The first statement with decisions does not count.
     """
     bound: set[str] = set()
     decided = False
@@ -207,9 +211,10 @@ def _is_unrelated(block: StatementBlock) -> bool:
 
 
 def _has_twin(block: StatementBlock) -> bool:
-    """Return whether a compound statement of the block has the form of one that stays: one step for both reads better.
+    """Return whether a compound statement of the block has the same form as one that is not moved.
 
-    In a block of several statements, those with only one level of inner statements do not count: they are frequent.
+    A reader would expect both in the same function. In a block of several statements, those with only one level of
+    inner statements do not count: they are frequent.
     """
     every = (item for suite in block.unit.suites for item in suite.statements if item not in block.suite.parents)
     staying = {_form(item) for item in every if not block.holds((item.lineno, item.col_offset))}
@@ -219,7 +224,10 @@ def _has_twin(block: StatementBlock) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _form(node: ast.AST) -> str:
-    """Return the type of a statement, with those of its inner statements in brackets: "If(Raise)"; else ""."""
+    """Return the type of a statement, with those of its inner statements in brackets: "If(Raise)".
+
+    For other nodes, return the forms of the statements inside, "" if there are none.
+    """
     if isinstance(node, ast.expr):
         return ""
     inner = " ".join(filter(None, map(_form, ast.iter_child_nodes(node))))
@@ -310,7 +318,7 @@ def _cuts(found: Extraction) -> Iterator[float]:
 
 
 def _is_followed_by_its_return(found: Extraction) -> bool:
-    """Return whether the statement after the block only returns the result, and so should be in the block."""
+    """Return whether the statement after the block only returns the block's result, and so should be in the block."""
     block = found.block
     after = None if block.ends else block.suite.statements[block.stop]
     return isinstance(after, ast.Return) and [getattr(after.value, "id", "")] == [*found.outputs]

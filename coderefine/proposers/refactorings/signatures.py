@@ -15,7 +15,7 @@ LEAVING = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
 def input_types(found: Extraction) -> dict[str, str]:
-    """Return the annotations of the parameters whose type is known where the block begins."""
+    """Return, by name, the annotations of the new function's parameters whose type is known where the block begins."""
     known = known_types(found.block.unit)
     return {name: _narrowed(found.block, name, known[name]) for name in found.inputs if name in known}
 
@@ -86,7 +86,10 @@ def _is_missing(name: str, test: ast.expr) -> bool:
 
 
 def result_type(found: Extraction) -> str | None:
-    """Return the annotation of the new function's result; None if the original has none, or the type is not known."""
+    """Return the annotation of the new function's result; None if the type is not known.
+
+    Return None also if the result of the original function is not annotated, or if the block yields.
+    """
     unit, block = found.block.unit, found.block
     if unit.function.returns is None or block.yields:
         return None
@@ -102,7 +105,7 @@ def result_type(found: Extraction) -> str | None:
 
 
 def _of_outputs(found: Extraction) -> str | None:
-    """Return the annotation of the variables that the new function returns; None if not all are known."""
+    """Return the annotation for the results `outputs`, "None" if there are none; None if not all types are known."""
     unit, known = found.block.unit, known_types(found.block.unit)
     types = [known[name] for name in found.outputs if name in known]
     if len(types) < len(found.outputs):

@@ -20,10 +20,10 @@ Loop = ast.For | ast.AsyncFor | ast.While
 class Suite:
     """Consecutive statements with the same indentation.
 
-    `places`: the position of each statement in `block`; None if it shares its line with another. `tail`: whether the
-    function returns None where the suite ends. `looped`: whether the suite is in a loop. `loop_tail`: whether the
-    innermost loop continues where the suite ends. `parents`: the statements around the suite, outermost first;
-    `branch`: the field of the innermost one that contains it (`body`, `orelse` …).
+    `block`: LibCST's node for the suite. `places`: the position of each statement in `block`; None if it shares its
+    line with another. `tail`: whether the function returns None where the suite ends. `looped`: whether the suite is in
+    a loop. `loop_tail`: whether the innermost loop continues where the suite ends. `parents`: the statements around the
+    suite, outermost first; `branch`: the field of the innermost one that contains it (`body`, `orelse` …).
     """
 
     statements: Sequence[ast.stmt]
@@ -40,7 +40,10 @@ class Suite:
         return self.block, self.block.with_changes(body=body)
 
     def cut(self, start: int, stop: int) -> tuple[int, int] | None:
-        """Return the range in `block` of the statements from `start` to `stop`; None if they share lines."""
+        """Return the range in `block` of the statements from `start` to before `stop`.
+
+        Return None if one of them shares a line with another statement.
+        """
         every = [*self.places, len(self.block.body)]
         first, last = every[start], every[stop]
         if first is None or last is None or None in every[start:stop]:
@@ -53,9 +56,10 @@ class Unit:
     """One function, written without indentation.
 
     `receiver`: the name of its first parameter if it is a method or class method; `decorator`: `classmethod` or "";
-    `owner`: the name of its class. `taken`: names that a new function must not have. `documented`: whether a new
-    function gets a docstring. `declared`: the annotations of its module. `far`: whether its class begins so far above
-    that a new function that needs no object becomes a static method. `rebound`: see `blocks.rebound`.
+    `owner`: the name of its class. `taken`: names that a new function must not have. `indent`: one level of
+    indentation; `width`: the maximum line length. `documented`: whether a new function gets a docstring. `declared`:
+    the annotations of its module. `far`: whether its class begins so far above that a new function that needs no object
+    becomes a static method. `rebound`: see `blocks.rebound`.
     """
 
     text: str
@@ -113,7 +117,7 @@ class Unit:
 
     @cached_property
     def places(self) -> Mapping[str, Place]:
-        """Return where each name appears first; for a parameter, where it is declared, unless it appears before."""
+        """Return the first place (line, column) of each name in the parameters and the body."""
         every = [*ast.walk(self.function.args), *self.nodes]
         found = {node.arg: (node.lineno, node.col_offset) for node in every if isinstance(node, ast.arg)}
         for node in every:
@@ -129,7 +133,7 @@ class Unit:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Return all names that occur in the function."""
+        """Return all names of variables, parameters and attributes that occur in the function."""
         every = list(ast.walk(self.function))
         found = {node.id for node in every if isinstance(node, ast.Name)} | {
             node.arg for node in every if isinstance(node, ast.arg)
@@ -193,7 +197,7 @@ def _below(node: ast.stmt, branch: str, at: _Position, *, last: bool) -> _Positi
 def _paired(
     body: Sequence[ast.stmt], block: cst.IndentedBlock
 ) -> tuple[list[tuple[ast.stmt, cst.CSTNode]], list[int | None]]:
-    """Return each statement of `body` with its node in `block`, and its position there."""
+    """Return (statement, its node in `block`) for each statement of `body`, and `places` (see Suite)."""
     pairs: list[tuple[ast.stmt, cst.CSTNode]] = []
     places: list[int | None] = []
     rest = iter(body)

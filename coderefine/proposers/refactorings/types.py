@@ -61,14 +61,14 @@ class _Types:
     """The types of the variables and the expressions of one function, as texts of annotations; "" if not known."""
 
     def __init__(self, unit: Unit, signed: Types) -> None:
-        """`signed`: the types of the parameters."""
+        """Create the types. `signed`: those of the annotated parameters, by name."""
         self._unit, self._declared, self._signed = unit, unit.declared, signed
         self._known = dict(signed)
         if unit.receiver and unit.owner and not unit.decorator:
             self._known[unit.receiver] = unit.owner
 
     def variables(self) -> Types:
-        """Return the types of the variables whose values all have the same known type."""
+        """Return, by name, the types of the variables and parameters whose values all have the same known type."""
         found: dict[str, list[str]] = defaultdict(list)
         own = {**self._signed, **self._annotated()}
         self._known |= own
@@ -88,7 +88,10 @@ class _Types:
         return {node.target.id: annotation_text(node.annotation) for node in nodes if isinstance(node.target, ast.Name)}
 
     def _is_one(self, name: str, every: list[str]) -> bool:
-        """Return whether `every`, the types of a variable's values, are one type; `SAME` fits only str and lists."""
+        """Return whether `every`, the types of a variable's values, are one known type; `SAME` fits only str and lists.
+
+        Return False if the type of some value is missing in `every`.
+        """
         one, *others = dict.fromkeys(every)
         kept = others == [SAME] and (one == "str" or _base(one) == "list")
         return one not in ("", SAME) and len(every) == len(self._unit.flow.binds[name]) and (not others or kept)
@@ -103,7 +106,7 @@ class _Types:
         return value if self._declared.deferred or names <= self._declared.early else f'"{value}"'
 
     def _bound(self, node: ast.AST) -> Iterator[tuple[str, str]]:
-        """Yield each name that a statement binds, and the type of its value."""
+        """Yield (name, type of its value) for each name that an assignment or a loop binds; the type may be ""."""
         match node:
             case ast.Assign(targets=[target], value=value):
                 yield from self._parts(target, self._type(value), value)

@@ -58,9 +58,10 @@ def making(found: Extraction, own: Sequence[str]) -> str:
 
 
 def _checking(block: StatementBlock, own: Sequence[str], *, given: bool) -> str:
-    """Return the verb for a block that may raise, and returns a parameter (`given`) or checks in a function that does.
+    """Return the verb for a block with a `raise`; "" for other blocks, or if no verb is known.
 
-    Return "" for other blocks. `own`: see `making`.
+    It is the verb of the function (`own`, see `making`) if this is in CHECKING. Else, if all results are also
+    parameters (`given`), it is `resolve` for a block that sets a default, or `validate`.
     """
     if ast.Raise not in map(type, block.nodes):
         return ""
@@ -70,7 +71,7 @@ def _checking(block: StatementBlock, own: Sequence[str], *, given: bool) -> str:
 
 
 def _is_default(node: ast.stmt) -> bool:
-    """Return whether a statement binds a variable if it is None."""
+    """Return whether a statement gives a value to a variable that is None."""
     match node:
         case ast.If(
             test=ast.Compare(left=ast.Name(id=tested), ops=[ast.Is()], comparators=[ast.Constant(value=None)]),
@@ -81,7 +82,7 @@ def _is_default(node: ast.stmt) -> bool:
 
 
 def _composing(block: StatementBlock, names: Collection[str]) -> str:
-    """Return the verb for a result that is extended after it was made; "" if it is not."""
+    """Return the verb (`build` or `compute`) for a result that `+=` or a similar operator changes; "" if none does."""
     changes = list(_changes(block, names))
     text = all(isinstance(node.op, ast.Add) and not _is_number(node.value) for node in changes)
     return ("build" if text else "compute") if changes else ""
@@ -94,7 +95,10 @@ def _changing(block: StatementBlock, names: Collection[str], made: Sequence[ast.
 
 
 def appended(block: StatementBlock, names: Collection[str]) -> str:
-    """Return the word for the text that a block without other changes appends to `names`; "" if there is none."""
+    """Return the word, such as `comma`, for the text that the block appends to `names`; "" if there is no such word.
+
+    Return "" also if the block changes `names` in another way.
+    """
     values = [node.value if isinstance(node.op, ast.Add) else None for node in _changes(block, names)]
     if list(_assigned(block, names)):
         return ""

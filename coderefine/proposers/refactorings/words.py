@@ -1,4 +1,4 @@
-"""Word lists by which good and bad names are distinguished, and functions that find the words in code."""
+"""Word lists by which good and bad names are distinguished, and functions that find words for names in code."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ WEAK = frozenset(
     """chunk chunks content contents entry entries field fields implicit info line lines part parts row rows
     text texts""".split()
 )
-"""Words that need another one beside them."""
+"""Words that say too little alone: a name with one of them needs a further word."""
 ASKING = frozenset("is has have needs can should was are".split())
 """First words of names of truth values, such as `is_empty`."""
 HAVING = frozenset(("has", "have", "needs"))
-"""First words of such names that a noun follows: `has_header`."""
+"""Those words of ASKING that a noun follows, as in `has_header`."""
 SAME = frozenset("items keys values split splitlines lower upper casefold strip lstrip rstrip copy".split())
-"""Methods of built-in types whose result has the name of the object."""
+"""Methods of built-in types whose result can have the same name as the object."""
 AROUND = frozenset("chain dict enumerate groupby islice len list range reversed set sorted tuple zip".split())
-"""Functions whose result has the name of their first argument."""
+"""Functions whose result can have the same name as their first argument."""
 FILLERS = frozenset("to from is has do does make on str string text func function helper impl internal inner".split())
 """Words of a function's name that do not say what it is about."""
 SKIPPED = frozenset("the a an all any each every this that these those its their our if we".split())
@@ -91,7 +91,10 @@ def last_word(node: ast.AST) -> str:
 
 
 def condition_words(test: ast.expr) -> list[str]:
-    """Return the words for the tested expression of a condition."""
+    """Return the words for what a condition tests, [] if there are none.
+
+    For `not name` and `name is None`, these are `missing` and the words of the name.
+    """
     match test:
         case ast.Call():
             return _asked(test)
@@ -110,7 +113,11 @@ def condition_words(test: ast.expr) -> list[str]:
 
 
 def _without_question(words: list[str], subject: ast.AST | None) -> list[str]:
-    """Return the words for what a question such as `is_empty` is about, so that a noun follows an adjective."""
+    """Return `words` without the question: `header` for `has_header`, `empty cart` for `cart.is_empty`.
+
+    `subject`: the object that is asked about. Words before the question are preferred: `list` for `list_is_empty`.
+    Words without a question are returned as they are.
+    """
     at = next((place for place, word in enumerate(words) if word in ASKING), None)
     if at is None:
         return words
@@ -139,13 +146,18 @@ def _asked(test: ast.Call) -> list[str]:
 
 
 def _of_kind(one: ast.expr, kind: ast.expr) -> list[str]:
-    """Return the words for a type; if these say little, such as `str`, also those for the object `one`."""
+    """Return the words for the type `kind`; if these say little, such as `str`, also those for the object `one`."""
     words = split(last_word(kind.elts[0] if isinstance(kind, ast.Tuple) and kind.elts else kind))
     return [*words, *split(last_word(one))] if GENERIC.issuperset(words) else words
 
 
 def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> list[str]:
-    """Return the words for a comparison: the name of the second operand if it has one, else the first operand."""
+    """Return the words for a comparison.
+
+    For `==` and `is`, they come from the right operand if it is a name or a text. For None at the right, they are
+    `missing` and the words for the left operand; for `TEXT in x`, the words of the text; else those for the left
+    operand.
+    """
     equal = isinstance(op, ast.Eq | ast.Is)
     match right:
         case ast.Constant(value=None) if equal:

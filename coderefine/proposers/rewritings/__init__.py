@@ -45,8 +45,8 @@ HEAD = 1000
 class LintChanges:
     """Finds the changes that clear ruff findings: rewritings, and ruff's unsafe fixes.
 
-    If a line is too long, its statement as ruff formats it may be such a change, too. `rules`: the rewritings by rule
-    (None: those of the registry). `listen` is called with a note if a rewriting fails.
+    For a line that is too long, the change may also be ruff's format of its statement. `rules`: the rewritings by rule
+    (None: those of the registry). `listen` is called with a note if a rewriting raises an unexpected exception.
     """
 
     def __init__(
@@ -100,7 +100,10 @@ class LintChanges:
     def _checked(
         self, view: View, file: _File, drafts: Sequence[CodeChange]
     ) -> Iterator[tuple[CodeChange, CodeChange | None]]:
-        """Yield each draft with its useful change: ruff checks all drafts together, then the halves if that fails."""
+        """Yield each draft with its useful change, or with None if it is not useful.
+
+        ruff checks all drafts together; if they are not all useful, it checks the halves.
+        """
         first, middle = drafts[0], len(drafts) // 2
         what = f"{first.path}:{first.line} {first.rule}"
         if not middle:

@@ -59,7 +59,7 @@ def _sorted(code: Code, found: Import) -> list[str]:
 
 
 def _place(code: Code, top: Sequence[Import]) -> int:
-    """Return the line before which `from typing import …` belongs: after the other imports of the standard library."""
+    """Return the line before which `from typing import …` belongs: after the imports that isort places before it."""
     first = code.tree.body[0]
     documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
     after = (first.end_lineno or 0) + 1 if documented else first.lineno

@@ -69,7 +69,7 @@ class Code(ParsedText):
 
     @cached_property
     def docstrings(self) -> list[ast.Expr]:
-        """Return the strings that are the first statement of a block, outermost first."""
+        """Return the docstrings, outermost first: constants, also other than strings, that are first in a block."""
         strings = (one for one in self.nodes if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
         return [one for one in strings if self.siblings(one)[0] is one]
 
@@ -176,7 +176,7 @@ class Code(ParsedText):
         return found
 
     def function(self, node: ast.AST) -> Function:
-        """Return the innermost function around `node`. Raises Unsure if a class or lambda is between them."""
+        """Return the innermost function around `node`. Raises Unsure if a class or lambda is nearer, or if none is."""
         found = self.scope(node)
         if not isinstance(found, Function):
             raise Unsure
@@ -226,7 +226,10 @@ LOOSE = (ast.BoolOp, ast.Lambda, ast.IfExp, ast.NamedExpr, ast.Yield, ast.YieldF
 
 
 def operand(code: Code, node: ast.expr, *, inside: type[ast.boolop] | None = None) -> str:
-    """Return the text of `node` as an operand: in parentheses where it needs them."""
+    """Return the text of `node` as an operand, in parentheses if it needs them.
+
+    `inside`: the operator (`and`, `or`) to which it will belong; in it, operations with the same operator need none.
+    """
     text = code.code(node)
     if isinstance(node, ast.Tuple) and text.startswith("("):
         return text

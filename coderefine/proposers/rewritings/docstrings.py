@@ -165,9 +165,10 @@ def _goes_on(text: str, place: int) -> bool:
 
 
 def _own_verb(code: Code, docstring: ast.Constant) -> tuple[int, int, str] | None:
-    """Return the position of a function's own name with a verb, at the beginning of its docstring, and the base form.
+    """Return (begin, end, verb) if a docstring begins with the name of what it describes and a verb; else None.
 
-    `` ``unique()`` returns a list`` → `Return`; None if the docstring begins otherwise.
+    `begin` and `end` are offsets of the name and the verb in the docstring; `verb` is the base form: `Return` for
+    `` ``unique()`` returns a list``.
     """
     text, (name, _) = code.code(docstring), owner(code, docstring, "")
     opening = OPENING.match(text)
@@ -204,7 +205,10 @@ def _verb_of(noun: str) -> str:
 
 
 def _check_single(rest: str) -> None:
-    """Raise Unsure if the first row of a docstring contains a second verb in the third person."""
+    """Raise Unsure if the first row of a docstring contains a second verb in the third person.
+
+    `rest`: the docstring after its first verb.
+    """
     sure(not any(_base(other, VERBS) for other in NEXT_VERB.findall(rest.partition("\n")[0])))
 
 
@@ -300,9 +304,9 @@ def separate_summary(code: Code, at: Diagnostic) -> Edits:
 def _blocks(paragraph: Sequence[str], room: int, described: tuple[str, str]) -> list[list[str]]:
     """Return a paragraph as blocks of rows: its first sentence in one row, its other sentences, and what is no prose.
 
-    The rows of the other sentences are as long as before. Empty blocks are left out. `room`: maximum length of the
-    first sentence; a longer one is divided. `described`: as from `owner`. Raises Unsure if the end of this sentence is
-    uncertain.
+    The other sentences are wrapped to the greatest length of a row in `paragraph`, at least USUAL_WIDTH. Empty blocks
+    are left out. `room`: maximum length of the first sentence; a longer one is divided. `described`: as from `owner`.
+    Raises Unsure if the end of the first sentence is uncertain.
     """
     prose = list(itertools.takewhile(lambda row: not BLOCK.match(row), paragraph))
     sure(len(paragraph) > 1, prose)
@@ -341,7 +345,7 @@ def _abbreviated(sentence: str, described: tuple[str, str]) -> str:
     """Return a sentence with shorter references, and without the name of what it describes at its beginning.
 
     `` :class:`A <b.A>` `` → `` :class:`~b.A` ``; in class A, `The A class is a list` → `A list`, `A adds` → `This class
-    adds`; in function f, `f adds` → `Add`.
+    adds`; in function f, `f adds a row` → `Add a row`.
     """
     name, kind = described
     short = ROLE.sub(r":\1:`~\3`", sentence)
@@ -380,7 +384,10 @@ MAKING = re.compile(
 
 
 def _clause(sentence: str, room: int) -> tuple[str, str]:
-    """Divide a sentence before the last clause that can be a separate sentence, so that the first part fits `room`."""
+    """Divide a sentence before the last clause that can be a separate sentence, so that the first part fits `room`.
+
+    Raises Unsure if there is no such clause.
+    """
     mood = _Mood.of(sentence)
     for pattern, beginning in BEGINNINGS:
         for found in reversed(list(pattern.finditer(sentence))):
@@ -497,14 +504,14 @@ def _antecedent(head: str, *, after_comma: bool) -> str:
 
 
 def _contrary(found: re.Match[str], mood: _Mood, head: str) -> str:
-    """Return `It may` for `Parse the rows, but may …`; only where the docstring begins with a verb."""
+    """Return `It may` for `Parse the rows, but may …`; "" if the sentence does not begin with a verb."""
     return f"It {found['verb']}" if mood.form and not mood.subject and not INSIDE.search(head) else ""
 
 
 def _described(found: re.Match[str], _mood: _Mood, head: str) -> str:
     """Return `It represents` or `They represent` for `, representing`; `It is made` for `, made`.
 
-    Only for what is returned or made, if no other noun may be meant.
+    Return "" if this is not about something that is returned or made, or if another noun may be meant.
     """
     made = MAKING.match(head)
     subject, word = _antecedent(head, after_comma=True), found["word"]
@@ -518,18 +525,18 @@ def _described(found: re.Match[str], _mood: _Mood, head: str) -> str:
 
 
 def _result(found: re.Match[str], _mood: _Mood, head: str) -> str:
-    """Return `The result is sorted by` for `, sorted by`; only for what is returned or made."""
+    """Return `The result is sorted by` for `, sorted by`; "" if this is not about something returned or made."""
     made = re.match(r"(Return|Create|Construct|Build|Make|Generate|Produce|Get)s? (an?|the) ", head)
     return f"The result is {found['word']}" if made and not INSIDE.search(head) else ""
 
 
 def _manner(found: re.Match[str], mood: _Mood, head: str) -> str:
-    """Return `This is done without adding` for `, without adding`, after a clause that begins with a verb."""
+    """Return `This is done without adding` for `, without adding`; "" if the sentence does not begin with a verb."""
     return f"This is done {found['word']}" if mood.form and not mood.subject and not INSIDE.search(head) else ""
 
 
 def _exception(found: re.Match[str], _mood: _Mood, head: str) -> str:
-    """Return `However, it adds` for `, except it adds`, in a docstring that compares with something else."""
+    """Return `However, it adds` for `, except it adds`; "" if the sentence is no comparison, such as `Like …`."""
     like = re.match(r"(Much )?(Same|Similar|Like|Identical|Equivalent)\b", head, re.IGNORECASE)
     return f"However, it {found['word']}" if like and _base(found["word"], VERBS | OTHERS) else ""
 
@@ -540,12 +547,12 @@ def _aside(found: re.Match[str], *_: object) -> str:
 
 
 def _statement(found: re.Match[str], *_: object) -> str:
-    """Return `It may be any.` for `(it may be any)`."""
+    """Return `It may be any.` for `(it may be any)`; "" if a quote or bracket in it is not closed."""
     return f"{found['word'].capitalize()}{found['rest']}." if _closed(found["rest"]) else ""
 
 
 def _otherwise(found: re.Match[str], mood: _Mood, head: str) -> str:
-    """Return `Return None` for `, or None if …` after `Return …`."""
+    """Return `Return None` for `, or None if …` after `Return …`; "" if nothing is returned before."""
     first = re.match(r"Returns? ", head) if mood.form else re.search(r", (returns? )(?!.*, returns?)", head)
     return f"{first[first.re.groups].capitalize()}{found['value']}" if first else ""
 
@@ -585,7 +592,7 @@ BEGINNINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _Mood, str], s
         _aside,
     ),
 )
-"""Patterns of places where a sentence may be divided, and functions that return the beginning of the second part."""
+"""Patterns of places where a sentence may be divided, and the beginning of the second part, or a function for it."""
 
 
 def _usual_width(code: Code) -> int:

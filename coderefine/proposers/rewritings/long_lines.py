@@ -145,7 +145,7 @@ def _part_summary(code: Code, at: Diagnostic) -> Edits:
 
 
 def _break_string(code: Code, at: Diagnostic) -> Edits:
-    """Divide a string that is too long into several strings, each on its own row, in parentheses."""
+    """Divide a string that is too long into several strings, each on its own row, in parentheses where necessary."""
     found = _longest_string(code, at.first)
     written = expect(STRING.fullmatch(code.code(found)), re.Match)
     parent, line = code.parents[found], code.lines[at.first - 1]

@@ -34,7 +34,11 @@ def comprehend(code: Code, at: Diagnostic) -> Edits:
 
 
 def _check_moveable(code: Code, loop: ast.For, target: str) -> None:
-    """Raise Unsure if the loop's variables are used elsewhere, or if its body reads the list, awaits or yields."""
+    """Raise Unsure unless `loop`, which fills the list `target`, can become one expression.
+
+    The loop's variables must not be used elsewhere, its body must not read the list, await or yield, and no comment may
+    be lost.
+    """
     function = code.function(loop)
     inside = set(ast.walk(loop))
     outside = {one for name in names(loop.target) for one in uses(function, name)} - inside
@@ -45,7 +49,10 @@ def _check_moveable(code: Code, loop: ast.For, target: str) -> None:
 
 
 def _filled(code: Code, loop: ast.For, target: str, made: str, signs: tuple[str, str]) -> Edits:
-    """Replace the loop, and the statement that makes the empty list if this is directly before it."""
+    """Replace the loop, and the statement that makes the empty list `target` if this is directly before the loop.
+
+    `made`: the text for the new elements; `signs`: what opens and closes a list of them.
+    """
     margin, block = code.indent(loop), code.siblings(loop)
     before = block[max(0, block.index(loop) - 1)]
     first, header = loop.lineno, f"{margin}{target}.extend("

@@ -110,7 +110,10 @@ def _with_second_name(code: Code, found: ast.Name) -> Edits:
 
 
 def _chosen(code: Code, choice: ast.If, statement: ast.Assign, new: str) -> str:
-    """Return the assignment to `new` with a condition in place of `choice`; "" if it does not fit in a row."""
+    """Return the assignment to `new`, with a conditional expression, that replaces `choice`.
+
+    Return "" if it does not fit in one row, or if `choice` has comments, an `else`, or other statements.
+    """
     old, value, test = (code.code(one) for one in (statement.targets[0], statement.value, choice.test))
     made = f"{new} = {value} if {test} else {old}"
     complex_ = isinstance(statement.value, LOOSE) or isinstance(choice.test, ast.Lambda | ast.IfExp | ast.NamedExpr)
@@ -126,7 +129,10 @@ def _uses_below(code: Code, statement: ast.stmt, name: str) -> list[ast.Name]:
 
 
 def _check_seen_here(code: Code, loop: ast.For, name: str) -> None:
-    """Raise Unsure if code outside of the rows of `loop` may see the value of its variable `name`."""
+    """Raise Unsure if other code than the body of `loop` may see the value of the loop's variable `name`.
+
+    Functions, lambdas and classes in the body, and the `else` of the loop, are such other code.
+    """
     function, inside = code.function(loop), set(ast.walk(loop))
     _check_bound_here(function, name)
     # Other loops may have a variable of this name, too.

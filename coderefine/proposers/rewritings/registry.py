@@ -62,4 +62,4 @@ WITHOUT_UNSAFE_FIX: Mapping[str, str] = {
     "TC003": "removes a name at run time that annotations may be evaluated with",
     "TRY400": "writes tracebacks into the log",
 }
-"""Rules whose unsafe fix is not tried, with reasons: it changes the meaning on purpose."""
+"""Rules whose unsafe fix is not tried, because it changes behaviour on purpose: what the fix does, by rule."""
