@@ -671,6 +671,14 @@ def test_a_method_of_a_base_class_elsewhere_is_no_value() -> None:
     assert not any("return self._parse" in one for one in texts)
 
 
+def test_a_function_that_calls_itself_with_its_own_parameters_gets_another_value() -> None:
+    """beautifulsoup4: `rules(obj, kind)` in place of `rules(o, kind)` in `rules`: the right name came after 1,000."""
+    for given, boost in (("x, y", 0.0), ("x, z", -3.5)):
+        text = body("w = y", "for z in x:", f"    f({given})")
+        boosts = weighted("variable", text, 4, boost=True)
+        assert boosts[text.replace(f"    f({given})", f"    f({given.replace('x', 'w')})")] == boost
+
+
 def test_a_condition_that_no_longer_depends_on_its_loop_is_unlikely() -> None:
     """`[one for one in text if text.isalpha()]` was preferred to the right repair."""
     filtered = body("return [z + 1 for z in x if z > 1]")

@@ -158,10 +158,17 @@ def _wanted(site: Site, node: ast.AST) -> str:
 
 
 def _parameter(site: Site, call: ast.Call, argument: ast.AST) -> str:
-    """Return the name of the parameter that gets the positional `argument`; "" if it is unknown."""
+    """Return the name of the parameter that gets the positional `argument`; "" if it is unknown.
+
+    Also return "" if the current function calls itself with its own parameters, unchanged: one of them has to change.
+    """
     for arguments in site.world.signatures.get(last_name(call.func), ())[:1]:
-        names = parameter_names(arguments)
-        return next((name for one, name in zip(call.args, names, strict=False) if one is argument), "")
+        pairs = list(zip(call.args, parameter_names(arguments), strict=False))
+        function = site.local.function
+        repeats = function is not None and last_name(call.func) == function.name and not call.keywords
+        if repeats and all(dotted(one) == name for one, name in pairs):
+            return ""
+        return next((name for one, name in pairs if one is argument), "")
     return ""
 
 
