@@ -1,4 +1,4 @@
-"""Find odd code: it contradicts a check, or is unlike the conditions beside it or other calls in the project.
+"""Find odd code: it contradicts a check or itself, or is unlike the conditions beside it or other calls in the project.
 
 An edit that introduces odd code is probably wrong, and an edit that removes odd code is probably right: in 20 packages
 with 10,224 functions, 325 places are odd; of 224 small mistakes that were inserted there, 26 make more places odd, and
@@ -10,13 +10,14 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from coderefine.proposers.search.ingredients import OddNodes, ProjectContext
 from coderefine.proposers.search.normal_form import INVERSE
 from coderefine.proposers.search.syntax import JUMPS, Function, own_nodes
-from coderefine.proposers.search.value_kinds import dotted, is_none
+from coderefine.proposers.search.value_kinds import dotted, is_none, number_of
 from coderefine.source import bound_names, last_name
 
 NONE, SOME, EMPTY = "None", "not None", "empty, or None"
@@ -28,6 +29,12 @@ CATCHING = tuple(getattr(ast, name) for name in ("Try", "TryStar", "With", "Asyn
 FEWEST, USUAL = 3, 0.9
 """An argument is unusual if at least FEWEST other calls have arguments of a known kind at the same position, at least
 the share USUAL of these arguments have one kind, and none has the kind of this argument."""
+LEAST = {"len": 0, "count": 0, "find": -1, "rfind": -1}
+"""Functions and methods with their least possible result."""
+MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.Eq, ast.NotEq: ast.NotEq, ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE,
+}  # fmt: skip
+"""Operators of comparisons with the operators that have the same result after an exchange of the two sides."""
 CLASS, VARIABLE = "class", "variable"
 KINDS: dict[type[object], str] = {str: "text", bytes: "bytes", bool: "number", int: "number", float: "number"}
 ALIKE = 2
@@ -41,7 +48,8 @@ MOST_NODES = 4000
 def odd_nodes(function: ast.AST, world: ProjectContext) -> tuple[ast.AST, ...]:
     """Return the odd nodes of a function of the project: see the module's docstring.
 
-    These are checks that other code contradicts, conditions unlike those beside them, and calls with unusual arguments.
+    These are checks that other code contradicts, conditions unlike those beside them, calls with unusual arguments, and
+    comparisons with one possible result.
     A node that is odd for several reasons occurs several times. Return () if the function has more than MOST_NODES
     nodes.
     """
@@ -56,11 +64,15 @@ def _odd_in_project(function: ast.AST, world: ProjectContext) -> OddNodes:
 
 
 def odd_by_kind(function: ast.AST, world: ProjectContext, original: ast.AST) -> OddNodes:
-    """Return the odd nodes of `function` by kind: "check", "condition" or "call". `original`: see `unusual_calls`."""
+    """Return the odd nodes of `function` by kind: "check", "condition", "call" or "comparison".
+
+    `original`: see `unusual_calls`.
+    """
     return {
         "check": tuple(contradicted_checks(function)),
         "condition": tuple(lone_conditions(function)),
         "call": tuple(unusual_calls(function, world, original)),
+        "comparison": tuple(settled_comparisons(function)),
     }
 
 
@@ -68,7 +80,8 @@ def improvement(before: ast.AST, after: ast.AST, world: ProjectContext) -> int:
     """Return 1 if fewer places of a function are odd after a change, -1 if more are, else 0.
 
     If there are more odd places of one kind (see `odd_by_kind`) and fewer of another, return -1. Return 0 if odd places
-    only vanish together with the code that shows them: a check, a use of a checked variable, a condition or a call.
+    only vanish together with the code that shows them: a check, a use of a checked variable, a condition, a call or a
+    comparison.
     Also return 0 if the function has more than MOST_NODES nodes. `before`: a function of the project.
     """
     if not (_small(before) and _small(after)):
@@ -78,6 +91,7 @@ def improvement(before: ast.AST, after: ast.AST, world: ProjectContext) -> int:
         "check": not told - _told(after) and not _uses(before, told) - _uses(after, told),
         "condition": _alike(after) > _alike(before),
         "call": _calls(after) >= _calls(before),
+        "comparison": _comparisons(after) >= _comparisons(before),
     }
     was, now = _odd_in_project(before, world), odd_by_kind(after, world, before)
     signs = [_sign(len(was[kind]), len(now[kind]), kept=kept[kind]) for kind in kept]
@@ -122,6 +136,10 @@ def _calls(function: ast.AST) -> int:
 
 
 # -- checks -----------------------------------------------------------------------------------------------
+
+
+def _comparisons(function: ast.AST) -> int:
+    return sum(isinstance(node, ast.Compare) for node in ast.walk(function))
 
 
 def contradicted_checks(function: ast.AST) -> Iterator[ast.AST]:
@@ -382,6 +400,51 @@ class _Masked(ast.NodeTransformer):
 
 
 # -- arguments --------------------------------------------------------------------------------------------
+
+
+def settled_comparisons(function: ast.AST) -> Iterator[ast.AST]:
+    """Yield the comparisons with a number that have the same result for all possible values of the other side.
+
+    Examples are `x % 3 != -1`, `len(x) >= 0` and `text.find(part) < -1`. Honest code has none: there is none in 12,572
+    functions of real projects.
+    """
+    for node in ast.walk(function):
+        if any(is_settled(value, operator, number_of(limit)) for value, operator, limit in sides(node)):
+            yield node
+
+
+def sides(node: ast.AST | None) -> tuple[tuple[ast.expr, type[ast.cmpop] | None, ast.expr], ...]:
+    """Return a comparison as (left, operator, right) and (right, mirrored operator, left); () for other nodes.
+
+    The operator is None if it has no mirrored one.
+    """
+    match node:
+        case ast.Compare(left=left, ops=[operator], comparators=[right]):
+            return (left, type(operator), right), (right, MIRRORED.get(type(operator)), left)
+    return ()
+
+
+def is_settled(value: ast.expr, operator: type[ast.cmpop] | None, limit: float | None) -> bool:
+    """Return whether the comparison of `value` with `limit` has the same result for all its possible values."""
+    bounds = least_and_most(value)
+    if bounds is None or limit is None:
+        return False
+    least, most = bounds
+    if operator in (ast.Eq, ast.NotEq):
+        return not least <= limit <= most
+    if operator in (ast.Lt, ast.GtE):
+        return limit <= least or limit > most
+    return operator in (ast.LtE, ast.Gt) and (limit < least or limit >= most)
+
+
+def least_and_most(node: ast.expr) -> tuple[float, float] | None:
+    """Return the least and the most possible value of `node`; None if they are unknown."""
+    match node:
+        case ast.BinOp(op=ast.Mod(), right=right) if (divisor := number_of(right)) and divisor > 0:
+            return 0, divisor - 1
+        case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)) if name in LEAST:
+            return LEAST[name], math.inf
+    return None
 
 
 def unusual_calls(function: ast.AST, world: ProjectContext, original: ast.AST) -> Iterator[ast.AST]:

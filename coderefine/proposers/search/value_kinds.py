@@ -337,6 +337,17 @@ def is_none(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
+def number_of(node: ast.expr) -> float | None:
+    """Return the value of a number, with or without a sign; None for other nodes."""
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            value = number_of(operand)
+            return None if value is None else -value
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            return value
+    return None
+
+
 def dotted(node: ast.AST | None) -> str:
     """Return the dotted text of a chain of names, such as `a.b.c`; "" for anything else."""
     if isinstance(node, ast.Name):

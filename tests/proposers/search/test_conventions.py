@@ -164,6 +164,29 @@ def test_what_honest_code_does_is_not_odd(code: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("test", "settled"),
+    [
+        ("x % 3 != -1", True),
+        ("x % 3 != 0", False),
+        ("x % 3 < 3", True),
+        ("x % 3 < 2", False),
+        ("x % -3 == -1", False),
+        ("len(x) < 0", True),
+        ("len(x) >= 0", True),
+        ("len(x) > 0", False),
+        ("0 > len(x)", True),
+        ("0 < len(x)", False),
+        ("x.find(y) < -1", True),
+        ("x.find(y) == -1", False),
+        ("x.size() == -1", False),
+    ],
+)
+def test_a_comparison_with_one_possible_result_is_odd(test: str, settled: bool) -> None:
+    """In 12,572 functions of real projects there is none."""
+    assert odd(f"def f(x, y):\n    return 1 if {test} else 2\n") == [test] * settled
+
+
+@pytest.mark.parametrize(
     ("after", "better"),
     [
         ("fail('wrong', 3)\n    return n - 1", 0),

@@ -431,6 +431,16 @@ def test_a_round_number_seldom_becomes_another() -> None:
     assert boosts[body("return x * 1000001")] < 0 == boosts[body("return x * 10000000")]
 
 
+def test_a_number_that_settles_a_comparison_is_replaced_first_and_made_last() -> None:
+    """markdown-it-py: `length % 3 != -1`; `or` → `and` beside it was written in place of `-1` → `0`."""
+    text = body("return x % 3 != -1")
+    boosts = weighted("number", text, 2, boost=True)
+    assert boosts[text.replace("-1", "0")] > boosts[text.replace("-1", "-2")]
+    text = body("return x % 3 != 0")
+    boosts = weighted("number", text, 2, boost=True)
+    assert boosts[text.replace("!= 0", "!= -1")] < boosts[text.replace("!= 0", "!= 1")]
+
+
 def test_a_number_unlike_its_neighbours_becomes_like_them() -> None:
     text = "UNITS = {'h': 1000 * 3600, 'm': 1000 * 60, 's': 1000, 'd': 999 * 86400}\n"
     boosts = weighted("number", text, 1, boost=True)

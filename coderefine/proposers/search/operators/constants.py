@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TypeGuard
 
+from coderefine.proposers.search.conventions import is_settled, sides
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
 from coderefine.proposers.search.value_kinds import fits
@@ -31,6 +32,8 @@ ROUND, UNROUND = 100, 3.0
 OFTEN, UNLIKE, UNLIKE_BOOST = 3, 10.0, 2.0
 """UNLIKE, UNLIKE_BOOST: factor and boost of a number that the statement contains at least OFTEN times, in place of a
 number that it contains once."""
+SETTLED = 2.5
+"""Boost of a number that ends a comparison with one possible result (`x % 3 != -1`), and penalty if it makes one."""
 
 
 def numbers(site: Site) -> Iterator[Edit]:
@@ -48,7 +51,14 @@ def numbers(site: Site) -> Iterator[Edit]:
         for new, weight in _other_numbers(site, node, value, proportional):
             alone = used[value] == 1 and used[new] >= OFTEN
             boost = max(UNLIKE_BOOST * alone, PROPORTION_BOOST * (new in proportional)) - _unround(value, new)
+            boost += SETTLED * (_settles(site, node, value) - _settles(site, node, new))
             yield from site.swap(node, repr(new), weight * (UNLIKE if alone else 1.0), boost)
+
+
+def _settles(site: Site, node: ast.expr, value: float) -> bool:
+    """Return whether a comparison with `value` in place of the number `node` has one possible result."""
+    rows = sides(site.module.parents.get(node))
+    return any(limit is node and is_settled(other, operator, value) for other, operator, limit in rows)
 
 
 def _unround(value: float, new: float) -> float:

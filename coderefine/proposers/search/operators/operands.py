@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.site import NEUTRAL, Site
 from coderefine.proposers.search.syntax import Edit, Replacement
-from coderefine.proposers.search.value_kinds import NUMBERS, dotted, fits
+from coderefine.proposers.search.value_kinds import NUMBERS, dotted, fits, number_of
 
 COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "<",
@@ -338,7 +338,9 @@ def _countable(site: Site, node: ast.expr, parent: ast.AST | None) -> float:
     if isinstance(parent, ast.Call):
         return _countable_argument(node, parent, sure=sure)
     if isinstance(parent, ast.Compare):
-        return 1.0 if sure else 0.0
+        others = (one for one in (parent.left, *parent.comparators) if one is not node)
+        by_number = all(number_of(one) is not None for one in others)  # the operator "number" changes the number
+        return 1.0 if sure and not by_number else 0.0
     if isinstance(parent, ast.Return | ast.Assign | ast.Tuple | ast.AugAssign):
         return _countable_result(node, sure=sure)
     return 0.0
