@@ -39,7 +39,7 @@ CLASS, VARIABLE = "class", "variable"
 KINDS: dict[type[object], str] = {str: "text", bytes: "bytes", bool: "number", int: "number", float: "number"}
 ALIKE = 2
 """A condition is odd if at least ALIKE of the conditions beside it have the opposite form, and none has its form."""
-TWICE = frozenset(("get", "getattr", "setdefault", "zip", "product", "join", "replace"))
+TWICE = frozenset(("get", "getattr", "setdefault", "zip", "zip_longest", "product", "join", "replace"))
 """Functions to which the same variable is often passed twice: `names.get(name, name)`."""
 MOST_NODES = 4000
 """Maximum size of a function that is examined, in nodes: the time grows with its square."""

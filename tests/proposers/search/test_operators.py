@@ -700,24 +700,28 @@ def test_a_condition_that_no_longer_depends_on_its_loop_is_unlikely() -> None:
 
 
 @pytest.mark.parametrize(
-    ("test", "block", "likelier"),
+    ("test", "block", "boost"),
     [
-        ("y is None", "x = g(y)", True),
-        ("not y", "x = g(y)", True),
-        ("y is not None", "return x + 1", True),
-        ("y is None", "return x + 1", False),
-        ("x is None", "x = g(y)", False),
+        ("y is None", "x = g(y)", 4.0),
+        ("not y", "x = g(y)", 2.0),
+        ("y is not None", "return x + 1", 3.0),
+        ("y is None", "return x + 1", 0.0),
+        ("x is None", "x = g(y)", -4.0),
+        ("y is None or x > 1", "return 1", 3.5),
+        ("z and (y is not None and x > 1)", "return 1", 3.0),
+        ("not y or x > 1", "return 1", 2.0),
+        ("y and x > 1", "return 1", 1.3),
+        ("y is None and x > 1", "return 1", -3.0),
+        ("x > 1 and y is None", "return 1", 0.0),
     ],
 )
-def test_a_test_for_none_mostly_concerns_what_its_block_assigns_or_uses(
-    test: str, block: str, *, likelier: bool
-) -> None:
+def test_a_test_mostly_concerns_what_the_code_after_it_assigns_or_uses(test: str, block: str, boost: float) -> None:
     """click: `if show_default is None: value_proc = …`; the right variable was not among the first 1,000 edits."""
-    text = body(f"if {test}:", f"    {block}", "return x")
-    boosts = weighted("variable", text, 2, boost=True)
-    for changed, boost in boosts.items():
-        if f"if {test.replace('y', 'x')}" in changed or not likelier:
-            assert (boost > 0) is likelier
+    text = body("w = z", f"if {test}:", f"    {block}", head="def f(x, y, z):")
+    boosts = weighted("variable", text, 3, boost=True)
+    old = "x" if test == "x is None" else "y"
+    wanted = text.replace(f"if {test}", f"if {test.replace(old, 'w' if old == 'x' else 'x')}")
+    assert boosts[wanted] == pytest.approx(boost)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import datetime
 import importlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path, PurePath
@@ -86,12 +86,29 @@ def likeness(one: str, other: str) -> float:
 
 GUARDED = 4.0
 """Factor of the weight of a name in a test (`if x:`) if the block under the test uses the name."""
-ABSENT_THEN_SET, EMPTY_THEN_SET, PRESENT_THEN_USED = (-1.5, 2.5), (-0.5, 1.5), (-1.5, 1.5)
-"""Log odds of a name in a test, if the block under the test does not, or does, assign it (`if x is None:`, `if not x:`
-without `else`, in front of a block that assigns a variable) or use it (`if x is not None:`).
+Odds = tuple[float, float]
+"""Log odds of a name that does not have a property, and of one that has it."""
+NEUTRAL_ODDS: Odds = (0.0, 0.0)
+BLOCK_ODDS: dict[tuple[str, bool], Odds] = {
+    ("is None", True): (-1.5, 2.5), ("not", True): (-0.5, 1.5), ("is not None", False): (-1.5, 1.5),
+}  # fmt: skip
+"""Odds of the name `x` in `if x is None:`, `if not x:` or `if x is not None:`.
 
-In real code, the block after `if x is None:` assigns `x` in 93 % of the cases, and another variable in scope in 5 %;
-after `if not x:` in 55 and 11 %. The block after `if x is not None:` uses `x` in 93 %, another variable in 24 %.
+The key tells whether the block assigns the name (True; the first two, without `else`) or uses it (False). In real code,
+the block after `if x is None:` assigns `x` in 93 % of the cases in which it assigns a variable, and another variable in
+scope in 5 %; after `if not x:` in 55 and 11 %. After `if x is not None:` it uses `x` in 93 %, and another one in 24 %.
+"""
+OPERAND_ODDS: dict[tuple[str, type[ast.boolop]], Odds] = {
+    ("is None", ast.Or): (-1.5, 2.0), ("is not None", ast.And): (-1.0, 2.0), ("not", ast.Or): (-0.5, 1.5),
+    ("", ast.And): (-0.3, 1.0),
+    ("is None", ast.And): (0.0, -3.0), ("is not None", ast.Or): (0.0, -3.0), ("not", ast.And): (0.0, -3.0),
+    ("", ast.Or): (0.0, -2.0),
+}  # fmt: skip
+"""Odds of the name `x` in an operand of `and` or `or` by whether a later operand uses it: `x is None or x > 1`.
+
+In real code, `x` is used after `x is None or` in 84 % of the cases (another variable in scope: 11 %), after
+`x is not None and` in 73 % (11 %), after `not x or` in 56 % (12 %), after `x and` in 40 % (14 %), and in none of 152
+cases after `x is None and` (18 %).
 """
 DISTANCES = (1, 2, 4, 8, 16, 40)
 FADING = (1.55, 1.1, 1.0, 0.7, 0.5, 0.4, 0.2)
@@ -241,23 +258,37 @@ def _guarded(site: Site, node: ast.expr) -> frozenset[str]:
     return frozenset(name for name in names if site.kinds.name(name) != "call")
 
 
-def _concerned(site: Site, node: ast.Name) -> tuple[frozenset[str], tuple[float, float]]:
-    """Return the names that a test of `node` mostly concerns, and the log odds of other names and of these.
+def _concerned(site: Site, node: ast.Name) -> tuple[frozenset[str], Odds]:
+    """Return the names that the code after a test of `node` assigns or uses, and the odds of a name in such a test.
 
-    Tests are `x is None`, `not x` and `x is not None`, see ABSENT_THEN_SET. For other nodes the log odds are 0.
+    The test is `x`, `not x`, `x is None` or `x is not None`; the code is a later operand, or the block of the `if`.
     """
-    test = site.module.parents.get(node)
-    branch = site.module.parents.get(test) if test else None
-    if isinstance(branch, ast.If) and branch.test is test and node.id not in BUILTINS:
-        stored = frozenset(name for part in branch.body for name in names_of(part, ast.Store))
-        match test:
-            case ast.Compare(ops=[ast.Is()], comparators=[right]) if is_none(right) and stored and not branch.orelse:
-                return stored, ABSENT_THEN_SET
-            case ast.UnaryOp(op=ast.Not()) if stored and not branch.orelse:
-                return stored, EMPTY_THEN_SET
-            case ast.Compare(ops=[ast.IsNot()], comparators=[right]) if is_none(right):
-                return frozenset(name for part in branch.body for name in names_of(part)), PRESENT_THEN_USED
-    return frozenset(), (0.0, 0.0)
+    kind, test = _test_of(site, node)
+    match parent := site.module.parents.get(test):
+        case ast.BoolOp(values=values, op=op) if test is not values[-1]:
+            later = values[values.index(test) + 1 :]
+            return _names_in(later), OPERAND_ODDS.get((kind, type(op)), NEUTRAL_ODDS)
+        case ast.If(test=tested, body=body) if tested is test:
+            stored = _names_in(body, ast.Store)
+            if (kind, True) in BLOCK_ODDS and stored and not parent.orelse:
+                return stored, BLOCK_ODDS[kind, True]
+            return _names_in(body), BLOCK_ODDS.get((kind, False), NEUTRAL_ODDS)
+    return frozenset(), NEUTRAL_ODDS
+
+
+def _test_of(site: Site, node: ast.Name) -> tuple[str, ast.expr]:
+    """Return "not", "is None" or "is not None" if `node` is tested so, and the test; else "", and `node` itself."""
+    match parent := site.module.parents.get(node):
+        case ast.UnaryOp(op=ast.Not()):
+            return "not", parent
+        case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[right]):
+            if left is node and is_none(right):
+                return "is None" if isinstance(op, ast.Is) else "is not None", parent
+    return "", node
+
+
+def _names_in(nodes: Iterable[ast.AST], context: type[ast.expr_context] = ast.Load) -> frozenset[str]:
+    return frozenset(name for node in nodes for name in names_of(node, context))
 
 
 def _bound_by_loop(site: Site, node: ast.expr) -> frozenset[str]:
