@@ -39,6 +39,8 @@ CLASS, VARIABLE = "class", "variable"
 KINDS: dict[type[object], str] = {str: "text", bytes: "bytes", bool: "number", int: "number", float: "number"}
 ALIKE = 2
 """A condition is odd if at least ALIKE of the conditions beside it have the opposite form, and none has its form."""
+SUBJECTS = 3
+"""Minimum number of conditions beside one that test another value."""
 TWICE = frozenset(("get", "getattr", "setdefault", "zip", "zip_longest", "product", "join", "replace"))
 """Functions to which the same variable is often passed twice: `names.get(name, name)`."""
 MOST_NODES = 4000
@@ -330,7 +332,23 @@ def lone_conditions(function: ast.AST) -> Iterator[ast.AST]:
     every = list(ast.walk(function))
     branches = {id(stmt) for node in every if isinstance(node, ast.If) for stmt in node.orelse[:1]}
     rows = (tests for node in every if id(node) not in branches for tests in _rows(node))
-    return (test for tests in rows for test in _lone(tests))
+    return (test for tests in rows for test in (*_lone(tests), *_lone_subjects(tests)))
+
+
+def _lone_subjects(tests: Sequence[ast.expr]) -> Iterator[ast.expr]:
+    """Yield the condition that tests another value than the others, if these are SUBJECTS or more and test the same.
+
+    Only conditions that call the same function, or compare with the same operator, are considered together.
+    """
+    by_form: dict[str, dict[str, list[ast.expr]]] = {}
+    for test in tests:
+        match test:
+            case ast.Call(func=function, args=[subject, _]) | ast.Compare(left=subject, ops=[function]):
+                by_form.setdefault(ast.dump(function), {}).setdefault(ast.dump(subject), []).append(test)
+    for subjects in by_form.values():
+        fewest, *others = sorted(subjects.values(), key=len)
+        if len(fewest) == len(others) == 1 and len(others[0]) >= SUBJECTS:
+            yield fewest[0]
 
 
 def _lone(tests: Sequence[ast.expr]) -> Iterator[ast.expr]:

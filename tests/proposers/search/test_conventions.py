@@ -81,6 +81,22 @@ def test_a_variable_that_is_empty_is_used(use: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("tests", "found"),
+    [
+        (["is_a(x.a, B)", "is_a(x.b, C)", "is_a(x.a, D)", "is_a(x.a, E)", "y"], ["is_a(x.b, C)"]),
+        (["x.a == 1", "x.b == 2", "x.a == 3", "x.a == 4", "y"], ["x.b == 2"]),
+        (["is_a(x.a, B)", "is_a(x.b, C)", "is_a(x.a, D)", "y"], []),
+        (["is_a(x.a, B)", "is_a(x.b, C)", "is_a(x.b, D)", "is_a(x.a, E)", "is_a(x.a, F)", "y"], []),
+        (["is_a(x.a, B)", "has(x.b, C)", "is_a(x.a, D)", "is_a(x.a, E)", "y"], []),
+    ],
+)
+def test_a_condition_that_tests_another_value_than_those_beside_it_is_odd(tests: list[str], found: list[str]) -> None:
+    """deepdiff: `isinstance(level.report_type, …)` between five `isinstance(level.t1, …)`; the repair came 1,130th."""
+    chain = "".join(f"    {'el' * (at > 0)}if {test}:\n        return {at}\n" for at, test in enumerate(tests))
+    assert odd(f"def f(x, y):\n{chain}") == found
+
+
+@pytest.mark.parametrize(
     ("code", "found"),
     [
         pytest.param(
