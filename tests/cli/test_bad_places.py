@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import seal
 from tests.support.command import GREEN, LINT, TESTS, Ended, coderefine, end, start
 from tests.support.publishing import state
 from tests.support.repo import git, make_repo
@@ -23,22 +24,31 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def untidy(tmp_path: Path) -> Path:
-    """Green tests, one lint finding."""
-    return make_repo(tmp_path / "tidy", {"order.py": LINT, "test_order.py": TESTS, "data/x.txt": "x"})
+def place() -> Iterator[Path]:
+    """A folder that other users may enter: each pytest that starts closes the folder of all temporary folders."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
-def user(untidy: Path, sealed: Path) -> Iterator[Sequence[str]]:
+def untidy(place: Path) -> Path:
+    """Green tests, one lint finding."""
+    return make_repo(place / "tidy", {"order.py": LINT, "test_order.py": TESTS, "data/x.txt": "x"})
+
+
+@pytest.fixture
+def user(untidy: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sequence[str]]:
     """What to put in front of a command to run it as an ordinary user who owns the project."""
     if os.getuid() != 0:
         yield ()
         return
     if not shutil.which("setpriv"):
         pytest.skip("root, and no setpriv to become another user")
-    for folder in (untidy, sealed):
-        subprocess.run(("chown", "-R", f"{NOBODY}:{NOBODY}", folder), check=True)
-        _passable(folder)
+    (place / "home").mkdir()
+    seal(place / "home", monkeypatch)
+    subprocess.run(("chown", "-R", f"{NOBODY}:{NOBODY}", place), check=True)
     as_nobody = (*_reachable(), "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--")
     again = "import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', 'import pytest']))"
     if subprocess.run((*as_nobody, sys.executable, "-c", again), check=False).returncode:
@@ -56,12 +66,6 @@ def _reachable() -> Sequence[str]:
     steps = 'mount --bind "$1" /mnt && mount -t tmpfs -o mode=755 none "$2" && mkdir -p "$1"'
     script = f'{steps} && mount --bind /mnt "$1" && shift 2 && exec "$@"'
     return ("unshare", "-m", "sh", "-c", script, "sh", str(home), str(closed))
-
-
-def _passable(folder: Path) -> None:
-    for parent in folder.parents:
-        if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
-            parent.chmod(parent.stat().st_mode | 0o011)
 
 
 def refused(result: Ended, *words: str, code: int = 2) -> None:

@@ -274,13 +274,10 @@ class Search(Searcher):
             with self._pool(situation, views, files_of([*failed, *tests]), clock) as pool:
                 kept = passing(pool, repairs, tests, clock, frozenset(failed))
                 self.chosen = self.chosen.without([repair for repair in repairs if repair not in kept])
-                unknown = [rivals for rivals in self.chosen.sets if not rivals.is_measured]
-                if unknown:
+                if not all(rivals.is_measured for rivals in self.chosen.sets):
                     pool.observe(failed, tests, clock.left)
-                sets = (
-                    self._with_strength(one, pool, clock.left) if one in unknown else one for one in self.chosen.sets
-                )
-                self.chosen = replace(self.chosen, sets=tuple(sets))
+                    sets = (self._with_strength(rivals, pool, clock.left) for rivals in self.chosen.sets)
+                    self.chosen = replace(self.chosen, sets=tuple(sets))
         except RunnerError as error:
             self._listen(Event("note", f"search: {error}"))
             return repairs

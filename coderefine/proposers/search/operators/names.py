@@ -264,16 +264,21 @@ def _concerned(site: Site, node: ast.Name) -> tuple[frozenset[str], Odds]:
     The test is `x`, `not x`, `x is None` or `x is not None`; the code is a later operand, or the block of the `if`.
     """
     kind, test = _test_of(site, node)
-    match parent := site.module.parents.get(test):
+    match site.module.parents.get(test):
         case ast.BoolOp(values=values, op=op) if test is not values[-1]:
             later = values[values.index(test) + 1 :]
             return _names_in(later), OPERAND_ODDS.get((kind, type(op)), NEUTRAL_ODDS)
-        case ast.If(test=tested, body=body) if tested is test:
-            stored = _names_in(body, ast.Store)
-            if (kind, True) in BLOCK_ODDS and stored and not parent.orelse:
-                return stored, BLOCK_ODDS[kind, True]
-            return _names_in(body), BLOCK_ODDS.get((kind, False), NEUTRAL_ODDS)
+        case ast.If(test=tested) as branch if tested is test:
+            return _concerned_by(branch, kind)
     return frozenset(), NEUTRAL_ODDS
+
+
+def _concerned_by(branch: ast.If, kind: str) -> tuple[frozenset[str], Odds]:
+    """Do the same for a test of the `kind` that is the condition of `branch`."""
+    stored = _names_in(branch.body, ast.Store)
+    if (kind, True) in BLOCK_ODDS and stored and not branch.orelse:
+        return stored, BLOCK_ODDS[kind, True]
+    return _names_in(branch.body), BLOCK_ODDS.get((kind, False), NEUTRAL_ODDS)
 
 
 def _test_of(site: Site, node: ast.Name) -> tuple[str, ast.expr]:

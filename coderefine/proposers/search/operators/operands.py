@@ -338,12 +338,16 @@ def _countable(site: Site, node: ast.expr, parent: ast.AST | None) -> float:
     if isinstance(parent, ast.Call):
         return _countable_argument(node, parent, sure=sure)
     if isinstance(parent, ast.Compare):
-        others = (one for one in (parent.left, *parent.comparators) if one is not node)
-        by_number = all(number_of(one) is not None for one in others)  # the operator "number" changes the number
-        return 1.0 if sure and not by_number else 0.0
+        return float(sure and not _is_beside_number(node, parent))
     if isinstance(parent, ast.Return | ast.Assign | ast.Tuple | ast.AugAssign):
         return _countable_result(node, sure=sure)
     return 0.0
+
+
+def _is_beside_number(node: ast.expr, comparison: ast.Compare) -> bool:
+    """Return whether `node` is compared with numbers only: these are changed by the operator "number"."""
+    others = (one for one in (comparison.left, *comparison.comparators) if one is not node)
+    return all(number_of(one) is not None for one in others)
 
 
 def _countable_argument(node: ast.expr, call: ast.Call, *, sure: bool) -> float:
