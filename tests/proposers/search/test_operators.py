@@ -83,7 +83,6 @@ RIGHT = [
     ("number", body("return x[1]"), 2, "1", "0"),
     ("number", body("return -1"), 2, "-1", "0"),
     ("truth", body("x = True", "return x"), 2, "True", "False"),
-    ("text", body('return x["XXkeyXX"]'), 2, "XXkeyXX", "key"),
     ("text", body('y = x["total"]', 'return x["totals"]'), 3, "totals", "total"),
     ("format", body("return f'{x:.2f}'"), 2, ".2f", ".1f"),
     ("variable", body("return x"), 2, "return x", "return y"),
