@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from coderefine.core import Case, Failure, Status
@@ -567,6 +569,13 @@ def test_the_exception_that_passed_by_a_handler_is_the_first_that_it_may_catch_i
     program = body("try:", "    return x()", "except KeyError:", "    return y")
     found = weighted("exception", program, 2, ("FileNotFoundError",))
     assert found[program.replace("KeyError", "FileNotFoundError")] == max(found.values())
+
+
+def test_a_handler_gets_no_exception_twice() -> None:
+    text = body("try:", "    return x()", "except (KeyError, ValueError):", "    return y")
+    candidates = [re.findall(r"\w+Error", candidate) for candidate in made("exception", text, 2)]
+    assert candidates
+    assert all(len(set(names)) == len(names) for names in candidates)
 
 
 @pytest.mark.parametrize(
