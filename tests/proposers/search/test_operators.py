@@ -207,6 +207,9 @@ RIGHT = [
     ("complement", body("return x * y / 100"), 2, "y /", "(100 - y) /"),
     ("complement", body("return x * y / 100"), 2, "x * y / 100", "x - x * y / 100"),
     ("moved-addend", body("return (x + 32) * 9 / 5"), 2, "(x + 32) * 9 / 5", "x * 9 / 5 + 32"),
+    ("argument-added", body("x().g(1, 7)", "return y().g(1)"), 3, "g(1)", "g(1, 7)"),
+    ("argument-value", "def g(y): ...\ndef f(x, y):\n    return x().g(x)\n", 3, "g(x)", "g(y)"),
+    ("none-check", body("z: bool = x is not None"), 2, "x is not None", "x"),
     ("set-default", body("x[y] = []"), 2, "x[y] = []", "x.setdefault(y, [])"),
     (
         "noted",
