@@ -147,7 +147,7 @@ class Index:
     def _note(
         self, node: ast.AST, names: frozenset[str], function: Function | None, owner: ast.ClassDef | None
     ) -> None:
-        called = self.module.fields.get(node) == "func"  # `self.show` in `self.show()` is not used as a value
+        called = self.module.is_called(node)  # `self.show` in `self.show()` is not used as a value
         if isinstance(node, COMPOUND) and isinstance(getattr(node, "ctx", None), ast.Load | None) and not called:
             self._piece(self.expressions, node, names, function, owner)
         elif isinstance(node, SIMPLE):
