@@ -119,13 +119,6 @@ def test_a_faulty_line_does_not_raise_its_own_probability() -> None:
     assert without.logp("", "", "return") == other.logp("", "", "return")
 
 
-def test_an_assigned_constant_is_learnt_and_a_docstring_is_not() -> None:
-    model = sites('def f(x):\n    """Return x."""\n    x = 1\n    return True\n', {4: 1.0})[0].world.trigrams
-    assert model.logp("x", "=", "1") > model.logp("x", "=", "0")
-    assert model.logp("", "return", "True") > model.logp("", "return", "False")
-    assert model.logp("", "", '"') == model.logp("", "", "unknown")
-
-
 @pytest.mark.parametrize(
     "binding",
     [
