@@ -193,9 +193,9 @@ class FunctionContext:
         """Return the names bound only inside comprehensions, which are not visible outside of them."""
         nodes = [node for node in ast.walk(self._outer) if not isinstance(node, ast.arg | ast.keyword)]
         targets = [node.target for node in nodes if isinstance(node, ast.comprehension)]
-        inside = {node for target in targets for node in ast.walk(target)}
+        inside = set[ast.AST]().union(*map(ast.walk, targets))
+        names = {name for node in inside for name in bound_names(node)}
         outside = {name for node in nodes if node not in inside for name in bound_names(node)}
-        names = {name for target in targets for name in names_of(target)}
         return frozenset(names - outside - set(self.parameters))
 
     def names(self, line: int) -> list[str]:
