@@ -85,8 +85,9 @@ def shortened(text: str, most: int) -> str:
 
 def ends(text: str, head: int, tail: int) -> tuple[str, str]:
     """Return the first `head` and the last `tail` characters of `text`, without parts of possible secrets."""
-    start, end = text[:head], text[-tail:]
-    over = len(broken(end[::-1], text[:-tail][::-1]))
+    at = max(0, len(text) - tail)
+    start, end = text[:head], text[at:]
+    over = len(broken(end[::-1], text[:at][::-1]))
     return start[: len(start) - len(broken(start, text[head:]))], end[over:]
 
 

@@ -205,6 +205,15 @@ def test_answers_are_remembered(repository: Repository, journal: Journal) -> Non
         journal.recall("key")
 
 
+def test_a_forged_answer_is_not_shown(journal: Journal) -> None:
+    journal.remember("key", "answer")
+    assert list(journal.answers()) == ["answer"]
+    (path,) = (journal.folder / "answers").iterdir()
+    path.write_text(path.read_text().replace("answer", "forged"))
+    with pytest.raises(JournalError, match="damaged"):
+        list(journal.answers())
+
+
 def test_runs_are_listed_newest_first_and_found_by_part_of_their_name(repository: Repository) -> None:
     made = [Journal.create(repository, Meta((str(n),))) for n in range(3)]
     assert [found.meta.argv for found in runs(repository)] == [("2",), ("1",), ("0",)] or len(

@@ -46,6 +46,10 @@ def test_ordinary_text_is_cut_as_before() -> None:
     assert short_repr.cut_any(b"word " * 100, 30) == b"word word word word  ... word word "
 
 
+def test_an_end_of_no_characters_is_empty() -> None:
+    assert sensitive.ends("word " * 30, 10, 0) == ("word word ", "")
+
+
 def test_both_ends_of_the_wire_cut_alike() -> None:
     for text in TEXTS:
         for at in range(0, len(text), 7):

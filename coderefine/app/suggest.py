@@ -24,6 +24,7 @@ from coderefine.publishers.hosts.bundle import (
     CONTROL,
     LINE,
     LINES,
+    LOSSY,
     NOTES,
     PROVED,
     ROWS,
@@ -35,6 +36,7 @@ from coderefine.publishers.hosts.bundle import (
     Judgement,
     Note,
     Suggestion,
+    is_code,
 )
 from coderefine.reports.formats import blocking, gone, last, line, rule, words
 from coderefine.reports.rows import evidence
@@ -186,7 +188,7 @@ def _is_plain(hunk: judge.Hunk, before: bytes) -> bool:
     if not put.textual:
         return False
     texts = [line.decode("utf-8") for line in (*put.old, *hunk.new)]
-    plain = all(text.endswith("\n") and not CONTROL.search(text[:-1].replace("\t", " ")) for text in texts)
+    plain = all(text.endswith("\n") and is_code(text[:-1]) for text in texts)
     return plain and len(texts) <= LINES and all(len(text) <= LINE for text in texts)
 
 
@@ -224,4 +226,4 @@ def _text(diff: bytes) -> str:
     try:
         return diff.decode("utf-8")
     except UnicodeDecodeError:
-        return diff.decode("utf-8", "replace") + "\r"
+        return diff.decode("utf-8", "replace") + LOSSY

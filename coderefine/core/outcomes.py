@@ -8,6 +8,7 @@ from enum import Enum
 
 from coderefine.core.checks import Case, Check, Coverage, Finding, Severity, Span
 from coderefine.core.patches import Offer, Patch
+from coderefine.core.plurals import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,12 @@ class Cost:
     @property
     def tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def words(self) -> tuple[str, str, str]:
+        """Return requests, tokens and price as text: `2 requests`, `3,411 tokens`, and `$0.0021` or `price unknown`."""
+        price = "price unknown" if self.usd is None else f"${self.usd:.4f}"
+        return counted(self.requests, "request"), counted(self.tokens, "token"), price
 
     def __add__(self, other: Cost) -> Cost:
         usd = None if self.usd is None or other.usd is None else self.usd + other.usd
@@ -212,6 +219,14 @@ class Evidence:
     def claim(self) -> str:
         """Return `proved`, or `plausible, may be wrong`, for reports that are read without the rest of the evidence."""
         return "plausible, may be wrong" if self.doubts else "proved"
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """Return the measurements as text: `3 tests flipped, 41 kept, 0 lost`, `strength 7/8`, and others."""
+        tests = f"{counted(len(self.flipped), 'test')} flipped, {self.kept} kept, {len(self.lost)} lost"
+        covered = "patched lines covered {}/{}".format(*self.covered) if self.covered and self.covered[1] else ""
+        strength = "strength {}/{}".format(*self.strength) if self.strength else ""
+        return tuple(filter(None, (tests, covered, strength, self.proved_by)))
 
     @property
     def proved_by(self) -> str:

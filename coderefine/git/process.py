@@ -23,7 +23,8 @@ git gets no other `GIT_*` variable of our environment, except those whose names 
 NUMBERED = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
 """Beginnings of variables that contain the settings which GIT_CONFIG_COUNT announces."""
 
-ALWAYS = ("-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
+NO_DAEMONS = ("-c", "gc.auto=0", "-c", "maintenance.auto=false")
+ALWAYS = ("-c", "core.quotePath=false", "-c", "core.fsmonitor=false", *NO_DAEMONS)
 
 COMPLAINTS = (
     (r"detected dubious ownership", "another user owns it: run `git config --global --add safe.directory {where}`"),

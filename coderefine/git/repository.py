@@ -172,7 +172,6 @@ class Repository:
 
 HOOKS_MAY_TAKE = 900.0
 """Maximum seconds of a commit: pre-commit hooks may run whole test suites."""
-NO_DAEMONS = ("-c", "gc.auto=0", "-c", "maintenance.auto=false")
 LAST_LINES = 6
 """Maximum number of lines that are shown of the output of a hook that refuses a commit."""
 
@@ -188,7 +187,7 @@ def commit_with_hooks(
     """
     before = repository.resolve("HEAD")
     result = process.run(
-        (*NO_DAEMONS, *IN_UTF_8, "commit", "--quiet", "--cleanup=whitespace", "--allow-empty", "-F", "-"),
+        (*process.NO_DAEMONS, *IN_UTF_8, "commit", "--quiet", "--cleanup=whitespace", "--allow-empty", "-F", "-"),
         cwd=repository.top,
         env={"GIT_INDEX_FILE": str(index), "GIT_EDITOR": ":", **author},
         stdin=message.encode("utf-8", "replace"),

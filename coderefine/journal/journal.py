@@ -151,26 +151,28 @@ class Journal:
 
     def recall(self, key: str) -> str | None:
         """Return the answer stored under `key`, or None. Raises JournalError if it is damaged."""
-        path = self._answer(key)
         try:
-            found = json.loads(path.read_bytes())
-            value, checksum = found["value"], found["sha256"]
+            return self._read_answer(self._answer(key))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise JournalError(f"a recorded answer is damaged: {path}; start a new run") from error
-        if not isinstance(value, str) or checksum != _checksum(value) or found.get("key") != key:
-            raise JournalError(f"a recorded answer is damaged: {path}; start a new run")
-        return value
 
     def answers(self) -> Iterator[str]:
-        """Yield all answers in the order in which they were stored. Raises JournalError for one that cannot be read."""
+        """Yield all answers in the order in which they were stored. Raises JournalError for one that is damaged."""
+        files = (self.folder / "answers").glob("*.json")
+        yield from map(self._read_answer, sorted(files, key=lambda path: (path.stat().st_mtime_ns, path)))
+
+    def _read_answer(self, path: Path) -> str:
         try:
-            files = sorted((self.folder / "answers").glob("*.json"), key=lambda path: (path.stat().st_mtime_ns, path))
-            for path in files:
-                yield str(json.loads(path.read_bytes())["value"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise JournalError(f"an answer of run {self.run} is damaged: {error}") from error
+            found = json.loads(path.read_bytes())
+            key, value = found["key"], found["value"]
+            right = path == self._answer(key) and found["sha256"] == _checksum(value)
+        except FileNotFoundError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise JournalError(f"a recorded answer is damaged: {path}; start a new run") from error
+        if not right:
+            raise JournalError(f"a recorded answer is damaged: {path}; start a new run")
+        return str(value)
 
     def remember(self, key: str, value: str) -> None:
         """Store the answer `value` under `key` and wait until it is on the disk, so that it is never paid for twice."""

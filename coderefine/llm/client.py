@@ -150,7 +150,7 @@ class Client:
         A model that used all tokens of its answer to reason is asked again, once, and gets more tokens from then on.
         """
         answer = self._fulfil(self._prepared(request))
-        model = request.model or self._config.model or ""
+        model = self._named(request.model)
         if any(one.finish != CUT or without_reasoning(one.text).strip() for one in answer.each):
             return answer
         if model in self._reasoning:
@@ -161,9 +161,13 @@ class Client:
         self._note(f"{model} used all tokens of its answer to reason: from now on it gets {MORE} times as many")
         return self.ask(request)
 
+    def _named(self, model: str | None) -> str:
+        """Return `model`, or the configured model for None."""
+        return model or self._config.model or ""
+
     def gives_one(self, model: str | None) -> bool:
         """Return whether `model` (None: the configured one) has ever given fewer answers than a request asked for."""
-        return (model or self._config.model or "") in self._single
+        return self._named(model) in self._single
 
     def sample(self, request: ModelRequest, number: int, *, fill: bool = True) -> Generator[Answer, None, None]:
         """Yield up to `number` answers to the same request, in a deterministic order.
@@ -172,7 +176,7 @@ class Client:
         missing answer is requested separately, in parallel; closing the iterator does not wait for pending requests.
         Raises the same errors as `ask`.
         """
-        model = request.model or self._config.model or ""
+        model = self._named(request.model)
         together = 1 if model in self._single else number
         first = self.ask(replace(request, samples=together)).each
         if len(first) < together:
@@ -196,7 +200,7 @@ class Client:
 
     def _prepared(self, request: ModelRequest) -> _Prepared:
         """Redact `request` and compute the key of its recorded answer."""
-        model = request.model or self._config.model or ""
+        model = self._named(request.model)
         clean_text = self._redactor.clean
         texts = (replace(message, text=clean_text(encodable(message.text))) for message in request.messages)
         clean = replace(request, messages=tuple(texts))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coderefine.errors import BudgetError, ModelError, TooLongError
+from coderefine.llm.budget import LEAST_REPLY
 from coderefine.sensitive import shortened
 
 CAPS = ("max_completion_tokens", "max_tokens")
@@ -31,8 +32,6 @@ SHARED = re.compile(
     r"maximum context length is (\d+) tokens.*?(?<!at least )\b(\d+) (?:input tokens|of text input|in the messages)"
 )
 """A refused value of CAPS, with two numbers of tokens: those that prompt and answer share, and those of the prompt."""
-LEAST = 512
-"""Minimum number of tokens for an answer; a request whose prompt leaves fewer is too long."""
 UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"})
 """Exceptions that httpx raises before the server gets a request; after others, the request may be billed."""
 TRANSIENT = frozenset({408, 409, 425, 429})
@@ -177,13 +176,14 @@ def _final(error: _Refusal, target: Target) -> str | None:
 def _lower_cap(error: _Refusal, sent: Mapping[str, Any]) -> UnsupportedError | None:
     """Return an UnsupportedError with the largest answer length that the server accepts, in tokens.
 
-    Return None if the error names no such length, or if this length is below LEAST or not below the requested one.
+    Return None if the error names no such length, or if this length is below LEAST_REPLY or not below the requested
+    one.
     """
     if error.status not in (400, 422):
         return None
     shared = SHARED.search(error.reason)
     most = int(shared[1]) - int(shared[2]) if shared else _maximum(error)
-    cap = next((cap for cap in CAPS if LEAST <= most < sent.get(cap, 0)), None)
+    cap = next((cap for cap in CAPS if LEAST_REPLY <= most < sent.get(cap, 0)), None)
     return UnsupportedError(cap, most, once=bool(shared)) if cap else None
 
 

@@ -35,6 +35,7 @@ def cut(text: str, most: int) -> str:
     """
     if len(text) <= most:
         return text
+    most = max(most, 0)
     head, tail = _head(text, most // 3), _head(text[::-1], most - most // 3)[::-1]
     return f"{head.rstrip()}\n… {len(text) - len(head) - len(tail)} characters cut …\n{tail.lstrip()}"
 

@@ -21,6 +21,7 @@ SUITE = 10.0
 """Duration of the tests, in seconds, above which nothing is compared: each version runs them all once more."""
 PATIENCE = 4.0
 """Seconds for the calls of one version."""
+CHANGES = "changes the results of"
 NOT_COMPARED = "its behaviour was not compared beyond the tests"
 
 Answers = Mapping[str, Codes]
@@ -81,7 +82,7 @@ def compared(before: Answers, after: Answers) -> Verdict:
     other = sum(old != new for old, new in pairs)
     calls = f"{counted(len(pairs), 'call')} near those of the tests"
     if other:
-        return Verdict(ok=False, reason=f"changes the results of {other} of {calls}")
+        return Verdict(ok=False, reason=f"{CHANGES} {other} of {calls}")
     if not pairs:
         return _not_compared("no call of the tests returns a value to compare in both versions")
     return Verdict(ok=True, reason=f"same results for {calls}")

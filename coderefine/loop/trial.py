@@ -8,10 +8,10 @@ from functools import partial
 from itertools import chain
 
 from coderefine import judge
-from coderefine.core import KEEPING, Ask, Attempt, Cost, Patch, Verdict
+from coderefine.core import KEEPING, PLAUSIBLE, Ask, Attempt, Cost, Patch, Verdict
 from coderefine.errors import CriticError
 from coderefine.loop.advice import with_advice
-from coderefine.loop.behaviour import Behaviour
+from coderefine.loop.behaviour import CHANGES, Behaviour
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
 from coderefine.loop.proof import examined, excuse
@@ -77,10 +77,11 @@ def _kept(state: State, attempt: Attempt) -> Attempt:
 def _preserved(state: State, patch: Patch, behaviour: Behaviour) -> Verdict:
     """Return whether `patch` preserves behaviour; a resumed or replayed run decides as the recorded run did."""
     known = state.earlier(patch)
-    if known and not known.verdict:
+    if known and known.verdict.reason.startswith(CHANGES):
         return known.verdict
     now = behaviour.check(state.parts.views, patch, state.baseline.cases)
-    return Verdict(ok=True, reason=now.reason if now else "") if known else now
+    preserved = known and (known.verdict or known.verdict.reason.startswith(PLAUSIBLE))
+    return Verdict(ok=True, reason=now.reason if now else "") if preserved else now
 
 
 def _equal(state: State, attempt: Attempt) -> Attempt:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from coderefine.core import Attempt, Cost, Outcome, Severity
+from coderefine.core import Attempt, Outcome, Severity
 from coderefine.core.plurals import counted, printable
 from coderefine.errors import PublishError
 from coderefine.journal import FileChange
@@ -72,10 +72,10 @@ def trailers(outcome: Outcome, run: str = "") -> tuple[str, ...]:
     tried = sum(1 for attempt in outcome.attempts if attempt.number)
     values = (
         ("Coderefine-Checks", _checks(outcome.baseline, outcome.best)),
-        ("Coderefine-Evidence", _evidence(outcome)),
+        ("Coderefine-Evidence", "; ".join(outcome.evidence.measured)),
         ("Coderefine-Confidence", _confidence(outcome)),
         ("Coderefine-Attempts", str(tried) if outcome.attempts else ""),
-        ("Coderefine-Cost", _cost(outcome.cost)),
+        ("Coderefine-Cost", ", ".join(outcome.cost.words)),
         (RUN, run),
     )
     return tuple(f"{key}: {value}" for key, value in values if value)
@@ -113,20 +113,6 @@ def _checks(before: Attempt, after: Attempt) -> str:
     return ", ".join(parts)
 
 
-def _evidence(outcome: Outcome) -> str:
-    found = outcome.evidence
-    parts = []
-    if found.flipped or found.kept or found.lost:
-        parts.append(f"{counted(len(found.flipped), 'test')} flipped, {found.kept} kept, {len(found.lost)} lost")
-    if found.covered:
-        parts.append("patched lines covered {}/{}".format(*found.covered))
-    if found.strength:
-        parts.append("strength {}/{}".format(*found.strength))
-    if found.proved_by:
-        parts.append(found.proved_by)
-    return "; ".join(parts)
-
-
 def _confidence(outcome: Outcome) -> str:
     """Return `proved`, or `plausible` and why the patch may be wrong; "" for a patch that repairs no test."""
     found = outcome.evidence
@@ -135,8 +121,3 @@ def _confidence(outcome: Outcome) -> str:
     changed = ("changes {} of {} nearby answers".format(*found.changed),) if found.changed else ()
     reasons = "; ".join((*found.doubts, *changed))
     return f"{found.word}: {reasons}" if reasons else found.word
-
-
-def _cost(cost: Cost) -> str:
-    price = "price unknown" if cost.usd is None else f"${cost.usd:.4f}"
-    return ", ".join((counted(cost.requests, "request"), counted(cost.tokens, "token"), price))

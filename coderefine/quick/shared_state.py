@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from coderefine.quick.reach import outermost
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 MUTATING = frozenset((
     "add", "append", "appendleft", "clear", "connect", "discard", "extend", "extendleft", "insert", "move", "pop",
     "popitem", "popleft", "push", "put", "register", "remove", "reverse", "rotate", "save", "send", "set", "setdefault",
@@ -76,7 +75,7 @@ class Owner:
 
     @classmethod
     def of(cls, node: ast.ClassDef) -> Owner:
-        methods = [one for one in node.body if isinstance(one, FUNCTION)]
+        methods = [one for one in node.body if isinstance(one, Function)]
         return cls(node.name, methods, _made_by(node), node.decorator_list)
 
 
@@ -146,7 +145,7 @@ def _bases(one: ast.ClassDef) -> frozenset[str]:
 
 def _bound_at(body: Iterable[ast.stmt]) -> frozenset[str]:
     """Return the names that are assigned at module level."""
-    inside = (node for one in body if not isinstance(one, (*FUNCTION, ast.ClassDef)) for node in ast.walk(one))
+    inside = (node for one in body if not isinstance(one, Function | ast.ClassDef) for node in ast.walk(one))
     return frozenset(name.id for name in _stored(inside))
 
 
@@ -167,7 +166,7 @@ def _last(node: ast.AST) -> str:
 
 def _state(function: Function, owners: Mapping[Function, Owner], level: frozenset[str]) -> FunctionState:
     nodes = list(ast.walk(function))
-    functions = [node for node in nodes if isinstance(node, FUNCTION)]
+    functions = [node for node in nodes if isinstance(node, Function)]
     scopes = [Scope(one, owners.get(one), level) for one in functions]
     carries = (
         any(isinstance(node, ast.Global | ast.Nonlocal) for node in nodes)
@@ -281,7 +280,7 @@ def _without_functions(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
     left = list(body)
     while left:
         node = left.pop()
-        if not isinstance(node, FUNCTION):
+        if not isinstance(node, Function):
             yield node
             left.extend(ast.iter_child_nodes(node))
 

@@ -207,14 +207,8 @@ def bar(done: int, total: int) -> str:
 
 def evidence(proof: Evidence) -> str:
     """Summarise evidence: `3 tests flipped, 41 kept, 0 lost · patched lines covered 2/2 · strength 7/8`."""
-    flipped = len(proof.flipped)
-    parts = [f"{counted(flipped, 'test')} flipped, {proof.kept} kept, {len(proof.lost)} lost"]
-    if proof.covered and proof.covered[1]:
-        parts.append(f"patched lines covered {proof.covered[0]}/{proof.covered[1]}")
-    if proof.strength:
-        parts.append(f"strength {proof.strength[0]}/{proof.strength[1]}")
-    parts += [proof.proved_by, changed_answers(proof.changed) if proof.changed else "", proof.isolation]
-    return " · ".join(filter(None, parts))
+    changed = changed_answers(proof.changed) if proof.changed else ""
+    return " · ".join(filter(None, (*proof.measured, changed, proof.isolation)))
 
 
 def _other_patches(outcome: Outcome) -> Iterator[Row]:
@@ -229,8 +223,7 @@ def _other_patches(outcome: Outcome) -> Iterator[Row]:
 
 def cost(spent: Cost) -> str:
     """Summarise costs: `2 requests · 3,411 tokens · $0.0021`, or `price unknown`."""
-    price = "price unknown" if spent.usd is None else f"${spent.usd:.4f}"
-    return f"{counted(spent.requests, 'request')} · {spent.tokens:,} tokens · {price}"
+    return " · ".join(spent.words)
 
 
 def ending(outcome: Outcome) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from coderefine.core import Case, Failure, Finding, Frame, Span, Status
 from coderefine.llm.context import Context, SourceTree, gather
+from coderefine.llm.normalize import cut
 from coderefine.llm.selection import Trace
 
 TOP = Path("/work/shop")
@@ -154,6 +155,12 @@ def test_long_output_is_cut_to_head_and_tail() -> None:
     assert "line 0\n" in evidence
     assert "line 4999" in evidence
     assert "characters cut" in evidence
+
+
+def test_a_text_without_room_does_not_grow() -> None:
+    """A file that the task names was shown twice in a request that had to be shorter."""
+    text = "a line of words\n" * 900
+    assert len(cut(text, -300)) == len(cut(text, 0)) < 40
 
 
 def test_a_huge_message_is_cut() -> None:

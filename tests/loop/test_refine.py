@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from coderefine.config import Config
-from coderefine.core import Limits, Situation, Stop
+from coderefine.core import PLAUSIBLE, Attempt, Limits, Patch, Situation, Stop, Verdict
 from coderefine.loop.proof import PROOF_SEED
 from coderefine.project import locate
 from coderefine.proposers.autofix import Autofix
+from coderefine.proposers.recorded_patches import RecordedProposer
 from tests.support.cases import every
 from tests.support.loop import Script, run
 from tests.support.repo import git, make_repo, write
@@ -110,6 +111,16 @@ def test_a_step_may_trip_lint_but_is_not_published_with_it(shop: Path) -> None:
 def test_a_step_that_tripped_lint_is_cleaned_by_the_next_one(shop: Path) -> None:
     outcome = run(shop, Script([{"shop.py": UNTIDY}, {"shop.py": RIGHT}])).outcome
     assert (outcome.best.number, outcome.stop) == (2, Stop.CLEAN)
+
+
+def test_a_replayed_run_offers_again_what_it_offered(tmp_path: Path) -> None:
+    """Where behaviour must not change, the recorded "plausible" counted as another behaviour: no offer was made."""
+    top = make_repo(tmp_path / "shop", {"shop.py": SUM, "test_shop.py": TESTS.partition("\n\n\ndef test_none")[0]})
+    patch = Patch({"shop.py": RIGHT.encode()}, origin="search", summary="all items")
+    offered = Attempt(1, patch, verdict=Verdict(ok=False, reason=f"{PLAUSIBLE}: a rival passes, too"))
+    ran = run(top, RecordedProposer([offered], [], Script([])), earlier=[offered], keeps=True)
+    assert ran.outcome.attempts[1].verdict == offered.verdict
+    assert [offer.why for offer in ran.outcome.offers] == ["a rival passes, too"]
 
 
 def test_a_refactoring_that_adds_a_finding_does_not_keep_the_others_from_being_written(tmp_path: Path) -> None:

@@ -89,6 +89,13 @@ def test_suggestions_leave_all_tests_green(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_a_line_with_a_form_feed_can_be_a_suggestion(tmp_path: Path) -> None:
+    change: dict[str, str | bytes] = {"order.py": ORDER.replace("    return", "\f    return"), "test_order.py": TESTS}
+    (suggestion,) = suggested(tmp_path / "r", tmp_path / "out", change).suggestions
+    assert suggestion.new[0].startswith("\f    return")
+
+
+@pytest.mark.thorough
 def test_crlf_is_for_the_whole_patch_which_git_takes(tmp_path: Path) -> None:
     change: dict[str, str | bytes] = {"order.py": ORDER.replace("\n", "\r\n").encode(), "test_order.py": TESTS}
     bundle = suggested(tmp_path / "r", tmp_path / "out", change)

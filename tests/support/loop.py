@@ -25,6 +25,7 @@ from coderefine.core import (
     WrappedTests,
 )
 from coderefine.critics import build
+from coderefine.loop.behaviour import Behaviour
 from coderefine.loop.fast_proof import FastProof
 from coderefine.loop.refine import refine
 from coderefine.loop.special_cases import Guard
@@ -88,9 +89,14 @@ def run(
     lasting: float | None = None,
     special: Guard | None = None,
     strength: bool = False,
+    earlier: Sequence[Attempt] = (),
+    keeps: bool = False,
     **settings: object,
 ) -> Ran:
-    """refine() on the repository at `top`, the way `coderefine fix` wires it. `lasting`: seconds each check claims."""
+    """refine() on the repository at `top`, the way `coderefine fix` wires it. `lasting`: seconds each check claims.
+
+    `earlier`: attempts of the run that is resumed. `keeps`: whether patches must not change behaviour.
+    """
     place = locate([top], top)
     config = Config(**settings)  # type: ignore[arg-type]
     protection = Protection.of(place, config)
@@ -114,6 +120,8 @@ def run(
                 edited=originals.edited,
                 advice=advice,
                 special=special,
+                earlier=earlier,
+                behaviour=Behaviour(place, python, config) if keeps else None,
                 strength=Strength(place, python, config) if strength else None,
                 fast=FastProof(place.top, protection.is_test, protection.plugins).select if config.fast_proof else None,
             )

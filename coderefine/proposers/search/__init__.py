@@ -43,11 +43,11 @@ from coderefine.proposers.search.failures import (
     symptoms,
     to_repeat,
 )
-from coderefine.proposers.search.localise import Spectrum
 from coderefine.proposers.search.observation import Observation, function_of, ranked, run_through
 from coderefine.proposers.search.offering import offer, summary
 from coderefine.proposers.search.past import MOST_FILES, Ages, PastChange, changes, former
 from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.spectrum import Spectrum
 from coderefine.proposers.search.validate import DOUBT, FEW, Clock, Repair, Trial, beside, described, passing
 from coderefine.runner.candidates import Candidate, Comparison, Plan
 from coderefine.runner.cold import is_deadly, run_tests

@@ -101,13 +101,5 @@ def declared(owner: ast.ClassDef) -> Iterable[str]:
     """Yield the names that are assigned or annotated directly in the body of a class."""
     for stmt in owner.body:
         if isinstance(stmt, ast.Assign | ast.AnnAssign):
-            yield from (name for target in targets(stmt) if (name := dotted(target)))
-
-
-def targets(node: ast.AST) -> list[ast.AST]:
-    """Return the targets of an assignment, a loop or a `with` statement."""
-    if isinstance(node, ast.Assign):
-        return list(node.targets)
-    if isinstance(node, ast.With):
-        return [item.optional_vars for item in node.items if item.optional_vars]
-    return [node.target]  # type: ignore[attr-defined]
+            targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+            yield from (name for target in targets if (name := dotted(target)))

@@ -581,6 +581,7 @@ def _of_other_kind(
     for at, value in enumerate(_plain(call.args) if name else ()):
         kind = _kind(value)
         kinds = world.kinds[name].get((name, at), Counter()) - mine.get((name, at), Counter())
+        del kinds[""]
         usual = _usual(kinds)
         comparable = CLASS in (kind, usual) or VARIABLE not in (kind, usual)
         if kind and usual and kind not in kinds and comparable:
@@ -590,10 +591,8 @@ def _of_other_kind(
 def _usual(kinds: Counter[str]) -> str:
     """Return the kind that at least the share USUAL of the arguments has; "" if there is none.
 
-    `kinds`: number of arguments by kind. Arguments of unknown kind ("") do not count, and are removed from `kinds`;
-    there must be at least FEWEST others.
+    `kinds`: number of arguments by kind, without those of unknown kind (""). There must be at least FEWEST.
     """
-    del kinds[""]
     for kind, number in kinds.most_common(1):
         if kinds.total() >= FEWEST and number >= USUAL * kinds.total():
             return kind

@@ -111,11 +111,11 @@ class Index:
 
     `expressions`, `statements`, `tests`: short compound expressions, simple statements, and conditions. `attributes`:
     by dotted name of an object, the attributes that are "read", "called", and called without arguments ("bare").
-    `texts`: short strings and identifiers with weights. `calls`: by unqualified name of the function; calls of methods
-    of other objects than dotted names have the key "". `slices`: of each subscript, the dotted name of the object, the
-    text of the index, and the function that contains it. `one_argument`: names that are called with one argument.
-    `chains`: attributes with their objects, such as `a.b.c`. `errors`: names of exceptions that are defined or raised.
-    `decorators`: their texts by type of the definition.
+    `texts`: short strings and identifiers with weights. `calls`: by unqualified name of the function or method; "" if
+    it has no name. `slices`: of each subscript, the dotted name of the object, the text of the index, and the function
+    that contains it. `one_argument`: names that are called with one argument. `chains`: attributes with their objects,
+    such as `a.b.c`. `errors`: names of exceptions that are defined or raised. `decorators`: their texts by type of the
+    definition.
     """
 
     def __init__(self, module: Module) -> None:
@@ -147,7 +147,7 @@ class Index:
     def _note(
         self, node: ast.AST, names: frozenset[str], function: Function | None, owner: ast.ClassDef | None
     ) -> None:
-        called = self.module.fields.get(node) == "func"  # `self.show` in `self.show()` is not used as a value
+        called = self.module.is_called(node)  # `self.show` in `self.show()` is not used as a value
         if isinstance(node, COMPOUND) and isinstance(getattr(node, "ctx", None), ast.Load | None) and not called:
             self._piece(self.expressions, node, names, function, owner)
         elif isinstance(node, SIMPLE):
@@ -207,7 +207,7 @@ class Index:
 
     def _call(self, node: ast.Call) -> None:
         name = dotted(node.func)
-        self.calls[name.rsplit(".", 1)[-1]].append(node)
+        self.calls[last_name(node.func)].append(node)
         if len(node.args) == 1 and name:
             self.one_argument.add(name)
 

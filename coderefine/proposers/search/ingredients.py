@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
-from coderefine.proposers.search.class_members import ClassMembers, declared, own_attributes, properties, targets
+from coderefine.proposers.search.class_members import ClassMembers, declared, own_attributes, properties
 from coderefine.proposers.search.index import FileNames
 from coderefine.proposers.search.naturalness import Trigrams, tokens
 from coderefine.proposers.search.past import PastChange
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.value_kinds import Kinds, annotated, dotted, names_of
-from coderefine.source import first_line
+from coderefine.source import bound_names, first_line
 
 BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 EXCEPTIONS = tuple(
@@ -190,20 +190,13 @@ class FunctionContext:
 
     @cached_property
     def comprehended(self) -> frozenset[str]:
-        """Return the names bound only inside comprehensions, which are not visible outside of them.
-
-        Names that `async for`, `async with`, `except` or an import also binds are wrongly returned, too.
-        """
-        nodes = list(ast.walk(self._outer))
-        inside = {name for node in nodes if isinstance(node, ast.comprehension) for name in names_of(node.target)}
-        outside = {
-            name
-            for node in nodes
-            if isinstance(node, ast.Assign | ast.For | ast.AugAssign | ast.AnnAssign | ast.With | ast.NamedExpr)
-            for target in targets(node)
-            for name in names_of(target)
-        }
-        return frozenset(inside - outside - set(self.parameters))
+        """Return the names bound only inside comprehensions, which are not visible outside of them."""
+        nodes = [node for node in ast.walk(self._outer) if not isinstance(node, ast.arg | ast.keyword)]
+        targets = [node.target for node in nodes if isinstance(node, ast.comprehension)]
+        inside = set[ast.AST]().union(*map(ast.walk, targets))
+        names = {name for node in inside for name in bound_names(node)}
+        outside = {name for node in nodes if node not in inside for name in bound_names(node)}
+        return frozenset(names - outside - set(self.parameters))
 
     def names(self, line: int) -> list[str]:
         """Return local names bound before (or on) a line, nearest binding first, without `self`."""

@@ -17,7 +17,6 @@ from coderefine.proposers.search.syntax import JUMPS, Function, Module, entries,
 from coderefine.proposers.search.value_kinds import names_of
 from coderefine.source import first_line
 
-__all__ = ["Spectrum", "Suspects", "suspects", "test_sources"]
 HEADER, BARE_HEADER = 0.8, 0.2
 """Share of the weight of a function's most suspicious statement that the function's header gets: HEADER if it has
 defaults or decorators, else BARE_HEADER."""

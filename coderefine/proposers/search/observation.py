@@ -12,9 +12,10 @@ from types import MappingProxyType
 from coderefine.core import Case, Coverage, Steps, without_parameters
 from coderefine.proposers.search.hints import Hints
 from coderefine.proposers.search.ingredients import FunctionContext, ProjectContext
-from coderefine.proposers.search.localise import Spectrum, Suspects, inside_functions, running, suspects, test_sources
+from coderefine.proposers.search.localise import Suspects, inside_functions, running, suspects, test_sources
 from coderefine.proposers.search.past import PastChange
 from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.spectrum import Spectrum
 from coderefine.proposers.search.syntax import Function, Module
 
 MOST_SITES = 400

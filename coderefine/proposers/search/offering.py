@@ -89,8 +89,8 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
     rows = _rows(groups, asked)
     together, shown = [tuple(range(len(groups)))], list[_Row]()
     while rows and len(shown) < MOST_QUESTIONS:
-        best = min(rows, key=lambda row: _largest(row, together))
-        if _largest(best, together) >= _size(together):
+        best = min(rows, key=lambda row: _unevenness(row, together))
+        if _unevenness(best, together) >= _sum_of_squares(together):
             break
         shown.append(best)
         together = [part for members in together for part in _split(best, members)]
@@ -137,12 +137,12 @@ def _split(row: _Row, members: Sequence[int]) -> list[tuple[int, ...]]:
     return [tuple(member for member in members if row.answers[member] == answer) for answer in answers]
 
 
-def _largest(row: _Row, together: Sequence[Sequence[int]]) -> int:
-    """Return the `_size` of the groups into which the results in `row` divide the groups `together`."""
-    return _size([part for members in together for part in _split(row, members)])
+def _unevenness(row: _Row, together: Sequence[Sequence[int]]) -> int:
+    """Return the `_sum_of_squares` of the groups into which the results in `row` divide the groups `together`."""
+    return _sum_of_squares([part for members in together for part in _split(row, members)])
 
 
-def _size(together: Sequence[Sequence[int]]) -> int:
+def _sum_of_squares(together: Sequence[Sequence[int]]) -> int:
     """Return the sum of the squared numbers of members: the lower it is, the more evenly the members are divided."""
     return sum(len(members) ** 2 for members in together)
 

@@ -167,7 +167,7 @@ class Site:
                 found[node.test] = None
             elif isinstance(node, ast.comprehension):
                 found.update(dict.fromkeys(node.ifs))
-            elif isinstance(node, ast.Return | ast.Assign | ast.keyword) and node.value is not None:
+            elif isinstance(node, ast.Return | ast.Assign | ast.AnnAssign | ast.keyword) and node.value is not None:
                 found.update({node.value: None} if self._truth(node.value) else {})
         for test in list(found):
             if isinstance(test, ast.BoolOp):
@@ -210,7 +210,7 @@ class Site:
     @cached_property
     def names(self) -> list[str]:
         """Return local names that may be read at this statement, nearest first."""
-        loops = (up.target for up in self.module.ancestors(self.stmt) if isinstance(up, ast.For))
+        loops = (up.target for up in self.module.ancestors(self.stmt) if isinstance(up, ast.For | ast.AsyncFor))
         outer = (name for target in loops for name in names_of(target))
         local = self.local.names(self.stmt.end_lineno or self.stmt.lineno)
         return list(dict.fromkeys([*self._bound_inside, *outer, *local]))

@@ -161,9 +161,9 @@ def odds(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Odds:
 Weighted = Iterator[tuple[ast.stmt, float]]
 
 
-def _strongest(messages: Weighted) -> Odds:
+def _strongest(weights: Weighted) -> Odds:
     best: Odds = {}
-    for stmt, value in messages:
+    for stmt, value in weights:
         if abs(value) > abs(best.get(stmt, 0.0)):
             best[stmt] = value
     return best

@@ -53,6 +53,10 @@ class Module(ParsedText):
                         found[child] = name
         return found
 
+    def is_called(self, node: ast.AST) -> bool:
+        """Return whether `node` is what a call calls: `f` in `f(x)`."""
+        return self.fields.get(node) == "func"
+
     @cached_property
     def index(self) -> Index:
         return Index(self)

@@ -42,6 +42,13 @@ METHODS = _table(
 )
 """Kind of the result of well-known methods."""
 
+NUMERIC = ("int", "float", "")
+"""Kinds of values that may be numbers."""
+EMPTY_VALUES = {
+    "bool": "False", "int": "0", "float": "0.0", "str": '""', "list": "[]", "tuple": "()", "dict": "{}", "set": "set()",
+}  # fmt: skip
+"""The empty value of each kind, with which most variables of this kind begin."""
+
 RECEIVERS = _table(
     list="append extend sort insert popleft appendleft",
     dict="items keys values setdefault",

@@ -120,6 +120,26 @@ def test_a_faulty_line_does_not_raise_its_own_probability() -> None:
 
 
 @pytest.mark.parametrize(
+    "binding",
+    [
+        "async with x as r:",
+        pytest.param("async for r in x:", marks=pytest.mark.thorough),
+    ],
+)
+def test_a_name_that_a_comprehension_binds_too_is_visible_where_another_statement_binds_it(binding: str) -> None:
+    text = f"async def f(x):\n    {binding}\n        y = 1\n    return [r(r=q, k=lambda q: q) for r in x for q in x]\n"
+    (site,) = sites(text, {3: 1.0})
+    assert "r" in site.names
+    (last,) = sites(text, {4: 1.0})
+    assert "q" not in last.local.names(4)
+
+
+def test_the_variable_of_an_asynchronous_loop_is_the_nearest_name() -> None:
+    (site,) = sites("async def f(x):\n    async for r in x:\n        y = 1\n        z = y\n", {4: 1.0})
+    assert site.names[0] == "r"
+
+
+@pytest.mark.parametrize(
     ("line", "old", "new", "ignoring"),
     [
         ("self.log = log", "log = log", "log = []", True),

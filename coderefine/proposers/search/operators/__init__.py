@@ -132,7 +132,7 @@ TABLE: tuple[Operator, ...] = (
     Operator("key-access", 2.0, access.key_access),
     Operator("copy", 3.0, access.copies),
     Operator("assigned", 2.5, values.assigned),
-    Operator("chain", 0.7, access.renamed_copy),
+    Operator("chain", 0.7, access.other_chain),
     Operator("extreme", 1.5, values.extreme),
     Operator("emptied", 0.7, values.emptied),
     Operator("mutable-default", 12.0, definitions.mutable_default),

@@ -164,7 +164,7 @@ def _unshared(site: Site, node: ast.BinOp) -> Iterator[Edit]:
         yield from site.swap(node, f"[{site.code(rows.elts[0])} for _ in range({site.code(count)})]", 5.0)
 
 
-def renamed_copy(site: Site) -> Iterator[Edit]:
+def other_chain(site: Site) -> Iterator[Edit]:
     """Replace an attribute chain by another chain of the file: with the same last attribute, or with one more."""
     chains = sorted(site.module.index.chains)
     for node in site.exprs:

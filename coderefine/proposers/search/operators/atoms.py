@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator
 from coderefine.proposers.search.index import Piece
 from coderefine.proposers.search.operators.names import likeness
 from coderefine.proposers.search.site import Site
-from coderefine.proposers.search.value_kinds import SIZED
+from coderefine.proposers.search.value_kinds import NUMERIC, SIZED
 
 MOST = 240
 """Maximum number of conditions for one site: those with the highest weights."""
-NUMERIC = ("int", "float", "")
 HOLDING = ("list", "tuple", "dict", "set", "iter", "")
 NUMBER = (
     ("{} == 0", 1.2),

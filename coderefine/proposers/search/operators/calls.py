@@ -11,6 +11,7 @@ from coderefine.proposers.search.ingredients import parameter_names
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
 from coderefine.proposers.search.value_kinds import dotted, fits
+from coderefine.source import last_name
 
 KEYWORDS = {
     "sorted": ("reverse=True", "key=len", "key=str.lower", "key=lambda item: item[1]", "key=lambda item: item[0]"),
@@ -78,7 +79,7 @@ def argument_added(site: Site) -> Iterator[Edit]:
     for node in site.exprs:
         if not isinstance(node, ast.Call):
             continue
-        name = dotted(node.func).rsplit(".", 1)[-1] or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
+        name = last_name(node.func)
         given = {keyword.arg for keyword in node.keywords}
         for text, weight in _additions(site, node, name).items():
             head = text.split("=")[0] if "=" in text.split("(")[0].split('"')[0] else ""
@@ -197,8 +198,7 @@ def argument_value(site: Site) -> Iterator[Edit]:
     """Replace an argument by a variable with the parameter's name, or rename a keyword."""
     for node in site.exprs:
         if isinstance(node, ast.Call):
-            name = dotted(node.func).rsplit(".", 1)[-1]
-            for arguments in site.world.signatures.get(name, []):
+            for arguments in site.world.signatures.get(last_name(node.func), []):
                 names = parameter_names(arguments)
                 yield from _of_parameters(site, node, names)
                 yield from _renamed(site, node, names)

@@ -225,8 +225,6 @@ def _texts_for(site: Site, value: str) -> dict[str, float]:
 
 
 def _changed(value: str) -> Iterator[tuple[str, float]]:
-    if value.startswith("XX") and value.endswith("XX") and len(value) >= 4:
-        yield value[2:-2], 20.0
     yield value.strip(), 1.0
     for text in (value.lower(), value.upper(), value.capitalize(), value.title(), value.swapcase()):
         yield text, 1.0

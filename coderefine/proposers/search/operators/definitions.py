@@ -137,15 +137,15 @@ def _suggested(node: ast.stmt) -> str:
     return {"self": "", "cls": "classmethod"}.get(first, "staticmethod")
 
 
-def _errors(site: Site, name: str) -> dict[str, float]:
+def _errors(site: Site, name: str, present: set[str]) -> dict[str, float]:
+    """Return exceptions in place of or beside the exception `name`, with weights; those `present` are left out."""
     found = {other: 2.0 for group in RELATED if name in group for other in group}
     found |= {other: 2.0 for other in site.raised if other in EXCEPTIONS}
     found |= dict.fromkeys(site.module.index.errors, 3.0)
     found |= {other: 2.0 for other in site.local.globals if other.endswith(("Error", "Exception"))}
     found.setdefault("Exception", 0.5)
     found.setdefault("ValueError", 1.0)
-    found.pop(name, None)
-    return found
+    return {other: weight for other, weight in found.items() if other not in present}
 
 
 UNCAUGHT = 6.0
@@ -158,7 +158,7 @@ def exception_type(site: Site) -> Iterator[Edit]:
     if isinstance(node, ast.Raise) and node.exc is not None:
         target = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         if isinstance(target, ast.Name):
-            for name, weight in _errors(site, target.id).items():
+            for name, weight in _errors(site, target.id, {target.id}).items():
                 yield from site.swap(target, name, weight)
     elif isinstance(node, ast.Try):
         for handler in node.handlers:
@@ -168,13 +168,14 @@ def exception_type(site: Site) -> Iterator[Edit]:
 def _caught(site: Site, handler: ast.ExceptHandler) -> Iterator[Edit]:
     if handler.type is None:
         return
-    for target in handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]:
-        if isinstance(target, ast.Name):
-            for name, weight in _errors(site, target.id).items():
-                yield from site.swap(target, name, UNCAUGHT if name in site.raised else weight)
+    targets = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    caught = {site.code(target) for target in targets}
+    for target in targets:
+        for name, weight in _errors(site, target.id, caught).items() if isinstance(target, ast.Name) else ():
+            yield from site.swap(target, name, UNCAUGHT if name in site.raised else weight)
     inner = site.code(handler.type).removeprefix("(").removesuffix(")")
     first = next(names_of(handler.type), "")
-    for name, weight in _errors(site, first).items():
+    for name, weight in _errors(site, first, caught).items():
         yield Edit(
             (Replacement(site.module.start(handler.type), site.module.end(handler.type), f"({inner}, {name})"),), weight
         )

@@ -10,7 +10,7 @@ from coderefine.proposers.search.ingredients import EXCEPTIONS
 from coderefine.proposers.search.operators.atoms import atoms
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
-from coderefine.proposers.search.value_kinds import names_of
+from coderefine.proposers.search.value_kinds import EMPTY_VALUES, names_of
 
 MOST_VALUES, MOST_ERRORS, ELSEWHERE = 6, 3, 60
 """Maximum numbers: of returned values and of exceptions that are tried with each condition, and of conditions that are
@@ -29,18 +29,6 @@ PLAIN = (
     ("0.0", 0.1),
 )
 """Values that functions often return, with weights."""
-
-EMPTY = {
-    "list": "[]",
-    "dict": "{}",
-    "str": '""',
-    "int": "0",
-    "float": "0",
-    "bool": "False",
-    "set": "set()",
-    "tuple": "()",
-}
-"""Empty values by kind."""
 
 
 def early_return(site: Site) -> Iterator[Edit]:
@@ -92,7 +80,7 @@ def _returned(site: Site, values: list[ast.expr]) -> dict[str, float]:
         kinds.add(site.kinds.of(value))
         if readable.issuperset(names_of(value)) and len(site.code(value)) < 60:
             found[site.code(value)] = 0.8
-    return found | {EMPTY[kind]: 1.5 for kind in kinds if kind in EMPTY}
+    return found | {EMPTY_VALUES[kind]: 1.5 for kind in kinds if kind in EMPTY_VALUES}
 
 
 def early_raise(site: Site) -> Iterator[Edit]:

@@ -9,12 +9,10 @@ from coderefine.proposers.search import emit
 from coderefine.proposers.search.operators.inserted import is_empty
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
-from coderefine.proposers.search.value_kinds import dotted
+from coderefine.proposers.search.value_kinds import EMPTY_VALUES, dotted
 
 LACKED = 4.0
 """Bonus of the initial value of an attribute that an object lacks."""
-FIRST_VALUES = {"bool": "False", "int": "0", "float": "0.0", "list": "[]", "dict": "{}", "set": "set()", "str": '""'}
-"""Initial values by the kind of the later values."""
 
 
 def initialised(site: Site) -> Iterator[Edit]:
@@ -59,5 +57,5 @@ def _initial_values(site: Site, name: str, owner: ast.ClassDef) -> dict[str, flo
     for node in ast.walk(owner):
         if isinstance(node, ast.Assign) and any(getattr(target, "attr", "") == name for target in node.targets):
             kind = site.kinds.of(node.value)
-            found[FIRST_VALUES.get(kind, site.code(node.value))] = 3.0
+            found[EMPTY_VALUES.get(kind, site.code(node.value))] = 3.0
     return found

@@ -136,7 +136,7 @@ VERBS = frozenset(("get", "set", "is", "has", "to", "make", ""))
 def variables(site: Site) -> Iterator[Edit]:
     """Replace a variable by another local one, or by an attribute of `self`, of a suitable kind."""
     for node in site.values:
-        if _called(site, node):
+        if site.module.is_called(node):
             continue
         if isinstance(node, ast.Name):
             bound = _bound_by_loop(site, node)
@@ -213,10 +213,6 @@ def unlike_others(site: Site) -> Iterator[Edit]:
         if usual and times > 1 == len(arguments) - times:
             (odd,) = (argument for argument in arguments if dotted(argument) != usual)
             yield from site.swap(odd, usual, 1.0)
-
-
-def _called(site: Site, node: ast.AST) -> bool:
-    return site.module.fields.get(node) == "func"
 
 
 def _instead(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float]]:
@@ -362,7 +358,7 @@ def attributes(site: Site) -> Iterator[Edit]:
     for node in site.exprs:
         if isinstance(node, ast.Attribute):
             absent = ABSENT * (node.attr in site.hints.absent)
-            called = _called(site, node)
+            called = site.module.is_called(node)
             odds, value = (OF_CALLS, site.module.parents[node]) if called else (OF_VARIABLES, node)
             wanted = _wanted(site, value)
             for other, weight in attribute_options(site, node, called=called).items():
@@ -478,7 +474,7 @@ def functions(site: Site) -> Iterator[Edit]:
     for node in site.exprs:
         if not isinstance(node, ast.Name):
             continue
-        if _called(site, node):
+        if site.module.is_called(node):
             wanted = _wanted(site, site.module.parents[node])
             for other, weight in _other_functions(site, node.id, here).items():
                 boost = OPPOSITE * (COUNTERPARTS.get(node.id) == other) + _accord(wanted, node.id, other, OF_CALLS)
@@ -516,7 +512,7 @@ def globals_(site: Site) -> Iterator[Edit]:
     """Replace a global name by another one, preferably with a similar spelling, or a constant by another constant."""
     constants = [name for name in site.local.globals if name.isupper()]
     for node in site.exprs:
-        if isinstance(node, ast.Name) and node.id in site.local.globals and not _called(site, node):
+        if isinstance(node, ast.Name) and node.id in site.local.globals and not site.module.is_called(node):
             pool = constants if node.id.isupper() else site.local.globals
             for name in pool:
                 if name != node.id:
@@ -540,7 +536,7 @@ def _alone(site: Site, node: ast.Name) -> bool:
 
 def _superfluous(site: Site, node: ast.expr, base: ast.expr) -> bool:
     """Return whether `base` may have been intended in place of `node`, which is an attribute or item of it."""
-    return not isinstance(base, ast.Call) and not _called(site, node) and dotted(base) not in ("self", "cls")
+    return not isinstance(base, ast.Call) and not site.module.is_called(node) and dotted(base) not in ("self", "cls")
 
 
 def _tails(site: Site, name: str) -> dict[str, float]:

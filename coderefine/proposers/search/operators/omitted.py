@@ -10,10 +10,9 @@ from coderefine.proposers.search import emit
 from coderefine.proposers.search.operators.constants import is_number
 from coderefine.proposers.search.operators.inserted import IDLE, idle
 from coderefine.proposers.search.operators.operands import moved_by
-from coderefine.proposers.search.operators.values import NUMERIC
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit
-from coderefine.proposers.search.value_kinds import dotted
+from coderefine.proposers.search.value_kinds import NUMERIC, dotted
 
 WHOLES = ("1", "100")
 """The wholes of rates (1) and percentages (100)."""

@@ -9,13 +9,12 @@ from coderefine.proposers.search import emit
 from coderefine.proposers.search.operators.inserted import nearest
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
-from coderefine.proposers.search.value_kinds import dotted, fits, is_none
+from coderefine.proposers.search.value_kinds import NUMERIC, dotted, fits, is_none
 
 MAPPERS = ("str", "int", "tuple", "list", "len", "float", "bool", "set")
 """Builtins that are often passed as functions."""
 MAPPING = ("map", "filter", "reduce", "functools.reduce")
 """Calls whose first argument is a function."""
-NUMERIC = ("int", "float", "")
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.FloorDiv, ast.Div)
 TAKES_VALUE = (
     ast.Call,
@@ -107,7 +106,7 @@ def _alike_in_size(one: str, other: str) -> float:
 def _part_of_name(site: Site, node: ast.AST) -> bool:
     """Return whether `node` is a called function, or a name before a dot."""
     dot = isinstance(site.module.parents.get(node), ast.Attribute)
-    return site.module.fields.get(node) == "func" or (dot and isinstance(node, ast.Name))
+    return site.module.is_called(node) or (dot and isinstance(node, ast.Name))
 
 
 def _pool(site: Site) -> list[tuple[str, str, float]]:

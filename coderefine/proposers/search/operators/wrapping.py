@@ -229,7 +229,7 @@ def _shaped(site: Site, node: ast.expr, shape: str, weight: float) -> Iterator[E
 def _no_value(site: Site, node: ast.AST) -> bool:
     """Return whether `node` must not be wrapped: it is a called function, or a global name or `self` before a dot."""
     dot = isinstance(site.module.parents.get(node), ast.Attribute)
-    return site.module.fields.get(node) == "func" or (dot and dotted(node) in (*site.local.globals, "self", "cls"))
+    return site.module.is_called(node) or (dot and dotted(node) in (*site.local.globals, "self", "cls"))
 
 
 def own_wrap(site: Site) -> Iterator[Edit]:
