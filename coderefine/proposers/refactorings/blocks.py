@@ -393,9 +393,20 @@ def _is_caught_whole(block: StatementBlock) -> str:
     """Refuse a block that binds a name, and may then raise an exception whose handler reads this name."""
     raises = block.unit.flow.raises[block.body[0]]
     *others, last = block.body
-    simple = isinstance(last, ast.Assign | ast.AnnAssign)
-    seen = (uses(others if simple else block.body).bound) & raises
+    seen = uses([*others, *_before_binding(last)]).bound & raises
     return f"{_listed(seen)} may be read after an exception" if seen else ""
+
+
+def _before_binding(statement: ast.stmt) -> Sequence[ast.AST | None]:
+    """Return the part of `statement` that runs before it binds anything, if nothing can fail after that; else all."""
+    match statement:
+        case ast.AnnAssign(value=value) | ast.Assign(targets=[ast.Name()], value=value):
+            return [value]
+        case ast.Assign(targets=[ast.Tuple(elts=parts)], value=value) if all(
+            isinstance(one, ast.Name) for one in parts
+        ):
+            return [value]
+    return [statement]
 
 
 def _is_mangled(node: ast.AST) -> bool:

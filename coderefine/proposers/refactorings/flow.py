@@ -34,7 +34,8 @@ class NameUses:
     """The names that a piece of code reads and binds in the function's own scope.
 
     `maybe`: perhaps bound (by patterns, or by `:=` in a part that may not be evaluated). `lazy`: captured by a nested
-    function that may run later. `shared`: bound by nested functions (`nonlocal`). `declared`: global or nonlocal.
+    function that may run later. `shared`: bound by nested functions (`nonlocal`), or by `:=` in generators that may run
+    later. `declared`: global or nonlocal.
     """
 
     reads: set[str] = field(default_factory=set)
@@ -163,7 +164,7 @@ class _Reader(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node: Function) -> None:
         self.found.binds.add(node.name)
-        for part in node.decorator_list:
+        for part in (*node.decorator_list, *filter(None, (node.returns,))):
             self.visit(part)
         self._nested(node, lazy=True)
 
@@ -173,7 +174,8 @@ class _Reader(ast.NodeVisitor):
         self.found.binds.add(node.name)
         for part in (*node.decorator_list, *node.bases, *node.keywords):
             self.visit(part)
-        inner = uses(node.body)
+        annotations = [one.annotation for one in own_nodes(node.body) if isinstance(one, ast.AnnAssign)]
+        inner = uses([*node.body, *annotations])
         # Conservative: a name that the class body binds may still be the function's name when it is read.
         self.found.reads |= inner.reads
         self.found.lazy |= inner.lazy | inner.reads
@@ -182,12 +184,11 @@ class _Reader(ast.NodeVisitor):
     def _nested(self, node: Scope | Comprehension, *, lazy: bool) -> None:
         if isinstance(node, Comprehension):
             self.visit(node.generators[0].iter)
-            inner = _in_comprehension(node)
-            own: set[str] = set(inner.binds)
-            self.found.maybe |= inner.maybe
+            inner, own = _in_comprehension(node), uses(one.target for one in node.generators).binds
+            self.found.maybe |= inner.bound - own
+            self.found.shared |= (inner.bound - own) if lazy else set()
         else:
-            for default in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
-                self.visit(default)
+            self.visit(node.args)  # defaults and annotations
             inner = uses(node.body if isinstance(node.body, list) else [node.body])
             own = (inner.bound | parameters(node.args)) - inner.declared
         free = inner.reads - own
@@ -197,10 +198,13 @@ class _Reader(ast.NodeVisitor):
 
 
 def _in_comprehension(node: Comprehension) -> NameUses:
-    """Return the names used inside a comprehension, without its first iterable."""
+    """Return the names used inside a comprehension, without its first iterable; it binds those of `:=` outside."""
     value = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
     first, *others = node.generators
-    return uses((first.target, *first.ifs, *others, *value))
+    reader = _Reader()
+    for part in (first.target, *first.ifs, *others, *value):  # as they are evaluated: `:=` binds before a name is read
+        reader.visit(part)
+    return reader.found
 
 
 def parameters(arguments: ast.arguments) -> set[str]:
