@@ -313,6 +313,10 @@ def _is_reached(block: StatementBlock) -> str:
     return "" if block.body[0] in block.unit.flow.bound else "it is never reached"
 
 
+def _is_known(block: StatementBlock) -> str:
+    return "" if block.unit.flow.known else "its function has `except*`"
+
+
 def _is_apart(block: StatementBlock) -> str:
     return "" if block.suite.cut(block.start, block.stop) else "it shares a line with other statements"
 
@@ -415,7 +419,7 @@ def _is_mangled(node: ast.AST) -> bool:
 
 
 RULES = (
-    *(_is_reached, _is_apart, _has_plain_statements, _sees_no_frame),
+    *(_is_known, _is_reached, _is_apart, _has_plain_statements, _sees_no_frame),
     *(_shares_no_name, _captures_no_change, _binds_nothing_captured, _leaves_names_local, _is_caught_whole),
 )
 

@@ -18,6 +18,8 @@ Scope = Function | ast.Lambda
 Names = frozenset[str]
 Place = tuple[int, int]
 NONE: Names = frozenset()
+UNKNOWN: type[ast.stmt] | tuple[()] = getattr(ast, "TryStar", ())
+"""`try` with `except*` (new in Python 3.11): several of its handlers may run, one after another."""
 EAGER = frozenset(
     "all any bytearray bytes dict enumerate extend frozenset join list max min next set sorted sum tuple update".split()
 )
@@ -251,6 +253,7 @@ class Flow:
     """The data flow of one function.
 
     `locals`: the function's own names. `shared`: names that nested functions bind, or that are global or nonlocal.
+    `known`: whether the function has no statement whose flow is not analysed (UNKNOWN).
 
     By statement:
 
@@ -266,6 +269,7 @@ class Flow:
 
     def __init__(self, function: Function) -> None:
         self.function = function
+        self.known = not any(isinstance(node, UNKNOWN) for node in own_nodes(function.body))
         every = uses(function.body)
         self.shared = every.shared | every.declared
         self.locals = frozenset((every.bound | every.deleted | parameters(function.args)) - every.declared)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import sys
 from typing import Any
 
 import pytest
@@ -224,6 +225,15 @@ def test_a_name_that_is_bound_before_an_exception_stays_in_the_try(line: str) ->
     found = [after(one) for one in extractions(Unit(before), 100)]
     assert found
     assert [behaviour(text) for text in found] == [behaviour(before)] * len(found)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="`except*` is new in Python 3.11")
+def test_nothing_is_extracted_from_a_function_with_except_star() -> None:
+    """It counted as a statement that binds its names in any case: what they were before was not passed on."""
+    before = "def f(a, b, log):\n    c = 5\n    if a:\n        if b:\n            log.append(b)\n    try:\n"
+    before += "        c = 1 // b\n    {} ZeroDivisionError:\n        log.append(a)\n    return c\n"
+    assert list(extractions(Unit(before.format("except")), 100))
+    assert not list(extractions(Unit(before.format("except*")), 100))
 
 
 @pytest.mark.parametrize(
