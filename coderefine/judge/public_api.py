@@ -93,12 +93,12 @@ def _inherited(name: str, tree: ast.Module) -> bool:
 
 
 def _exported(tree: ast.Module) -> set[str] | None:
-    """Return the strings in `__all__`: empty if there is none, None if it cannot be evaluated."""
+    """Return the strings in `__all__`: empty if there is no `__all__`, None if it cannot be evaluated."""
     assigned = (node for node in statements(tree) if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign))
     values = [node.value for node in assigned if "__all__" in bound(node)]
-    items = [item for value in values if isinstance(value, ast.List | ast.Tuple) for item in value.elts]
-    names = set(filter(None, map(text, items)))
-    return names if names or not values else None
+    names = [text(item) for value in values if isinstance(value, ast.List | ast.Tuple) for item in value.elts]
+    known = None not in names and all(isinstance(value, ast.List | ast.Tuple) for value in values)
+    return set(filter(None, names)) if known or any(names) else None
 
 
 def narrowed(change: Change, findings: Sequence[Finding], tests: Sequence[str]) -> Iterator[str]:
