@@ -9,7 +9,7 @@ from itertools import pairwise
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
 from coderefine.proposers.refactorings.flow import Place
 from coderefine.proposers.refactorings.trees import Unit
-from coderefine.proposers.refactorings.types import known_types, without_none
+from coderefine.proposers.refactorings.types import allows_none, known_types, without_none
 
 LEAVING = ast.Return | ast.Raise | ast.Continue | ast.Break
 
@@ -117,7 +117,7 @@ def _of_outputs(found: Extraction) -> str | None:
 
 def _or_none(unit: Unit, known: str) -> str | None:
     """Return `known` as an annotation that also allows None; return None if the module has no way to write this."""
-    if "None" in known or "Optional" in known:
+    if allows_none(known):
         return known
     if "Optional" in unit.declared.names:
         return f"Optional[{known}]"

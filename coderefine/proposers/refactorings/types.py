@@ -231,6 +231,20 @@ def without_none(value: str) -> str:
     return ""
 
 
+def allows_none(value: str) -> bool:
+    """Return whether an annotation itself allows None: `str | None` does, `list[str | None]` does not."""
+    match _parsed(value):
+        case ast.Constant(value=str(text)):
+            return allows_none(text)
+        case ast.BinOp(left=one, right=two):
+            return allows_none(ast.unparse(one)) or allows_none(ast.unparse(two))
+        case ast.Subscript(value=of):
+            return last_name(of) == "Optional" or (
+                last_name(of) == "Union" and any(map(allows_none, _arguments_of(value)))
+            )
+    return value == "None"
+
+
 def _only(inner: list[str]) -> str:
     return inner[0] if len(inner) == 1 else ""
 
