@@ -17,10 +17,12 @@ from coderefine.proposers.refactorings.flow import (
     Place,
     assigned,
     called,
+    is_truth,
     live,
     loop_exits,
     own_nodes,
     parameters,
+    start_of,
     uses,
 )
 from coderefine.proposers.refactorings.trees import Suite, Unit, decisions
@@ -114,7 +116,7 @@ class StatementBlock:
 
     def holds(self, place: Place) -> bool:
         """Return whether a statement that begins at `place` is in the block."""
-        return (self.body[0].lineno, self.body[0].col_offset) <= place < self.end
+        return start_of(self.body[0]) <= place < self.end
 
     def begins_paragraph(self, position: int) -> bool:
         """Return whether the statement at `position` of the suite is the first one, or follows a blank line.
@@ -298,15 +300,12 @@ def _is_something(value: ast.expr, builtins: AbstractSet[str]) -> bool:
             return value.value is not None
         case ast.IfExp(body=one, orelse=two):
             return _is_something(one, builtins) and _is_something(two, builtins)
-        case ast.Compare(ops=ops):
-            return all(isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in ops)
         case ast.Call(func=ast.Name(id=name)):
             return name in builtins
         case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr=name)):
             return name in METHODS
-        case ast.UnaryOp(op=ast.Not()):
-            return True
-    return isinstance(value, ast.JoinedStr | ast.Tuple | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp)
+    kinds = ast.JoinedStr | ast.Tuple | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp
+    return isinstance(value, kinds) or is_truth(value)
 
 
 def _is_reached(block: StatementBlock) -> str:
@@ -387,7 +386,7 @@ def _binds_nothing_captured(block: StatementBlock) -> str:
 def _leaves_names_local(block: StatementBlock) -> str:
     """Refuse a block that contains all bindings of a name that is read outside: there, it would mean a global name."""
     flow = block.unit.flow
-    for name in block.used.bound - block.results - parameters(block.unit.function.args):
+    for name in block.used.bound - block.results - parameters(block.unit.function):
         if all(map(block.holds, flow.binds[name])) and not all(map(block.holds, flow.reads[name])):
             return f"{name} is bound nowhere else"
     return ""

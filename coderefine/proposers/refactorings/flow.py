@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 
-from coderefine.source import Comprehension, Function, bindings, last_name
+from coderefine.source import Comprehension, Function, arguments, bindings, last_name
 
 Scope = Function | ast.Lambda
 Names = frozenset[str]
@@ -25,6 +26,8 @@ EAGER = frozenset(
 )
 """Functions and methods that consume a generator expression, or call a `key` function, before they return."""
 KEYED = frozenset(("max", "min", "sort", "sorted"))
+TRUTHS = frozenset(("isinstance", "issubclass", "hasattr", "callable", "any", "all", "bool"))
+"""Built-in functions that return True or False."""
 CLOSING = frozenset(("open", "closing", "Lock", "RLock", "TemporaryDirectory", "NamedTemporaryFile", "StringIO"))
 """Context managers that do not suppress exceptions."""
 SUPPRESSING = frozenset(("suppress", "raises", "assertRaises", "ExitStack", "AsyncExitStack"))
@@ -192,7 +195,7 @@ class _Reader(ast.NodeVisitor):
         else:
             self.visit(node.args)  # defaults and annotations
             inner = uses(node.body if isinstance(node.body, list) else [node.body])
-            own = (inner.bound | parameters(node.args)) - inner.declared
+            own = (inner.bound | parameters(node)) - inner.declared
         free = inner.reads - own
         self.found.reads |= free
         self.found.shared |= inner.shared | (inner.declared & inner.bound)
@@ -209,15 +212,33 @@ def _in_comprehension(node: Comprehension) -> NameUses:
     return reader.found
 
 
-def parameters(arguments: ast.arguments) -> set[str]:
+def parameters(function: Scope) -> set[str]:
     """Return the names of all parameters."""
-    found = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return {one.arg for one in (*found, *filter(None, (arguments.vararg, arguments.kwarg)))}
+    stars = filter(None, (function.args.vararg, function.args.kwarg))
+    return {one.arg for one in (*arguments(function), *stars)}
+
+
+def start_of(node: ast.stmt | ast.expr | ast.arg | ast.ExceptHandler) -> Place:
+    return node.lineno, node.col_offset
 
 
 def called(node: ast.AST) -> str:
     """Return the last part of the name of the called function; "" if `node` is no call, or the function has no name."""
     return last_name(node.func) if isinstance(node, ast.Call) else ""
+
+
+def is_truth(value: ast.expr, functions: AbstractSet[str] = NONE) -> bool:
+    """Return whether `value` is certainly True or False. `functions`: names of functions whose results are."""
+    match value:
+        case ast.Compare(ops=ops):
+            return all(isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in ops)
+        case ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.BoolOp(values=values):
+            return all(is_truth(one, functions) for one in values)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in functions
+    return False
 
 
 def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -272,7 +293,7 @@ class Flow:
         self.known = not any(isinstance(node, UNKNOWN) for node in own_nodes(function.body))
         every = uses(function.body)
         self.shared = every.shared | every.declared
-        self.locals = frozenset((every.bound | every.deleted | parameters(function.args)) - every.declared)
+        self.locals = frozenset((every.bound | every.deleted | parameters(function)) - every.declared)
         self.before: dict[ast.stmt, Names] = defaultdict(frozenset)
         self.after: dict[ast.stmt, Names] = defaultdict(frozenset)
         self.raises: dict[ast.stmt, Names] = defaultdict(frozenset)
@@ -281,7 +302,7 @@ class Flow:
         self.reads: dict[str, set[Place]] = defaultdict(set)
         self.captures: dict[str, set[Place]] = defaultdict(set)
         live(function.body, NONE, Exits(), self)
-        assigned(function.body, frozenset(parameters(function.args)), self.bound)
+        assigned(function.body, frozenset(parameters(function)), self.bound)
         self.bound = {statement: names - every.deleted for statement, names in self.bound.items()}
         for node in own_nodes(function.body):
             self._place(node)
@@ -292,7 +313,7 @@ class Flow:
         found = uses(header(node))
         for names, places in ((found.bound, self.binds), (found.reads, self.reads), (found.lazy, self.captures)):
             for name in names:
-                places[name].add((node.lineno, node.col_offset))
+                places[name].add(start_of(node))
 
     def enter(self, statement: ast.stmt, before: Names, after: Names, raises: Names) -> None:
         """Record the names that are live around `statement`. In a loop, repeated calls add further names."""
