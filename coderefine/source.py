@@ -210,6 +210,11 @@ def last_name(node: ast.AST | None) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
+def arguments(function: Function | ast.Lambda) -> list[ast.arg]:
+    """Return the parameters of a function in order, without `*args` and `**kwargs`."""
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
 def bindings(node: ast.AST) -> Iterator[str]:
     """Yield the names that `node` itself contains, without the names in the nodes below it."""
     if isinstance(node, ast.alias):

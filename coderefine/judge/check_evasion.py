@@ -16,7 +16,7 @@ from coderefine.judge.forbidden_names import MODULES
 from coderefine.judge.main_guard import main_guard
 from coderefine.judge.name_resolution import Bindings, bindings, dotted, text
 from coderefine.judge.violations import Exemption, Violation
-from coderefine.source import last_name
+from coderefine.source import Definition, last_name
 
 CODES = re.compile(r"[A-Za-z]+[A-Za-z0-9_-]*")
 WITH_CODES = {
@@ -178,7 +178,7 @@ def monkeypatching(side: FileVersion) -> Iterator[Violation]:
     if side.tree is None:
         return
     names = bindings(side.tree)
-    own = {node.name for node in nodes(side.tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    own = {node.name for node in nodes(side.tree) if isinstance(node, Definition)}
     code = {id(target) for node in nodes(side.tree) for target in _targets_of_code(node, own)}
     others = _other_modules(side.tree, side.path)
     for node in nodes(side.tree):

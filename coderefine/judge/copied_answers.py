@@ -28,7 +28,7 @@ from coderefine.judge.fixed_answers import FixedAnswer, branches
 from coderefine.judge.name_resolution import defaults, positional_defaults
 from coderefine.judge.removed_behavior import work
 from coderefine.judge.test_literals import TRIVIAL, Key, TestCase, key_of, made_key
-from coderefine.source import Function, last_name
+from coderefine.source import Function, arguments, last_name
 
 BASE_CASES = 3
 HALF = 0.5
@@ -112,7 +112,7 @@ def _constants(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
     for name, function in functions(change.new).items():
         before = _only_answer(was[name]) if name in was else None
         args = function.args
-        named = {item.arg for item in (*args.posonlyargs, *args.args, *args.kwonlyargs)} - {"self", "cls"}
+        named = {item.arg for item in arguments(function)} - {"self", "cls"}
         if before is None and (named or args.vararg or args.kwarg) and _only_answer(function) in every:
             yield f"makes {name} return a literal of the tests"
 

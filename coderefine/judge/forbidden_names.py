@@ -20,7 +20,7 @@ from coderefine.judge.name_resolution import (
     dotted,
 )
 from coderefine.judge.violations import Exemption, Violation
-from coderefine.source import last_name
+from coderefine.source import Function, last_name
 
 NEVER, USED_BEFORE, CLI = Exemption.NEVER, Exemption.USED_BEFORE, Exemption.CLI
 ENDS = "ends the process"
@@ -132,9 +132,7 @@ def _found(node: ast.AST, names: Bindings) -> Found:
         yield from _imports(node)
     elif isinstance(node, ast.Raise) and node.exc is not None:
         yield from _raises(node.exc, names)
-    elif isinstance(node, ast.FunctionDef | ast.With) or (
-        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    ):
+    elif isinstance(node, Function | ast.With) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)):
         yield from _special(node)
     elif isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         yield from _references(node, names)
@@ -152,12 +150,12 @@ def _probes(call: ast.Call) -> bool:
     return False
 
 
-def _special(node: ast.FunctionDef | ast.With | ast.Name) -> Found:
+def _special(node: Function | ast.With | ast.Name) -> Found:
     """Yield definitions and assignments of names that pytest or unittest reads.
 
     Yield also `with` statements that record the line from which a warning is called (`_records_callers`).
     """
-    if isinstance(node, ast.FunctionDef) and DEFINED.fullmatch(node.name):
+    if isinstance(node, Function) and DEFINED.fullmatch(node.name):
         yield f"defines {node.name}()", USED_BEFORE
     elif isinstance(node, ast.Name) and STORED.fullmatch(node.id):
         yield f"sets {node.id}", USED_BEFORE

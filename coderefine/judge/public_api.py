@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from coderefine.core import Finding
 from coderefine.judge.change import Change, bound, positional, statements
 from coderefine.judge.name_resolution import text
-from coderefine.source import Function
+from coderefine.source import Function, arguments
 
 TOP = re.compile(r"^(?:async\s+def|def|class)\s+([A-Za-z]\w*)", re.MULTILINE)
 RENAMES = re.compile(r"F401|F811|N8\d\d|A00\d|ARG\d+")
@@ -93,12 +93,12 @@ def _inherited(name: str, tree: ast.Module) -> bool:
 
 
 def _exported(tree: ast.Module) -> set[str] | None:
-    """Return the strings in `__all__`: empty if there is none, None if it cannot be evaluated."""
+    """Return the strings in `__all__`: empty if there is no `__all__`, None if it cannot be evaluated."""
     assigned = (node for node in statements(tree) if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign))
     values = [node.value for node in assigned if "__all__" in bound(node)]
-    items = [item for value in values if isinstance(value, ast.List | ast.Tuple) for item in value.elts]
-    names = set(filter(None, map(text, items)))
-    return names if names or not values else None
+    unknown = [ast.Pass()]
+    names = [text(item) for value in values for item in getattr(value, "elts", unknown)]
+    return set(filter(None, names)) if None not in names or any(names) else None
 
 
 def narrowed(change: Change, findings: Sequence[Finding], tests: Sequence[str]) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _dropped(old: Function, new: Function) -> set[str]:
     if not now.kwarg:
         fewer = not now.vararg and len(was.posonlyargs) > len((*now.posonlyargs, *now.args))
         passed = _names(*was.args, *was.kwonlyargs, *(was.posonlyargs if fewer else ()))
-        gone |= passed - _names(*now.posonlyargs, *now.args, *now.kwonlyargs)
+        gone |= passed - _names(*arguments(new))
     return {name for name in gone if name not in ("self", "cls") and not name.startswith("_")}
 
 
@@ -144,8 +144,8 @@ def _names(*parameters: ast.arg) -> set[str]:
 
 def _renamed(old: Function, new: Function, evidence: str) -> bool:
     """Return whether `new` has at least as many parameters, and a failing test uses a keyword that only it accepts."""
-    was, now = (len((*item.args.posonlyargs, *item.args.args, *item.args.kwonlyargs)) for item in (old, new))
-    return was <= now and any(f"unexpected keyword argument '{name}'" in evidence for name in _dropped(new, old))
+    as_many = len(arguments(old)) <= len(arguments(new))
+    return as_many and any(f"unexpected keyword argument '{name}'" in evidence for name in _dropped(new, old))
 
 
 def _demanded(name: str, old: Function, new: Function, evidence: str, tests: Sequence[str]) -> bool:

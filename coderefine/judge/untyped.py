@@ -16,7 +16,7 @@ from coderefine.core import Finding
 from coderefine.judge.change import Change, FileVersion, nodes, statements
 from coderefine.judge.name_resolution import Bindings, bindings, dotted
 from coderefine.judge.violations import Violation
-from coderefine.source import Function, definitions, last_name
+from coderefine.source import Function, arguments, definitions, last_name
 
 Types = Mapping[str, ast.expr]
 """The annotations of a function by parameter; that of its result by RESULT."""
@@ -95,8 +95,7 @@ def types_of(function: Function) -> Types:
 
 
 def _parameters(function: Function | ast.Lambda) -> list[ast.arg]:
-    args = function.args
-    return [*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg))]
+    return [*arguments(function), *filter(None, (function.args.vararg, function.args.kwarg))]
 
 
 def _changed(old: Function, now: Types, new: Function | ast.Lambda) -> Iterator[tuple[str, ast.expr, ast.expr | None]]:

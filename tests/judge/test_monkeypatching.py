@@ -24,6 +24,12 @@ TAMPERING = [
     Deed("stdlib-in-nested-targets", SUM, "import math\na, (math.pi, b) = 1, (3, 2)\n" + GOOD, "math.pi"),
     Deed("stdlib-by-a-named-setattr", SUM, "import math\nput = setattr\nput(math, 'pi', 3)\n" + GOOD, "math"),
     Deed("function-of-a-library", SUM, "import numpy as np\nnp.allclose = lambda *a: True\n" + GOOD, "numpy.allclose"),
+    Deed(
+        "async-function-of-a-library",
+        SUM,
+        "import numpy\n\n\nasync def f(*a):\n    pass\n\n\nnumpy.array_equal = f\n" + GOOD,
+        "numpy.array_equal",
+    ),
     Deed("method-of-a-library", SUM, "import pandas\npandas.DataFrame.equals = lambda *a: True\n" + GOOD, "pandas"),
     Deed("library-setattr", SUM, "import numpy\nsetattr(numpy, 'allclose', lambda *a: True)\n" + GOOD, "numpy"),
     Deed("code-swapped", SUM, GOOD + "\n\ntotal.__code__ = (lambda xs: 6).__code__\n", "__code__"),

@@ -19,6 +19,7 @@ FACE = [
     Deed("constant-gone", "LIMIT = 3\n" + SUM, GOOD, "removes LIMIT"),
     Deed("conditional-constant-gone", "try:\n    LIMIT = 3\nexcept OSError:\n    pass\n" + SUM, GOOD, "removes LIMIT"),
     Deed("all-entry-gone", "__all__ = ['total', 'f']\n" + SUM, "__all__ = ['f']\n" + GOOD, "__all__"),
+    Deed("all-emptied", "__all__ = ['total', 'f']\n" + SUM, "__all__ = []\n" + GOOD, "__all__"),
     Deed("renamed", SUM, GOOD.replace("total", "totals"), "removes total"),
     Deed("parameter-gone", "def f(a, b):\n    return a - b\n", "def f(a):\n    return a\n", "no longer takes 'b'"),
     Deed("keyword-gone", "def f(a, *, b=1):\n    return a - b\n", "def f(a):\n    return a\n", "no longer takes 'b'"),

@@ -752,6 +752,24 @@ def test_rewriting(remarks: dict[str, list[Diagnostic]], rule: str, number: int)
         assert apply(before, RULES[rule](code, asked[0])) == after
 
 
+@pytest.mark.parametrize(
+    ("rule", "width", "made"),
+    [
+        ("PERF401", 40, "    ys = [\n        x + 1 for x in xs if (x or not xs)\n    ]\n"),
+        pytest.param("SIM102", 15, "if (\n    (a or b)\n    and c\n):\n", marks=pytest.mark.thorough),
+    ],
+)
+def test_the_line_length_of_the_project_is_kept(
+    remarks: dict[str, list[Diagnostic]], rule: str, width: int, made: str
+) -> None:
+    """A project with 79 columns got lines of 88, and one with 120 got statements divided at 88."""
+    before, _ = CASES[rule][0]
+    code = Code.of(before, width)
+    assert code is not None
+    asked = next(one for one in remarks[f"{rule}/0.py"] if one.rule == rule)
+    assert made in (apply(before, RULES[rule](code, asked)) or "")
+
+
 def test_every_rule_has_a_table_and_a_reason() -> None:
     assert list(RULES) == sorted(RULES)
     assert set(CASES) == set(RULES)

@@ -17,10 +17,12 @@ from coderefine.proposers.refactorings.flow import (
     Place,
     assigned,
     called,
+    is_truth,
     live,
     loop_exits,
     own_nodes,
     parameters,
+    start_of,
     uses,
 )
 from coderefine.proposers.refactorings.trees import Suite, Unit, decisions
@@ -114,7 +116,7 @@ class StatementBlock:
 
     def holds(self, place: Place) -> bool:
         """Return whether a statement that begins at `place` is in the block."""
-        return (self.body[0].lineno, self.body[0].col_offset) <= place < self.end
+        return start_of(self.body[0]) <= place < self.end
 
     def begins_paragraph(self, position: int) -> bool:
         """Return whether the statement at `position` of the suite is the first one, or follows a blank line.
@@ -298,19 +300,20 @@ def _is_something(value: ast.expr, builtins: AbstractSet[str]) -> bool:
             return value.value is not None
         case ast.IfExp(body=one, orelse=two):
             return _is_something(one, builtins) and _is_something(two, builtins)
-        case ast.Compare(ops=ops):
-            return all(isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in ops)
         case ast.Call(func=ast.Name(id=name)):
             return name in builtins
         case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr=name)):
             return name in METHODS
-        case ast.UnaryOp(op=ast.Not()):
-            return True
-    return isinstance(value, ast.JoinedStr | ast.Tuple | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp)
+    kinds = ast.JoinedStr | ast.Tuple | ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp
+    return isinstance(value, kinds) or is_truth(value)
 
 
 def _is_reached(block: StatementBlock) -> str:
     return "" if block.body[0] in block.unit.flow.bound else "it is never reached"
+
+
+def _is_known(block: StatementBlock) -> str:
+    return "" if block.unit.flow.known else "its function has `except*`"
 
 
 def _is_apart(block: StatementBlock) -> str:
@@ -383,7 +386,7 @@ def _binds_nothing_captured(block: StatementBlock) -> str:
 def _leaves_names_local(block: StatementBlock) -> str:
     """Refuse a block that contains all bindings of a name that is read outside: there, it would mean a global name."""
     flow = block.unit.flow
-    for name in block.used.bound - block.results - parameters(block.unit.function.args):
+    for name in block.used.bound - block.results - parameters(block.unit.function):
         if all(map(block.holds, flow.binds[name])) and not all(map(block.holds, flow.reads[name])):
             return f"{name} is bound nowhere else"
     return ""
@@ -393,9 +396,20 @@ def _is_caught_whole(block: StatementBlock) -> str:
     """Refuse a block that binds a name, and may then raise an exception whose handler reads this name."""
     raises = block.unit.flow.raises[block.body[0]]
     *others, last = block.body
-    simple = isinstance(last, ast.Assign | ast.AnnAssign)
-    seen = (uses(others if simple else block.body).bound) & raises
+    seen = uses([*others, *_before_binding(last)]).bound & raises
     return f"{_listed(seen)} may be read after an exception" if seen else ""
+
+
+def _before_binding(statement: ast.stmt) -> Sequence[ast.AST | None]:
+    """Return the part of `statement` that runs before it binds anything, if nothing can fail after that; else all."""
+    match statement:
+        case ast.AnnAssign(value=value) | ast.Assign(targets=[ast.Name()], value=value):
+            return [value]
+        case ast.Assign(targets=[ast.Tuple(elts=parts)], value=value) if all(
+            isinstance(one, ast.Name) for one in parts
+        ):
+            return [value]
+    return [statement]
 
 
 def _is_mangled(node: ast.AST) -> bool:
@@ -404,7 +418,7 @@ def _is_mangled(node: ast.AST) -> bool:
 
 
 RULES = (
-    *(_is_reached, _is_apart, _has_plain_statements, _sees_no_frame),
+    *(_is_known, _is_reached, _is_apart, _has_plain_statements, _sees_no_frame),
     *(_shares_no_name, _captures_no_change, _binds_nothing_captured, _leaves_names_local, _is_caught_whole),
 )
 

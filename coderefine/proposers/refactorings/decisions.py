@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 
-from coderefine.proposers.refactorings.flow import called, own_nodes, uses
+from coderefine.proposers.refactorings.flow import TRUTHS, called, is_truth, own_nodes, start_of, uses
 from coderefine.proposers.refactorings.trees import Suite, Unit
 from coderefine.source import syntax
 
@@ -156,7 +156,7 @@ def _innermost(loop: ast.For) -> list[ast.stmt]:
 def _is_closed(unit: Unit, loop: ast.For, tests: Iterable[ast.expr]) -> bool:
     """Return whether the loop's variable is used nowhere else, and `tests` mean the same in a generator expression."""
     flow = unit.flow
-    first, last = (loop.lineno, loop.col_offset), (loop.end_lineno or 0, loop.end_col_offset or 0)
+    first, last = start_of(loop), (loop.end_lineno or 0, loop.end_col_offset or 0)
     targets = [node.target for node in ast.walk(loop) if isinstance(node, ast.For)]
     for name in uses(targets).binds:
         places = (*flow.reads[name], *flow.captures[name], *flow.binds[name])
@@ -210,23 +210,9 @@ def _returned_truth(unit: Unit) -> Iterator[DecisionEdit]:
                 case _:
                     continue
             values = [getattr(item.value, "value", None) for item in (one, two)]
-            if values in ([True, False], [False, True]) and _is_truth(test):
+            if values in ([True, False], [False, True]) and is_truth(test, TRUTHS):
                 text = _source(unit, test)
                 yield DecisionEdit(node, last, f"return {text if values[0] else _negated(test, text)}")
-
-
-def _is_truth(test: ast.expr) -> bool:
-    """Return whether the value of `test` is certainly True or False."""
-    match test:
-        case ast.Compare(ops=ops):
-            return all(isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in ops)
-        case ast.UnaryOp(op=ast.Not()):
-            return True
-        case ast.BoolOp(values=values):
-            return all(map(_is_truth, values))
-        case ast.Call(func=ast.Name(id="isinstance" | "any" | "all" | "hasattr" | "callable" | "bool" | "issubclass")):
-            return True
-    return False
 
 
 def _negated(test: ast.expr, text: str) -> str:

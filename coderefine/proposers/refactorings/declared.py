@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from coderefine.proposers.refactorings.flow import uses
-from coderefine.source import Function, last_name, syntax
+from coderefine.proposers.refactorings.flow import TRUTHS, uses
+from coderefine.source import arguments, last_name, syntax
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Types = Mapping[str, str]
 """Texts of annotations, without quotes, by name."""
 MADE_BY: Types = {
-    **dict.fromkeys(("isinstance", "issubclass", "hasattr", "callable", "any", "all", "bool"), "bool"),
+    **dict.fromkeys(TRUTHS, "bool"),
     "len": "int",
     "int": "int",
     "str": "str",
@@ -161,11 +161,6 @@ def _set_in(node: ast.FunctionDef) -> Iterator[tuple[str, str]]:
                 value=ast.Constant(value=bool() | int() | str() as plain),
             ):
                 yield f".{name}", type(plain).__name__
-
-
-def arguments(function: Function) -> list[ast.arg]:
-    """Return the parameters of a function in order, without `*args` and `**kwargs`."""
-    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
 
 
 def annotation_text(annotation: ast.expr) -> str:

@@ -9,20 +9,25 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 
-from coderefine.source import Comprehension, Function, bindings, last_name
+from coderefine.source import Comprehension, Function, arguments, bindings, last_name
 
 Scope = Function | ast.Lambda
 Names = frozenset[str]
 Place = tuple[int, int]
 NONE: Names = frozenset()
+UNKNOWN: type[ast.stmt] | tuple[()] = getattr(ast, "TryStar", ())
+"""`try` with `except*` (new in Python 3.11): several of its handlers may run, one after another."""
 EAGER = frozenset(
     "all any bytearray bytes dict enumerate extend frozenset join list max min next set sorted sum tuple update".split()
 )
 """Functions and methods that consume a generator expression, or call a `key` function, before they return."""
 KEYED = frozenset(("max", "min", "sort", "sorted"))
+TRUTHS = frozenset(("isinstance", "issubclass", "hasattr", "callable", "any", "all", "bool"))
+"""Built-in functions that return True or False."""
 CLOSING = frozenset(("open", "closing", "Lock", "RLock", "TemporaryDirectory", "NamedTemporaryFile", "StringIO"))
 """Context managers that do not suppress exceptions."""
 SUPPRESSING = frozenset(("suppress", "raises", "assertRaises", "ExitStack", "AsyncExitStack"))
@@ -34,7 +39,8 @@ class NameUses:
     """The names that a piece of code reads and binds in the function's own scope.
 
     `maybe`: perhaps bound (by patterns, or by `:=` in a part that may not be evaluated). `lazy`: captured by a nested
-    function that may run later. `shared`: bound by nested functions (`nonlocal`). `declared`: global or nonlocal.
+    function that may run later. `shared`: bound by nested functions (`nonlocal`), or by `:=` in generators that may run
+    later. `declared`: global or nonlocal.
     """
 
     reads: set[str] = field(default_factory=set)
@@ -163,7 +169,7 @@ class _Reader(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node: Function) -> None:
         self.found.binds.add(node.name)
-        for part in node.decorator_list:
+        for part in (*node.decorator_list, *filter(None, (node.returns,))):
             self.visit(part)
         self._nested(node, lazy=True)
 
@@ -173,7 +179,8 @@ class _Reader(ast.NodeVisitor):
         self.found.binds.add(node.name)
         for part in (*node.decorator_list, *node.bases, *node.keywords):
             self.visit(part)
-        inner = uses(node.body)
+        annotations = [one.annotation for one in own_nodes(node.body) if isinstance(one, ast.AnnAssign)]
+        inner = uses([*node.body, *annotations])
         # Conservative: a name that the class body binds may still be the function's name when it is read.
         self.found.reads |= inner.reads
         self.found.lazy |= inner.lazy | inner.reads
@@ -182,14 +189,13 @@ class _Reader(ast.NodeVisitor):
     def _nested(self, node: Scope | Comprehension, *, lazy: bool) -> None:
         if isinstance(node, Comprehension):
             self.visit(node.generators[0].iter)
-            inner = _in_comprehension(node)
-            own: set[str] = set(inner.binds)
-            self.found.maybe |= inner.maybe
+            inner, own = _in_comprehension(node), uses(one.target for one in node.generators).binds
+            self.found.maybe |= inner.bound - own
+            self.found.shared |= (inner.bound - own) if lazy else set()
         else:
-            for default in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
-                self.visit(default)
+            self.visit(node.args)  # defaults and annotations
             inner = uses(node.body if isinstance(node.body, list) else [node.body])
-            own = (inner.bound | parameters(node.args)) - inner.declared
+            own = (inner.bound | parameters(node)) - inner.declared
         free = inner.reads - own
         self.found.reads |= free
         self.found.shared |= inner.shared | (inner.declared & inner.bound)
@@ -197,21 +203,42 @@ class _Reader(ast.NodeVisitor):
 
 
 def _in_comprehension(node: Comprehension) -> NameUses:
-    """Return the names used inside a comprehension, without its first iterable."""
+    """Return the names used inside a comprehension, without its first iterable; it binds those of `:=` outside."""
     value = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
     first, *others = node.generators
-    return uses((first.target, *first.ifs, *others, *value))
+    reader = _Reader()
+    for part in (first.target, *first.ifs, *others, *value):  # as they are evaluated: `:=` binds before a name is read
+        reader.visit(part)
+    return reader.found
 
 
-def parameters(arguments: ast.arguments) -> set[str]:
+def parameters(function: Scope) -> set[str]:
     """Return the names of all parameters."""
-    found = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return {one.arg for one in (*found, *filter(None, (arguments.vararg, arguments.kwarg)))}
+    stars = filter(None, (function.args.vararg, function.args.kwarg))
+    return {one.arg for one in (*arguments(function), *stars)}
+
+
+def start_of(node: ast.stmt | ast.expr | ast.arg | ast.ExceptHandler) -> Place:
+    return node.lineno, node.col_offset
 
 
 def called(node: ast.AST) -> str:
     """Return the last part of the name of the called function; "" if `node` is no call, or the function has no name."""
     return last_name(node.func) if isinstance(node, ast.Call) else ""
+
+
+def is_truth(value: ast.expr, functions: AbstractSet[str] = NONE) -> bool:
+    """Return whether `value` is certainly True or False. `functions`: names of functions whose results are."""
+    match value:
+        case ast.Compare(ops=ops):
+            return all(isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in ops)
+        case ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.BoolOp(values=values):
+            return all(is_truth(one, functions) for one in values)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in functions
+    return False
 
 
 def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -247,6 +274,7 @@ class Flow:
     """The data flow of one function.
 
     `locals`: the function's own names. `shared`: names that nested functions bind, or that are global or nonlocal.
+    `known`: whether the function has no statement whose flow is not analysed (UNKNOWN).
 
     By statement:
 
@@ -262,9 +290,10 @@ class Flow:
 
     def __init__(self, function: Function) -> None:
         self.function = function
+        self.known = not any(isinstance(node, UNKNOWN) for node in own_nodes(function.body))
         every = uses(function.body)
         self.shared = every.shared | every.declared
-        self.locals = frozenset((every.bound | every.deleted | parameters(function.args)) - every.declared)
+        self.locals = frozenset((every.bound | every.deleted | parameters(function)) - every.declared)
         self.before: dict[ast.stmt, Names] = defaultdict(frozenset)
         self.after: dict[ast.stmt, Names] = defaultdict(frozenset)
         self.raises: dict[ast.stmt, Names] = defaultdict(frozenset)
@@ -273,7 +302,7 @@ class Flow:
         self.reads: dict[str, set[Place]] = defaultdict(set)
         self.captures: dict[str, set[Place]] = defaultdict(set)
         live(function.body, NONE, Exits(), self)
-        assigned(function.body, frozenset(parameters(function.args)), self.bound)
+        assigned(function.body, frozenset(parameters(function)), self.bound)
         self.bound = {statement: names - every.deleted for statement, names in self.bound.items()}
         for node in own_nodes(function.body):
             self._place(node)
@@ -284,7 +313,7 @@ class Flow:
         found = uses(header(node))
         for names, places in ((found.bound, self.binds), (found.reads, self.reads), (found.lazy, self.captures)):
             for name in names:
-                places[name].add((node.lineno, node.col_offset))
+                places[name].add(start_of(node))
 
     def enter(self, statement: ast.stmt, before: Names, after: Names, raises: Names) -> None:
         """Record the names that are live around `statement`. In a loop, repeated calls add further names."""

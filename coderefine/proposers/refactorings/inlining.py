@@ -17,13 +17,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined, rebound
-from coderefine.proposers.refactorings.declared import arguments
 from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import belongs, python_files
 from coderefine.proposers.refactorings.flow import called, own_nodes, uses
 from coderefine.proposers.refactorings.trees import Unit
 from coderefine.runner.equal_forms import READS_CAUSES, without_causes
-from coderefine.source import Function, last_name, syntax
+from coderefine.source import Function, arguments, last_name, syntax
 
 if TYPE_CHECKING:
     from coderefine.core import View

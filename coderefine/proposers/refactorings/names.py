@@ -123,7 +123,7 @@ def _acting(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
 
 def _checks_arguments(found: Extraction) -> bool:
     """Return whether the block has several `raise` statements, and reads several parameters of the function."""
-    given = parameters(found.block.unit.function.args)
+    given = parameters(found.block.unit.function)
     raised = sum(isinstance(node, ast.Raise) for node in found.block.nodes)
     return raised > 1 and len(given.intersection(found.inputs)) > 1
 

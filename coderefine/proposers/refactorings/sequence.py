@@ -14,7 +14,7 @@ from itertools import takewhile
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, extractions
 from coderefine.proposers.refactorings.decisions import shorter
 from coderefine.proposers.refactorings.extraction import NewFunction, extracted
-from coderefine.proposers.refactorings.flow import parameters, uses
+from coderefine.proposers.refactorings.flow import parameters, start_of, uses
 from coderefine.proposers.refactorings.names import Named, name_for
 from coderefine.proposers.refactorings.signatures import input_types, result_type
 from coderefine.proposers.refactorings.trees import Unit, decisions
@@ -182,7 +182,7 @@ def _tools(block: StatementBlock) -> set[str]:
     kinds = Function | ast.Import | ast.ImportFrom
     made = uses({node for node in block.unit.nodes if isinstance(node, kinds)}).binds
     names = {node.func.id for node in block.nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    return made | (names - parameters(function.args))
+    return made | (names - parameters(function))
 
 
 def _divided_repetition(block: StatementBlock) -> float:
@@ -217,7 +217,7 @@ def _has_twin(block: StatementBlock) -> bool:
     inner statements do not count: they are frequent.
     """
     every = (item for suite in block.unit.suites for item in suite.statements if item not in block.suite.parents)
-    staying = {_form(item) for item in every if not block.holds((item.lineno, item.col_offset))}
+    staying = {_form(item) for item in every if not block.holds(start_of(item))}
     least = 1 if len(block.body) == 1 else 2
     return any(form.count("(") >= least and form in staying for form in map(_form, block.body))
 

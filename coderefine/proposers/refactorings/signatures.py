@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
-from coderefine.proposers.refactorings.flow import Place
+from coderefine.proposers.refactorings.flow import start_of
 from coderefine.proposers.refactorings.trees import Unit
-from coderefine.proposers.refactorings.types import known_types, without_none
+from coderefine.proposers.refactorings.types import allows_none, known_types, without_none
 
 LEAVING = ast.Return | ast.Raise | ast.Continue | ast.Break
 
@@ -50,9 +50,9 @@ def _is_guarded(block: StatementBlock, name: str) -> bool:
 
     Nothing may bind the name between the `if` and the block.
     """
-    start = _place(block.body[0])
+    start = start_of(block.body[0])
     bound = max((one for one in block.unit.flow.binds.get(name, ()) if one < start), default=(0, 0))
-    return any(bound < _place(guard) < start and _is_missing(name, guard.test) for guard in _guards(block))
+    return any(bound < start_of(guard) < start and _is_missing(name, guard.test) for guard in _guards(block))
 
 
 def _guards(block: StatementBlock) -> Iterator[ast.If]:
@@ -67,10 +67,6 @@ def _beside(owner: ast.AST, inner: ast.AST) -> Sequence[ast.stmt]:
     """Return the statements of the branch of `owner` that contains `inner`."""
     branches: Iterator[list[ast.stmt]] = (getattr(owner, name, []) for name in ("body", "orelse", "finalbody"))
     return next((one for one in branches if any(inner in ast.walk(statement) for statement in one)), ())
-
-
-def _place(node: ast.stmt) -> Place:
-    return node.lineno, node.col_offset
 
 
 def _is_missing(name: str, test: ast.expr) -> bool:
@@ -117,7 +113,7 @@ def _of_outputs(found: Extraction) -> str | None:
 
 def _or_none(unit: Unit, known: str) -> str | None:
     """Return `known` as an annotation that also allows None; return None if the module has no way to write this."""
-    if "None" in known or "Optional" in known:
+    if allows_none(known):
         return known
     if "Optional" in unit.declared.names:
         return f"Optional[{known}]"

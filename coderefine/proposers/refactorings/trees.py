@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 import libcst as cst
 
 from coderefine.proposers.refactorings.declared import BUILTINS, NOTHING, Declared
-from coderefine.proposers.refactorings.flow import Flow, Place, own_nodes
+from coderefine.proposers.refactorings.flow import Flow, Place, own_nodes, start_of
 from coderefine.source import Function
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -119,11 +119,10 @@ class Unit:
     def places(self) -> Mapping[str, Place]:
         """Return the first place (line, column) of each name in the parameters and the body."""
         every = [*ast.walk(self.function.args), *self.nodes]
-        found = {node.arg: (node.lineno, node.col_offset) for node in every if isinstance(node, ast.arg)}
+        found = {node.arg: start_of(node) for node in every if isinstance(node, ast.arg)}
         for node in every:
             if isinstance(node, ast.Name):
-                here = (node.lineno, node.col_offset)
-                found[node.id] = min(found.get(node.id, here), here)
+                found[node.id] = min(found.get(node.id, start_of(node)), start_of(node))
         return found
 
     @cached_property

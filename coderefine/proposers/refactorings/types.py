@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from coderefine.proposers.refactorings.declared import Types, annotation_text, arguments
-from coderefine.proposers.refactorings.flow import own_nodes, parameters
-from coderefine.source import Function, last_name
+from coderefine.proposers.refactorings.declared import Types, annotation_text
+from coderefine.proposers.refactorings.flow import is_truth, own_nodes, parameters
+from coderefine.source import Function, arguments, last_name
 
 if TYPE_CHECKING:
     from coderefine.proposers.refactorings.trees import Unit
@@ -77,7 +77,7 @@ class _Types:
                 found[name].append(value)
                 if name not in own and len(self._unit.flow.binds[name]) == 1:
                     self._known[name] = value
-        others = found.keys() - own.keys() - parameters(self._unit.function.args)
+        others = found.keys() - own.keys() - parameters(self._unit.function)
         alike = {name: found[name][0] for name in others if self._is_one(name, found[name])}
         kept = {name for name, value in own.items() if {*found[name]} <= {value, without_none(value), SAME}}
         return {**alike, **{name: own[name] for name in kept}}
@@ -146,15 +146,11 @@ class _Types:
         match value:
             case ast.JoinedStr():
                 return "str"
-            case ast.Compare(ops=ops) if all(isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in ops):
-                return "bool"
-            case ast.UnaryOp(op=ast.Not()):
-                return "bool"
             case ast.IfExp(body=one, orelse=two):
                 return self._type(one) if self._type(one) == self._type(two) else ""
             case ast.BinOp():
                 return self._combined(value)
-        return ""
+        return "bool" if is_truth(value) else ""
 
     def _combined(self, value: ast.BinOp) -> str:
         """Return the type of the result of an operator on two values of one built-in type, or on a text (`%`, `*`)."""
@@ -229,6 +225,20 @@ def without_none(value: str) -> str:
         case ast.BinOp(left=one, op=ast.BitOr(), right=ast.Constant(value=None)):
             return ast.unparse(one)
     return ""
+
+
+def allows_none(value: str) -> bool:
+    """Return whether an annotation itself allows None: `str | None` does, `list[str | None]` does not."""
+    match _parsed(value):
+        case ast.Constant(value=str(text)):
+            return allows_none(text)
+        case ast.BinOp(left=one, right=two):
+            return allows_none(ast.unparse(one)) or allows_none(ast.unparse(two))
+        case ast.Subscript(value=of):
+            return last_name(of) == "Optional" or (
+                last_name(of) == "Union" and any(map(allows_none, _arguments_of(value)))
+            )
+    return value == "None"
 
 
 def _only(inner: list[str]) -> str:

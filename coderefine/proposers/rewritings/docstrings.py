@@ -100,15 +100,15 @@ OTHERS = frozenset(
         spawn stack step strip subscribe substitute subtract suggest sum support suppress swap switch sync
         synchronize tag throw toggle tokenize trace track transfer traverse treat trigger trim truncate turn
         unpack unregister unwrap upgrade upload view visit warn watch weight zip
-        access adopt affect alter annotate append approximate assess automate await bundle classify coerce collapse
-        communicate compose conform correct customize deduce deduplicate delimit deprecate determine differentiate
-        disconnect discover distinguish drive embed encapsulate encode encounter enrich evict exclude exhaust exploit
-        facilitate flatten fork forbid forget generalize grab grant highlight hook impose infer inline interleave
+        access adopt affect alter annotate approximate assess automate await bundle classify coerce collapse
+        communicate compose conform correct customize deduce deduplicate delimit deprecate differentiate
+        disconnect discover distinguish drive embed encounter enrich evict exclude exhaust exploit
+        facilitate flatten fork forbid forget generalize grab grant highlight hook impose inline interleave
         isolate locate lookup loosen minify mirror model mount navigate normalise optimise peel permit pin precompute
         prefer prefix preload prepend prohibit proxy quantize randomize rank recognize reconstruct recover recurse
-        rectify reformat regenerate reject relate relax remember repair resample resume revise satisfy scrape segment
+        rectify reformat regenerate relate relax remember repair resample revise satisfy scrape segment
         serialise shrink slugify smooth solve specialize squash squeeze stringify supply swallow tear terminate
-        tighten traverse twist typecast uncompress undo unescape uninstall unify unlock unquote unset utilize
+        tighten twist typecast uncompress undo unescape uninstall unify unlock unquote unset utilize
         vectorize yank
         accumulate attempt avoid clamp clip compact constrain discard dismiss do empty exchange flag flip hash intersect
         label lift migrate minimize offset pair pluralize poll prioritize promote purge recalculate replay replicate

@@ -61,7 +61,7 @@ def _filled(code: Code, loop: ast.For, target: str, made: str, signs: tuple[str,
         first, header = before.lineno, f"{margin}{head} = {signs[0]}"
     closed = ")" if first == loop.lineno else signs[1]
     line = f"{header}{made}{closed}\n"
-    if len(line) > WIDTH + 1:
+    if len(line) > (code.width or WIDTH) + 1:
         sure("\n" not in made)
         line = f"{header}\n{margin}    {made}\n{margin}{closed}\n"
     return code.replace_lines(first, loop.end_lineno or loop.lineno, line)

@@ -117,7 +117,7 @@ def _chosen(code: Code, choice: ast.If, statement: ast.Assign, new: str) -> str:
     old, value, test = (code.code(one) for one in (statement.targets[0], statement.value, choice.test))
     made = f"{new} = {value} if {test} else {old}"
     complex_ = isinstance(statement.value, LOOSE) or isinstance(choice.test, ast.Lambda | ast.IfExp | ast.NamedExpr)
-    fits = "\n" not in made and len(code.indent(choice) + made) <= max(code.width, USUAL_WIDTH)
+    fits = "\n" not in made and len(code.indent(choice) + made) <= (code.width or USUAL_WIDTH)
     commented = code.commented(code.start(choice), code.end(choice))
     return made if fits and not commented and not complex_ and len(choice.body) == 1 and not choice.orelse else ""
 

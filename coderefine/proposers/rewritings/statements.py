@@ -123,7 +123,7 @@ def merge_nested_if(code: Code, at: Diagnostic) -> Edits:
     header = f"{margin}{word} {one} and {other}:\n"
     if "\n" in one + other:
         header = f"{margin}{word} ({one} and {other}):\n"
-    elif len(header) > max(code.width, WIDTH) + 1:
+    elif len(header) > (code.width or WIDTH) + 1:
         header = f"{margin}{word} (\n{deeper}{one}\n{deeper}and {other}\n{margin}):\n"
     return code.replace_lines(outer.lineno, last, header + body)
 

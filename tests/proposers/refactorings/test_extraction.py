@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import sys
 from typing import Any
 
 import pytest
@@ -31,7 +32,8 @@ class Program:
 
     def value(self) -> str:
         one, two = self.random.choices(NAMES, k=2)
-        return self.random.choice((one, f"{one} + {two}", f"{one} * 2 - 1", "1", f"[{one} for {two} in (1, 2)][0]"))
+        shapes = [one, f"{one} + {two}", f"{one} * 2 - 1", "1", f"[{one} for {two} in (1, 2)][0]"]
+        return self.random.choice([*shapes, f"[{one} := q + 1 for q in (1, 2)][0]"])
 
     def test(self) -> str:
         one, two = self.random.choices(NAMES, k=2)
@@ -126,7 +128,7 @@ class Program:
 def behaviour(text: str, name: str = "f") -> list[Any]:
     """Return what a function does with some arguments: its result or exception, and what it has logged."""
     found = []
-    code = compile(f"from contextlib import suppress\n{text}", "program", "exec")
+    code = compile(f"from contextlib import suppress\n{text}", "program", "exec", dont_inherit=True)
     for one in range(-1, 4):
         for two in (0, 2):
             scope: dict[str, Any] = {}
@@ -187,6 +189,51 @@ def test_only_a_value_that_is_certainly_not_none_tells_whether_a_block_returned(
     before += "    if b:\n        log.append(b)\n    return 'none'\n"
     found = extractions(Unit(before, rebound=frozenset(rebound.split())), 100)
     assert any(one.manner == "value" for one in found) is certain
+
+
+@pytest.mark.parametrize(
+    ("lines", "outside"),
+    [
+        pytest.param(["x = [y := q * 2 for q in (a, b)]", "log.append(x)"], [], id="in-a-list"),
+        pytest.param(["log.append(any((y := q) for q in (a, b)))"], [], id="in-a-generator"),
+        pytest.param(["x = ((y := q) for q in (a, b))"], ["log.extend(x)"], id="in-a-generator-that-runs-later"),
+        pytest.param(["def h(q: y): ...", "log.append(str(h.__annotations__))"], [], id="in-an-annotation"),
+        pytest.param(["def h() -> y: ...", "log.append(str(h.__annotations__))"], [], id="in-the-type-of-a-result"),
+        pytest.param(["class h:\n            q: y", "log.append(str(h.__annotations__))"], [], id="in-a-class"),
+    ],
+)
+def test_names_that_are_bound_or_read_in_an_inner_scope_belong_to_the_function(
+    lines: list[str], outside: list[str]
+) -> None:
+    """`y` was not returned by the new function, and the wrong extraction was proved by putting it back."""
+    before = "def f(a, b, log):\n    y = 5\n    x = ()\n    if a:\n        if b:\n            log.append(a)\n"
+    before += "".join(f"        {line}\n" for line in lines) + "".join(f"    {line}\n" for line in outside)
+    before += "    return y\n"
+    found = [after(one) for one in extractions(Unit(before), 100)]
+    assert bool(found) is not bool(outside)
+    assert [behaviour(text) for text in found] == [behaviour(before)] * len(found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["x = len(y := a) + 1", "x, y = len(a)", "y, log[9] = a, b", "x = y, z = a"],
+)
+def test_a_name_that_is_bound_before_an_exception_stays_in_the_try(line: str) -> None:
+    before = "def f(a, b, log):\n    x = y = 5\n    try:\n        if a:\n            log.append(b)\n"
+    before += f"        if b:\n            log.append(a)\n        {line}\n"
+    before += "    except (TypeError, IndexError):\n        log.append(y)\n    return x\n"
+    found = [after(one) for one in extractions(Unit(before), 100)]
+    assert found
+    assert [behaviour(text) for text in found] == [behaviour(before)] * len(found)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="`except*` is new in Python 3.11")
+def test_nothing_is_extracted_from_a_function_with_except_star() -> None:
+    """It counted as a statement that binds its names in any case: what they were before was not passed on."""
+    before = "def f(a, b, log):\n    c = 5\n    if a:\n        if b:\n            log.append(b)\n    try:\n"
+    before += "        c = 1 // b\n    {} ZeroDivisionError:\n        log.append(a)\n    return c\n"
+    assert list(extractions(Unit(before.format("except")), 100))
+    assert not list(extractions(Unit(before.format("except*")), 100))
 
 
 @pytest.mark.parametrize(

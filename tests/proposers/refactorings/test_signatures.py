@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined
+from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined, extractions
 from coderefine.proposers.refactorings.declared import ProjectTypes
 from coderefine.proposers.refactorings.files import placed, written
 from coderefine.proposers.refactorings.inlining import restored
@@ -192,6 +192,40 @@ def test_none_is_left_out_where_the_block_is_not_reached_with_it(name: str) -> N
     assert isinstance(found, Extraction)
     assert input_types(found)["text"] == expected
     assert result_type(found) == "int"
+
+
+EARLY = """
+from __future__ import annotations
+
+
+def f(a, b, log) -> {}:
+    if a:
+        if b:
+            return [len(a)]
+        log.append(a)
+    log.append(b)
+    return [1]
+"""
+
+
+@pytest.mark.parametrize(
+    ("annotation", "expected"),
+    [
+        ("list[int]", "list[int] | None"),
+        ("list[int | None]", "list[int | None] | None"),
+        ("Iterable[Optional[int]]", "Iterable[Optional[int]] | None"),
+        ("int | None | str", "int | None | str"),
+        ("typing.Union[str, None]", "typing.Union[str, None]"),
+        ("Optional[int]", "Optional[int]"),
+        ("'int | None'", "'int | None'"),
+    ],
+)
+def test_a_new_function_that_may_return_none_says_so(annotation: str, expected: str) -> None:
+    """With `list[int | None]`, the annotation of the new function stayed `list[int | None]`."""
+    place = placed(EARLY.format(annotation).lstrip("\n"), "f", frozenset())
+    assert not isinstance(place, str)
+    found = next(one for one in extractions(place.unit, 100) if one.manner == "value")
+    assert result_type(found) == expected
 
 
 ANNOTATED = '''
