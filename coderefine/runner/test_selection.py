@@ -44,8 +44,8 @@ def one_of_each(tests: Sequence[str]) -> list[str]:
     first: dict[str, str] = {}
     for name in tests:
         first.setdefault(without_parameters(name), name)
-    front = list(first.values())
-    return [*front, *(name for name in tests if name not in set(front))]
+    front = dict.fromkeys(first.values())
+    return [*front, *(name for name in tests if name not in front)]
 
 
 def to_watch(failing: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
