@@ -28,7 +28,7 @@ def nearest(failing: Sequence[str], tests: Iterable[str]) -> list[str]:
     words = {word for file in files for word in _words(file)}
 
     def distance(name: str) -> tuple[bool, bool, bool, int]:
-        function, file = name.split("[", maxsplit=1)[0], name.split("::", maxsplit=1)[0]
+        function, file = without_parameters(name), name.partition("::")[0]
         return (
             function not in functions,
             function.rpartition("::")[0] not in classes,
