@@ -157,8 +157,7 @@ class FileChanges:
         for path, mask in self._events():
             if path in own or os.path.basename(path) in PASSED_OVER:
                 continue
-            replaced = mask & MOVED_TO and path in self._known
-            if mask & NEW and path not in changed and not replaced:
+            if self._is_new(path, mask) and path not in changed:
                 made.add(path)
             elif path not in made and path not in changed:
                 changed.append(path)
@@ -166,6 +165,9 @@ class FileChanges:
             _remove(path)
         self._events()
         return changed
+
+    def _is_new(self, path: str, mask: int) -> bool:
+        return bool(mask & NEW) and not (mask & MOVED_TO and path in self._known)
 
     def _events(self) -> list[tuple[str, int]]:
         """Return (path, event mask) of all pending events; inotify(7)."""
