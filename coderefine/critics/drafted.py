@@ -44,6 +44,7 @@ from coderefine.llm.normalize import fenced, mark
 from coderefine.llm.prompts import render
 from coderefine.llm.reasoning import without_reasoning
 from coderefine.project import Interpreter, Place
+from coderefine.project.place import below
 from coderefine.runner.cold import run_tests
 from coderefine.sandbox.permissions import TIGHT
 from coderefine.source import syntax, text_of
@@ -83,7 +84,7 @@ class Drafted:
         self._listen = listen
         self._original = original
         self._model = config.model or "a model"
-        self._name = inner(task.drafted, place) or f"test_drafted_{PurePosixPath(task.wanted[0]).stem}.py"
+        self._name = below(task.drafted, place.prefix) or f"test_drafted_{PurePosixPath(task.wanted[0]).stem}.py"
         self._config = replace(config, pytest_args=(*config.pytest_args, self._name))
         self._text: str | None = None
 
@@ -168,11 +169,6 @@ class Drafted:
         return file.relative_to(top).as_posix() if file.is_relative_to(top) else str(file)
 
 
-def inner(path: str, place: Place) -> str:
-    """Return `path` relative to the project's root."""
-    return path.removeprefix(f"{place.prefix}/")
-
-
 def is_draft(file: Path) -> bool:
     """Return whether `file` contains drafted tests that no person has reviewed, according to its first line."""
     try:
@@ -203,8 +199,7 @@ def draft(client: Client, task: Task, prefix: str, read: Read) -> str:
 
 def module_of(path: str, prefix: str) -> str:
     """Return the dotted name of the module at `path` in the project at `prefix` (".": the top)."""
-    inner = path.removeprefix(f"{prefix}/").removeprefix("src/")
-    parts = PurePosixPath(inner).with_suffix("").parts
+    parts = PurePosixPath(below(path, prefix).removeprefix("src/")).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coderefine.core import Case, Failure, Finding, Frame, Status
+from coderefine.core import Case, Failure, Finding, Frame, Status, without_parameters
 from coderefine.core.plurals import listed
 from coderefine.llm.normalize import cut, normalize, normalize_output
 from coderefine.llm.selection import Trace
@@ -78,7 +78,7 @@ def leading(findings: Iterable[Finding], witness: Witness, *, wide: bool) -> lis
         return (failure.exception, frame and (frame.path, frame.function)) if failure else finding.message
 
     def function(finding: Finding) -> object:
-        return finding.symbol.split("[", maxsplit=1)[0] or finding.path
+        return without_parameters(finding.symbol) or finding.path
 
     tests = sorted((finding for finding in findings if finding.critic == "pytest"), key=is_long)
     ordered = (*_first_of_each(tests, kind), *_first_of_each(tests, function))
@@ -100,7 +100,7 @@ def passing_nearby(trace: Trace | None, cases: Mapping[str, Case], failing: Sequ
     """
     near = (trace and trace.near) or _same_file(cases, failing)
     named: dict[str, list[str]] = {}
-    for test in list(dict.fromkeys(test.split("[", maxsplit=1)[0] for test in near))[:NEAR]:
+    for test in list(dict.fromkeys(map(without_parameters, near)))[:NEAR]:
         path, _, name = test.partition("::")
         named.setdefault(path, []).append(name)
     files = "; ".join(f"{path}: {', '.join(names)}" for path, names in named.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -126,8 +126,14 @@ def _root(folder: Path, top: Path | None) -> Path:
 def _scope(paths: Iterable[Path], top: Path) -> tuple[str, ...]:
     """Return `paths` relative to `top`, without repetitions and without paths inside other paths."""
     names = dict.fromkeys(path.relative_to(top).as_posix() for path in paths)
-    return (
-        (".",)
-        if "." in names
-        else tuple(name for name in names if not any(name.startswith(f"{other}/") for other in names))
-    )
+    return (".",) if "." in names else outermost(names)
+
+
+def outermost(paths: Collection[str]) -> tuple[str, ...]:
+    """Return `paths` without those that are below another of `paths`."""
+    return tuple(path for path in paths if not any(path.startswith(f"{other}/") for other in paths))
+
+
+def below(path: str, folder: str) -> str:
+    """Return `path` relative to `folder` (".": the top); `path` itself if it is not inside."""
+    return path.removeprefix(f"{folder}/") if folder not in ("", ".") else path

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from coderefine.project.assertion_helpers import AssertionHelpers
 from coderefine.project.checker_settings import checker_plugins
 from coderefine.project.named_files import NamedFiles, named_files
-from coderefine.project.place import Place
+from coderefine.project.place import Place, below
 from coderefine.project.pytest_settings import USUAL, PytestSettings, plugin_modules, read_settings
 from coderefine.project.unread import EXCLUDED, excluded_patterns, is_hidden, is_unread
 from coderefine.source import folded, last_name, nameable, syntax
@@ -212,7 +212,7 @@ class Protection:
         If the root itself has the name of a test folder (a project in `tests/`), this name stays part of the path.
         """
         above, _, name = self.prefix.rpartition("/")
-        return _below(path, above if TEST_FOLDER.fullmatch(folded(name)) else self.prefix)
+        return below(path, above if TEST_FOLDER.fullmatch(folded(name)) else self.prefix)
 
     def _in_data(self, above: str, folders: list[str]) -> bool:
         """Return whether one of `folders` (parts of a path below `above`) is named like test data and is no package."""
@@ -278,7 +278,7 @@ class Protection:
         A new module is allowed beside existing modules that the linters do not read either (migrations, generated
         code), but not in a hidden folder, nor in a folder of the root that may be a build or an environment.
         """
-        inside = _below(path, self.prefix)
+        inside = below(path, self.prefix)
         if not path.endswith((".py", ".pyi")) or path in self.wanted or (self.top / path).exists():
             return None
         if not is_unread(inside, self.unread) or self._beside_unread(inside):
@@ -305,7 +305,7 @@ class Protection:
 
     def _shadow(self, path: str) -> str | None:
         """Return a reason if a *new* file would be imported in place of the test runner or the standard library."""
-        parts = PurePosixPath(_below(path, self.prefix).removeprefix("src/")).parts
+        parts = PurePosixPath(below(path, self.prefix).removeprefix("src/")).parts
         first = parts[0].removesuffix(".py")
         file = self.top / path
         if not path.endswith(".py") or len(parts) > 2 or (file if len(parts) == 1 else file.parent).exists():
@@ -378,10 +378,6 @@ def _plugin_files(place: Place, settings: PytestSettings) -> frozenset[str]:
         files = (root / name for root in roots for name in (f"{inner}.py", f"{inner}/__init__.py"))
         found.update(file.relative_to(place.top).as_posix() for file in files if file.is_file())
     return frozenset(found)
-
-
-def _below(path: str, folder: str) -> str:
-    return path.removeprefix(f"{folder}/") if folder not in ("", ".") else path
 
 
 def _plain(path: str) -> bool:

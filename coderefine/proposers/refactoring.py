@@ -35,7 +35,7 @@ from coderefine.errors import CoderefineError
 from coderefine.judge.admit import admit
 from coderefine.lint import TextEdit, apply, take
 from coderefine.runner.equivalence import Compared, Equivalence
-from coderefine.runner.file_edits import FileEdit, docstring_lines, hunks, text_of
+from coderefine.runner.file_edits import FileEdit, decoded, docstring_lines, hunks
 from coderefine.source import decode
 
 if TYPE_CHECKING:
@@ -435,14 +435,14 @@ class _Tree:
             return [edit.changed]
         if any("__future__" in one.content for change in group for one in change.edits):
             return None  # an import from __future__ may change the code of all functions
-        return edit.changed_by(text_of(self.texts[path]), [_touched_lines(change) for change in group])
+        return edit.changed_by(decoded(self.texts[path]), [_touched_lines(change) for change in group])
 
     def _by_docstring(self, group: Sequence[CodeChange]) -> Iterator[list[CodeChange]]:
         """Yield the list of the changes in docstrings, and the list of the other changes; leave out an empty list.
 
         Changes in docstrings mostly leave the code of their functions unchanged. All of `group` are in one file.
         """
-        lines = docstring_lines(text_of(self.texts[group[0].path]))
+        lines = docstring_lines(decoded(self.texts[group[0].path]))
         inside = [one for one in group if all({first, last} <= lines for first, last in _touched_lines(one))]
         yield from filter(None, (inside, [one for one in group if one not in inside]))
 

@@ -338,10 +338,11 @@ def _when(results: RunResults) -> str:
 def _line(text: str, mark: str) -> str:
     """Return the text after `mark` in the last line that has it; the last non-empty line if no line has it."""
     found = [line for line in text.splitlines() if mark in line and "usage:" not in line]
-    if not found:
-        return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it printed nothing")
-    line = found[-1]
-    return line[line.index(mark) + len(mark) :].strip() or line.strip()
+    return found[-1].partition(mark)[2].strip() or found[-1].strip() if found else _last_line(text)
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it printed nothing")
 
 
 def _exception(text: str) -> str:
@@ -363,7 +364,7 @@ def _refusal(text: str) -> str:
 
 
 def _last(ended: Ended) -> str:
-    return _line(ended.stderr or ended.stdout, "\0")
+    return _last_line(ended.stderr or ended.stdout)
 
 
 def _reporter(results: RunResults, listen: Listen) -> Callable[[], None]:

@@ -21,9 +21,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from coderefine.runner.agent.code_diff import SEES_NAMES
 from coderefine.source import Comprehension, Function, bindings, bound_names, last_name, syntax
 
-SEES_NAMES = frozenset({"locals", "vars", "eval", "exec", "dir", "globals", "_getframe", "currentframe"})
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.GeneratorExp)
 PLAIN = (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.expr_context)
 LOOPS = (ast.For, ast.AsyncFor)

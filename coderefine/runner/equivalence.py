@@ -7,7 +7,8 @@ The proof of a *unit* (an outermost function or method, or a module's own code) 
    is being handled anyway.
 2. The tests execute every changed line of the unit, and all results are equal: the results of the calls that the tests
    make (arguments → result or exception, and the arguments after the call), and the results of repeating these calls
-   and variants of them. For a module's own code: its attributes, and those of its classes, have equal values.
+   and variants of them. For a module's own code: its attributes, and those of its classes, have equal values, and the
+   changed statements only assign attributes whose values can be compared (`FileEdit.assigned`).
 3. New functions only contain statements that were moved out of the unit: if these statements are put back in place of
    the calls (`Restore`), both versions compile to the same code. A different result in the tests refutes this proof.
 
@@ -32,7 +33,7 @@ from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import ENDLESS, Codes, Values, Watched
 from coderefine.runner.cold_pool import open_any_pool
-from coderefine.runner.file_edits import FileEdit, Text, text_of, units_of
+from coderefine.runner.file_edits import FileEdit, Text, decoded, units_of
 from coderefine.runner.pool import Pool
 from coderefine.runner.reached_code import Function
 from coderefine.runner.test_selection import nearest, one_of_each
@@ -46,8 +47,9 @@ SHORT, MOST = 1.0, 8.0
 tests of a longer suite; these are tests that enter an edited function. A watched test runs six times, with tracing."""
 ENTERING = 0.25
 """Share of the remaining seconds for recording which functions each test enters, which is done once in a run."""
-UNKNOWN = "?"
-"""Code of a value that cannot be encoded (agent/unit_trace.py)."""
+UNKNOWN, IMPORTED = "?", "imported "
+"""UNKNOWN: code of a value that cannot be encoded, and prefix of the code if it does not cover the whole value.
+IMPORTED: prefix of the codes of modules, and of classes of other modules (agent/unit_trace.py)."""
 RUNS = ("old", "old again", "new", "new again")
 MOVED = "compiles to the same code with its new functions put back"
 CAUSED = "compiles to the same code without the causes that it names"
@@ -185,7 +187,7 @@ class Equivalence:
     ) -> dict[Unit, str]:
         """Return the units that are equal after putting moved statements back and removing causes, with the reasons."""
         pairs = {
-            path: (text_of(texts[path][0]), text_of(texts[path][1])) for path, edit in edits.items() if edit.changed
+            path: (decoded(texts[path][0]), decoded(texts[path][1])) for path, edit in edits.items() if edit.changed
         }
         if not pairs:
             return {}
@@ -294,7 +296,7 @@ class Equivalence:
     def _entering(self, views: Views, edits: Mapping[str, FileEdit]) -> Iterator[set[str]]:
         """Yield, for each edited unit, the tests that enter it; for a module, the tests that enter any of its code."""
         with views.open(self._tree) as view:
-            texts = {path: text_of(view.read(path)) for path in edits}
+            texts = {path: decoded(view.read(path)) for path in edits}
         for path, edit in edits.items():
             known = units_of(texts[path])
             for name in edit.changed:
@@ -384,9 +386,10 @@ def _judged_module(path: str, edit: FileEdit, old: Watched, new: Watched) -> tup
     loaded = [values for moment in zip(*runs, strict=True) if len(values := _loaded(path, moment)) == len(RUNS)]
     if not loaded:
         return None, "no test imports it"
-    if not edit.at_import:
-        return None, "the import may not run the changed lines"
-    steady, other = (set().union(*names) for names in zip(*(_other_values(*values) for values in loaded), strict=True))
+    found = zip(*(_other_values(*values) for values in loaded), strict=True)
+    steady, comparable, other = (set[str]().union(*names) for names in found)
+    if hidden := edit.assigned - comparable:
+        return None, f"attributes may not show what an import changes: {', '.join(sorted(hidden)[:3])}"
     if other:
         return False, f"{', '.join(sorted(other)[:3])} has another value"
     return True, f"{len(steady)} attributes have unchanged values"
@@ -399,13 +402,19 @@ def _loaded(path: str, runs: Iterable[Values]) -> list[set[tuple[str, str]]]:
 
 def _other_values(
     first: set[tuple[str, str]], again: set[tuple[str, str]], after: set[tuple[str, str]], last: set[tuple[str, str]]
-) -> tuple[set[str], set[str]]:
-    """Return the names with the same value in both runs of each version, and which of these the new version changes.
+) -> tuple[set[str], set[str], set[str]]:
+    """Return the names with the same value in both runs of each version; new or comparable names; and changed names.
 
-    The values are those of the runs in RUNS, in this order.
+    The values are those of the runs in RUNS, in this order. It is no change if an imported module or class is removed.
     """
-    steady = {name for name, code in first & again if code != UNKNOWN} - {name for name, _ in after ^ last}
-    return steady, steady - {name for name, _ in first & after}
+    steady = {name for name, code in first & again if code != UNKNOWN} - _names(after ^ last)
+    added, unused = _names(after) - _names(first), _names(first, IMPORTED) - _names(after)
+    return steady, steady - _names(first, UNKNOWN) | added, steady - _names(first & after) - unused
+
+
+def _names(values: set[tuple[str, str]], prefix: str = "") -> set[str]:
+    """Return the names of the `values` whose code begins with `prefix`."""
+    return {name for name, code in values if code.startswith(prefix)}
 
 
 def _judged_function(path: str, name: str, edit: FileEdit, old: Watched, new: Watched) -> tuple[bool | None, str]:

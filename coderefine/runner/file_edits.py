@@ -6,16 +6,16 @@ import ast
 import re
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import chain, count, takewhile
+from itertools import chain, count
 
-from coderefine.runner.agent.code_diff import same, same_but_for_names
+from coderefine.runner.agent.code_diff import common_ends, same, same_but_for_names
 from coderefine.runner.equal_forms import uniform
 from coderefine.runner.reached_code import Function
-from coderefine.source import bound_names, decode, docstring_examples, first_line
+from coderefine.source import bound_names, docstring_examples, first_line, text_of
 
 DEFINITIONS = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 READS_DOCSTRINGS = re.compile(
@@ -33,6 +33,9 @@ INDIFFERENT = frozenset(
     )
 )
 """Decorators that do not use the docstring, except to copy it."""
+ASSIGNMENTS = ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Delete
+CONDITIONAL = ast.Lambda | ast.IfExp | ast.BoolOp
+"""Expressions of which a part may not run."""
 Text = bytes | None
 
 
@@ -74,8 +77,8 @@ class FileEdit:
     same: frozenset[str]
     lines: frozenset[int]
     removed: frozenset[int]
-    at_import: bool = False
-    """Whether every changed line of the module's own code runs when the module is imported, according to `_certain`."""
+    assigned: frozenset[str] = frozenset()
+    """What the changed statements of the module's own code assign, according to `_assigned`."""
 
     @property
     def added(self) -> frozenset[str]:
@@ -85,7 +88,7 @@ class FileEdit:
     @classmethod
     def between(cls, before: Text, after: Text) -> FileEdit:
         """Compare two contents of a file; if one cannot be compiled here, the module's own code counts as changed."""
-        return cls.of_texts(text_of(before), text_of(after))
+        return cls.of_texts(decoded(before), decoded(after))
 
     @classmethod
     def of_texts(cls, old: str, new: str) -> FileEdit:
@@ -104,9 +107,9 @@ class FileEdit:
             return cls({}, {}, frozenset({""}), frozenset(), frozenset(), frozenset())
         removed, lines = _changed_lines(old, new)
         changed = frozenset((was.keys() | now.keys()) - alike)
-        certain = "" in changed and _certain(old, removed) and _certain(new, lines)
+        assigned = _assigned(old, new) if "" in changed else frozenset[str]()
         edited = frozenset(name for name in alike if executable(now[name].code) & lines)
-        return cls(was, now, changed, edited, lines, removed, certain)
+        return cls(was, now, changed, edited, lines, removed, assigned)
 
     def changed_by(self, old: str, parts: Sequence[Sequence[tuple[int, int]]]) -> list[frozenset[str]] | None:
         """Return, for each of the `parts` of the edit, which units of `changed` it changes; None if this is uncertain.
@@ -135,10 +138,9 @@ class FileEdit:
         return left or executable(was.code) & self.removed & {was.line - 1 + line for line in removed} - old
 
 
-def text_of(data: Text) -> str:
+def decoded(data: Text) -> str:
     """Return the text of a file; "" if there is no file, or if it cannot be decoded."""
-    source = decode(data) if data else None
-    return source.text if source else ""
+    return text_of(data) or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,33 +368,72 @@ def _bare(code: types.CodeType) -> tuple[object, ...]:
     return (code.co_code, handlers, code.co_names, code.co_varnames, code.co_freevars, code.co_flags, tuple(values))
 
 
-def _certain(text: str, lines: frozenset[int]) -> bool:
-    """Return whether none of `lines` is in an `if`, loop, `try`, `with` or `match` of the module or of a class.
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A statement of a module or class body.
 
-    The import runs such lines, except for parts of expressions that are not evaluated, such as the body of a lambda.
+    `code`: a text to compare; of a definition, only its decorators, and its default values or keywords. `defines`: the
+    name of a function or class. `assigns`: see `_assigned`.
     """
-    waiting: list[ast.stmt] = list(ast.parse(text).body)
-    while waiting:
-        node = waiting.pop()
+
+    code: str
+    defines: str = ""
+    assigns: frozenset[str] = field(default=frozenset(), compare=False)
+
+
+def _statements(body: Iterable[ast.stmt], prefix: str = "") -> Iterator[_Statement]:
+    """Yield the statements of a module or class body, and those of the classes in it. `prefix`: such as `Cart.`."""
+    for node in body:
         if isinstance(node, ast.ClassDef):
-            waiting += node.body
-        elif isinstance(node, ast.If | ast.For | ast.While | ast.Try | ast.With | ast.Match) and any(
-            node.lineno <= line <= (node.end_lineno or 0) for line in lines
-        ):
-            return False
-    return True
+            yield _Statement(_dump(*node.decorator_list, *node.keywords), prefix + node.name)
+            yield from _statements(node.body, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+            yield _Statement(_dump(*node.decorator_list, *defaults), prefix + node.name)
+        elif isinstance(node, ast.AnnAssign) and node.value is None:
+            name = prefix + ast.unparse(node.target)
+            yield _Statement(name, assigns=frozenset({f"annotation of {name}"}))
+        else:
+            yield _Statement(prefix + _dump(node), assigns=frozenset(_assigned_by(node, prefix)))
 
 
-def alike_lines(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the number of lines at the beginning that `first` and `second` have in common."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+def _dump(*nodes: ast.AST) -> str:
+    return " ".join(map(ast.dump, nodes))
 
 
-def hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
+def _assigned_by(node: ast.stmt, prefix: str) -> Iterator[str]:
+    if isinstance(node, ASSIGNMENTS) and not any(isinstance(one, CONDITIONAL) for one in ast.walk(node)):
+        targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else [node.target]
+        nodes = chain.from_iterable(map(ast.walk, targets))
+        yield from (prefix + one.id for one in nodes if isinstance(one, ast.Name))
+    elif not isinstance(node, ast.Import | ast.ImportFrom | ast.Pass) and not _is_text(node):
+        yield f"line {node.lineno}"
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _assigned(old: str, new: str) -> frozenset[str]:
+    """Return the attributes (`Cart.size`) that the differing statements of a module, and of its classes, assign.
+
+    Other texts stand for what attributes may not show: `line 3` is a statement that does more than assign, or of which
+    a part may not run; `definition of NAME` stands for other decorators, default values or keywords; and `annotation of
+    NAME` for a name without a value. Imports, and definitions that were added or removed, are left out.
+    """
+    was, now = (list(_statements(ast.parse(text).body)) for text in (old, new))
+    spans = list(hunks(was, now))
+    removed = [one for start, end, _, _ in spans for one in was[start:end]]
+    added = [one for _, _, begin, stop in spans for one in now[begin:stop]]
+    first, second = set(removed), set(added)
+    defined = {one.defines for one in first - second} & {one.defines for one in second - first} - {""}
+    return frozenset(f"definition of {name}" for name in defined).union(*(one.assigns for one in removed + added))
+
+
+def hunks(old: Sequence[Hashable], new: Sequence[Hashable]) -> Iterator[tuple[int, int, int, int]]:
     """Yield each difference as (start in `old`, end in `old`, start in `new`, end in `new`), 0-based, end exclusive."""
     # Comparing only what is between equal ends takes a hundredth of the time.
-    head = alike_lines(old, new)
-    tail = alike_lines(old[head:][::-1], new[head:][::-1])
+    head, tail = common_ends(old, new)
     first, second = (lines[head : len(lines) - tail] for lines in (old, new))
     for tag, start, end, begin, stop in SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
         if tag != "equal":

@@ -28,7 +28,7 @@ def nearest(failing: Sequence[str], tests: Iterable[str]) -> list[str]:
     words = {word for file in files for word in _words(file)}
 
     def distance(name: str) -> tuple[bool, bool, bool, int]:
-        function, file = name.split("[", maxsplit=1)[0], name.split("::", maxsplit=1)[0]
+        function, file = without_parameters(name), name.partition("::")[0]
         return (
             function not in functions,
             function.rpartition("::")[0] not in classes,
@@ -44,8 +44,8 @@ def one_of_each(tests: Sequence[str]) -> list[str]:
     first: dict[str, str] = {}
     for name in tests:
         first.setdefault(without_parameters(name), name)
-    front = list(first.values())
-    return [*front, *(name for name in tests if name not in set(front))]
+    front = dict.fromkeys(first.values())
+    return [*front, *(name for name in tests if name not in front)]
 
 
 def to_watch(failing: Sequence[str], seconds: Mapping[str, float]) -> list[str]:

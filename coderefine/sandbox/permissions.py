@@ -13,6 +13,7 @@ from pathlib import Path
 
 from coderefine.config import Config
 from coderefine.core import Freedom, Needs, View
+from coderefine.project.place import outermost
 
 MEMORY_SHARE = 4
 """Memory limit of a process: the machine's memory divided by this, plus twice the largest process at the baseline."""
@@ -136,7 +137,7 @@ def recorded(view: View) -> Needs:
     by = {kind: tuple(dict.fromkeys(path for one, path in deeds if one == kind)) for kind, _ in deeds}
     write = tuple(dict.fromkeys(filter(None, map(_narrow, by.get("write", ())))))
     outside = tuple(path for path in by.get("socket", ()) if Path(path).exists())
-    return Needs(_outermost(write), by.get("read", ()), outside, unix="unix" in by or "socket" in by)
+    return Needs(outermost(write), by.get("read", ()), outside, unix="unix" in by or "socket" in by)
 
 
 def _narrow(path: str) -> str:
@@ -151,8 +152,3 @@ def _narrow(path: str) -> str:
         return path if Path(path).exists() else ""
     existing = next((one for one in (Path(folder), *Path(folder).parents) if one.is_dir()), Path("/"))
     return "" if f"{home}/".startswith(str(existing).rstrip("/") + "/") else str(existing)
-
-
-def _outermost(paths: Sequence[str]) -> tuple[str, ...]:
-    """Return `paths` without those that are below another of `paths`."""
-    return tuple(path for path in paths if not any(path.startswith(f"{other}/") for other in paths))

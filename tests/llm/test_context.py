@@ -5,6 +5,7 @@ from pathlib import Path
 
 from coderefine.core import Case, Failure, Finding, Frame, Span, Status
 from coderefine.llm.context import Context, SourceTree, gather
+from coderefine.llm.findings_text import passing_nearby
 from coderefine.llm.normalize import cut
 from coderefine.llm.selection import Trace
 
@@ -545,3 +546,11 @@ def test_of_a_long_import_the_lines_with_names_in_use_are_shown() -> None:
     line = place(code, "total") + 1
     shown = traced({**FILES, "shop/cart.py": code}, Trace({}, {"shop/cart.py": {line: 1.0}})).code
     assert "from shop.tax import (\n    ... 7 lines\n    name7,\n    ... 22 lines\n)" in shown
+
+
+def test_a_bracket_in_the_path_of_a_test_to_be_kept_begins_no_parameter() -> None:
+    near, far = "[1]/test_cart.py::test_near[2]", "[1]/test_cart.py::test_far"
+    found = passing_nearby(
+        None, {near: Case(near, Status.PASSED, 0.1)}, [Finding("pytest", "failed", far, "", None, far)]
+    )
+    assert found == "passing now, to be kept: [1]/test_cart.py: test_near"

@@ -106,6 +106,9 @@ def test_equal_forms_need_no_test(before: str, after: str) -> None:
             loop(STRIP[0], "out(locals(), row)"), loop(STRIP[1], "out(locals(), new_row)"), id="names-are-looked-up"
         ),
         pytest.param(
+            loop(STRIP[0], "out(stack(), row)"), loop(STRIP[1], "out(stack(), new_row)"), id="frames-are-looked-up"
+        ),
+        pytest.param(
             "def f(rows):\n    global row\n    for row in rows:\n        row = g(row)\n        h(row)\n",
             "def f(rows):\n    global row\n    for row in rows:\n        new = g(row)\n        h(new)\n",
             id="a-global-variable",

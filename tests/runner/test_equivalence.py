@@ -355,6 +355,142 @@ def test_why_the_tests_could_not_be_watched_is_reported(tmp_path: Path) -> None:
     assert found.unknown == {("m.py", "double"): "double: the tests could not be watched: LookupError: no bases"}
 
 
+DEFINED = """import functools
+import json
+
+
+def make(factor):
+    return lambda x: x * factor
+
+
+def times(factor):
+    return lambda function: functools.wraps(function)(lambda x: function(x) * factor)
+
+
+{0}
+
+
+def other():
+    return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("double = lambda x: x * 2", "double = lambda x: x * 3"),
+        ("def double(x, k=2):\n    return x * k", "def double(x, k=3):\n    return x * k"),
+        ("@times(2)\ndef double(x):\n    return x", "@times(3)\ndef double(x):\n    return x"),
+        *(
+            pytest.param(*pair, marks=pytest.mark.thorough)
+            for pair in (
+                ("double = make(2)", "double = make(3)"),
+                ("double = functools.partial(make(2), 1)", "double = functools.partial(make(3), 1)"),
+                ("DOUBLE = {1: make(2)}", "DOUBLE = {1: make(3)}"),
+                ("DOUBLE = {1: times(2)(make)}", "DOUBLE = {1: times(3)(make)}"),
+                ("class Cart:\n    double = make(2)", "class Cart:\n    double = make(3)"),
+                ("class Cart:\n    double = property(make(2))", "class Cart:\n    double = property(make(3))"),
+                ("DOUBLE = [*range(99), 2]", "DOUBLE = [*range(99), 3]"),
+                ("__version__ = 2", "__version__ = 3"),
+                ("json.loads('2')", "json.loads('3')"),
+                ("KIND = 2 if json else 3", "KIND = 2 if json else 4"),
+                ("class Cart:\n    size: int", "class Cart:\n    sizes: int"),
+            )
+        ),
+    ],
+)
+def test_a_function_that_the_import_makes_anew_is_not_proved_by_its_name(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    """`double = lambda x: x * 3`, which no test calls, was proved equal to a lambda with `x * 2`."""
+    found = compared_modules(tmp_path, DEFINED.format(before), DEFINED.format(after))
+    assert found.unknown.keys() == {("m.py", "")}, found
+
+
+def compared_modules(tmp_path: Path, before: str, after: str) -> Compared:
+    """Compare two texts of `m.py` with a test that only calls `other`."""
+    tests = "from m import other\n\n\ndef test_other():\n    assert other() == 1\n"
+    top = make_repo(tmp_path / "p", {"m.py": before, "test_m.py": tests})
+    place, config = locate([top], top), Config(python=sys.executable)
+    with open_views(place) as views:
+        return Equivalence(place, interpreter(place, config, {}), config).compare(
+            views,
+            Patch(),
+            Patch({"m.py": after.encode()}, "test", ""),
+            {"test_m.py::test_other": Case("test_m.py::test_other", Status.PASSED, 0.01)},
+            {"m.py": before.encode()},
+        )
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param("KIND = (\n    1\n    if json\n    else 2\n)", id="else"),
+        pytest.param("KIND = (\n    1\n    or 2\n)", id="or"),
+        pytest.param("try:\n    KIND = 1\nexcept* ValueError:\n    KIND = 2", id="except-star"),
+        pytest.param("KINDS = {\n    1: lambda:\n    2\n}", id="lambda"),
+    ],
+)
+def test_lines_that_the_import_does_not_run_are_not_proved(tmp_path: Path, before: str) -> None:
+    found = compared_modules(tmp_path, DEFINED.format(before), DEFINED.format(before.replace("2", "3")))
+    assert found.unknown.keys() == {("m.py", "")}, found
+
+
+PLAIN = """import json
+import os
+from typing import ClassVar, Optional
+
+
+class Cart:
+    sizes = [1, 2]
+
+    def add(self, size: Optional[int] = None) -> int:
+        return size or 0
+
+
+def other():
+    return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("sizes = [1, 2]", "sizes: ClassVar[list[int]] = [1, 2]"),
+        *(
+            pytest.param(*pair, marks=pytest.mark.thorough)
+            for pair in (
+                ("import json\nimport os\n", "import json\n"),
+                ("import json\nimport os\n", "import os\nimport json\n"),
+                ("Optional[int] = None", "int | None = None"),
+                ("def other():", "def helper(a=1):\n    return a\n\n\ndef other():"),
+                ("class Cart:", "class Cart(object):"),
+            )
+        ),
+    ],
+)
+def test_a_value_that_the_import_assigns_as_before_is_proved(tmp_path: Path, old: str, new: str) -> None:
+    found = compared_modules(tmp_path, PLAIN, PLAIN.replace(old, new))
+    assert ("m.py", "") in found.equal, found
+    assert (found.unknown, found.different) == ({}, {}), found
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("sizes = [1, 2]", "sizes = [1, 3]"),
+        *(
+            pytest.param(*pair, marks=pytest.mark.thorough)
+            for pair in (("import json", "import math as json"), ("ClassVar, Optional", "Any as ClassVar, Optional"))
+        ),
+    ],
+)
+def test_another_value_that_the_import_assigns_is_seen(tmp_path: Path, old: str, new: str) -> None:
+    found = compared_modules(tmp_path, PLAIN, PLAIN.replace(old, new))
+    assert found.different.keys() == {("m.py", "")}, found
+
+
 CACHED = """class Offset:
     cache = []
 

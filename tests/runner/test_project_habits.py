@@ -136,3 +136,20 @@ def test_a_module_that_the_program_has_made_does_not_make_the_candidates_of_its_
     made += "ext.__file__ = __file__\nsys.modules[ext.__name__] = ext\n"
     judged = judge({"m.py": f"{made}\n\n{M}", "test_m.py": TEST}, "n - 1", "n + 1")
     assert (judged.plausible, judged.slow) == (True, "")
+
+
+def test_a_file_that_a_test_replaces_is_not_lost_for_the_next_candidate(tmp_path: Path) -> None:
+    """A file moved over another one counted as new, and was removed when the candidate's files were restored."""
+    test = "import os\nfrom pathlib import Path\n\nimport m\n\nSTATE = Path(__file__).with_name('state.json')\n\n\n"
+    test += "def test_f():\n    assert STATE.read_text()\n    new = STATE.with_name('new')\n"
+    test += "    new.write_text('1')\n    os.replace(new, STATE)\n    assert m.f(1) == 2\n"
+    top = make_repo(tmp_path / "project", {"pytest.ini": "[pytest]\n", "m.py": M, "test_m.py": test, "state.json": "0"})
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, os.environ)
+    with open_views(place) as views, open_pool(views, place, python, config, workers=1) as pool:
+        wrong, right = (
+            Candidate(number, {"m.py": M.replace("1", text).encode()}) for number, text in ((1, "2"), (2, "-1"))
+        )
+        plan = Plan(("test_m.py::test_f",))
+        judged = [one for candidate in (wrong, right) for one in pool.judge([candidate], plan)]
+    assert [one.plausible for one in judged] == [False, True], judged

@@ -19,7 +19,7 @@ from coderefine.core import Listen, Situation, View
 from coderefine.lint import Diagnostic, Linter, TextEdit, among, apply, safe_edits, settings, take
 from coderefine.proposers.refactoring import CodeChange, Guard
 from coderefine.proposers.rewritings import long_lines
-from coderefine.runner.file_edits import alike_lines
+from coderefine.runner.agent.code_diff import common_ends
 from coderefine.source import Source, decode
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ def _in_change(source: Source, text: str, remarks: Sequence[Diagnostic]) -> Iter
     These begin between the first and the last changed line. A remark about a long line counts only if the line is new.
     """
     old, new = source.text.splitlines(), text.splitlines()
-    head, tail = alike_lines(old, new), alike_lines(old[::-1], new[::-1])
+    head, tail = common_ends(old, new)
     for remark in _of_new_lines(source.text, text, remarks):
         if head < remark.first <= len(new) - tail:
             yield remark

@@ -69,6 +69,8 @@ ENDLESS = (TIMEOUT, "does not end")
 DEPTH, WIDTH, MOST_SHOWN = 9, 60, 2000
 """Maximum depth, maximum items of one container, and maximum items in all, up to which a value is compared."""
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
+MORE, PART = "...", re.compile(r"'\.\.\.'|<locals>|<lambda>")
+"""MORE stands for a part that is not shown; PART matches text in which a part is not shown."""
 CONTRADICTS = "?"
 """Suffix of the code of a result whose type contradicts the function's return annotation."""
 UNIONS = (typing.Union, types.UnionType)
@@ -637,16 +639,20 @@ def distinguishing(codes: dict[str, list[str]]) -> list[int]:
 
 
 def _code(value: Any) -> str:
-    return _digest(_show(value, DEPTH, iter(range(MOST_SHOWN))))
+    return _digest(repr(_show(value, DEPTH, iter(range(MOST_SHOWN)))))
 
 
-def seen(value: Any) -> str:
-    """Return a code of `value`; iterators are not consumed, because the program still uses them."""
-    return _digest(_show(value, DEPTH - 1, iter(range(MOST_SHOWN)), consume=False))
+def seen(value: Any, part: str = "") -> str:
+    """Return a code of `value`; iterators are not consumed, because the program still uses them.
+
+    `part`: prefix of the code if it does not cover the whole value.
+    """
+    shown = repr(_show(value, DEPTH - 1, iter(range(MOST_SHOWN)), consume=False))
+    return (part if PART.search(shown) else "") + _digest(shown)
 
 
-def _digest(shown: Any) -> str:
-    return hashlib.blake2b(repr(shown).encode("utf-8", "replace"), digest_size=6).hexdigest()
+def _digest(shown: str) -> str:
+    return hashlib.blake2b(shown.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def _show(value: Any, depth: int, left: Iterator[int], *, consume: bool = True) -> Any:
@@ -655,7 +661,7 @@ def _show(value: Any, depth: int, left: Iterator[int], *, consume: bool = True) 
     `left`: one item for each value that may still be converted.
     """
     if depth == 0 or next(left, None) is None:
-        return "..."
+        return MORE
     if value is None or isinstance(value, (str, bytes, int, float, complex, type)):
         return _plain(value)
 
@@ -668,7 +674,15 @@ def _show(value: Any, depth: int, left: Iterator[int], *, consume: bool = True) 
         except Exception as error:  # raised by methods of the program: its object may be incomplete
             return (type(value).__name__, type(error).__name__)
     fields = getattr(value, "__dict__", None)
-    return (type(value).__name__, inner(dict(fields)) if fields else _text(value))
+    shown = inner(dict(fields)) if fields else _text(value)
+    return (type(value).__name__, shown, _hidden(value, shown))
+
+
+def _hidden(value: Any, shown: Any) -> str:
+    """Return MORE if `shown` leaves out variables of a closure, or an object without attributes and repr; else ""."""
+    if isinstance(value, types.FunctionType):
+        return MORE if value.__closure__ else ""
+    return MORE if not shown and getattr(value, "__dict__", None) is None else ""
 
 
 def _plain(value: Any) -> Any:
@@ -690,10 +704,11 @@ def _text(value: Any) -> str:
 
 
 def _show_items(value: Any, show: Callable[[Any], Any]) -> Any:
+    more = MORE if not hasattr(value, "__next__") and len(value) > WIDTH else ""
     if isinstance(value, dict):
         rows = [(show(key), show(item)) for key, item in list(value.items())[:WIDTH]]
-        return (type(value).__name__, sorted(rows, key=repr))
+        return (type(value).__name__, sorted(rows, key=repr), more)
     if isinstance(value, (set, frozenset)):
         return ("set", sorted((show(item) for item in value), key=repr))
     name = type(value).__name__ if isinstance(value, (list, tuple)) else "iterator"
-    return (name, [show(item) for item in itertools.islice(value, WIDTH)])
+    return (name, [show(item) for item in itertools.islice(value, WIDTH)], more)

@@ -168,7 +168,8 @@ def names(secret: str, when: str, doubted: Sequence[str], chosen: Sequence[str],
     yielded if `chosen` is empty. `when`: see `Canary.run`.
     """
     seed = int(token(secret, when, most), 16)
-    pool = [name for name in doubted if name in set(chosen)]
+    running = set(chosen)
+    pool = [name for name in doubted if name in running]
     for number in range(most):
         names = pool if pool and number < most - 1 else chosen
         if names:

@@ -66,8 +66,8 @@ class SourceFile:
         self._twins: dict[int, CodeType] = {}
         self._flags = self._old(None).co_flags & FUTURES
 
-    def pairs(self, data: bytes) -> Pairs:
-        """Return pairs (old, new) of code objects that contain the differences between this file and `data`.
+    def pair(self, data: bytes) -> tuple[CodeType, CodeType]:
+        """Return code objects (old, new) that contain the differences between this file and `data`.
 
         If only one top-level statement or method changed, only this is compiled. Raises NotHotError.
         """
@@ -82,8 +82,8 @@ class SourceFile:
             shifted = block.last + len(lines) - len(self.lines)
             new = self._compile_block("\n".join(lines[block.first - 1 : shifted]), block)
             if new is not None:
-                return [(self._old(block), new)]
-        return [(self._old(None), self._compile(text))]
+                return self._old(block), new
+        return self._old(None), self._compile(text)
 
     def _around(self, head: int, end: int) -> Statement | None:
         """Return the smallest block that contains lines `head`..`end` (0-based, end exclusive).
@@ -120,7 +120,7 @@ class SourceFile:
         return code if len(body) == 1 and _block(body[0]).first == block.first else None
 
     def twin(self, old: CodeType) -> CodeType:
-        """Return the code object that the import compiled for `old`, a code object of `pairs`.
+        """Return the code object that the import compiled for `old`, a code object of `pair`.
 
         The two may differ: the compiler treats `re.sub` differently when it sees that `re` is an imported module.
         """
@@ -192,7 +192,7 @@ def _placed(text: str, block: Statement) -> str:
     return "\n" * (block.first - 2) + block.header + "\n" + text
 
 
-def common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
     """Return the lengths of the common prefix and suffix of two sequences."""
     limit = min(len(old), len(new))
     head = 0

@@ -186,10 +186,9 @@ class HotServer:
         if path not in self._sources:
             self._sources[path] = SourceFile(filename, self._tree.original(path).data or b"")
         source = self._sources[path]
-        for old, new in source.pairs(data):
-            pairs = code_diff.swaps(old, new, ran)
-            edit.targets += self._functions.targets(pairs, source)
-            edit.changed.update(key(code) for code, _ in pairs)
+        pairs = code_diff.swaps(*source.pair(data), ran)
+        edit.targets += self._functions.targets(pairs, source)
+        edit.changed.update(key(code) for code, _ in pairs)
 
     def _fork(self, message: Message, edit: CodeEdit, numbers: list[int], *, directly: bool) -> Message:
         self._board.clear()

@@ -27,6 +27,8 @@ ENCODING = 2.0
 """CPU seconds for encoding the arguments and results of all functions, divided equally among these."""
 UNKNOWN, CLOSED = "?", "closed"
 """Codes of a value that cannot be encoded, and of a generator that was closed, which may happen at any time."""
+IMPORTED = "imported "
+"""Prefix of the codes of modules, and of classes of other modules."""
 UNTOLD = {TimeOverError: UNKNOWN, GeneratorExit: CLOSED}
 RESUMED = 0x20 | 0x80 | 0x200
 """Code flags of generators, coroutines and asynchronous generators, whose frames are entered more than once."""
@@ -138,9 +140,9 @@ class UnitTrace:
             self.results.setdefault(unit, {}).setdefault(before, []).append(found)
 
 
-def _code(value: Any) -> str:
+def _code(value: Any, part: str = "") -> str:
     try:
-        return seen(value)
+        return seen(value, part)
     except Exception:  # an object of the project may raise anything when its attributes are read
         return UNKNOWN
 
@@ -148,21 +150,36 @@ def _code(value: Any) -> str:
 def module_values(names: dict[str, Any], module: str, around: tuple[type, ...] = ()) -> dict[str, str]:
     """Return the codes of the attributes `names` of a module, and of the attributes of its classes.
 
-    Modules are left out; the code of a function is only its type. `around`: the enclosing classes, if `names` are
-    attributes of a class. An attribute may be an enclosing class, which is not described again.
+    The code of a function, of a module, and of a class of another module is its name. `around`: the enclosing classes,
+    if `names` are attributes of a class. An attribute may be an enclosing class, which is not described again.
     """
     found = {}
     for name, value in list(names.items()):
         if name.startswith("__") and name != "__all__":
             continue
-        if isinstance(value, type):
-            if value.__module__ == module and not any(value is one for one in around):
-                found.update(_class_values(name, value, (*around, value)))
-        elif isinstance(value, (types.FunctionType, staticmethod, classmethod, property)):
-            found[name] = type(value).__name__
-        elif not isinstance(value, types.ModuleType):
-            found[name] = _code(value)
+        if isinstance(value, types.ModuleType):
+            found[name] = IMPORTED + str(getattr(value, "__name__", ""))
+        elif not isinstance(value, type):
+            found[name] = _attribute_code(value)
+        elif value.__module__ != module:
+            found[name] = f"{IMPORTED}{value.__module__}.{value.__qualname__}"
+        elif not any(value is one for one in around):
+            found.update(_class_values(name, value, (*around, value)))
     return found
+
+
+def _attribute_code(value: Any) -> str:
+    """Return the code of an attribute that is not a class; it starts with UNKNOWN if it does not cover the whole value.
+
+    The name of a function does not cover a closure or a lambda.
+    """
+    if not isinstance(value, (types.FunctionType, staticmethod, classmethod, property)):
+        return _code(value, f"{UNKNOWN} ")
+    function = getattr(value, "__func__", value)
+    kind, name = type(value).__name__, getattr(function, "__qualname__", "<property>")
+    if "<" in name or getattr(function, "__closure__", None):
+        return f"{UNKNOWN} {kind}"
+    return f"{kind} {function.__module__}.{name}"
 
 
 def _class_values(name: str, value: type, around: tuple[type, ...]) -> dict[str, str]:

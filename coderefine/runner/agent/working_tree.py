@@ -125,12 +125,14 @@ class FileChanges:
 
     def __init__(self, top: str) -> None:
         self._folders: dict[int, str] = {}
+        self._known: set[str] = set()
+        """What was there before the tests; a file that is moved to such a path has replaced the old one."""
         self._fd = -1
         if sys.platform.startswith("linux"):
             self._watch(top)
 
     def _watch(self, top: str) -> None:
-        folders = list(_folders(top))
+        folders = dict(_folders(top))
         if len(folders) > FOLDERS:
             return
         libc = ctypes.CDLL(None, use_errno=True)
@@ -139,10 +141,11 @@ class FileChanges:
             number = int(libc.inotify_add_watch(self._fd, os.fsencode(folder), WATCHED))
             if number >= 0:
                 self._folders[number] = folder
+                self._known.update(os.path.join(folder, name) for name in folders[folder])
 
     def forget(self) -> None:
         """Discard the events so far: this process has caused them."""
-        self._events()
+        self._known.update(path for path, mask in self._events() if mask & NEW)
 
     def clean(self, own: set[str]) -> list[str]:
         """Remove files created since `forget`; return older files that were changed or removed.
@@ -154,7 +157,7 @@ class FileChanges:
         for path, mask in self._events():
             if path in own or os.path.basename(path) in PASSED_OVER:
                 continue
-            if mask & NEW and path not in changed:
+            if self._is_new(path, mask) and path not in changed:
                 made.add(path)
             elif path not in made and path not in changed:
                 changed.append(path)
@@ -162,6 +165,9 @@ class FileChanges:
             _remove(path)
         self._events()
         return changed
+
+    def _is_new(self, path: str, mask: int) -> bool:
+        return bool(mask & NEW) and not (mask & MOVED_TO and path in self._known)
 
     def _events(self) -> list[tuple[str, int]]:
         """Return (path, event mask) of all pending events; inotify(7)."""
@@ -183,10 +189,11 @@ class FileChanges:
         return found
 
 
-def _folders(top: str) -> Iterator[str]:
-    for folder, names, _ in os.walk(top):
+def _folders(top: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each folder at or below `top` with the names of what it contains, without the folders in PASSED_OVER."""
+    for folder, names, files in os.walk(top):
         names[:] = [name for name in names if name not in PASSED_OVER]
-        yield folder
+        yield folder, names + files
 
 
 def _remove(path: str) -> None:
