@@ -25,7 +25,7 @@ from coderefine.git.given_patch import (
     read_index,
     read_worktree,
 )
-from coderefine.judge import changed_settings
+from coderefine.judge import changed_settings, unreadable
 from coderefine.loop.given import GivenParts, judge_given
 from coderefine.loop.state import Parts
 from coderefine.project import Protection, locate
@@ -153,7 +153,7 @@ def split(given: GivenPatch, project: Project) -> GivenParts:
             *(*modes, *(f"{path} {why[path]}: no gate reads it" for path in beside)),
             *_changed_settings(given, settings),
         ),
-        against=(*links, *_own_settings(given, tests, project)),
+        against=(*links, *_own_settings(given, tests, project), *_unreadable(tests, project)),
     )
 
 
@@ -192,6 +192,12 @@ def _own_settings(given: GivenPatch, tests: Mapping[str, bytes | None], project:
     path = posixpath.normpath(posixpath.join(project.place.prefix, "pyproject.toml"))
     if path in tests and _table(given.base[path]) != _table(tests[path]):
         yield f"{path} changes [tool.coderefine], which configures how patches are judged"
+
+
+def _unreadable(tests: Mapping[str, bytes | None], project: Project) -> Iterator[str]:
+    """Yield a reason for each test file whose syntax only the project's interpreter, newer than ours, may know."""
+    if project.interpreter.release > sys.version_info:
+        yield from filter(None, (unreadable(path, data) for path, data in tests.items()))
 
 
 def _table(data: bytes | None) -> object:

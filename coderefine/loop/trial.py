@@ -49,14 +49,22 @@ def _admitted(state: State, patch: Patch) -> Verdict:
 
 
 def _general(state: State, attempt: Attempt) -> Attempt:
-    """Refuse `attempt` if it repairs tests by special-casing their inputs; otherwise return it unchanged."""
+    """Refuse `attempt` if it repairs tests by special-casing their inputs; otherwise return it unchanged.
+
+    It is refused, too, if the file of a test does not parse, because then nothing shows whether it copies answers.
+    """
     guard = state.parts.special
     repaired = failing(state.best) - failing(attempt)
-    if guard is None or not attempt.verdict or not repaired:
+    if not attempt.verdict or not repaired:
+        return attempt
+    cases = {name: case for name, case in state.baseline.cases.items() if name in repaired}
+    paths = sorted({case.path for case in cases.values()})
+    if why := next(filter(None, (judge.unreadable(path, state.parts.original(path)) for path in paths)), ""):
+        return attempt.refused(why)
+    if guard is None:
         return attempt
     if known := state.earlier(attempt.patch):
         return attempt.refused(known.verdict.reason) if known.verdict.reason.startswith(KNOWS) else attempt
-    cases = {name: case for name, case in state.baseline.cases.items() if name in repaired}
     verdict = guard(state.parts.views, attempt.patch, state.originals(attempt.patch), cases)
     return attempt if verdict else attempt.refused(verdict.reason)
 

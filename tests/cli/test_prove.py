@@ -9,15 +9,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from coderefine.app.prove import PatchSource, prove
+from coderefine.app.project import find_project
+from coderefine.app.prove import PatchSource, prove, split
 from coderefine.app.request import Destination, Request
 from coderefine.app.run import RunResult
+from coderefine.git import Repository
+from coderefine.git.given_patch import read_worktree
 from coderefine.reports.formats import MODULES, RunReport, named
 from coderefine.reports.json import schema
 from coderefine.sandbox.kernel import landlock_abi
@@ -200,6 +204,16 @@ def test_a_test_that_could_not_be_imported_is_not_called_changed_and_is_traced(t
     assert found["rests"] == []
     covered = found["evidence"]["covered"]
     assert covered["done"] == covered["total"] > 0, covered
+
+
+def test_a_changed_test_file_that_only_a_newer_python_can_read_is_refused(top: Path, tmp_path: Path) -> None:
+    """It was compared with nothing. Where no newer Python runs the tests, the file is data: an example of an error."""
+    patched(top, {"order.py": GREEN, TEST: TESTS.replace(PRICE, "    type Cents = int\n")})
+    given = read_worktree(Repository.open(top))
+    project = find_project([str(top)], {}, lambda _: None)
+    newer = replace(project, interpreter=replace(project.interpreter, version="3.99.0"))
+    assert split(given, project).against == ()
+    assert [why.partition(" with")[0] for why in split(given, newer).against] == [f"{TEST} does not parse"]
 
 
 def diff(top: Path, files: Files) -> str:
