@@ -36,6 +36,7 @@ NEW = """\
 def test_discount_of_two_hundred():
     assert discount(200) == 20
 """
+STOP = "\n\ndef stop():\n    raise SystemExit(1)\n"
 TEST = "test_order.py"
 SLEEPER = "import time\n\n\ndef test_sleep():\n    time.sleep(30)\n"
 BOUND = "    assert discount(100) == 10\n"
@@ -153,13 +154,14 @@ BAD: list[tuple[Files, str]] = [
     ({"order.py": GREEN + "x = 1  # noqa: F401\n"}, "noqa"),
     ({"order.py": None}, "deletes order.py"),
     ({"order.py": GREEN, "sitecustomize.py": "pass\n"}, "sitecustomize.py"),
-    ({"order.py": GREEN, "data.bin": b"\xff\xfe\x00\x01" * 9}, "data.bin"),
+    ({"order.py": GREEN + STOP, TEST: TESTS.replace("import ", "import stop, ") + NEW}, "ends the process: order.py"),
 ]  # fmt: skip
 BAD_IDS = [
     *("an assertion gone", "a regression", "a test skipped", "a test deleted", "an expectation changed", "a half fix"),
     *("layout", "no help", "only tests that pass", "a finding", "a finding in tests", "a useless condition"),
     *("a row changed", "a test file deleted", "its own settings", "deselected", "patched by conftest", "a hook"),
-    *("a special case", "a public name", "a suppression", "a module deleted", "sitecustomize", "binary"),
+    *("a special case", "a public name", "a suppression", "a module deleted", "sitecustomize"),
+    "the code refused, and new tests of it",
 ]
 
 
