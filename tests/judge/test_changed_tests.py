@@ -229,6 +229,7 @@ DATA = {
     "deep.json": ('[{"in": [1], "out": [2]}]', '[{"in": [1], "out": [2]}, 3]', '[{"in": [1], "out": [2, 3]}]'),
     "rows.csv": ("a,b\n1,2\n", "a,b\n1,2\n3,4\n", "a,b\n"),
     "tables.md": ("one\ntwo\n", "one\ntwo\nthree\n", "one\n"),
+    "README.md": (">>> 1\n1\n", "Examples, in other words:\n\n>>> 1\n1\n\n>>> 2\n2\n", ">>> 1\n2\n"),
     "authors.json": ('["a", "b"]', '["a", "b", "c"]', '["a"]'),
     "deepest.json": ("[" * 9999 + "]" * 9999, "[" * 9999 + "]" * 9999 + "\n[]", "[]"),
     "broken.json": ("[1,\n2", "[1,\n2,\n3\n2", "[]"),

@@ -705,3 +705,28 @@ def test_a_module_named_like_tests_that_no_program_imports_serves_tests(tmp_path
     files = {"clinic/test_data.py": "EXPECTED = {'one': 2}\n", "pyproject.toml": settings}
     write(tmp_path, {**files, **({importing: "from clinic import test_data\n"} if importing else {})})
     assert protection(tmp_path).is_test("clinic/test_data.py")
+
+
+DATA = "cases/price.json"
+READING = f"OPENED = open({DATA!r})\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "held"),
+    [
+        ({"tests/test_price.py": READING}, DATA, True),
+        ({"tests/test_price.py": READING, "price.py": READING}, DATA, False),
+        ({"tests/test_price.py": READING, "price.py": "FOLDER = 'cases'\n"}, DATA, False),
+        ({"tests/test_price.py": READING, "cases/__init__.py": ""}, DATA, False),
+        ({}, DATA, False),
+        ({"README.md": ">>> 1\n1\n", "pytest.ini": "[pytest]\naddopts = --doctest-glob=*.md\n"}, "README.md", True),
+        ({"README.md": "One.\n", "pytest.ini": "[pytest]\naddopts = --doctest-glob=*.md\n"}, "README.md", False),
+        ({"README.md": ">>> 1\n1\n"}, "README.md", False),
+    ],
+)
+def test_what_only_tests_read_is_test_data_wherever_it_is(
+    tmp_path: Path, files: dict[str, str], path: str, held: bool
+) -> None:
+    """The expected result in a data file, or in an example of the README, was changed to that of the faulty code."""
+    write(tmp_path, {DATA: "[]", "README.md": "", **files})
+    assert protection(tmp_path).is_test(path) == held
