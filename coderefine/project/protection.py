@@ -52,7 +52,7 @@ _NAMES = {
         sonar-project.properties .editorconfig makefile gnumakefile justfile .justfile taskfile*.y*ml dodo.py mise.toml
         .mise.toml .tool-versions .python-version uv.toml pixi.toml hatch.toml hatch_build.py pdm.toml .pdm.toml
         poetry.toml .pydocstyle* .pep8 .codespellrc .interrogaterc .yamllint* .semgrep.y*ml sgconfig.y*ml .eslintrc*
-        eslint.config.* .ignore
+        eslint.config.* .ignore .gitignore
         """,
     "lists findings that are accepted": "*baseline*.json *baseline*.txt *.baseline",
     "is a hook": ".pre-commit-* lefthook*.yml",
@@ -185,7 +185,7 @@ class Protection:
         return _like(parts[-1], self.settings.doctest_files) and b">>>" in self._helpers.read(path)
 
     def _is_case(self, path: str) -> bool:
-        """Return whether a data file outside packages is named by tests, but neither it nor its folder by other code."""
+        """Return whether tests name a data file outside packages, and other code names neither it nor its folder."""
         name, folder = posixpath.basename(path), posixpath.dirname(path)
         if not name.endswith(DATA) or (self.top / folder / "__init__.py").is_file():
             return False

@@ -160,6 +160,7 @@ REFUSED = [
     ("src/pkg/core/__init__.py", "hide core.py"),
     ("src/pkg/core.pyi", "hide core.py from the type checker"),
     (".ignore", "configuration"),
+    ("src/.gitignore", "configuration"),
     ("src/pkg/sub/pyvenv.cfg", "environment"),
     ("src/.ignore", "configuration"),
     ("src/pkg/dist/core.py", "a place that the linters do not read"),
