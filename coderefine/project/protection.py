@@ -52,7 +52,8 @@ _NAMES = {
         sonar-project.properties .editorconfig makefile gnumakefile justfile .justfile taskfile*.y*ml dodo.py mise.toml
         .mise.toml .tool-versions .python-version uv.toml pixi.toml hatch.toml hatch_build.py pdm.toml .pdm.toml
         poetry.toml .pydocstyle* .pep8 .codespellrc .interrogaterc .yamllint* .semgrep.y*ml sgconfig.y*ml .eslintrc*
-        eslint.config.* .ignore .gitignore
+        eslint.config.* .ignore .gitignore .prospector.y*ml .sqlfluff .markdownlint* bandit.y*ml vulture_whitelist.py
+        .snyk .trivyignore* typos.toml [._]typos.toml cspell.json .cspell.json .codespell* spelling_wordlist.txt
         """,
     "lists findings that are accepted": "*baseline*.json *baseline*.txt *.baseline",
     "is a hook": ".pre-commit-* lefthook*.yml",
@@ -192,6 +193,10 @@ class Protection:
         readers = [*map(self._serves_tests, self._helpers.mentioning(name))]
         around = self._helpers.mentioning(posixpath.basename(folder)) if folder and readers else ()
         return bool(readers) and all(readers) and all(map(self._serves_tests, around))
+
+    def is_named(self, name: str) -> bool:
+        """Return whether a Python file of the project contains `name`."""
+        return any(True for _ in self._helpers.mentioning(name))
 
     def is_product(self, path: str) -> bool:
         """Return whether `path` is an existing file that is no test, whatever its name."""
