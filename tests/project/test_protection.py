@@ -161,6 +161,9 @@ REFUSED = [
     ("src/pkg/core.pyi", "hide core.py from the type checker"),
     (".ignore", "configuration"),
     ("src/.gitignore", "configuration"),
+    ("_typos.toml", "configuration"),
+    (".trivyignore.yaml", "configuration"),
+    ("vulture_whitelist.py", "configuration"),
     ("src/pkg/sub/pyvenv.cfg", "environment"),
     ("src/.ignore", "configuration"),
     ("src/pkg/dist/core.py", "a place that the linters do not read"),
@@ -488,6 +491,16 @@ def test_no_patch_changes_the_program_of_a_gate(top: Path, run: list[str], path:
 )
 def test_a_gate_leaves_the_code_that_it_checks_free(top: Path, run: list[str], path: str) -> None:
     assert gate(top, run).reason(path) is None
+
+
+def test_no_patch_changes_the_data_that_the_program_of_a_gate_reads(top: Path) -> None:
+    """A forbidden word was removed from the list of words, which cleared the finding."""
+    text = 'from pkg import core\n\nWORDS = Path(__file__).with_name("words.json")\nSAYS = "See shop. Or core.py"\n'
+    write(top, {CHECK: text, "tools/words.json": "[]", "tools/other.json": "[]"})
+    write(top, {"pyproject.toml": f'[[tool.coderefine.commands]]\nname = "own"\nrun = ["python", "{CHECK}"]\n'})
+    rules = Protection.of(Place(top, top), load(top, {}))
+    assert "named by tools/check.py, which the command of the gate" in (rules.reason("tools/words.json") or "")
+    assert [rules.reason(path) for path in ("tools/other.json", "src/pkg/core.py", "words.py")] == [None] * 3
 
 
 SCRIPTS = [
