@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from coderefine.core import Attempt, Case, Status
@@ -81,11 +81,10 @@ def _changed_data(path: str, before: bytes | None, after: bytes | None) -> Itera
 
 def _altered(old: ast.Module | ast.ClassDef, new: ast.Module | ast.ClassDef, prefix: str) -> Iterator[str]:
     """Yield the names of old definitions, and of imported or assigned names, that mean something else in `new`."""
-    was, there, expected = _grouped(old), _grouped(new), _expected(old)
-    rebound = _rebound(new) - _rebound(old)
+    was, there, expected = _grouped(old), _grouped(new, _rebound(new) - _rebound(old)), _expected(old)
     for name, before in was.items():
         now = there.get(name, [])
-        same = len(before) == len(now) and name not in rebound
+        same = len(before) == len(now)
         for node, after in zip(before, now, strict=False):
             if isinstance(node, ast.ClassDef) and isinstance(after, ast.ClassDef):
                 same = same and _same(node.bases, after.bases) and _same(node.decorator_list, after.decorator_list)
@@ -96,9 +95,10 @@ def _altered(old: ast.Module | ast.ClassDef, new: ast.Module | ast.ClassDef, pre
             yield prefix + name
 
 
-def _grouped(tree: ast.Module | ast.ClassDef) -> Mapping[str, list[ast.AST]]:
+def _grouped(tree: Module, rebound: Iterable[str] = ()) -> Mapping[str, list[ast.AST]]:
+    """Return the definitions of each name; a name in `rebound` has one more."""
     found: dict[str, list[ast.AST]] = {}
-    for name, node in named(tree):
+    for name, node in (*named(tree), *((name, tree) for name in rebound)):
         found.setdefault(name, []).append(node)
     return found
 

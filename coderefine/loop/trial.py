@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain
 
 from coderefine import judge
-from coderefine.core import KEEPING, Ask, Attempt, Cost, Patch, Verdict
+from coderefine.core import KEEPING, Ask, Attempt, Case, Cost, Patch, Verdict
 from coderefine.errors import CriticError
 from coderefine.loop.advice import with_advice
 from coderefine.loop.behaviour import Behaviour
@@ -54,19 +54,21 @@ def _general(state: State, attempt: Attempt) -> Attempt:
     It is refused, too, if the file of a test does not parse, because then nothing shows whether it copies answers.
     """
     guard = state.parts.special
-    repaired = failing(state.best) - failing(attempt)
-    if not attempt.verdict or not repaired:
-        return attempt
+    repaired = failing(state.best) - failing(attempt) if attempt.verdict else frozenset()
     cases = {name: case for name, case in state.baseline.cases.items() if name in repaired}
-    paths = sorted({case.path for case in cases.values()})
-    if why := next(filter(None, (judge.unreadable(path, state.parts.original(path)) for path in paths)), ""):
+    if why := _unreadable(state, cases.values()):
         return attempt.refused(why)
-    if guard is None:
+    if guard is None or not repaired:
         return attempt
     if known := state.earlier(attempt.patch):
         return attempt.refused(known.verdict.reason) if known.verdict.reason.startswith(KNOWS) else attempt
     verdict = guard(state.parts.views, attempt.patch, state.originals(attempt.patch), cases)
     return attempt if verdict else attempt.refused(verdict.reason)
+
+
+def _unreadable(state: State, cases: Iterable[Case]) -> str:
+    paths = sorted({case.path for case in cases})
+    return next(filter(None, (judge.unreadable(path, state.parts.original(path)) for path in paths)), "")
 
 
 def _kept(state: State, attempt: Attempt) -> Attempt:
