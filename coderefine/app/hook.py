@@ -211,7 +211,7 @@ def _is_repairable(project: Project, checks: Sequence[Check]) -> bool:
 
 
 def _is_coverage_cheap(project: Project, tests: Sequence[str]) -> bool:
-    return tuple(map(int, project.interpreter.version.split(".")[:2])) >= (3, 12) or len(tests) <= FEW
+    return project.interpreter.release >= (3, 12) or len(tests) <= FEW
 
 
 def _affected_tests(project: Project, python: Sequence[str], state: Staged, *, mapped: bool) -> list[str]:

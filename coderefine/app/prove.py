@@ -25,12 +25,13 @@ from coderefine.git.given_patch import (
     read_index,
     read_worktree,
 )
-from coderefine.judge import changed_settings
+from coderefine.judge import changed_settings, unreadable
 from coderefine.loop.given import GivenParts, judge_given
 from coderefine.loop.state import Parts
 from coderefine.project import Protection, locate
 from coderefine.project.protection import protected_name
 from coderefine.proposers.recorded_patches import Given
+from coderefine.source import text_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -39,7 +40,8 @@ else:
 
 TEST, CONFIGURATION = "is a test or test data", "is lint or test configuration"
 TEST_MODULE = re.compile(r"(test_.*|.*_test)\.py")
-UNREAD = ("is a hook", "is CI configuration", "is a lock file", "is git's own")
+BINARY = "is not text, and no module names it"
+UNREAD = ("is a hook", "is CI configuration", "is a lock file", "is git's own", BINARY)
 """Reasons for the protection of files that no gate reads: a patch may change these files; they are not judged."""
 
 
@@ -136,7 +138,7 @@ def _find_project(given: GivenPatch, request: Request, listen: Listen, cwd: Path
 
 def split(given: GivenPatch, project: Project) -> GivenParts:
     """Divide the patch into code, tests with configuration, and files that no gate reads."""
-    why = {path: _protected(path, project.protection) for path in given.files}
+    why = {path: _protected(path, project.protection) or _binary(path, given, project) for path in given.files}
     settings = frozenset(_having(why, CONFIGURATION))
     tests, beside = (_only(given, _having(why, *words)) for words in ((TEST, CONFIGURATION), UNREAD))
     links = (f"{path} is a symbolic link or a submodule, which cannot be judged" for path in given.links)
@@ -153,7 +155,7 @@ def split(given: GivenPatch, project: Project) -> GivenParts:
             *(*modes, *(f"{path} {why[path]}: no gate reads it" for path in beside)),
             *_changed_settings(given, settings),
         ),
-        against=(*links, *_own_settings(given, tests, project)),
+        against=(*links, *_own_settings(given, tests, project), *_unreadable(tests, project)),
     )
 
 
@@ -170,6 +172,15 @@ def _protected(path: str, protection: Protection) -> str | None:
     if protection.hooks and path.startswith(f"{protection.hooks}/"):
         return "is a hook"
     return protected_name(path) or (TEST if protection.is_test(path) else None)
+
+
+def _binary(path: str, given: GivenPatch, project: Project) -> str | None:
+    """Return BINARY if the file is new or changed, such as an image, and no Python file loads it by its name."""
+    data, name = given.files[path], posixpath.basename(path)
+    if data is None or path.endswith((".py", ".pyi")) or text_of(data) is not None:
+        return None
+    named = any(name.encode() in (other or b"") for at, other in given.files.items() if at != path)
+    return None if named or project.protection.is_named(name) else BINARY
 
 
 def _files(tests: Mapping[str, bytes | None], settings: frozenset[str], project: Project) -> tuple[str, ...] | None:
@@ -192,6 +203,12 @@ def _own_settings(given: GivenPatch, tests: Mapping[str, bytes | None], project:
     path = posixpath.normpath(posixpath.join(project.place.prefix, "pyproject.toml"))
     if path in tests and _table(given.base[path]) != _table(tests[path]):
         yield f"{path} changes [tool.coderefine], which configures how patches are judged"
+
+
+def _unreadable(tests: Mapping[str, bytes | None], project: Project) -> Iterator[str]:
+    """Yield a reason for each test file whose syntax only the project's interpreter, newer than ours, may know."""
+    if project.interpreter.release > sys.version_info:
+        yield from filter(None, (unreadable(path, data) for path, data in tests.items()))
 
 
 def _table(data: bytes | None) -> object:

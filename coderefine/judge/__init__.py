@@ -2,7 +2,7 @@
 
 from coderefine.judge.acceptance import not_judged, still_failing
 from coderefine.judge.admit import admit
-from coderefine.judge.change import changes, digest, digests, normal, parse
+from coderefine.judge.change import changes, digest, digests, normal, parse, unreadable
 from coderefine.judge.changed_settings import changed_settings
 from coderefine.judge.changed_tests import changed_tests, dodged_tests
 from coderefine.judge.diff import Hunk, diff_size, hunks, line_after, pieces
@@ -47,6 +47,7 @@ __all__ = [
     "running",
     "score",
     "still_failing",
+    "unreadable",
     "unrequested_changes",
     "weigh",
     "worse",

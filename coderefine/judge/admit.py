@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from coderefine.core import Finding, Patch, Verdict
 from coderefine.core.views import inside
 from coderefine.judge import check_evasion, equality, public_api, removed_behavior, untyped
-from coderefine.judge.change import Change, changes, digest, normal
+from coderefine.judge.change import Change, changes, digest, normal, unreadable
 from coderefine.judge.copied_answers import copied_answers
 from coderefine.judge.diff import lines_of
 from coderefine.judge.forbidden_names import forbidden_names, test_modules
@@ -166,10 +166,8 @@ def _nothing_new(case: _Case) -> Iterator[str]:
 
 
 def _parses(case: _Case) -> Iterator[str]:
-    for change in case.changed:
-        broken = change.python and change.after is not None and change.new is None
-        if broken and (change.old is not None or change.before is None):
-            yield f"the new {change.path} does not parse"
+    """Yield a reason for each new text without a syntax tree, even if the old one had none: no rule could judge it."""
+    yield from (f"the new {why}" for one in case.changed if (why := unreadable(one.path, one.after)))
 
 
 def _tests(case: _Case) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +14,7 @@ from coderefine.core import Patch
 from coderefine.source import Definition, Function, blocks, definitions, owners, syntax, text_of
 
 PYTHON = (".py", ".pyi")
+UNREADABLE = "does not parse with Python {}.{}, which runs coderefine".format(*sys.version_info)
 TREES = 256
 """Number of cached syntax trees: a lint fix touches dozens of files, and each is parsed again at every attempt."""
 
@@ -74,6 +76,11 @@ def parse(data: bytes | None) -> ast.Module | None:
     Trees are shared between callers, which must not change them.
     """
     return None if data is None else syntax(data)
+
+
+def unreadable(path: str, data: bytes | None) -> str:
+    """Return a reason if the file is Python without a syntax tree, so that no rule can judge it; "" if not."""
+    return f"{path} {UNREADABLE}" if path.endswith(PYTHON) and data is not None and parse(data) is None else ""
 
 
 @lru_cache(maxsize=TREES)

@@ -7,10 +7,12 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from coderefine.judge.weakened_tests import examples_in
 from coderefine.source import text_of
 
 ABOUT = re.compile(r"(readme|changelog|contributing|licen[cs]e|authors)(\.(md|rst|txt))?", re.IGNORECASE)
 """Names of files about the tests, which no test reads."""
+PROSE = (".md", ".rst")
 DEEPEST = 1
 """Lists and tables below this depth are parts of cases, and may not get more elements."""
 
@@ -18,11 +20,13 @@ DEEPEST = 1
 def grown(path: str, before: bytes, after: bytes | None) -> bool:
     """Return whether the data in `path` is only added to: every case (JSON), or else every line, is still there.
 
-    Files that no test reads (ABOUT) may change in any way.
+    In prose (PROSE) with doctests, only these count. Files that no test reads (ABOUT) may change in any way.
     """
+    was, now = text_of(before), text_of(after)
+    if path.endswith(PROSE) and (examples := examples_in(was or "")):
+        return not examples - examples_in(now or "")
     if ABOUT.fullmatch(PurePosixPath(path).name):
         return True
-    was, now = text_of(before), text_of(after)
     if was is None or now is None:
         return before == after
     if path.endswith(".json"):

@@ -7,8 +7,9 @@ warning that is no longer an error, may hide nothing yet.
 from __future__ import annotations
 
 import configparser
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from coderefine.judge.change import name_set
 from coderefine.source import text_of
@@ -23,6 +24,11 @@ PACKAGING = name_set(
     "setuptools setuptools_scm towncrier uv bdist_wheel build-system project dependency-groups"
 )
 """Tables and sections that configure no check of their own. That of coderefine is compared elsewhere (app/prove.py)."""
+RUNNING = re.compile(
+    r"((project|options|hatch|pdm|pixi|poetry|setuptools)\.(.+\.)?(scripts|tasks|envs|entry[-_]points|plugins)"
+    r"|uv\.[\w-]+-dependencies|dependency-groups)(\..+)?"
+)
+"""Settings of packaging that say what runs, or with which tools; without the first part "tool"."""
 TABLES = (".toml",)
 SECTIONS = (".cfg", ".ini", ".coveragerc", ".flake8", "pylintrc", ".bandit")
 WHOLE = "its content"
@@ -44,7 +50,7 @@ def _settings(path: str, data: bytes | None) -> Iterator[tuple[str, object]]:
         return
     try:
         if path.endswith(TABLES):
-            yield from _flat(_checks(tomllib.loads(text)), "")
+            yield from ((name, value) for name, value in _flat(tomllib.loads(text), "") if _judges(name))
         elif path.endswith(SECTIONS):
             yield from _sections(text)
         else:
@@ -54,12 +60,10 @@ def _settings(path: str, data: bytes | None) -> Iterator[tuple[str, object]]:
         yield WHOLE, text
 
 
-def _checks(tables: Mapping[str, object]) -> dict[str, object]:
-    """Return `tables`, and those of `tool`, without PACKAGING."""
-    kept = {name: value for name, value in tables.items() if name not in PACKAGING}
-    if isinstance(tool := kept.get("tool"), dict):
-        kept["tool"] = {name: value for name, value in tool.items() if name not in PACKAGING}
-    return kept
+def _judges(name: str) -> bool:
+    """Return whether the dotted setting `name` configures a check, or what runs it."""
+    inner = name.removeprefix("tool.")
+    return inner.partition(".")[0] not in PACKAGING or bool(RUNNING.fullmatch(inner))
 
 
 def _flat(value: object, name: str) -> Iterator[tuple[str, object]]:
@@ -74,5 +78,5 @@ def _sections(text: str) -> Iterator[tuple[str, object]]:
     parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
     parser.read_string(text)
     for section in parser.sections():
-        if section.partition(".")[0] not in PACKAGING:
-            yield from ((f"{section}.{key}", value) for key, value in parser.items(section))
+        settings = ((f"{section}.{key}", value) for key, value in parser.items(section))
+        yield from ((name, value) for name, value in settings if _judges(name))

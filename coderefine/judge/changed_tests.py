@@ -11,21 +11,24 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from coderefine.core import Attempt, Case, Status
 from coderefine.judge.acting import acting_statements, replaces
-from coderefine.judge.change import PYTHON, name_set, parse, statements
+from coderefine.judge.change import PYTHON, bound, name_set, own_nodes, parse, statements
 from coderefine.judge.changed_data import grown
 from coderefine.judge.score import gone
-from coderefine.source import Function, bound_names, last_name
+from coderefine.source import Definition, Function, bound_names, last_name
 
 ASSERTING = re.compile(r"_*assert([A-Z_]|$)|raises$|warns$|approx$")
 IGNORED = frozenset({"returns", "annotation", "type_comment", "type_params", "ctx"})
 """Fields of syntax nodes that do not change what a test demands."""
 DODGED = {Status.SKIPPED: "skipped", Status.XFAILED: "expected to fail"}
 HOOK = re.compile(r"pytest_\w+|collect_ignore(_glob)?")
+ACTING_MARK = re.compile("usefixtures|filterwarnings|flaky")
+FIXTURE_NAME = re.compile(r"keyword\(arg='name', value=Constant\(value='(\w+)'")
+"""Matches the name that a decorator, as text of `ast.dump`, gives to a fixture."""
 SETUP = re.compile(r"(async)?(set_?up|tear_?down)(_?(class|method|module|function))?|run|__\w+__", re.IGNORECASE)
 """Names of functions that run for every test of a module or class."""
 PREPARING = name_set("addCleanup seed super setUp setUpClass tearDown tearDownClass asyncSetUp asyncTearDown")
@@ -78,7 +81,7 @@ def _changed_data(path: str, before: bytes | None, after: bytes | None) -> Itera
 
 def _altered(old: ast.Module | ast.ClassDef, new: ast.Module | ast.ClassDef, prefix: str) -> Iterator[str]:
     """Yield the names of old definitions, and of imported or assigned names, that mean something else in `new`."""
-    was, there, expected = _grouped(old), _grouped(new), _expected(old)
+    was, there, expected = _grouped(old), _grouped(new, _rebound(new) - _rebound(old)), _expected(old)
     for name, before in was.items():
         now = there.get(name, [])
         same = len(before) == len(now)
@@ -92,10 +95,24 @@ def _altered(old: ast.Module | ast.ClassDef, new: ast.Module | ast.ClassDef, pre
             yield prefix + name
 
 
-def _grouped(tree: ast.Module | ast.ClassDef) -> Mapping[str, list[ast.AST]]:
+def _grouped(tree: Module, rebound: Iterable[str] = ()) -> Mapping[str, list[ast.AST]]:
+    """Return the definitions of each name; a name in `rebound` has one more."""
     found: dict[str, list[ast.AST]] = {}
-    for name, node in named(tree):
+    for name, node in (*named(tree), *((name, tree) for name in rebound)):
         found.setdefault(name, []).append(node)
+    return found
+
+
+def _rebound(tree: Module) -> set[str]:
+    """Return the names that loops, `with`, `del`, `:=`, patterns or handlers bind, or that functions declare global."""
+    found = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    for node in statements(tree):
+        inner = [*own_nodes(node), *getattr(node, "handlers", ())]
+        captures = (one.name for one in inner if isinstance(one, ast.ExceptHandler | ast.MatchAs | ast.MatchStar))
+        found |= set(filter(None, captures))
+        found |= {one.target.id for one in inner if isinstance(one, ast.NamedExpr)}
+        if not isinstance(node, ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign | ast.AugAssign | Definition):
+            found |= set(bound(node))
     return found
 
 
@@ -242,13 +259,13 @@ def _acting(old: Module, new: Module, *, shared: bool) -> Iterator[str]:
 def _acts(name: str, node: ast.AST, asked: set[str], *, shared: bool) -> bool:
     """Return whether a new definition runs for old tests. `asked`: the parameters of old tests, which name fixtures."""
     if name == "pytestmark":
-        return "usefixtures" in ast.dump(node)
-    if not isinstance(node, Function) or HOOK.fullmatch(name):
-        return name == "*" or bool(HOOK.fullmatch(name))
-    decorators = " ".join(map(ast.dump, node.decorator_list))
-    if "autouse" in decorators or SETUP.fullmatch(name):
+        return bool(ACTING_MARK.search(ast.dump(node)))
+    if name == "*" or HOOK.fullmatch(name):
+        return True
+    made = " ".join(map(ast.dump, node.decorator_list if isinstance(node, Function) else [node]))
+    if isinstance(node, Function) and ("autouse" in made or SETUP.fullmatch(name)):
         return shared or not _only_prepares(node)
-    return "fixture" in decorators and name in asked
+    return "fixture" in made and not asked.isdisjoint([name, *FIXTURE_NAME.findall(made)])
 
 
 def _only_prepares(function: Function) -> bool:

@@ -106,9 +106,13 @@ def _examples(node: ast.AST | None, name: str) -> Iterator[tuple[str, Counter[Ex
     The name of the module is "".
     """
     if isinstance(node, ast.Module | ast.ClassDef | Function):
-        text = ast.get_docstring(node) or ""
-        found = docstring_examples(text) or ()
-        yield name, Counter((" ".join(one.source.split()), " ".join(one.want.split())) for one in found)
+        yield name, examples_in(ast.get_docstring(node) or "")
         for child in node.body:
             inner = getattr(child, "name", "")
             yield from _examples(child, f"{name}.{inner}" if name else inner)
+
+
+def examples_in(text: str) -> Counter[Example]:
+    """Count the doctest examples in a docstring or a text file."""
+    found = docstring_examples(text) or ()
+    return Counter((" ".join(one.source.split()), " ".join(one.want.split())) for one in found)

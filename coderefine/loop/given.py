@@ -307,9 +307,8 @@ class _Conclusion:
     def _weakened(self, tried: Attempt) -> Iterator[str]:
         """Yield the tests that the patch deletes, skips or alters, and the findings that its configuration hides."""
         was, alone, tests = self.start.baseline, self.state.baseline, self.given.tests
-        if tests:
-            # Without the code, a test file that imports it cannot be collected.
-            yield from judge.dodged_tests(was, alone, tried if tried.checks else alone, self.start.flaky)
+        if tests and tried.checks:  # without the code, a test file that imports it cannot be collected
+            yield from judge.dodged_tests(was, alone, tried, self.start.flaky)
         for path in sorted(tests.keys() - self.given.settings):
             yield from judge.changed_tests(path, self.before[path], tests[path])
         gone = unmatched(judge.remarks(was), judge.remarks(alone)) if self.given.settings else ()

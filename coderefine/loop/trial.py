@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain
 
 from coderefine import judge
-from coderefine.core import KEEPING, PLAUSIBLE, Ask, Attempt, Cost, Patch, Verdict
+from coderefine.core import KEEPING, PLAUSIBLE, Ask, Attempt, Case, Cost, Patch, Verdict
 from coderefine.errors import CriticError
 from coderefine.loop.advice import with_advice
 from coderefine.loop.behaviour import CHANGES, Behaviour
@@ -49,16 +49,26 @@ def _admitted(state: State, patch: Patch) -> Verdict:
 
 
 def _general(state: State, attempt: Attempt) -> Attempt:
-    """Refuse `attempt` if it repairs tests by special-casing their inputs; otherwise return it unchanged."""
+    """Refuse `attempt` if it repairs tests by special-casing their inputs; otherwise return it unchanged.
+
+    It is refused, too, if the file of a test does not parse, because then nothing shows whether it copies answers.
+    """
     guard = state.parts.special
-    repaired = failing(state.best) - failing(attempt)
-    if guard is None or not attempt.verdict or not repaired:
+    repaired = failing(state.best) - failing(attempt) if attempt.verdict else frozenset()
+    cases = {name: case for name, case in state.baseline.cases.items() if name in repaired}
+    if why := _unreadable(state, cases.values()):
+        return attempt.refused(why)
+    if guard is None or not repaired:
         return attempt
     if known := state.earlier(attempt.patch):
         return attempt.refused(known.verdict.reason) if known.verdict.reason.startswith(KNOWS) else attempt
-    cases = {name: case for name, case in state.baseline.cases.items() if name in repaired}
     verdict = guard(state.parts.views, attempt.patch, state.originals(attempt.patch), cases)
     return attempt if verdict else attempt.refused(verdict.reason)
+
+
+def _unreadable(state: State, cases: Iterable[Case]) -> str:
+    paths = sorted({case.path for case in cases})
+    return next(filter(None, (judge.unreadable(path, state.parts.original(path)) for path in paths)), "")
 
 
 def _kept(state: State, attempt: Attempt) -> Attempt:

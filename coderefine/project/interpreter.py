@@ -69,6 +69,11 @@ class Interpreter:
     passed_over: tuple[str, ...] = ()
     importable: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
 
+    @property
+    def release(self) -> tuple[int, ...]:
+        """Return the version without its last number, like (3, 11)."""
+        return tuple(map(int, self.version.split(".")[:2]))
+
     def modules(self, top: Path) -> frozenset[str]:
         """Return the importable top-level module names, except those of the project at `top`.
 

@@ -6,6 +6,7 @@ named by the command: a gate that runs the project's own code leaves all of it f
 
 from __future__ import annotations
 
+import ast
 import os
 import posixpath
 import re
@@ -17,7 +18,7 @@ from pathlib import Path
 from coderefine.project.place import Place
 from coderefine.project.pytest_settings import PytestSettings, console_scripts
 from coderefine.project.recipes import named_recipes
-from coderefine.source import folded, nameable
+from coderefine.source import folded, nameable, syntax
 
 _CHECKERS = """
     mypy dmypy pyright basedpyright ty pyrefly pytype pyre zuban stubtest ruff flake8 pylint pycodestyle pydocstyle
@@ -67,6 +68,7 @@ COMMANDS = re.compile(r"[;&|\n(){}<>`]+")
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
 AFTER_FLAG = re.compile(r"(?<!\S)(?:-[A-Za-z]*?m|--module)[\s=]*([^\W\d][\w.]*)")
 IMPORTED = re.compile(r"\b(?:from\s+([\w.]+)\s+import\s+\(?([\w,\s]+)|import\s+([\w., ]+))")
+DATA_FILE = re.compile(r"[\w./-]*\w\.(?!pyi?$)[A-Za-z]\w*")
 SHELL = re.compile(r"#!.*\b(ba|da|z|k)?sh\b")
 SUFFIXES = frozenset({".sh", ".bash", ".zsh", ".ksh", ".fish"})
 """Suffixes of shell scripts. A file without a suffix is also one, unless its first line names another program."""
@@ -107,7 +109,8 @@ def named_files(run: Sequence[str], place: Place, settings: PytestSettings, who:
 
     A file is named by a word of the command, also inside a shell command or a Python program after `-c`: by its path,
     as a module, or as a script that the project installs. If a named file is a shell script, or a word names a recipe
-    of a task runner, the files that the script or the recipe names are returned, too.
+    of a task runner, the files that the script or the recipe names are returned, too; likewise the data files whose
+    names are strings in a Python script.
     """
     installed = console_scripts(place.root)
     waiting, found, read = [(who, tuple(run), frozenset[str]())], dict[str, NamedFiles](), set[str]()
@@ -120,9 +123,8 @@ def named_files(run: Sequence[str], place: Place, settings: PytestSettings, who:
                 waiting.append((f"{name}, which {who} runs", (recipe,), text.bases))
                 read.add(name)
         for path in sorted(found[key].there - read):
-            script = _shell_script(place, path)
-            if script is not None:
-                waiting.append((f"{path}, which {who} runs", (script,), text.bases | {posixpath.dirname(path)}))
+            script = _shell_script(place, path) or _data_names(place, path)
+            waiting.append((f"{path}, which {who} runs", script, text.bases | {posixpath.dirname(path)}))
         read |= found[key].there
     return found
 
@@ -137,16 +139,27 @@ def _program(words: Sequence[str]) -> int:
     return len(words)
 
 
-def _shell_script(place: Place, path: str) -> str | None:
-    """Return the text of the shell script at `path`; None if the file is no shell script."""
+def _beginning(place: Place, path: str) -> str:
     try:
         with (place.top / path).open("rb") as file:
-            text = file.read(LONGEST).decode("utf-8", "replace")
+            return file.read(LONGEST).decode("utf-8", "replace")
     except OSError:
-        return None
+        return "\0"
+
+
+def _data_names(place: Place, path: str) -> tuple[str, ...]:
+    """Return the strings in the Python script at `path` that may be names of data files, as relative paths."""
+    tree = syntax(_beginning(place, path)) if path.endswith(".py") else None
+    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)) if tree else ()
+    return tuple(f"./{text}" for text in texts if isinstance(text, str) and DATA_FILE.fullmatch(text))
+
+
+def _shell_script(place: Place, path: str) -> tuple[str, ...]:
+    """Return the text of the shell script at `path`, as the only element; none if the file is no shell script."""
+    text = _beginning(place, path)
     suffix = posixpath.splitext(path)[1]
     is_shell = suffix in SUFFIXES or SHELL.match(text) or not (suffix or text.startswith("#!"))
-    return text if is_shell and "\0" not in text else None
+    return (text,) if is_shell and "\0" not in text else ()
 
 
 class _Text:

@@ -36,6 +36,7 @@ TEST_FILE = (
 )
 MODULES = ("test_*.py", "*_test.py")
 """Names that test modules have, but other modules may have, too."""
+DATA = (".json", ".jsonl", ".yaml", ".yml", ".toml", ".csv", ".tsv", ".xml")
 TOOLS = frozenset(("pytest", "unittest", "hypothesis", "doctest", "mock", "nose"))
 DATA_FOLDER = re.compile(
     r"fixtures?|goldens?|snapshots?|cassettes?|expected([-_].+)?|(.+[-_])?(fixtures|snapshots|golden)"
@@ -51,7 +52,8 @@ _NAMES = {
         sonar-project.properties .editorconfig makefile gnumakefile justfile .justfile taskfile*.y*ml dodo.py mise.toml
         .mise.toml .tool-versions .python-version uv.toml pixi.toml hatch.toml hatch_build.py pdm.toml .pdm.toml
         poetry.toml .pydocstyle* .pep8 .codespellrc .interrogaterc .yamllint* .semgrep.y*ml sgconfig.y*ml .eslintrc*
-        eslint.config.* .ignore
+        eslint.config.* .ignore .gitignore .prospector.y*ml .sqlfluff .markdownlint* bandit.y*ml vulture_whitelist.py
+        .snyk .trivyignore* typos.toml [._]typos.toml cspell.json .cspell.json .codespell* spelling_wordlist.txt
         """,
     "lists findings that are accepted": "*baseline*.json *baseline*.txt *.baseline",
     "is a hook": ".pre-commit-* lefthook*.yml",
@@ -159,7 +161,9 @@ class Protection:
     def is_test(self, path: str) -> bool:
         """Return whether `path` is a test, supports only tests (conftest.py, testing.py, plug-ins), or is test data."""
         parts = folded(self._inside(path)).split("/")
-        return not self._only_named_so(path, parts) and self._is_placed_as_test(path, parts)
+        if self._only_named_so(path, parts):
+            return False
+        return self._is_placed_as_test(path, parts) or self._has_doctests(path, parts) or self._is_case(path)
 
     def _is_placed_as_test(self, path: str, parts: list[str]) -> bool:
         """Return whether the name or the folder of a file says that it is a test, or serves tests.
@@ -173,6 +177,26 @@ class Protection:
             return True
         patterns = (*TEST_FILE, *(item for item in map(folded, self.settings.python_files) if item != "*.py"))
         return _like(parts[-1], patterns) or self._in_testpaths("/".join(parts))
+
+    def _has_doctests(self, path: str, parts: list[str]) -> bool:
+        """Return whether pytest runs examples in a text file, which is not a Python module."""
+        inside, folders = "/".join(parts), [folded(folder) for folder in self.settings.testpaths]
+        if inside not in folders and _outside(inside, folders):
+            return False
+        return _like(parts[-1], self.settings.doctest_files) and b">>>" in self._helpers.read(path)
+
+    def _is_case(self, path: str) -> bool:
+        """Return whether tests name a data file outside packages, and other code names neither it nor its folder."""
+        name, folder = posixpath.basename(path), posixpath.dirname(path)
+        if not name.endswith(DATA) or (self.top / folder / "__init__.py").is_file():
+            return False
+        readers = [*map(self._serves_tests, self._helpers.mentioning(name))]
+        around = self._helpers.mentioning(posixpath.basename(folder)) if folder and readers else ()
+        return bool(readers) and all(readers) and all(map(self._serves_tests, around))
+
+    def is_named(self, name: str) -> bool:
+        """Return whether a Python file of the project contains `name`."""
+        return any(True for _ in self._helpers.mentioning(name))
 
     def is_product(self, path: str) -> bool:
         """Return whether `path` is an existing file that is no test, whatever its name."""
@@ -200,11 +224,10 @@ class Protection:
         name = PurePosixPath(path).stem
         imported = re.compile(rf"^\s*(from|import)\b.*\b{re.escape(name)}\b".encode(), re.MULTILINE)
         others = (other for other in self._helpers.mentioning(name) if other.endswith(".py") and other != path)
-        return any(
-            imported.search(self._helpers.read(other))
-            for other in others
-            if not self._is_placed_as_test(other, folded(self._inside(other)).split("/"))
-        )
+        return any(imported.search(self._helpers.read(other)) for other in others if not self._serves_tests(other))
+
+    def _serves_tests(self, path: str) -> bool:
+        return self._is_placed_as_test(path, folded(self._inside(path)).split("/"))
 
     def _inside(self, path: str) -> str:
         """Return `path` relative to the project's root, so that folders above the project do not make its files tests.

@@ -36,6 +36,11 @@ class PytestSettings:
     pythonpath: tuple[str, ...] = ()
     addopts: tuple[str, ...] = ()
 
+    @property
+    def doctest_files(self) -> tuple[str, ...]:
+        """Return the patterns of text files whose examples run as tests."""
+        return tuple(re.findall(r"--doctest-glob[= ](\S+)", " ".join(self.addopts))) or ("test*.txt",)
+
 
 USUAL = PytestSettings()
 

@@ -9,15 +9,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from coderefine.app.prove import PatchSource, prove
+from coderefine.app.project import find_project
+from coderefine.app.prove import PatchSource, prove, split
 from coderefine.app.request import Destination, Request
 from coderefine.app.run import RunResult
+from coderefine.git import Repository
+from coderefine.git.given_patch import read_worktree
 from coderefine.reports.formats import MODULES, RunReport, named
 from coderefine.reports.json import schema
 from coderefine.sandbox.kernel import landlock_abi
@@ -32,6 +36,7 @@ NEW = """\
 def test_discount_of_two_hundred():
     assert discount(200) == 20
 """
+STOP = "\n\ndef stop():\n    raise SystemExit(1)\n"
 TEST = "test_order.py"
 SLEEPER = "import time\n\n\ndef test_sleep():\n    time.sleep(30)\n"
 BOUND = "    assert discount(100) == 10\n"
@@ -93,6 +98,7 @@ HONEST: list[tuple[Files, str]] = [
      "2 tests repaired"),
     ({"order.py": GREEN, "test_cases.py": CASES.replace("(200, 20)]", "(200, 20), (100, 10)]")}, "2 tests repaired"),
     ({"order.py": GREEN, ".github/workflows/ci.yml": "on: push\n"}, "1 test repaired"),
+    ({"order.py": GREEN, "docs/logo.png": b"\x89PNG\0\xff"}, "1 test repaired"),
     ({"order.py": GREEN, "pyproject.toml": PYPROJECT.replace('"1"', '"2"')}, "1 test repaired"),
     ({"order.py": GREEN + "\n\ndef half(total):\n    \"\"\"One half.\"\"\"\n    return total / 2\n",
       TEST: TESTS.replace("import discount", "import discount, half").replace("100_on", "100_on") +
@@ -100,7 +106,7 @@ HONEST: list[tuple[Files, str]] = [
 ]  # fmt: skip
 HONEST_IDS = [
     *("code", "code and a test", "an assertion more", "a new test file", "a row more"),
-    *("and CI", "and the version", "a new function"),
+    *("and CI", "and an image", "and the version", "a new function"),
 ]
 
 
@@ -149,13 +155,15 @@ BAD: list[tuple[Files, str]] = [
     ({"order.py": GREEN + "x = 1  # noqa: F401\n"}, "noqa"),
     ({"order.py": None}, "deletes order.py"),
     ({"order.py": GREEN, "sitecustomize.py": "pass\n"}, "sitecustomize.py"),
-    ({"order.py": GREEN, "data.bin": b"\xff\xfe\x00\x01" * 9}, "data.bin"),
+    ({"order.py": f'{GREEN}TABLE = "data.bin"\n', "data.bin": b"\xff\xfe\x00\x01" * 9}, "data.bin"),
+    ({"order.py": GREEN + STOP, TEST: TESTS.replace("import ", "import stop, ") + NEW}, "ends the process: order.py"),
 ]  # fmt: skip
 BAD_IDS = [
     *("an assertion gone", "a regression", "a test skipped", "a test deleted", "an expectation changed", "a half fix"),
     *("layout", "no help", "only tests that pass", "a finding", "a finding in tests", "a useless condition"),
     *("a row changed", "a test file deleted", "its own settings", "deselected", "patched by conftest", "a hook"),
     *("a special case", "a public name", "a suppression", "a module deleted", "sitecustomize", "binary"),
+    "the code refused, and new tests of it",
 ]
 
 
@@ -200,6 +208,16 @@ def test_a_test_that_could_not_be_imported_is_not_called_changed_and_is_traced(t
     assert found["rests"] == []
     covered = found["evidence"]["covered"]
     assert covered["done"] == covered["total"] > 0, covered
+
+
+def test_a_changed_test_file_that_only_a_newer_python_can_read_is_refused(top: Path, tmp_path: Path) -> None:
+    """It was compared with nothing. Where no newer Python runs the tests, the file is data: an example of an error."""
+    patched(top, {"order.py": GREEN, TEST: TESTS.replace(PRICE, "    type Cents = int\n")})
+    given = read_worktree(Repository.open(top))
+    project = find_project([str(top)], {}, lambda _: None)
+    newer = replace(project, interpreter=replace(project.interpreter, version="3.99.0"))
+    assert split(given, project).against == ()
+    assert [why.partition(" with")[0] for why in split(given, newer).against] == [f"{TEST} does not parse"]
 
 
 def diff(top: Path, files: Files) -> str:

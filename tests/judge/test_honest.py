@@ -377,7 +377,6 @@ FILES = [
     Deed("latin-1", "# coding: latin-1\nx = 'a'\n", "# coding: latin-1\nx = 'ü'\n".encode("latin-1")),
     Deed("crlf", b"def f(a):\r\n    return a\r\n", b"def f(a):\r\n    return a + 1\r\n"),
     Deed("bom", b"\xef\xbb\xbfx = 1\n", b"\xef\xbb\xbfx = 2\n"),
-    Deed("still-broken-elsewhere", "def f(:\n", "def f():\n    return (\n"),
     Deed("docstring-only", 'def f():\n    """Old."""\n', 'def f():\n    """New."""\n'),
     Deed(
         "long-reformatting",

@@ -27,6 +27,7 @@ FILES = [
     Deed("git", {}, {"app/.git/hooks/pre-commit": "true\n"}, "not a path inside"),
     Deed("windows", {}, {"app\\x.py": "x = 1\n"}, "not a path inside"),
     Deed("broken", SUM, "def total(xs:\n", "does not parse"),
+    Deed("as-broken-as-before", "def total(xs:\n", "def total(xs:\n    return 1\n", "does not parse"),
     Deed("broken-new", {}, {"app/new.py": "def f(:\n"}, "does not parse"),
     Deed("binary", SUM, b"\0\1", "not text"),
     Deed("undecodable", b"x = '\xff'\n", b"x = '\xfe'\n", "decoded"),

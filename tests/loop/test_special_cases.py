@@ -186,3 +186,32 @@ def test_only_patches_that_repair_tests_are_looked_at(tmp_path: Path) -> None:
     refusing = Verdict(ok=False, reason="knows the tests' inputs")
     outcome = run(top, Script([tidy, right]), special=lambda *_: refusing).outcome
     assert [bool(attempt.verdict) for attempt in outcome.attempts] == [True, True, False]
+
+
+DIALECT = """\
+import types
+
+import pytest
+
+
+class Dialect(pytest.Module):
+    def _getobj(self):
+        module = types.ModuleType(self.path.stem)
+        text = self.path.read_text().replace("newer syntax", "")
+        exec(compile(text, str(self.path), "exec"), vars(module))
+        return module
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    return Dialect.from_parent(parent, path=module_path)
+"""
+
+
+def test_a_repair_of_tests_that_only_a_newer_python_can_read_is_refused(tmp_path: Path) -> None:
+    """Their values are unknown to the judge: a patch copied one and was proved."""
+    tests = "newer syntax\nfrom bank import days\n\n\ndef test_days():\n    assert days(2) == 28\n"
+    top = make_repo(tmp_path / "bank", {"bank.py": START, "test_bank.py": tests, "conftest.py": DIALECT})
+    ran = run(top, Script([{"bank.py": START.replace("return 31", "return 28")}]), gates=("pytest",))
+    refused = ran.recorded[-1]
+    assert (ran.outcome.best.number, refused.number) == (0, 1)
+    assert refused.verdict.reason.startswith("test_bank.py does not parse with Python 3."), refused.verdict

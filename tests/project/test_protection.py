@@ -160,6 +160,10 @@ REFUSED = [
     ("src/pkg/core/__init__.py", "hide core.py"),
     ("src/pkg/core.pyi", "hide core.py from the type checker"),
     (".ignore", "configuration"),
+    ("src/.gitignore", "configuration"),
+    ("_typos.toml", "configuration"),
+    (".trivyignore.yaml", "configuration"),
+    ("vulture_whitelist.py", "configuration"),
     ("src/pkg/sub/pyvenv.cfg", "environment"),
     ("src/.ignore", "configuration"),
     ("src/pkg/dist/core.py", "a place that the linters do not read"),
@@ -489,6 +493,16 @@ def test_a_gate_leaves_the_code_that_it_checks_free(top: Path, run: list[str], p
     assert gate(top, run).reason(path) is None
 
 
+def test_no_patch_changes_the_data_that_the_program_of_a_gate_reads(top: Path) -> None:
+    """A forbidden word was removed from the list of words, which cleared the finding."""
+    text = 'from pkg import core\n\nWORDS = Path(__file__).with_name("words.json")\nSAYS = "See shop. Or core.py"\n'
+    write(top, {CHECK: text, "tools/words.json": "[]", "tools/other.json": "[]"})
+    write(top, {"pyproject.toml": f'[[tool.coderefine.commands]]\nname = "own"\nrun = ["python", "{CHECK}"]\n'})
+    rules = Protection.of(Place(top, top), load(top, {}))
+    assert "named by tools/check.py, which the command of the gate" in (rules.reason("tools/words.json") or "")
+    assert [rules.reason(path) for path in ("tools/other.json", "src/pkg/core.py", "words.py")] == [None] * 3
+
+
 SCRIPTS = [
     ("# src/pkg/core.py has no docstring yet\nmypy src", "src/pkg/core.py"),
     ("mypy src  # we import pkg.core", "src/pkg/core.py"),
@@ -705,3 +719,28 @@ def test_a_module_named_like_tests_that_no_program_imports_serves_tests(tmp_path
     files = {"clinic/test_data.py": "EXPECTED = {'one': 2}\n", "pyproject.toml": settings}
     write(tmp_path, {**files, **({importing: "from clinic import test_data\n"} if importing else {})})
     assert protection(tmp_path).is_test("clinic/test_data.py")
+
+
+DATA = "cases/price.json"
+READING = f"OPENED = open({DATA!r})\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "held"),
+    [
+        ({"tests/test_price.py": READING}, DATA, True),
+        ({"tests/test_price.py": READING, "price.py": READING}, DATA, False),
+        ({"tests/test_price.py": READING, "price.py": "FOLDER = 'cases'\n"}, DATA, False),
+        ({"tests/test_price.py": READING, "cases/__init__.py": ""}, DATA, False),
+        ({}, DATA, False),
+        ({"README.md": ">>> 1\n1\n", "pytest.ini": "[pytest]\naddopts = --doctest-glob=*.md\n"}, "README.md", True),
+        ({"README.md": "One.\n", "pytest.ini": "[pytest]\naddopts = --doctest-glob=*.md\n"}, "README.md", False),
+        ({"README.md": ">>> 1\n1\n"}, "README.md", False),
+    ],
+)
+def test_what_only_tests_read_is_test_data_wherever_it_is(
+    tmp_path: Path, files: dict[str, str], path: str, held: bool
+) -> None:
+    """The expected result in a data file, or in an example of the README, was changed to that of the faulty code."""
+    write(tmp_path, {DATA: "[]", "README.md": "", **files})
+    assert protection(tmp_path).is_test(path) == held
