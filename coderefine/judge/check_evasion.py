@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from coderefine.judge.change import PYTHON, FileVersion, name_set, nodes
+from coderefine.judge.code_values import CodeValues
 from coderefine.judge.equality import COMPARISONS
 from coderefine.judge.forbidden_names import MODULES
 from coderefine.judge.main_guard import main_guard
@@ -60,6 +61,7 @@ HARMLESS_ATTRIBUTES = name_set(
 FOREIGN = sys.stdlib_module_names | MODULES | {"__builtins__"}
 INTERNALS = COMPARISONS | name_set("__code__ __bases__ __globals__ __defaults__ __kwdefaults__")
 SETTERS = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
+UPDATES = (".__dict__.update", ".__dict__.setdefault", ".__dict__.__setitem__")
 
 
 def suppressions(side: FileVersion) -> Iterator[Violation]:
@@ -172,58 +174,84 @@ def _common_lookups(tree: ast.Module) -> frozenset[int]:
 def monkeypatching(side: FileVersion) -> Iterator[Violation]:
     """Yield replaced attributes of the standard library and test tools, and replaced internals such as `__code__`.
 
-    Attributes of other imported modules count, too, if they are replaced by code, or set by a call such as `setattr`.
-    Modules of the file's own package are left out.
+    Attributes of other libraries count, too, if they are replaced by code, or set by a call such as `setattr`.
     """
     if side.tree is None:
         return
-    names = bindings(side.tree)
-    own = {node.name for node in nodes(side.tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    code = {id(target) for node in nodes(side.tree) for target in _targets_of_code(node, own)}
-    others = _other_modules(side.tree, side.path)
+    names, libraries = bindings(side.tree), _libraries(side.tree, side.path)
+    code = CodeValues.of(side.tree, names)
+    values = {target: value for node in nodes(side.tree) for target, value in _stored(node)}
     for node in nodes(side.tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            yield from _replaced(node, dotted(node, names), others if id(node) in code else None)
-        yield from _set_by_call(node, names, others)
+            name = dotted(node, names)
+            by_code = node in values and code.may_be_code(values[node], name)
+            yield from _replaced(node, name, libraries, by_code=by_code)
+        yield from _set_by_call(node, names, libraries)
 
 
-def _replaced(target: ast.Attribute | ast.Subscript, name: str, others: set[str] | None) -> Iterator[Violation]:
+def _replaced(
+    target: ast.Attribute | ast.Subscript, name: str, libraries: set[str], *, by_code: bool
+) -> Iterator[Violation]:
     """Yield violations if `target` is an attribute or item that must not be replaced. `name`: its dotted name.
 
     These are attributes of the standard library and of test tools (except harmless ones), and INTERNALS such as
-    `__code__`. `others`: if the new value is a function, a class or a lambda of the file, further modules whose
-    attributes must not be replaced by it; None for other values.
+    `__code__`; attributes of `libraries` only if the new value may be code.
     """
-    if _foreign(name, by_code=others is not None) or _inside(name, others or set()):
+    if _foreign(name, by_code=by_code):
         yield Violation(f"replaces {name}", target.lineno, Exemption.USED_BEFORE)
+    elif by_code and _top(name) in libraries:
+        yield Violation(f"replaces {name}", target.lineno, Exemption.USED_BEFORE, module=_top(name))
     if isinstance(target, ast.Attribute) and target.attr in INTERNALS:
         yield Violation(f"replaces {target.attr} of an object", target.lineno, Exemption.USED_BEFORE)
 
 
-def _other_modules(tree: ast.Module, path: str) -> set[str]:
-    """Return the modules that the file imports by name, without those of its own package."""
-    imported = {alias.name for node in nodes(tree) if isinstance(node, ast.Import) for alias in node.names}
-    return {name for name in imported if name.partition(".")[0] not in PurePosixPath(path).with_suffix("").parts}
+def _libraries(tree: ast.Module, path: str) -> set[str]:
+    """Return the top-level modules of other libraries from which the file imports, without its own package."""
+    found: set[str] = set()
+    for node in nodes(tree):
+        match node:
+            case ast.Import(names=aliases):
+                found.update(alias.name for alias in aliases)
+            case ast.ImportFrom(module=str(name), level=0) | ast.Call(args=[ast.Constant(value=str(name))]):
+                found.add(name)  # the call may be `import_module("numpy")`
+    return {_top(name) for name in found}.difference(FOREIGN, PurePosixPath(path).with_suffix("").parts)
 
 
-def _inside(name: str, modules: set[str]) -> bool:
-    return any(name.startswith(f"{module}.") for module in modules)
+def _top(name: str) -> str:
+    return name.partition(".")[0]
 
 
-def _targets_of_code(node: ast.AST, own: set[str]) -> list[ast.expr]:
-    """Return the targets to which `node` assigns a function or class of this file, or a lambda."""
-    if not isinstance(node, ast.Assign):
-        return []
-    is_code = isinstance(node.value, ast.Lambda) or (isinstance(node.value, ast.Name) and node.value.id in own)
-    return node.targets if is_code else []
+def _stored(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """Yield the targets of `node`, also those inside a tuple, each with the whole value that is assigned."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            pass
+        case (
+            ast.AnnAssign(target=ast.expr() as target, value=ast.expr() as value)
+            | ast.AugAssign(target=ast.expr() as target, value=value)
+            | ast.For(target=target, iter=value)
+            | ast.comprehension(target=target, iter=value)
+        ):
+            targets = [target]
+        case _:
+            return
+    yield from ((inner, value) for target in targets for inner in ast.walk(target))
 
 
-def _set_by_call(node: ast.AST, names: Bindings, others: set[str]) -> Iterator[Violation]:
-    if isinstance(node, ast.Call) and {last_name(node.func), dotted(node.func, names)} & SETTERS:
+def _set_by_call(node: ast.AST, names: Bindings, libraries: set[str]) -> Iterator[Violation]:
+    """Yield violations if `node` is `setattr(…)` or `….__dict__.update(…)` of a library, or the like."""
+    if not isinstance(node, ast.Call):
+        return
+    function = dotted(node.func, names)
+    owners = {function.partition(".__dict__.")[0]} if function.endswith(UPDATES) else set()
+    if {last_name(node.func), function} & SETTERS:
         owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        for name in {dotted(item, names) for item in (*owner, *node.args[:1])}:
-            if _inside(f"{name}.x", others) or _foreign(f"{name}.x", by_code=True):
-                yield Violation(f"replaces attributes of {name}", node.lineno, Exemption.USED_BEFORE)
+        owners = {dotted(item, names) for item in (*owner, *node.args[:1])}
+    for name in owners:
+        if _foreign(f"{name}.x", by_code=True):
+            yield Violation(f"replaces attributes of {name}", node.lineno, Exemption.USED_BEFORE)
+        elif _top(name) in libraries:
+            yield Violation(f"replaces attributes of {name}", node.lineno, Exemption.USED_BEFORE, module=_top(name))
 
 
 def _foreign(name: str, *, by_code: bool) -> bool:
