@@ -38,6 +38,8 @@ ROOTS = (".", "src")
 STARTUP = frozenset(("conftest.py", "sitecustomize.py", "usercustomize.py"))
 PRIVATE = re.compile(r"_(?!_)")
 TEST = re.compile(r"(test_.*|.*_test|tests?)\.py")
+WARNING = re.compile(r"[\w.]*Warning\b")
+"""The start of the message of a test that fails because a warning is an error there."""
 SETTINGS = (*NAMES["is lint or test configuration"], *NAMES["is a hook"])
 
 
@@ -193,7 +195,9 @@ def _huge(case: _Case) -> Iterator[str]:
 
 
 def _violations(case: _Case) -> Iterator[str]:
-    for scan in SCANS:
+    failed = (item.message for item in case.findings if item.critic == "pytest")
+    warned = (check_evasion.silenced_warnings,) if any(map(WARNING.match, failed)) else ()
+    for scan in (*SCANS, *warned):
         for change, found in new_violations(case.changed, scan, case.tests):
             if not found.module or not case.imports_product(found.module, change.path):
                 yield f"{found.what}: {change.path}:{found.line}"

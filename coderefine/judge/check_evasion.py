@@ -63,6 +63,8 @@ INTERNALS = COMPARISONS | name_set("__code__ __bases__ __globals__ __defaults__ 
 SETTERS = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
 UPDATES = (".__dict__.update", ".__dict__.setdefault", ".__dict__.__setitem__")
 
+FILTERS = name_set("warnings.simplefilter warnings.filterwarnings warnings.resetwarnings warnings.filters")
+
 
 def suppressions(side: FileVersion) -> Iterator[Violation]:
     """Yield a violation for each silenced rule.
@@ -80,6 +82,19 @@ def suppressions(side: FileVersion) -> Iterator[Violation]:
         for match in WHOLE.finditer(comment):
             if not HARMLESS_COMMENT.match(re.sub(r"\s+", "", match["what"].lower())):
                 yield Violation(f"adds `# {' '.join(match['what'].split())}`", line)
+
+
+def silenced_warnings(side: FileVersion) -> Iterator[Violation]:
+    """Yield changes of the filters of warnings, by which a warning may cease to be an error."""
+    if side.tree is None:
+        return
+    names = bindings(side.tree)
+    for node in nodes(side.tree):
+        name = dotted(node, names) if isinstance(node, ast.Name | ast.Attribute) else ""
+        within = isinstance(node, ast.Call) and last_name(node.func) == "catch_warnings" and node.keywords
+        action = within and next((item.value for item in node.keywords if item.arg == "action"), None)
+        if name in FILTERS or action:
+            yield Violation("silences warnings, which the tests take for errors", node.lineno)
 
 
 def _comments(source: str) -> list[tuple[int, str]]:

@@ -35,6 +35,7 @@ _REFERENCES = (
     (ENDS, NEVER, "signal.raise_signal signal.pthread_kill _thread.interrupt_main"),
     (ENDS, CLI, "sys.exit exit quit builtins.exit builtins.quit"),
     ("reads the command line", CLI, "sys.argv sys.orig_argv"),
+    ("silences the log", CLI, "logging.disable"),
     ("silences the type checker", NEVER, "typing.no_type_check"),
     ("changes signals", USED_BEFORE, "signal.*"),
     ("acts when the process ends", USED_BEFORE, "atexit.*"),

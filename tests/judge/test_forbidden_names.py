@@ -57,6 +57,7 @@ ESCAPES = [
     ),
     Deed("xfail-mark", SUM, "import pytest\npytestmark = pytest.mark.xfail\n" + GOOD, "pytest"),
     Deed("unchecked", SUM, "import typing\n\n\n@typing.no_type_check\n" + GOOD, "type checker"),
+    Deed("log", SUM, "import logging\nlogging.disable(logging.CRITICAL)\n" + GOOD, "silences the log"),
     Deed("hook", SUM, GOOD + "\n\ndef pytest_runtest_makereport(item, call):\n    return None\n", "pytest_runtest"),
     Deed("collect-ignore", SUM, GOOD + "collect_ignore = ['test_core.py']\n", "collect_ignore"),
     Deed("load-tests", SUM, GOOD + "\n\ndef load_tests(*args):\n    return None\n", "load_tests"),

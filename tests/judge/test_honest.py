@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.judging import GOOD, LONG, SUM, Deed, finding, passed
+from tests.support.judging import CLI, GOOD, LONG, SUM, Deed, finding, passed
 
 RUFF = [
     Deed("trailing-blank", "x = 1 \n", "x = 1\n", findings=[finding("W291")]),
@@ -116,6 +116,11 @@ CODE = [
             "    args = argparse.ArgumentParser().parse_args(sys.argv[1:])\n"
             "    sys.exit(int(bool(args)))\n"
         },
+    ),
+    Deed(
+        "log-disabled-by-an-option",
+        CLI,
+        CLI.replace("    run()", "    logging.disable()\n    run()").replace("sys\n", "logging\nimport sys\n", 1),
     ),
     Deed(
         "exit-moves-with-its-function",

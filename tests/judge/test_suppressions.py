@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from tests.support.judging import GOOD, SUM, Deed, refused
+from tests.support.cases import every
+from tests.support.judging import GOOD, SUM, Deed, finding, passed, refused
 
 SUPPRESSIONS = [
     Deed("noqa", SUM, GOOD.replace("(xs)\n", "(xs)  # noqa\n"), "noqa"),
@@ -86,3 +87,30 @@ SUPPRESSIONS = [
 @pytest.mark.parametrize("deed", SUPPRESSIONS, ids=str)
 def test_suppression_is_refused(deed: Deed) -> None:
     refused(deed)
+
+
+WARNED = "import warnings\n\n\ndef total(xs):\n    warnings.warn('old', DeprecationWarning)\n    return sum(xs)\n"
+SILENCED = (
+    "warnings.simplefilter('ignore')\n    ",
+    "warnings.filterwarnings(action='default')\n    ",
+    "quiet = warnings.filterwarnings\n    quiet('ignore')\n    ",
+    "warnings.filters.clear()\n    ",
+    "with warnings.catch_warnings(action='ignore'):\n        ",
+    "with warnings.catch_warnings():\n        warnings.simplefilter('once')\n        ",
+)
+
+
+@pytest.mark.parametrize("how", every(3, SILENCED))
+def test_a_warning_that_is_an_error_is_not_silenced(how: str) -> None:
+    after = WARNED.replace("    warnings", f"    {how}warnings", 1)
+    failed = finding("failed", "tests/t.py", critic="pytest", message="DeprecationWarning: old")
+    refused(Deed(how, WARNED, after, "silences warnings", findings=[failed]))
+    missing = finding("failed", "tests/t.py", critic="pytest", message="Failed: DID NOT WARN. No UserWarning")
+    passed(Deed(how, WARNED, after, findings=[missing]))
+
+
+def test_the_cause_of_a_warning_may_be_repaired_where_filters_are_set() -> None:
+    before = WARNED.replace("    warnings", "    warnings.simplefilter('ignore')\n    warnings", 1)
+    failed = finding("failed", "tests/t.py", critic="pytest", message="DeprecationWarning: old")
+    after = before.replace("    warnings.warn('old', DeprecationWarning)\n", "")
+    passed(Deed("repaired", before, after, findings=[failed]))
