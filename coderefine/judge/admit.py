@@ -218,6 +218,8 @@ def _public_api(case: _Case) -> Iterator[str]:
 
 
 def _untyped(case: _Case) -> Iterator[str]:
+    for change in case.changed:
+        yield from check_evasion.removed_strictness(change)
     yield from untyped.loosened(case.changed, case.findings)
 
 

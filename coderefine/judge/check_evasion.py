@@ -7,10 +7,11 @@ import io
 import re
 import sys
 import tokenize
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from coderefine.judge.change import PYTHON, FileVersion, name_set, nodes
+from coderefine.judge.change import PYTHON, Change, FileVersion, name_set, nodes
 from coderefine.judge.code_values import CodeValues
 from coderefine.judge.equality import COMPARISONS
 from coderefine.judge.forbidden_names import MODULES
@@ -25,18 +26,26 @@ WITH_CODES = {
     "type: ignore": re.compile(r"#\s*type:\s*ignore\b(?P<codes>\[[^\]]*\])?", re.I),
     "pyright: ignore": re.compile(r"#\s*pyright:\s*ignore\b(?P<codes>\[[^\]]*\])?", re.I),
     "nosec": re.compile(r"#\s*nosec\b(?P<codes>\s*:?[\sB0-9,]+)?", re.I),
-    "pylint: disable": re.compile(r"#\s*pylint:\s*(?:disable(?:-next)?|skip-file)\b(?P<codes>\s*=[\sa-zA-Z0-9,_-]+)?"),
+    "pylint: disable": re.compile(
+        r"#.*?\bpylint:\s*(?:disable(?:-next)?|skip-file)\b(?P<codes>\s*=[\sa-zA-Z0-9,_-]+)?"
+    ),
 }
 WHOLE = re.compile(
     r"#\s*(?P<what>(?:ruff|flake8|isort|fmt|yapf|black|autopep8|pydocstyle|pyright|pytype|pyre|pyrefly|ty|codespell"
-    r"|cspell|bandit|docformatter)\s*:\s*(?:(?:noqa|off|skip|ignore|split|basic|standard)(?![\w-])|isort\s*:\s*\w+"
+    r"|cspell|bandit|docformatter|zuban|refurb|fixit|autoflake|unimport|typos|spell-?checker|snyk|checkov|trivy|tfsec"
+    r"|semgrep|gitleaks|xdoctest)\s*:\s*(?:(?:noqa|off|skip|ignore|allow|split|basic|standard)(?![\w-])|isort\s*:\s*\w+"
     r"|(?:disable|skip|ignore|file|dont)[-_]\w[\w-]*|disable|report[A-Z]\w+)"
-    r"|mypy\s*:\s*[a-z]+[-_][\w-]+"
-    r"|pragma:?\s*no[\s-]*(?:cover|branch|partial|mutate|qa|type)\w*|pyre-(?:ignore|fixme)\S*|nosemgrep|nosonar"
+    r"|mypy\s*:\s*[a-z]+[-_][\w-]+|(?:mypy|pyright)\s*:[^#=]*\w=\w+|sourcery\s+skip\b|codeql\[[^\]]*\]|skipcq\b|nocov\b"
+    r"|pragma:?\s*(?:allow|white)list\b|(?:trunk|lint)-(?:ignore|fixme)\S*"
+    r"|pragma:?\s*no[\s-]*(?:cover|branch|partial|mutate|qa|type)\w*|pyre-(?:ignore|fixme|unsafe)\S*|nosem(?:grep)?\b|nosonar"
     r"|noinspection\b|lgtm\b|isort:skip_file|(?:lizard|radon)\s*:?\s*(?:forgives?|ignore|skip|disable)\w*)",
     re.I,
 )
 """Directives that silence a tool; other words after the name of a tool are prose (`# black: moves down`)."""
+STRICT = re.compile(
+    r"#\s*(pyre-strict|pyright\s*:\s*strict|mypy\s*:\s*(?:strict|disallow|warn|check|enable|no-implicit)[\w-]*)"
+)
+"""Directives that make a type checker stricter."""
 HARMLESS_COMMENT = re.compile(r"pyright:ignore|ruff:isort:(on|split)")
 
 VARIABLE = re.compile(r"PYTEST_[A-Z]\w*|CODEREFINE_\w+|TOX_ENV\w*|COVERAGE_(RUN|PROCESS\w*)|HYPOTHESIS_\w+")
@@ -84,16 +93,30 @@ def suppressions(side: FileVersion) -> Iterator[Violation]:
                 yield Violation(f"adds `# {' '.join(match['what'].split())}`", line)
 
 
+def removed_strictness(change: Change) -> Iterator[str]:
+    """Yield a reason for each directive that makes a type checker stricter, and that the patch removes."""
+    if change.python and change.old_text is not None and change.new_text is not None:
+        old, new = (
+            Counter(found[1] for _, comment in _comments(text) for found in STRICT.finditer(comment))
+            for text in (change.old_text, change.new_text)
+        )
+        yield from (f"removes `# {what}` from {change.path}" for what in old - new)
+
+
 def silenced_warnings(side: FileVersion) -> Iterator[Violation]:
     """Yield changes of the filters of warnings, by which a warning may cease to be an error."""
     if side.tree is None:
         return
     names = bindings(side.tree)
     for node in nodes(side.tree):
-        name = dotted(node, names) if isinstance(node, ast.Name | ast.Attribute) else ""
-        within = isinstance(node, ast.Call) and last_name(node.func) == "catch_warnings" and node.keywords
-        action = within and next((item.value for item in node.keywords if item.arg == "action"), None)
-        if name in FILTERS or action:
+        match node:
+            case ast.Name() | ast.Attribute():
+                found = dotted(node, names) in FILTERS
+            case ast.Call(func=function, keywords=keywords):
+                found = last_name(function) == "catch_warnings" and any(item.arg == "action" for item in keywords)
+            case _:
+                continue
+        if found:
             yield Violation("silences warnings, which the tests take for errors", node.lineno)
 
 

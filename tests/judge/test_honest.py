@@ -169,6 +169,12 @@ CODE = [
             "isort: on",
             "mypy: strict",
             "yapf: enable",
+            "note: ignore the case",
+            "default: off",
+            "Typos: they are kept",
+            "allow a lint-free file",
+            "skip this, codeql reads it",
+            "mypy: cannot infer that x = 3",
         )
     ),
     Deed(
