@@ -208,6 +208,7 @@ def _removed_behavior(case: _Case) -> Iterator[str]:
     for change in case.changed:
         yield from removed_behavior.emptied(change)
         yield from removed_behavior.swallowing(change)
+        yield from removed_behavior.dropped(change, case.tests)
 
 
 def _public_api(case: _Case) -> Iterator[str]:
