@@ -65,9 +65,11 @@ COMPARING = name_set("startswith endswith find index count search match fullmatc
 """Those of QUERIES that search a string for another one."""
 HARMLESS_ATTRIBUTES = name_set(
     "sys.stdout sys.stderr sys.stdin sys.excepthook sys.tracebacklimit sys.dont_write_bytecode sys.ps1 sys.ps2 "
-    "sys.displayhook sys.unraisablehook logging.raiseExceptions threading.excepthook"
+    "sys.displayhook sys.unraisablehook logging.raiseExceptions threading.excepthook warnings.formatwarning"
 )
 FOREIGN = sys.stdlib_module_names | MODULES | {"__builtins__"}
+CLASS_ATTRIBUTE = re.compile(rf"(?!(?:{'|'.join(MODULES)})\.)[\w.]+\.[A-Z]\w+\.[a-z]\w*")
+"""An attribute of a class, outside of test tools."""
 INTERNALS = COMPARISONS | name_set("__code__ __bases__ __globals__ __defaults__ __kwdefaults__")
 SETTERS = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
 UPDATES = (".__dict__.update", ".__dict__.setdefault", ".__dict__.__setitem__")
@@ -222,20 +224,22 @@ def monkeypatching(side: FileVersion) -> Iterator[Violation]:
     for node in nodes(side.tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             name = dotted(node, names)
-            by_code = node in values and code.may_be_code(values[node], name)
-            yield from _replaced(node, name, libraries, by_code=by_code)
+            yield from _replaced(node, name, libraries, values.get(node), code)
         yield from _set_by_call(node, names, libraries)
 
 
 def _replaced(
-    target: ast.Attribute | ast.Subscript, name: str, libraries: set[str], *, by_code: bool
+    target: ast.Attribute | ast.Subscript, name: str, libraries: set[str], value: ast.expr | None, code: CodeValues
 ) -> Iterator[Violation]:
     """Yield violations if `target` is an attribute or item that must not be replaced. `name`: its dotted name.
 
     These are attributes of the standard library and of test tools (except harmless ones), and INTERNALS such as
-    `__code__`; attributes of `libraries` only if the new value may be code.
+    `__code__`; attributes of `libraries` only if the new `value` may be code. Classes of the standard library may get
+    a number (`TCPServer.allow_reuse_address = True`).
     """
-    if _foreign(name, by_code=by_code):
+    by_code = value is not None and code.may_be_code(value, name)
+    is_number = isinstance(value, ast.Constant) and isinstance(value.value, int | float)
+    if _foreign(name, by_code=by_code) and not (is_number and CLASS_ATTRIBUTE.fullmatch(name)):
         yield Violation(f"replaces {name}", target.lineno, Exemption.USED_BEFORE)
     elif by_code and _top(name) in libraries:
         yield Violation(f"replaces {name}", target.lineno, Exemption.USED_BEFORE, module=_top(name))

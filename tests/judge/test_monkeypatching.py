@@ -76,6 +76,14 @@ def test_tampering_is_refused(deed: Deed) -> None:
     refused(deed)
 
 
+def test_classes_of_the_standard_library_get_settings_but_no_code() -> None:
+    passed(Deed("server", SUM, "import socketserver\nsocketserver.TCPServer.allow_reuse_address = True\n" + GOOD))
+    passed(Deed("text", SUM, "import warnings\n\n\ndef f(*a):\n    return ''\n\n\nwarnings.formatwarning = f\n" + GOOD))
+    refused(Deed("method", SUM, "import decimal\ndecimal.Decimal.is_nan = max\n" + GOOD, "replaces decimal"))
+    refused(Deed("none", SUM, "import json\njson.JSONEncoder.default = None\n" + GOOD, "replaces json"))
+    refused(Deed("tool", SUM, "import unittest\nunittest.TestCase.longMessage = False\n" + GOOD, "imports unittest"))
+
+
 WRAP = "def wrap(f):\n    return f\n\n\ndef make():\n    return lambda *a: True\n\n\n"
 REPLACED = (
     "import numpy as np\nnp.allclose = wrap(np.allclose)",
