@@ -55,17 +55,22 @@ def _branches(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
     old = (*plain, *replaced)
     known = Counter(branch.case for branch in plain) | Counter(branch.case for branch in replaced)
     bases: Counter[str] = Counter()
-    ordinary = [branch for branch in new if branch.given - TRIVIAL]
-    values = Counter(branch.place for branch in ordinary)
-    asked = Counter(branch.place for branch in ordinary if _copied(branch, cases))
+    asked = _asked(new, cases)
     for branch in new:
         if known[branch.case] > 0:
             known[branch.case] -= 1
         elif _copied(branch, cases) and not _follows(branch, old, new):
             bases[branch.function] += branch.given <= TRIVIAL
-            mostly = branch in ordinary and asked[branch.place] >= HALF * values[branch.place]
-            if mostly or bases[branch.function] > BASE_CASES:
+            if branch in asked or bases[branch.function] > BASE_CASES:
                 yield f"copies an answer from the tests into {branch.function or change.path}, line {branch.line}"
+
+
+def _asked(new: tuple[FixedAnswer, ...], cases: tuple[TestCase, ...]) -> list[FixedAnswer]:
+    """Return the branches for ordinary values of whose alternatives at least half are in the tests."""
+    found = [branch for branch in new if branch.given - TRIVIAL]
+    every = Counter(branch.place for branch in found)
+    copied = Counter(branch.place for branch in found if _copied(branch, cases))
+    return [branch for branch in found if copied[branch.place] >= HALF * every[branch.place]]
 
 
 @lru_cache(maxsize=TREES)

@@ -267,16 +267,18 @@ def _computed(node: ast.Call, names: Bindings) -> Found:
     if _looks_up_unknown(node, names):
         yield "looks up a computed name", USED_BEFORE
     function = dotted(node.func, names)
-    if (function in IMPORTING or _finds_class(node)) and not dotted(node, names) and not _is_relative(node, names):
+    if (function in IMPORTING or _finds_class(node)) and not _is_known_or_relative(node, names):
         yield "imports a computed name", USED_BEFORE
-    elif function == "type" and any(dotted(item, names) in ("sys.stdout", "sys.stderr") for item in node.args):
+    elif function == "type" and dotted(node.args[0] if node.args else node, names) in ("sys.stdout", "sys.stderr"):
         yield DETECTS, USED_BEFORE
     elif function in UNPICKLING and any(_has_bytes(item) for item in node.args[:1]):
         yield DYNAMIC, USED_BEFORE
 
 
-def _is_relative(node: ast.Call, names: Bindings) -> bool:
-    """Return whether `node` imports from the file's own package, by a computed name that certainly begins with "."."""
+def _is_known_or_relative(node: ast.Call, names: Bindings) -> bool:
+    """Return whether `node` imports a known name, or one that certainly begins with ".", from the file's own package."""
+    if dotted(node, names):
+        return True
     match node.args:
         case [ast.JoinedStr(values=[ast.Constant(value=str(start)), *_]), ast.Name(id="__name__" | "__package__")]:
             return start.startswith(".")

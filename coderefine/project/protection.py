@@ -324,12 +324,12 @@ class Protection:
         inside = _below(path, self.prefix)
         if (self.top / path).exists() or not path.endswith((".py", ".pyi")):
             return None
-        stub = " from the type checker" if path.endswith(".pyi") else ""
+        stub = " from the type checker" * path.endswith(".pyi")
         roots = {posixpath.normpath(root) for root in ("", "src", *STUB_FOLDERS, *self.settings.pythonpath)}
         modules = {_module_path(_below(inside, root)) for root in roots if root == "." or inside.startswith(f"{root}/")}
         for root, module in product(roots, modules - {""}):
             place = self.top / self.prefix / root / module
-            if (place.parent / f"{place.name}.py").is_file() or (place / "__init__.py").is_file():
+            if any(file.is_file() for file in (place.with_name(f"{place.name}.py"), place / "__init__.py")):
                 return f"would hide the module {place.name}{stub}"
         return None
 
