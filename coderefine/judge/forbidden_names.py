@@ -269,14 +269,14 @@ def _computed(node: ast.Call, names: Bindings) -> Found:
     function = dotted(node.func, names)
     if (function in IMPORTING or _finds_class(node)) and not _is_known_or_relative(node, names):
         yield "imports a computed name", USED_BEFORE
-    elif function == "type" and dotted(node.args[0] if node.args else node, names) in ("sys.stdout", "sys.stderr"):
+    elif function == "type" and dotted((*node.args, node)[0], names) in ("sys.stdout", "sys.stderr"):
         yield DETECTS, USED_BEFORE
     elif function in UNPICKLING and any(_has_bytes(item) for item in node.args[:1]):
         yield DYNAMIC, USED_BEFORE
 
 
 def _is_known_or_relative(node: ast.Call, names: Bindings) -> bool:
-    """Return whether `node` imports a known name, or one that certainly begins with ".", from the file's own package."""
+    """Return whether `node` imports a known name, or a name of the own package that certainly begins with "."."""
     if dotted(node, names):
         return True
     match node.args:
