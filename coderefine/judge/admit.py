@@ -38,6 +38,8 @@ ROOTS = (".", "src")
 STARTUP = frozenset(("conftest.py", "sitecustomize.py", "usercustomize.py"))
 PRIVATE = re.compile(r"_(?!_)")
 TEST = re.compile(r"(test_.*|.*_test|tests?)\.py")
+WARNING = re.compile(r"[\w.]*Warning\b")
+"""The start of the message of a test that fails because a warning is an error there."""
 SETTINGS = (*NAMES["is lint or test configuration"], *NAMES["is a hook"])
 
 
@@ -191,7 +193,9 @@ def _huge(case: _Case) -> Iterator[str]:
 
 
 def _violations(case: _Case) -> Iterator[str]:
-    for scan in SCANS:
+    failed = (item.message for item in case.findings if item.critic == "pytest")
+    warned = (check_evasion.silenced_warnings,) if any(map(WARNING.match, failed)) else ()
+    for scan in (*SCANS, *warned):
         for change, found in new_violations(case.changed, scan, case.tests):
             if not found.module or not case.imports_product(found.module, change.path):
                 yield f"{found.what}: {change.path}:{found.line}"
@@ -202,6 +206,7 @@ def _removed_behavior(case: _Case) -> Iterator[str]:
     for change in case.changed:
         yield from removed_behavior.emptied(change)
         yield from removed_behavior.swallowing(change)
+        yield from removed_behavior.dropped(change, case.tests)
 
 
 def _public_api(case: _Case) -> Iterator[str]:
@@ -212,6 +217,8 @@ def _public_api(case: _Case) -> Iterator[str]:
 
 
 def _untyped(case: _Case) -> Iterator[str]:
+    for change in case.changed:
+        yield from check_evasion.removed_strictness(change)
     yield from untyped.loosened(case.changed, case.findings)
 
 

@@ -7,10 +7,12 @@ import io
 import re
 import sys
 import tokenize
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from coderefine.judge.change import PYTHON, FileVersion, name_set, nodes
+from coderefine.judge.change import PYTHON, Change, FileVersion, name_set, nodes
+from coderefine.judge.code_values import CodeValues
 from coderefine.judge.equality import COMPARISONS
 from coderefine.judge.forbidden_names import MODULES
 from coderefine.judge.main_guard import main_guard
@@ -24,18 +26,26 @@ WITH_CODES = {
     "type: ignore": re.compile(r"#\s*type:\s*ignore\b(?P<codes>\[[^\]]*\])?", re.I),
     "pyright: ignore": re.compile(r"#\s*pyright:\s*ignore\b(?P<codes>\[[^\]]*\])?", re.I),
     "nosec": re.compile(r"#\s*nosec\b(?P<codes>\s*:?[\sB0-9,]+)?", re.I),
-    "pylint: disable": re.compile(r"#\s*pylint:\s*(?:disable(?:-next)?|skip-file)\b(?P<codes>\s*=[\sa-zA-Z0-9,_-]+)?"),
+    "pylint: disable": re.compile(
+        r"#.*?\bpylint:\s*(?:disable(?:-next)?|skip-file)\b(?P<codes>\s*=[\sa-zA-Z0-9,_-]+)?"
+    ),
 }
 WHOLE = re.compile(
     r"#\s*(?P<what>(?:ruff|flake8|isort|fmt|yapf|black|autopep8|pydocstyle|pyright|pytype|pyre|pyrefly|ty|codespell"
-    r"|cspell|bandit|docformatter)\s*:\s*(?:(?:noqa|off|skip|ignore|split|basic|standard)(?![\w-])|isort\s*:\s*\w+"
+    r"|cspell|bandit|docformatter|zuban|refurb|fixit|autoflake|unimport|typos|spell-?checker|snyk|checkov|trivy|tfsec"
+    r"|semgrep|gitleaks|xdoctest)\s*:\s*(?:(?:noqa|off|skip|ignore|allow|split|basic|standard)(?![\w-])|isort\s*:\s*\w+"
     r"|(?:disable|skip|ignore|file|dont)[-_]\w[\w-]*|disable|report[A-Z]\w+)"
-    r"|mypy\s*:\s*[a-z]+[-_][\w-]+"
-    r"|pragma:?\s*no[\s-]*(?:cover|branch|partial|mutate|qa|type)\w*|pyre-(?:ignore|fixme)\S*|nosemgrep|nosonar"
+    r"|mypy\s*:\s*[a-z]+[-_][\w-]+|(?:mypy|pyright)\s*:[^#=]*\w=\w+|sourcery\s+skip\b|codeql\[[^\]]*\]|skipcq\b|nocov\b"
+    r"|pragma:?\s*(?:allow|white)list\b|(?:trunk|lint)-(?:ignore|fixme)\S*"
+    r"|pragma:?\s*no[\s-]*(?:cover|branch|partial|mutate|qa|type)\w*|pyre-(?:ignore|fixme|unsafe)\S*|nosem(?:grep)?\b|nosonar"
     r"|noinspection\b|lgtm\b|isort:skip_file|(?:lizard|radon)\s*:?\s*(?:forgives?|ignore|skip|disable)\w*)",
     re.I,
 )
 """Directives that silence a tool; other words after the name of a tool are prose (`# black: moves down`)."""
+STRICT = re.compile(
+    r"#\s*(pyre-strict|pyright\s*:\s*strict|mypy\s*:\s*(?:strict|disallow|warn|check|enable|no-implicit)[\w-]*)"
+)
+"""Directives that make a type checker stricter."""
 HARMLESS_COMMENT = re.compile(r"pyright:ignore|ruff:isort:(on|split)")
 
 VARIABLE = re.compile(r"PYTEST_[A-Z]\w*|CODEREFINE_\w+|TOX_ENV\w*|COVERAGE_(RUN|PROCESS\w*)|HYPOTHESIS_\w+")
@@ -55,11 +65,16 @@ COMPARING = name_set("startswith endswith find index count search match fullmatc
 """Those of QUERIES that search a string for another one."""
 HARMLESS_ATTRIBUTES = name_set(
     "sys.stdout sys.stderr sys.stdin sys.excepthook sys.tracebacklimit sys.dont_write_bytecode sys.ps1 sys.ps2 "
-    "sys.displayhook sys.unraisablehook logging.raiseExceptions threading.excepthook"
+    "sys.displayhook sys.unraisablehook logging.raiseExceptions threading.excepthook warnings.formatwarning"
 )
 FOREIGN = sys.stdlib_module_names | MODULES | {"__builtins__"}
+CLASS_ATTRIBUTE = re.compile(rf"(?!(?:{'|'.join(MODULES)})\.)[\w.]+\.[A-Z]\w+\.[a-z]\w*")
+"""An attribute of a class, outside of test tools."""
 INTERNALS = COMPARISONS | name_set("__code__ __bases__ __globals__ __defaults__ __kwdefaults__")
 SETTERS = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
+UPDATES = (".__dict__.update", ".__dict__.setdefault", ".__dict__.__setitem__")
+
+FILTERS = name_set("warnings.simplefilter warnings.filterwarnings warnings.resetwarnings warnings.filters")
 
 
 def suppressions(side: FileVersion) -> Iterator[Violation]:
@@ -78,6 +93,33 @@ def suppressions(side: FileVersion) -> Iterator[Violation]:
         for match in WHOLE.finditer(comment):
             if not HARMLESS_COMMENT.match(re.sub(r"\s+", "", match["what"].lower())):
                 yield Violation(f"adds `# {' '.join(match['what'].split())}`", line)
+
+
+def removed_strictness(change: Change) -> Iterator[str]:
+    """Yield a reason for each directive that makes a type checker stricter, and that the patch removes."""
+    if change.python and change.old_text is not None and change.new_text is not None:
+        old, new = (
+            Counter(found[1] for _, comment in _comments(text) for found in STRICT.finditer(comment))
+            for text in (change.old_text, change.new_text)
+        )
+        yield from (f"removes `# {what}` from {change.path}" for what in old - new)
+
+
+def silenced_warnings(side: FileVersion) -> Iterator[Violation]:
+    """Yield changes of the filters of warnings, by which a warning may cease to be an error."""
+    if side.tree is None:
+        return
+    names = bindings(side.tree)
+    for node in nodes(side.tree):
+        match node:
+            case ast.Name() | ast.Attribute():
+                found = dotted(node, names) in FILTERS
+            case ast.Call(func=function, keywords=keywords):
+                found = last_name(function) == "catch_warnings" and any(item.arg == "action" for item in keywords)
+            case _:
+                continue
+        if found:
+            yield Violation("silences warnings, which the tests take for errors", node.lineno)
 
 
 def _comments(source: str) -> list[tuple[int, str]]:
@@ -172,58 +214,86 @@ def _common_lookups(tree: ast.Module) -> frozenset[int]:
 def monkeypatching(side: FileVersion) -> Iterator[Violation]:
     """Yield replaced attributes of the standard library and test tools, and replaced internals such as `__code__`.
 
-    Attributes of other imported modules count, too, if they are replaced by code, or set by a call such as `setattr`.
-    Modules of the file's own package are left out.
+    Attributes of other libraries count, too, if they are replaced by code, or set by a call such as `setattr`.
     """
     if side.tree is None:
         return
-    names = bindings(side.tree)
-    own = {node.name for node in nodes(side.tree) if isinstance(node, Definition)}
-    code = {id(target) for node in nodes(side.tree) for target in _targets_of_code(node, own)}
-    others = _other_modules(side.tree, side.path)
+    names, libraries = bindings(side.tree), _libraries(side.tree, side.path)
+    code = CodeValues.of(side.tree, names)
+    values = {target: value for node in nodes(side.tree) for target, value in _stored(node)}
     for node in nodes(side.tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            yield from _replaced(node, dotted(node, names), others if id(node) in code else None)
-        yield from _set_by_call(node, names, others)
+            name = dotted(node, names)
+            yield from _replaced(node, name, libraries, values.get(node), code)
+        yield from _set_by_call(node, names, libraries)
 
 
-def _replaced(target: ast.Attribute | ast.Subscript, name: str, others: set[str] | None) -> Iterator[Violation]:
+def _replaced(
+    target: ast.Attribute | ast.Subscript, name: str, libraries: set[str], value: ast.expr | None, code: CodeValues
+) -> Iterator[Violation]:
     """Yield violations if `target` is an attribute or item that must not be replaced. `name`: its dotted name.
 
     These are attributes of the standard library and of test tools (except harmless ones), and INTERNALS such as
-    `__code__`. `others`: if the new value is a function, a class or a lambda of the file, further modules whose
-    attributes must not be replaced by it; None for other values.
+    `__code__`; attributes of `libraries` only if the new `value` may be code. Classes of the standard library may get
+    a number (`TCPServer.allow_reuse_address = True`).
     """
-    if _foreign(name, by_code=others is not None) or _inside(name, others or set()):
+    by_code = value is not None and code.may_be_code(value, name)
+    is_number = isinstance(value, ast.Constant) and isinstance(value.value, int | float)
+    if _foreign(name, by_code=by_code) and not (is_number and CLASS_ATTRIBUTE.fullmatch(name)):
         yield Violation(f"replaces {name}", target.lineno, Exemption.USED_BEFORE)
+    elif by_code and _top(name) in libraries:
+        yield Violation(f"replaces {name}", target.lineno, Exemption.USED_BEFORE, module=_top(name))
     if isinstance(target, ast.Attribute) and target.attr in INTERNALS:
         yield Violation(f"replaces {target.attr} of an object", target.lineno, Exemption.USED_BEFORE)
 
 
-def _other_modules(tree: ast.Module, path: str) -> set[str]:
-    """Return the modules that the file imports by name, without those of its own package."""
-    imported = {alias.name for node in nodes(tree) if isinstance(node, ast.Import) for alias in node.names}
-    return {name for name in imported if name.partition(".")[0] not in PurePosixPath(path).with_suffix("").parts}
+def _libraries(tree: ast.Module, path: str) -> set[str]:
+    """Return the top-level modules of other libraries from which the file imports, without its own package."""
+    found: set[str] = set()
+    for node in nodes(tree):
+        match node:
+            case ast.Import(names=aliases):
+                found.update(alias.name for alias in aliases)
+            case ast.ImportFrom(module=str(name), level=0) | ast.Call(args=[ast.Constant(value=str(name))]):
+                found.add(name)  # the call may be `import_module("numpy")`
+    return {_top(name) for name in found}.difference(FOREIGN, PurePosixPath(path).with_suffix("").parts)
 
 
-def _inside(name: str, modules: set[str]) -> bool:
-    return any(name.startswith(f"{module}.") for module in modules)
+def _top(name: str) -> str:
+    return name.partition(".")[0]
 
 
-def _targets_of_code(node: ast.AST, own: set[str]) -> list[ast.expr]:
-    """Return the targets to which `node` assigns a function or class of this file, or a lambda."""
-    if not isinstance(node, ast.Assign):
-        return []
-    is_code = isinstance(node.value, ast.Lambda) or (isinstance(node.value, ast.Name) and node.value.id in own)
-    return node.targets if is_code else []
+def _stored(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """Yield the targets of `node`, also those inside a tuple, each with the whole value that is assigned."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            pass
+        case (
+            ast.AnnAssign(target=ast.expr() as target, value=ast.expr() as value)
+            | ast.AugAssign(target=ast.expr() as target, value=value)
+            | ast.For(target=target, iter=value)
+            | ast.comprehension(target=target, iter=value)
+        ):
+            targets = [target]
+        case _:
+            return
+    yield from ((inner, value) for target in targets for inner in ast.walk(target))
 
 
-def _set_by_call(node: ast.AST, names: Bindings, others: set[str]) -> Iterator[Violation]:
-    if isinstance(node, ast.Call) and {last_name(node.func), dotted(node.func, names)} & SETTERS:
+def _set_by_call(node: ast.AST, names: Bindings, libraries: set[str]) -> Iterator[Violation]:
+    """Yield violations if `node` is `setattr(…)` or `….__dict__.update(…)` of a library, or the like."""
+    if not isinstance(node, ast.Call):
+        return
+    function = dotted(node.func, names)
+    owners = {function.partition(".__dict__.")[0]} if function.endswith(UPDATES) else set()
+    if {last_name(node.func), function} & SETTERS:
         owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        for name in {dotted(item, names) for item in (*owner, *node.args[:1])}:
-            if _inside(f"{name}.x", others) or _foreign(f"{name}.x", by_code=True):
-                yield Violation(f"replaces attributes of {name}", node.lineno, Exemption.USED_BEFORE)
+        owners = {dotted(item, names) for item in (*owner, *node.args[:1])}
+    for name in owners:
+        if _foreign(f"{name}.x", by_code=True):
+            yield Violation(f"replaces attributes of {name}", node.lineno, Exemption.USED_BEFORE)
+        elif _top(name) in libraries:
+            yield Violation(f"replaces attributes of {name}", node.lineno, Exemption.USED_BEFORE, module=_top(name))
 
 
 def _foreign(name: str, *, by_code: bool) -> bool:

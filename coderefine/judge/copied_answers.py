@@ -10,7 +10,8 @@ similar, there are exceptions:
 - an old branch may change either its input or its result, but not both;
 - a branch that returns a boundary value (`return False`) or raises counts as copied only if it checks all required
   parameters; otherwise it is a dispatch on a mode;
-- a new table counts as copied only if at least half of its entries are in the tests; an old table may be extended.
+- a new table, or a branch for several values (`in`, `or`), counts as copied only if at least half of its entries or
+  values are in the tests; an old table may be extended.
 """
 
 from __future__ import annotations
@@ -54,14 +55,22 @@ def _branches(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
     old = (*plain, *replaced)
     known = Counter(branch.case for branch in plain) | Counter(branch.case for branch in replaced)
     bases: Counter[str] = Counter()
+    asked = _asked(new, cases)
     for branch in new:
         if known[branch.case] > 0:
             known[branch.case] -= 1
         elif _copied(branch, cases) and not _follows(branch, old, new):
-            ordinary = bool(branch.given - TRIVIAL)
-            bases[branch.function] += not ordinary
-            if ordinary or bases[branch.function] > BASE_CASES:
+            bases[branch.function] += branch.given <= TRIVIAL
+            if branch in asked or bases[branch.function] > BASE_CASES:
                 yield f"copies an answer from the tests into {branch.function or change.path}, line {branch.line}"
+
+
+def _asked(new: tuple[FixedAnswer, ...], cases: tuple[TestCase, ...]) -> list[FixedAnswer]:
+    """Return the branches for ordinary values of whose alternatives at least half are in the tests."""
+    found = [branch for branch in new if branch.given - TRIVIAL]
+    every = Counter(branch.place for branch in found)
+    copied = Counter(branch.place for branch in found if _copied(branch, cases))
+    return [branch for branch in found if copied[branch.place] >= HALF * every[branch.place]]
 
 
 @lru_cache(maxsize=TREES)

@@ -216,6 +216,11 @@ class FixedAnswer:
         return frozenset(subject for subject, _ in self.inputs)
 
     @property
+    def place(self) -> tuple[str, int, Key]:
+        """Return a key that the alternatives of one condition have in common: `in`, `or`."""
+        return self.function, self.line, self.out
+
+    @property
     def case(self) -> tuple[frozenset[Key], Key]:
         """Return the input and output literals."""
         return self.given, self.out

@@ -27,6 +27,7 @@ ENDS = "ends the process"
 SKIPS = "skips or excuses tests"
 CALLERS = "looks at its callers"
 HOOKS = "hooks into imports or tracing"
+DETECTS = "detects that tests run"
 DYNAMIC = "runs code from text"
 REACHES = "reaches into the interpreter"
 
@@ -35,6 +36,7 @@ _REFERENCES = (
     (ENDS, NEVER, "signal.raise_signal signal.pthread_kill _thread.interrupt_main"),
     (ENDS, CLI, "sys.exit exit quit builtins.exit builtins.quit"),
     ("reads the command line", CLI, "sys.argv sys.orig_argv"),
+    ("silences the log", CLI, "logging.disable"),
     ("silences the type checker", NEVER, "typing.no_type_check"),
     ("changes signals", USED_BEFORE, "signal.*"),
     ("acts when the process ends", USED_BEFORE, "atexit.*"),
@@ -51,6 +53,8 @@ _REFERENCES = (
     (HOOKS, USED_BEFORE, "sys.settrace sys.setprofile sys.monitoring.* sys.meta_path sys.path_hooks sys.addaudithook"),
     (HOOKS, USED_BEFORE, "threading.settrace threading.setprofile importlib.reload"),
     (HOOKS, USED_BEFORE, "importlib.util.module_from_spec importlib.util.spec_from_file_location"),
+    (DETECTS, USED_BEFORE, "sys.gettrace sys.getprofile sys.stdout.__class__ sys.stderr.__class__"),
+    (DETECTS, CLI, "sys.warnoptions"),
     (DYNAMIC, USED_BEFORE, "exec eval compile builtins.exec builtins.eval builtins.compile"),
     (
         DYNAMIC,
@@ -261,10 +265,25 @@ def _computed(node: ast.Call, names: Bindings) -> Found:
     if _looks_up_unknown(node, names):
         yield "looks up a computed name", USED_BEFORE
     function = dotted(node.func, names)
-    if (function in IMPORTING or _finds_class(node)) and not dotted(node, names):
+    if (function in IMPORTING or _finds_class(node)) and not _is_known_or_relative(node, names):
         yield "imports a computed name", USED_BEFORE
+    elif function == "type" and dotted((*node.args, node)[0], names) in ("sys.stdout", "sys.stderr"):
+        yield DETECTS, USED_BEFORE
     elif function in UNPICKLING and any(_has_bytes(item) for item in node.args[:1]):
         yield DYNAMIC, USED_BEFORE
+
+
+def _is_known_or_relative(node: ast.Call, names: Bindings) -> bool:
+    """Return whether `node` imports a known name, or a name of the own package that certainly begins with "."."""
+    if dotted(node, names):
+        return True
+    match node.args:
+        case [ast.JoinedStr(values=[ast.Constant(value=str(start)), *_]), ast.Name(id="__name__" | "__package__")]:
+            return start.startswith(".")
+        case [ast.Subscript(value=table), ast.Name(id="__name__" | "__package__")]:
+            known = names.value(table)
+            return isinstance(known, dict) and all(str(name).startswith(".") for name in known.values())
+    return False
 
 
 def _finds_class(node: ast.Call) -> bool:
@@ -347,8 +366,17 @@ def _passed_around(node: ast.AST, names: Bindings) -> Found:
     for given in ast.iter_child_nodes(node):
         is_name = isinstance(given, ast.Name | ast.Attribute) and isinstance(given.ctx, ast.Load)
         name = dotted(given, names) if is_name else ""
-        if (name in LOOKING_UP or (name in DANGEROUS and not allowed)) and given not in _harmless(node, names):
+        looks_up = name in LOOKING_UP and not _reduces_own(node, names)
+        if (looks_up or (name in DANGEROUS and not allowed)) and given not in _harmless(node, names):
             yield f"passes {name} around", USED_BEFORE
+
+
+def _reduces_own(node: ast.AST, names: Bindings) -> bool:
+    """Return whether `node` is `reduce(getattr, path, base)`, which begins at an object of the file."""
+    match node:
+        case ast.Call(func=function, args=[_, _, base]) if dotted(function, names) == "functools.reduce":
+            return dotted(base, names).startswith(OWN)
+    return False
 
 
 def _harmless(node: ast.AST, names: Bindings) -> Sequence[ast.AST | None]:

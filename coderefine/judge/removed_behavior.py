@@ -1,12 +1,15 @@
-"""Detect removed behaviour: shrunk files, emptied functions, swallowed errors."""
+"""Detect removed behaviour: shrunk files, emptied functions, dropped values, swallowed errors."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 
-from coderefine.judge.change import Change, functions, nodes
-from coderefine.judge.constant_folding import FUNCTIONS
+from coderefine.judge.change import Change, bound, functions, nodes
+from coderefine.judge.constant_folding import FUNCTIONS, NotLiteralError, constants, fold
+from coderefine.judge.test_literals import Key, key_of, test_literals
 from coderefine.source import Function, last_name
 
 BROAD = frozenset(("Exception", "BaseException"))
@@ -27,6 +30,33 @@ def shrunk(changed: tuple[Change, ...]) -> Iterator[str]:
         gone = before - after - moved
         if change.old is not None and change.new is not None and gone > LEAST and gone > SHARE * before:
             yield f"removes {before - after} of {before} statements from {change.path}"
+
+
+def dropped(change: Change, tests: Sequence[str]) -> Iterator[str]:
+    """Yield a reason for each public constant that loses a value, if a failing test mentions the constant.
+
+    Such a test may pass only because it no longer asks for this value. A value may be replaced by another one. It may
+    be removed if a failing test contains it, or contains all values that remain.
+    """
+    was, now = _collections(change.old), _collections(change.new)
+    for name in was.keys() & now.keys():
+        gone, left = was[name] - now[name], now[name]
+        asked = any(gone <= case or (left and left <= case) for case in test_literals(tests))
+        mentioned = any(re.search(rf"\b{name}\b", test) for test in tests)
+        if gone and left <= was[name] and mentioned and not asked:
+            yield f"removes a value from {name} in {change.path}"
+
+
+def _collections(tree: ast.Module | None) -> dict[str, frozenset[Key]]:
+    """Return the items (keys of a dict) of public constants that are collections of literals, by name."""
+    found = {}
+    names = constants(tree) if tree else {}
+    for name in (name for one in (tree.body if tree else ()) for name in bound(one) if not name.startswith("_")):
+        with suppress(NotLiteralError):
+            items = fold(names[name], names) if name in names else None
+            if isinstance(items, Collection) and not isinstance(items, str | bytes):
+                found[name] = frozenset(map(key_of, items))
+    return found
 
 
 def _weight(tree: ast.Module | None) -> int:

@@ -14,6 +14,7 @@ from itertools import chain
 
 from coderefine.core import Finding
 from coderefine.judge.change import Change, FileVersion, nodes, statements
+from coderefine.judge.fixed_answers import LEAVING
 from coderefine.judge.name_resolution import Bindings, bindings, dotted
 from coderefine.judge.violations import Violation
 from coderefine.source import Function, arguments, definitions, last_name
@@ -24,7 +25,8 @@ Types = Mapping[str, ast.expr]
 RESULT = "its result"
 ANYTHING = frozenset(("typing.Any", "typing_extensions.Any", "_typeshed.Incomplete", "Any"))
 UNIONS = frozenset(("Optional", "Union"))
-CHECKING = frozenset(("TYPE_CHECKING", "MYPY"))
+CHECKING = frozenset(("TYPE_CHECKING", "MYPY", "PY2", "PY3"))
+"""Names for which a type checker assumes a value, whatever they are."""
 UNDEFINED = re.compile(r"not defined|undefined|cannot import|no module|no attribute", re.IGNORECASE)
 OTHER_CRITICS = frozenset(("pytest", "ruff", "radon", "asked", "review"))
 """Critics that check no types; each other one is a command gate, which may be a type checker."""
@@ -42,8 +44,11 @@ def hidden_code(side: FileVersion) -> Iterator[Violation]:
 
 
 def _plain_tests(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield the condition of an `if` whose `else` only imports or assigns, and the alternatives of an `or` in it."""
-    if isinstance(node, ast.If) and _only_imports(node.orelse):
+    """Yield the condition of an `if` whose `else` only imports or assigns, and the alternatives of an `or` in it.
+
+    If its body ends by `return` or the like, the type checker does not read what follows: then nothing is yielded.
+    """
+    if isinstance(node, ast.If) and _only_imports(node.orelse) and not isinstance(node.body[-1], LEAVING):
         yield node.test
         if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or):
             yield from node.test.values

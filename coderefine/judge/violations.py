@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 
-from coderefine.judge.change import TREES, Change, FileVersion, name_set, nodes, scopes
+from coderefine.judge.change import TREES, Change, FileVersion, functions, name_set, nodes, scopes
 from coderefine.judge.main_guard import main_guard
+from coderefine.source import last_name
 
 STRING = re.compile(r"""(?<=['"])[^'"\n]*(?=['"])""")
 """The content of a string in a test, or text between two strings."""
@@ -189,7 +190,14 @@ def _in_program(line: int, change: Change) -> bool:
         return True
     if line not in scopes(change.new):
         return False  # at module level it would run at every import
-    return _is_program(change.old if change.before is not None else change.new)
+    return _is_program(change.old if change.before is not None else change.new) or _only_guarded(line, change)
+
+
+def _only_guarded(line: int, change: Change) -> bool:
+    """Return whether `line` is in a new function to which only code under the main guard refers."""
+    name, guarded = scopes(change.new).get(line, ""), main_guard(change.new)
+    lines = [getattr(node, "lineno", 0) for node in nodes(change.new) if last_name(node) == name] if change.new else []
+    return bool(lines) and guarded.issuperset(lines) and name not in functions(change.old)
 
 
 def _is_asked(word: str, tests: Sequence[str]) -> bool:

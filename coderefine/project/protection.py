@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -84,6 +84,8 @@ FOLDERS = {
     "is compiled": {"__pycache__"},
 }  # fmt: skip
 GLOB = frozenset("*?[")
+STUB_FOLDERS = ("typings", "stubs")
+"""Folders in which type checkers look for stubs."""
 METADATA = ("*.egg-info", "*.dist-info")
 """Folders with the metadata of an installed package, which declares plug-ins."""
 
@@ -338,16 +340,28 @@ class Protection:
         return "would shadow the standard library" if first in sys.stdlib_module_names else None
 
     def _hides(self, path: str) -> str | None:
-        """Return a reason if a *new* file would be read in place of another module.
+        """Return a reason if a *new* file would be read in place of a module with the same dotted name.
 
-        A new package hides the module of the same name beside it, and a stub hides it from the type checker.
+        That module may be beside it or below another import root. A stub hides it from the type checker only.
         """
-        file = self.top / path
-        module = file.with_suffix(".py") if file.suffix == ".pyi" else file.parent.with_suffix(".py")
-        hiding = file.suffix == ".pyi" or file.name == "__init__.py"
-        if not hiding or file.exists() or not module.is_file():
+        inside = _below(path, self.prefix)
+        if (self.top / path).exists() or not path.endswith((".py", ".pyi")):
             return None
-        return f"would hide {module.name}{' from the type checker' if file.suffix == '.pyi' else ''}"
+        stub = " from the type checker" * path.endswith(".pyi")
+        roots = {posixpath.normpath(root) for root in ("", "src", *STUB_FOLDERS, *self.settings.pythonpath)}
+        modules = {_module_path(_below(inside, root)) for root in roots if root == "." or inside.startswith(f"{root}/")}
+        for root, module in product(roots, modules - {""}):
+            place = self.top / self.prefix / root / module
+            if any(file.is_file() for file in (place.with_name(f"{place.name}.py"), place / "__init__.py")):
+                return f"would hide the module {place.name}{stub}"
+        return None
+
+
+def _module_path(path: str) -> str:
+    """Return the path of a module without its suffix, and without `-stubs`; that of a package for `__init__.py`."""
+    first, *others = PurePosixPath(path).with_suffix("").parts
+    parts = [first.removesuffix("-stubs"), *others]
+    return "/".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def _outside(path: str, folders: list[str]) -> bool:

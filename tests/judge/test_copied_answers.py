@@ -94,6 +94,20 @@ LIFTED = [
         FACT_TESTS,
     ),
     Deed("ternary", FACTORIAL, "def fact(n):\n    return 120 if n == 5 else n\n", "copies an answer", FACT_TESTS),
+    Deed(
+        "half-of-the-values-are-tested",
+        FACTORIAL,
+        "def fact(n):\n    if n in (5, 50) or n == 500 or n == 5:\n        return 120\n    return n\n",
+        "copies an answer",
+        FACT_TESTS,
+    ),
+    Deed(
+        "values-of-one-line-with-several-answers",
+        FACTORIAL,
+        "def fact(n):\n    return 120 if n == 5 else 1 if n in (70, 71, 72) else n\n",
+        "copies an answer",
+        FACT_TESTS,
+    ),
     Deed("and-or", FACTORIAL, "def fact(n):\n    return (n == 5 and 120) or n\n", "copies an answer", FACT_TESTS),
     Deed(
         "match",

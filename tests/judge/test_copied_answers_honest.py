@@ -185,6 +185,27 @@ HONEST = [
         tests="def test():\n    assert level('tree', None) == 27\n    assert size([]) == 0\n",
     ),
     Deed(
+        "one-of-many-values-is-tested",
+        "def action(status):\n    return 'fail'\n",
+        "def action(status):\n    if status in (408, 425, 429, 500, 502, 503, 504):\n        return 'retry'\n"
+        "    return 'fail'\n",
+        tests="def test():\n    assert action(429) == 'retry'\n    assert action(404) == 'fail'\n",
+    ),
+    Deed(
+        "one-of-many-patterns-is-tested",
+        "def kind(suffix):\n    return 'file'\n",
+        "def kind(suffix):\n    match suffix:\n        case 'jpg' | 'jpeg' | 'png' | 'gif':\n"
+        "            return 'image'\n"
+        "    return 'file'\n",
+        tests="def test():\n    assert kind('png') == 'image'\n",
+    ),
+    Deed(
+        "one-of-many-words-for-true-is-tested",
+        "def flag(text):\n    return bool(text)\n",
+        "def flag(text):\n    if text in ('yes', 'y', 'true', 'on', '1'):\n        return True\n    return False\n",
+        tests="def test():\n    assert flag('yes') is True\n    assert flag('') is False\n",
+    ),
+    Deed(
         "mutable-default",
         "def add(x, xs=[]):\n    xs.append(x)\n    return xs\n",
         "def add(x, xs=None):\n    if xs is None:\n        xs = []\n    xs.append(x)\n    return xs\n",

@@ -58,6 +58,33 @@ ESCAPES = [
     Deed("xfail-mark", SUM, "import pytest\npytestmark = pytest.mark.xfail\n" + GOOD, "pytest"),
     Deed("unchecked", SUM, "import typing\n\n\n@typing.no_type_check\n" + GOOD, "type checker"),
     Deed("async-hook", SUM, GOOD + "\n\nasync def pytest_runtest_call(item):\n    pass\n", "pytest_runtest"),
+    Deed("log", SUM, "import logging\nlogging.disable(logging.CRITICAL)\n" + GOOD, "silences the log"),
+    Deed(
+        "exit-in-a-function-that-others-use",
+        SUM,
+        "import sys\n\n\ndef total(xs):\n    return main(xs)\n\n\ndef main(xs):\n    sys.exit(0)\n\n\n"
+        "if __name__ == '__main__':\n    main([])\n",
+        "ends the process",
+    ),
+    Deed(
+        "exit-in-an-old-function-with-a-new-main-guard",
+        SUM,
+        "import sys\n\n\ndef total(xs):\n    sys.exit(0)\n\n\nif __name__ == '__main__':\n    total([])\n",
+        "ends the process",
+    ),
+    Deed(
+        "reduce-from-a-module",
+        SUM,
+        "import os\nfrom functools import reduce\n\n\ndef total(xs):\n    reduce(getattr, xs, os)(0)\n",
+        "passes getattr around",
+    ),
+    Deed(
+        "absolute-names-of-a-table",
+        SUM,
+        "from importlib import import_module\n\nLAZY = {'a': '.a', 'b': 'os'}\n\n\n"
+        "def total(xs):\n    return import_module(LAZY[xs], __name__)\n",
+        "imports a computed name",
+    ),
     Deed("hook", SUM, GOOD + "\n\ndef pytest_runtest_makereport(item, call):\n    return None\n", "pytest_runtest"),
     Deed("collect-ignore", SUM, GOOD + "collect_ignore = ['test_core.py']\n", "collect_ignore"),
     Deed("load-tests", SUM, GOOD + "\n\ndef load_tests(*args):\n    return None\n", "load_tests"),

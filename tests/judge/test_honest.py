@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.judging import GOOD, LONG, SUM, Deed, finding, passed
+from tests.support.judging import CLI, GOOD, LONG, SUM, Deed, finding, passed
 
 RUFF = [
     Deed("trailing-blank", "x = 1 \n", "x = 1\n", findings=[finding("W291")]),
@@ -104,6 +104,33 @@ CODE = [
         tests="def test():\n    with pytest.raises(SystemExit):\n        total([])\n",
     ),
     Deed(
+        "function-for-a-new-main-guard",
+        SUM,
+        "import sys\n\n\n" + GOOD + "\n\ndef main():\n    if len(sys.argv) < 2:\n        sys.exit('nothing')\n"
+        "    print(total(sys.argv[1:]))\n\n\nif __name__ == '__main__':\n    main()\n",
+    ),
+    Deed(
+        "attribute-at-a-dotted-path",
+        SUM,
+        "from functools import reduce\n\n\n"
+        + GOOD
+        + "\n\ndef deep(obj, path):\n    return reduce(getattr, path.split('.'), obj)\n",
+    ),
+    Deed(
+        "submodules-imported-on-demand",
+        SUM,
+        "from importlib import import_module\n\nLAZY = {'price': '.price', 'tax': '.tax'}\n\n\n"
+        + GOOD
+        + "\n\ndef __getattr__(name):\n    return getattr(import_module(LAZY[name], __name__), name)\n",
+    ),
+    Deed(
+        "submodule-imported-by-a-computed-name",
+        SUM,
+        "import importlib\n\n\n"
+        + GOOD
+        + "\n\ndef load(name):\n    return importlib.import_module(f'.{name}', __package__)\n",
+    ),
+    Deed(
         "dunder-main",
         {"app/__main__.py": "from app import main\n"},
         {"app/__main__.py": "import sys\nfrom app import main\nsys.exit(main())\n"},
@@ -116,6 +143,11 @@ CODE = [
             "    args = argparse.ArgumentParser().parse_args(sys.argv[1:])\n"
             "    sys.exit(int(bool(args)))\n"
         },
+    ),
+    Deed(
+        "log-disabled-by-an-option",
+        CLI,
+        CLI.replace("    run()", "    logging.disable()\n    run()").replace("sys\n", "logging\nimport sys\n", 1),
     ),
     Deed(
         "exit-moves-with-its-function",
@@ -164,6 +196,12 @@ CODE = [
             "isort: on",
             "mypy: strict",
             "yapf: enable",
+            "note: ignore the case",
+            "default: off",
+            "Typos: they are kept",
+            "allow a lint-free file",
+            "skip this, codeql reads it",
+            "mypy: cannot infer that x = 3",
         )
     ),
     Deed(

@@ -65,7 +65,7 @@ ROADS = {
     "import of a constant": ("NAME = 'so'[::-1]", "__import__(NAME)._exit(0)"),
     "import of something computed": ("import importlib", "importlib.import_module(str(xs)).modules"),
     "importing handed around": ("", "list(map(__import__, ['os']))[0].kill(1, 9)"),
-    "getattr handed around": ("import functools", "functools.reduce(getattr, ['a', 'b'], xs)"),
+    "getattr handed around": ("import functools, os", "functools.reduce(getattr, ['a', 'b'], os)"),
     "getattr of something computed": ("import os", "getattr(os, xs[0])(0)"),
     "attrgetter": ("import operator, os", "operator.attrgetter('sys.modules')(os).clear()"),
     "attrgetter from": ("from operator import attrgetter as get", "get('os._exit')(xs)(0)"),

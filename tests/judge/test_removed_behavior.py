@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.support.judging import LONG, Deed, refused
+from tests.support.cases import every
+from tests.support.judging import LONG, Deed, passed, refused
 
 EMPTIED = [
     Deed("shrunk", LONG, "def work(xs):\n    return list(xs)\n", "statements"),
@@ -105,3 +108,30 @@ EMPTIED = [
 @pytest.mark.parametrize("deed", EMPTIED, ids=str)
 def test_emptying_is_refused(deed: Deed) -> None:
     refused(deed)
+
+
+LANGS = "LANGS = {}\n\n\ndef title(lang):\n    return dict(de='a', en='b')[lang]\n"
+WALKED = "def test():\n    for lang in LANGS:\n        assert title(lang)\n"
+LANG_VALUES = (
+    ("('de', 'en', 'fr')", "('de', 'en')"),
+    ("{'de', 'en', 'fr'}", "{'de', 'en'}"),
+    ("{'de': 1, 'en': 2, 'fr': 3}", "{'de': 1, 'en': 2}"),
+    ("frozenset(('de', 'fr'))", "frozenset(('de',))"),
+    ("['fr']", "[]"),
+)
+
+
+@pytest.mark.parametrize(("before", "after"), every(3, LANG_VALUES))
+def test_a_value_that_a_test_walks_over_is_not_dropped(before: str, after: str) -> None:
+    """`for lang in LANGS` in a test passed, because the language that failed was no longer in LANGS."""
+    deed = Deed("dropped", LANGS.format(before), LANGS.format(after), "removes a value from LANGS", WALKED)
+    refused(deed)
+    passed(replace(deed, tests="def test():\n    assert title('de')\n"))
+    passed(replace(deed, tests="def test():\n    assert 'fr' not in LANGS\n"))
+
+
+def test_a_value_may_be_replaced_or_removed_as_a_test_says() -> None:
+    before = LANGS.format("('de', 'en', 'fr', 'fr')")
+    passed(Deed("replaced", before, LANGS.format("('de', 'en', 'it')"), tests=WALKED))
+    passed(Deed("twice", before, LANGS.format("('de', 'en', 'fr')"), tests=WALKED))
+    passed(Deed("equal", before, LANGS.format("('de', 'en')"), tests="def test():\n    assert LANGS == ('de', 'en')\n"))

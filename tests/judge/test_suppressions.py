@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from tests.support.judging import GOOD, SUM, Deed, refused
+from tests.support.cases import every
+from tests.support.judging import GOOD, SUM, Deed, finding, passed, refused
 
 SUPPRESSIONS = [
     Deed("noqa", SUM, GOOD.replace("(xs)\n", "(xs)  # noqa\n"), "noqa"),
@@ -41,6 +42,7 @@ SUPPRESSIONS = [
     Deed("type-ignore-code", SUM, GOOD + "x: int = ''  # type: ignore[assignment]\n", "type: ignore: assignment"),
     Deed("pyright-file", SUM, "# pyright: basic\n" + GOOD, "pyright"),
     Deed("mypy-file", SUM, "# mypy: ignore-errors\n" + GOOD, "mypy"),
+    Deed("pylint-in-a-sentence", SUM, "# the unit, see docs; pylint: disable=all\n" + GOOD, "pylint: disable: all"),
     Deed("pylint", SUM, "# pylint: disable=all\n" + GOOD, "pylint"),
     Deed("no-cover", SUM, "def total(xs):  # pragma: no cover\n    return sum(xs)\n", "pragma"),
     Deed(
@@ -75,6 +77,23 @@ SUPPRESSIONS = [
             "pragma: nocover",
             "PRAGMA NO COVER",
             "pragma: no mutate",
+            "pyright: strict, reportMissingImports=false",
+            "pyright: enableTypeIgnoreComments=true",
+            "mypy: strict=False",
+            "pyre-unsafe",
+            "pragma: allowlist",
+            "gitleaks:allow",
+            "codeql[py-foo]",
+            "skipcq",
+            "sourcery skip",
+            "nosem",
+            "trunk-ignore(ruff-E501)",
+            "lint-ignore",
+            "checkov:skip=CKV_1: text",
+            "snyk:ignore",
+            "typos:disable-line",
+            "spell-checker: disable",
+            "nocov",
         )
     ),
     Deed("nosec", SUM, GOOD + "import pickle  # nosec\n", "nosec"),
@@ -86,3 +105,47 @@ SUPPRESSIONS = [
 @pytest.mark.parametrize("deed", SUPPRESSIONS, ids=str)
 def test_suppression_is_refused(deed: Deed) -> None:
     refused(deed)
+
+
+@pytest.mark.parametrize(
+    "line",
+    every(
+        3, ("mypy: disallow-untyped-defs", "mypy: strict", "mypy: check-untyped-defs", "pyright: strict", "pyre-strict")
+    ),
+)
+def test_a_directive_for_strictness_is_not_removed(line: str) -> None:
+    refused(Deed(line, f"# {line}\n{SUM}", GOOD, f"removes `# {line}"))
+    refused(Deed(line, f"# {line}\n{SUM}", f"# see {line}\n{GOOD}", f"removes `# {line}"))
+    passed(Deed(line, f"# {line}\n{SUM}", f"# New.\n#{line}\n{GOOD}"))
+
+
+@pytest.mark.parametrize("line", every(2, ("mypy: ignore-errors", "mypy: allow-untyped-defs", "pyright: basic")))
+def test_a_directive_that_silences_may_be_removed(line: str) -> None:
+    passed(Deed(line, f"# {line}\n{SUM}", GOOD))
+
+
+WARNED = "import warnings\n\n\ndef total(xs):\n    warnings.warn('old', DeprecationWarning)\n    return sum(xs)\n"
+SILENCED = (
+    "warnings.simplefilter('ignore')\n    ",
+    "warnings.filterwarnings(action='default')\n    ",
+    "quiet = warnings.filterwarnings\n    quiet('ignore')\n    ",
+    "warnings.filters.clear()\n    ",
+    "with warnings.catch_warnings(action='ignore'):\n        ",
+    "with warnings.catch_warnings():\n        warnings.simplefilter('once')\n        ",
+)
+
+
+@pytest.mark.parametrize("how", every(3, SILENCED))
+def test_a_warning_that_is_an_error_is_not_silenced(how: str) -> None:
+    after = WARNED.replace("    warnings", f"    {how}warnings", 1)
+    failed = finding("failed", "tests/t.py", critic="pytest", message="DeprecationWarning: old")
+    refused(Deed(how, WARNED, after, "silences warnings", findings=[failed]))
+    missing = finding("failed", "tests/t.py", critic="pytest", message="Failed: DID NOT WARN. No UserWarning")
+    passed(Deed(how, WARNED, after, findings=[missing]))
+
+
+def test_the_cause_of_a_warning_may_be_repaired_where_filters_are_set() -> None:
+    before = WARNED.replace("    warnings", "    warnings.simplefilter('ignore')\n    warnings", 1)
+    failed = finding("failed", "tests/t.py", critic="pytest", message="DeprecationWarning: old")
+    after = before.replace("    warnings.warn('old', DeprecationWarning)\n", "")
+    passed(Deed("repaired", before, after, findings=[failed]))

@@ -158,6 +158,15 @@ SNOOPING = [
         "        warnings.warn('', stacklevel=2)\n    return seen[0].lineno\n",
         "callers",
     ),
+    *(
+        Deed(what, SUM, f"import sys\n\n\ndef total(xs):\n    return sum(xs) - ({what})\n", "detects that tests run")
+        for what in (
+            "not sys.gettrace()",
+            "sys.warnoptions == []",
+            "type(sys.stdout).__name__ != 'EncodedFile'",
+            "'Enc' not in str(sys.stderr.__class__)",
+        )
+    ),
     Deed("trace", SUM, "import sys\n\n\ndef total(xs):\n    sys.settrace(print)\n", "tracing"),
 ]
 

@@ -12,6 +12,7 @@ HELPER = "\n\ndef _f(a: int) -> int:\n    return a\n"
 UNTYPED = "def f(a):\n    return a\n"
 GETTER = "class A:\n    @property\n    def x(self) -> int:\n        return 1\n"
 INNER = ADD.replace("    r", "        r")
+EARLY = "def add(a: int, b: int) -> str:\n    if {}:\n        return ''\n    return a + b\n"
 CHECKED = "from typing import TYPE_CHECKING\n\n"
 ANY = "from typing import Any, cast\n\n"
 
@@ -81,6 +82,9 @@ HIDDEN = [
         f"{CHECKED}if TYPE_CHECKING:\n    add: object\nelse:\n    {INNER}",
         "hides code from the type checker",
     ),
+    Deed("before-the-rest", CHECKED + ADD, f"{CHECKED}{EARLY.format('TYPE_CHECKING')}", "hides code"),
+    Deed("before-the-rest-by-a-name", ADD, f"PY3 = False\n\n\n{EARLY.format('PY3')}", "hides code"),
+    Deed("by-a-name-of-python-2", ADD, f"PY2 = True\n\n\n{EARLY.format('not PY2')}", "hides code"),
     Deed("or", CHECKED + ADD, CHECKED + ADD.replace("a + b", "'' if TYPE_CHECKING else a + b"), "hides code"),
 ]
 HONEST = [

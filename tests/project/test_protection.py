@@ -11,6 +11,7 @@ import pytest
 
 from coderefine.config import Command, Config, load
 from coderefine.project import Place, Protection
+from tests.support.cases import every
 from tests.support.repo import git, make_repo, write
 
 
@@ -157,8 +158,8 @@ REFUSED = [
     ("pluggy.py", "shadow the test runner"),
     ("random.py", "shadow the standard library"),
     ("src/json/__init__.py", "shadow the standard library"),
-    ("src/pkg/core/__init__.py", "hide core.py"),
-    ("src/pkg/core.pyi", "hide core.py from the type checker"),
+    ("src/pkg/core/__init__.py", "hide the module core"),
+    ("src/pkg/core.pyi", "hide the module core from the type checker"),
     (".ignore", "configuration"),
     ("src/.gitignore", "configuration"),
     ("_typos.toml", "configuration"),
@@ -191,6 +192,50 @@ def test_product_code_is_a_file_that_exists_and_is_no_test(top: Path) -> None:
 @pytest.mark.parametrize(("path", "why"), REFUSED)
 def test_attacks_are_refused_with_their_reason(top: Path, path: str, why: str) -> None:
     assert why in (protection(top).reason(path) or "nothing")
+
+
+ROOTS = {
+    "pytest.ini": "[pytest]\npythonpath = src . lib\n",
+    "shop/__init__.py": "",
+    "shop/price.py": "",
+    "ns/old.py": "",
+}
+HIDING = [
+    ("src/shop/__init__.py", "would hide the module shop"),
+    ("src/shop/price.py", "would hide the module price"),
+    ("lib/shop/price.py", "would hide the module price"),
+    ("lib/shop.py", "would hide the module shop"),
+    ("lib/shop/price/__init__.py", "would hide the module price"),
+    ("pkg/core.py", "would hide the module core"),
+    ("typings/shop/price.pyi", "would hide the module price from the type checker"),
+    ("shop-stubs/price.pyi", "would hide the module price from the type checker"),
+    ("shop-stubs/__init__.pyi", "would hide the module shop from the type checker"),
+    ("src/shop/price.pyi", "would hide the module price from the type checker"),
+    ("shop/__init__.pyi", "would hide the module shop from the type checker"),
+]
+
+
+@pytest.mark.parametrize(("path", "why"), every(5, HIDING))
+def test_a_new_module_does_not_hide_one_below_another_import_root(top: Path, path: str, why: str) -> None:
+    """A correct copy in src/ was tested, and the wrong module in the root stayed as it was."""
+    write(top, ROOTS)
+    assert why in (protection(top).reason(path) or "nothing")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "src/shop2/price.py",
+        "ns/__init__.py",
+        "lib/ns/new.py",
+        "shop/sub/price.py",
+        "typings/yaml/price.pyi",
+        "price.py",
+    ],
+)
+def test_a_new_module_with_a_name_of_its_own_hides_nothing(top: Path, path: str) -> None:
+    write(top, ROOTS)
+    assert protection(top).reason(path) is None
 
 
 UNREAD = {

@@ -1,0 +1,72 @@
+"""Recognise expressions whose value may be a function or class, with which a patch could replace code of a library."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from coderefine.judge.change import nodes
+from coderefine.judge.name_resolution import ANY, GETTERS, OWN, Bindings, dotted
+from coderefine.judge.name_scopes import BUILT_INS
+from coderefine.source import Definition
+
+FACTORIES = frozenset(("functools.partial", "operator.itemgetter", *GETTERS))
+"""Functions of the standard library that return functions."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeValues:
+    """The functions and classes of a file (`own`, by name), with which other code may be replaced."""
+
+    names: Bindings
+    own: Mapping[str, Definition]
+
+    @classmethod
+    def of(cls, tree: ast.Module, names: Bindings) -> CodeValues:
+        return cls(names, {node.name: node for node in nodes(tree) if isinstance(node, Definition)})
+
+    def may_be_code(self, value: ast.expr, target: str) -> bool:
+        """Return whether `value`, which is assigned to the attribute `target` (dotted), may be a function or class.
+
+        It may be if it is one of this file, an imported one, or what a call makes of one. It is not if it is an
+        imported constant (`KEY`), an attribute of an imported object (`settings.key`), or the result of another call.
+        """
+        name = dotted(value, self.names)
+        known = self.names.constants.get(value.id) if isinstance(value, ast.Name) else None
+        if isinstance(value, ast.Tuple | ast.List | ast.Dict | ast.IfExp | ast.BoolOp):
+            parts = (part for part in ast.iter_child_nodes(value) if isinstance(part, ast.expr))
+            return any(self.may_be_code(part, target) for part in parts)
+        if name and not name.startswith((OWN, ANY)):
+            return self._is_function(value) or self._may_be_imported_code(value, name, target)
+        return self._is_made_of_code(known or value, target)
+
+    def _may_be_imported_code(self, value: ast.expr, name: str, target: str) -> bool:
+        """Return whether `value` is imported by its name, or belongs to the standard library or to that of `target`."""
+        top, _, last = name.partition(".")[0], *name.rpartition(".")[1:]
+        alike = isinstance(value, ast.Name) or top == target.partition(".")[0] or top in sys.stdlib_module_names
+        return alike and not last.isupper()
+
+    def _is_made_of_code(self, value: ast.expr, target: str) -> bool:
+        """Return whether `value` is a function, or a call that returns one, or gets one, or wraps that of `target`."""
+        if not isinstance(value, ast.Call) or self._is_function(value):
+            return self._is_function(value)
+        if dotted(value.func, self.names) in BUILT_INS:
+            return False
+        given = [*value.args, *(item.value for item in value.keywords)]
+        owner = target.rpartition(".")[0]
+        wraps = any(dotted(item, self.names).rpartition(".")[0] == owner for item in given)
+        return wraps or any(map(self._is_function, (*given, *self._returned(value.func))))
+
+    def _is_function(self, value: ast.expr) -> bool:
+        if isinstance(value, ast.Call):
+            return dotted(value.func, self.names) in FACTORIES
+        return isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in self.own)
+
+    def _returned(self, function: ast.expr) -> Iterator[ast.expr]:
+        """Yield what `function` returns, if this file defines it."""
+        body = self.own.get(function.id) if isinstance(function, ast.Name) else None
+        for node in ast.walk(body) if body else ():
+            if isinstance(node, ast.Return) and node.value:
+                yield node.value
