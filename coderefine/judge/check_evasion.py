@@ -18,7 +18,7 @@ from coderefine.judge.forbidden_names import MODULES
 from coderefine.judge.main_guard import main_guard
 from coderefine.judge.name_resolution import Bindings, bindings, dotted, text
 from coderefine.judge.violations import Exemption, Violation
-from coderefine.source import Definition, last_name
+from coderefine.source import last_name
 
 CODES = re.compile(r"[A-Za-z]+[A-Za-z0-9_-]*")
 WITH_CODES = {

@@ -349,7 +349,7 @@ class Protection:
             return None
         stub = " from the type checker" * path.endswith(".pyi")
         roots = {posixpath.normpath(root) for root in ("", "src", *STUB_FOLDERS, *self.settings.pythonpath)}
-        modules = {_module_path(_below(inside, root)) for root in roots if root == "." or inside.startswith(f"{root}/")}
+        modules = {_module_path(below(inside, root)) for root in roots if root == "." or inside.startswith(f"{root}/")}
         for root, module in product(roots, modules - {""}):
             place = self.top / self.prefix / root / module
             if any(file.is_file() for file in (place.with_name(f"{place.name}.py"), place / "__init__.py")):
