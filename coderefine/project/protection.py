@@ -344,7 +344,7 @@ class Protection:
 
         That module may be beside it or below another import root. A stub hides it from the type checker only.
         """
-        inside = _below(path, self.prefix)
+        inside = below(path, self.prefix)
         if (self.top / path).exists() or not path.endswith((".py", ".pyi")):
             return None
         stub = " from the type checker" * path.endswith(".pyi")
