@@ -71,6 +71,7 @@ class Screen:
                     outcome, lines, diff=shown, decided=decided, before=before, coloured=coloured, width=width
                 )
             )
+            stream.flush()  # an error is raised here, where it is known whether the patch was written
 
     def prompt(self, request: ModelRequest) -> None:
         """Print one request as it is sent, with the size of its parts."""
