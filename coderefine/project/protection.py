@@ -297,9 +297,9 @@ class Protection:
         file = self.top / path
         if not file.is_file():
             return None
-        if not os.access(file, os.W_OK):
+        if is_read_only(file):
             return "is read-only (`chmod u+w` allows a repair)"
-        if not os.access(file.parent, os.W_OK):
+        if is_read_only(file.parent):
             return "is in a read-only folder (`chmod u+w` on it allows a repair)"
         return None
 
@@ -325,6 +325,11 @@ class Protection:
         if not hiding or file.exists() or not module.is_file():
             return None
         return f"would hide {module.name}{' from the type checker' if file.suffix == '.pyi' else ''}"
+
+
+def is_read_only(path: Path) -> bool:
+    """Return whether the permissions of `path` do not allow writing. They hold for root, who could write, too."""
+    return not os.access(path, os.W_OK) or not path.stat().st_mode & 0o222
 
 
 def _outside(path: str, folders: list[str]) -> bool:
