@@ -93,8 +93,10 @@ def _interrupted(interrupt: BaseException) -> int:
 
 
 def _fail(message: str, code: int) -> int:
+    from coderefine.core.plurals import printable
+
     with suppress(OSError):
-        print(f"coderefine: {message}", file=sys.stderr)
+        print(printable(f"coderefine: {message}", "\n\t"), file=sys.stderr)
     _discard_unwritable(sys.stderr)
     return code
 
