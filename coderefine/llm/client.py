@@ -293,7 +293,7 @@ class Client:
         `raised`: whether the limit of the answer was increased. Raises TooLongError if the server refuses this limit
         and names no lower one, and ModelError if the failure is permanent, or no try is left.
         """
-        failed = 0
+        failed, fault = 0, ""
         while True:
             try:
                 return self._try(request, model)
@@ -305,8 +305,12 @@ class Client:
                 else:
                     self._adapt(refused, model)
             except TransientError as error:
-                failed += 1
+                failed, fault = failed + 1, self._redactor.scrub(str(error))
                 self._wait(error, failed)
+            except BudgetError as error:
+                if fault:
+                    raise type(error)(error.which, f"{error}; {fault}") from error
+                raise
             except ModelError as error:
                 raise type(error)(self._redactor.scrub(str(error))) from None
 

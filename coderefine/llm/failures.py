@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coderefine.config import masked
 from coderefine.errors import BudgetError, ModelError, TooLongError
 from coderefine.sensitive import shortened
 
@@ -96,6 +97,9 @@ def classify(error: Exception, target: Target, sent: Mapping[str, Any]) -> Excep
         billed = type(cause).__name__ not in UNSENT
         return TransientError(f"no connection to {target.url}: {short_line(str(cause or error))}", billed=billed)
     if isinstance(error, openai.APIStatusError):
+        if error.response.has_redirect_location:
+            place = short_line(masked(error.response.headers["location"]))
+            return ModelError(f"{target.url} redirects to {place}, where nothing is sent; give its base-url instead")
         return _by_status(_Refusal.of(error.status_code, error.body, error.response.headers), target, sent)
     if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, openai.APIResponseValidationError)):
         return TransientError("the server sent malformed JSON", billed=True)
