@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Event, Finding, Listen, Span, View
+from coderefine.core.plurals import listed
 from coderefine.critics.source_files import Texts, weighed
 from coderefine.lint import Diagnostic, Linter
 from coderefine.project import Interpreter, Place
@@ -29,12 +30,15 @@ class Ruff:
         remarks = self._linter.remarks(view, paths, timeout=ask.timeout)
         findings = weighed((_finding(one, texts) for one in remarks if not one.path.endswith(NOTEBOOK)), ask.scope)
         skipped = sorted({one.path for one in remarks if one.path.endswith(NOTEBOOK)})
+        unreadable = sorted({one.path for one in remarks if "\ufffd" in one.path})
+        notes = [f"notebooks are not judged: {listed(skipped)}"] if skipped else []
+        notes += [f"ruff's fixes do not reach names that are not UTF-8: {listed(unreadable)}"] if unreadable else []
         return Check(
             self.name,
             findings,
             complete=ask.changed is None,
             tool=f"ruff {self._linter.version}".strip(),
-            notes=(f"notebooks are not judged: {', '.join(skipped[:3])}",) if skipped else (),
+            notes=tuple(notes),
         )
 
 
