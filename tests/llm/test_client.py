@@ -654,7 +654,7 @@ def test_a_redirection_took_the_code_to_another_server(status: int, stream: bool
 def test_a_refusal_was_taken_for_a_reply_without_edits(stream: bool) -> None:
     parts = [{"refusal": "I cannot "}, {"refusal": "help."}] if stream else [{"refusal": "I cannot help."}]
     kind = "delta" if stream else "message"
-    choices = [{"index": 0, kind: part, "finish_reason": None} for part in parts]
+    choices: list[dict[str, object]] = [{"index": 0, kind: part, "finish_reason": None} for part in parts]
     choices[-1]["finish_reason"] = "stop"
     texts = [json.dumps({"choices": [choice]}) for choice in choices]
     raw = "".join(f"data: {text}\n\n" for text in [*texts, "[DONE]"]) if stream else texts[0]
