@@ -71,10 +71,10 @@ def test_square_brackets_are_no_markup() -> None:
 
 @pytest.mark.parametrize("coloured", [False, True])
 def test_names_and_evidence_could_command_the_terminal(*, coloured: bool) -> None:
-    finding = Finding("x", "R", "a\nb\x1b]0;pwn\x07\x9b.py", "m\x1b[31m", evidence="\t+ \x1b]0;pwned\x07\u202e")
+    finding = Finding("x", "R", "a\nb\x1b]0;pwn\x07\x9b.py", "m\x1b[31m", evidence="+ \x1b]0;pwned\x07\u202e")
     text = ANSI.sub("", terminal.checks([Check("x", (finding,), notes=("\x1b[2J",))], coloured=coloured))
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
-    assert text.startswith("a\\nb\\x1b]0;pwn\\x07\\x9b.py R m\\x1b[31m\n    \t+ \\x1b]0;pwned\\x07\\u202e\n")
+    assert text.startswith("a\\nb\\x1b]0;pwn\\x07\\x9b.py R m\\x1b[31m\n    + \\x1b]0;pwned\\x07\\u202e\n")
 
 
 def test_long_evidence_keeps_head_and_tail() -> None:
