@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Event, Finding, Listen, Span, View
 from coderefine.core.plurals import listed
@@ -29,17 +31,21 @@ class Ruff:
         texts = Texts(view)
         remarks = self._linter.remarks(view, paths, timeout=ask.timeout)
         findings = weighed((_finding(one, texts) for one in remarks if not one.path.endswith(NOTEBOOK)), ask.scope)
-        skipped = sorted({one.path for one in remarks if one.path.endswith(NOTEBOOK)})
-        unreadable = sorted({one.path for one in remarks if "\ufffd" in one.path})
-        notes = [f"notebooks are not judged: {listed(skipped)}"] if skipped else []
-        notes += [f"ruff's fixes do not reach names that are not UTF-8: {listed(unreadable)}"] if unreadable else []
         return Check(
             self.name,
             findings,
             complete=ask.changed is None,
             tool=f"ruff {self._linter.version}".strip(),
-            notes=tuple(notes),
+            notes=tuple(_notes(sorted({one.path for one in remarks}))),
         )
+
+
+def _notes(paths: Sequence[str]) -> Iterator[str]:
+    """Yield a note about each kind of files in `paths` that are not judged, or not repaired."""
+    if notebooks := [path for path in paths if path.endswith(NOTEBOOK)]:
+        yield f"notebooks are not judged: {listed(notebooks)}"
+    if unreadable := [path for path in paths if "\ufffd" in path]:
+        yield f"ruff's fixes do not reach names that are not UTF-8: {listed(unreadable)}"
 
 
 def _lintable(view: View, path: str) -> bool:

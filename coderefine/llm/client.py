@@ -307,12 +307,14 @@ class Client:
             except TransientError as error:
                 failed, fault = failed + 1, self._redactor.scrub(str(error))
                 self._wait(error, failed)
-            except BudgetError as error:
-                if fault:
-                    raise type(error)(error.which, f"{error}; {fault}") from error
-                raise
-            except ModelError as error:
-                raise type(error)(self._redactor.scrub(str(error))) from None
+            except (BudgetError, ModelError) as error:
+                raise self._explained(error, fault) from None
+
+    def _explained(self, error: BudgetError | ModelError, fault: str) -> BudgetError | ModelError:
+        """Return `error` without secrets; if a limit ends the tries, also with the `fault` of the last one."""
+        if isinstance(error, BudgetError):
+            return type(error)(error.which, "; ".join(filter(None, (str(error), fault))))
+        return type(error)(self._redactor.scrub(str(error)))
 
     def _adapt(self, refused: UnsupportedError, model: str) -> None:
         """Let all further requests respect the limit that `refused` names, or omit the part that it names."""
