@@ -108,5 +108,15 @@ def refused(error: OSError) -> str:
     """Return the message for an error of the operating system: what is wrong, where, and what to do if known."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     where = error.filename or ("" if full else "the system refused")
-    hint = "free some space where the repository and the temporary folder are, and try again" if full else ""
+    hint = "free some space where the repository, temporary folder and output are, and try again" if full else ""
     return ": ".join(filter(None, (error.strerror or str(error), where, hint)))
+
+
+def note(error: Exception, text: str) -> None:
+    """Add `text` to the notes of `error`, as `add_note` of Python 3.11 does."""
+    vars(error).setdefault("__notes__", []).append(text)
+
+
+def noted(error: Exception, message: str) -> str:
+    """Return `message` and the notes of `error` in one line."""
+    return "; ".join((message, *vars(error).get("__notes__", ())))

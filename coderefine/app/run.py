@@ -19,7 +19,7 @@ from coderefine.app.request import Destination, Request
 from coderefine.config import NO_KEYS, masked
 from coderefine.core import EMPTY, Attempt, Event, Outcome, Proposer, Stop, Views
 from coderefine.core.plurals import listed
-from coderefine.errors import CoderefineError, GitError, PublishError, SurroundingsError, UnrecordedError
+from coderefine.errors import CoderefineError, GitError, PublishError, SurroundingsError, UnrecordedError, note, noted
 from coderefine.git import Repository
 from coderefine.journal import Journal, Meta, lock, prune, running
 from coderefine.loop.refine import refine
@@ -129,8 +129,13 @@ def run(
                 next_step = _how_to_continue(journal, request)
                 result = _published(outcome, parts, snapshot, publish or _publisher(project, destination), next_step)
             prune(repository)
-    with _end_recorded(journal, request):
-        report(result)
+    try:
+        with _end_recorded(journal, request, result.published.line):
+            report(result)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise SurroundingsError(noted(error, f"the report could not be printed: {error.strerror}")) from error
     if result.published.refused:
         raise result.published.refused
     return result
@@ -159,10 +164,11 @@ def _new_journal(repository: Repository, project: Project, request: Request) -> 
 
 
 @contextmanager
-def _end_recorded(journal: Journal, request: Request) -> Iterator[None]:
-    """Record an error of coderefine in the block as the run's end; add a text to an interrupt, and raise both again.
+def _end_recorded(journal: Journal, request: Request, published: str = "") -> Iterator[None]:
+    """Record an error of coderefine in the block as the run's end; add a text to any other one, and raise both again.
 
-    The text says whether the patch was written, and how to continue.
+    The text says whether the patch was written, and how to continue after an interrupt. `published`: the text about
+    what is published already.
     """
     try:
         yield
@@ -174,6 +180,10 @@ def _end_recorded(journal: Journal, request: Request) -> Iterator[None]:
         raise KeyboardInterrupt(line) from None
     except CoderefineError as error:
         journal.failed(str(error))
+        raise
+    except Exception as error:
+        undo = f"the patch was written; undo: coderefine undo {journal.run}"
+        note(error, undo if journal.publication() else published or "nothing was written")
         raise
 
 

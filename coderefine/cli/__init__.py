@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
+from typing import TextIO
 
 from coderefine import __version__
 from coderefine.quick.ending import interrupt_on_signals
@@ -21,6 +23,7 @@ def main(argv: list[str] | None = None) -> None:
 
     Exit codes: 0 checks pass, 1 findings remain, 2 wrong usage or environment, 3 a bug in coderefine, 130 interrupted.
     """
+    _open_missing_streams()
     given = sys.argv[1:] if argv is None else argv
     code = _clean(given)
     if code is not None:
@@ -28,6 +31,13 @@ def main(argv: list[str] | None = None) -> None:
         os._exit(code)  # sys.exit would take longer than the whole check of the hook
     interrupt_on_signals()
     sys.exit(_guarded(given))
+
+
+def _open_missing_streams() -> None:
+    """Open the null device for each standard stream that the caller closed (`>&-`): Python sets it to None."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - open until the end
 
 
 def _clean(argv: list[str]) -> int | None:
@@ -47,10 +57,11 @@ def _guarded(argv: list[str] | None) -> int:
     import click
 
     from coderefine.cli.group import coderefine
-    from coderefine.errors import CoderefineError, refused
+    from coderefine.errors import CoderefineError, noted, refused
 
     try:
-        return int(coderefine.main(argv, prog_name="coderefine", standalone_mode=False) or 0)
+        code = int(coderefine.main(argv, prog_name="coderefine", standalone_mode=False) or 0)
+        sys.stdout.flush()
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
@@ -61,17 +72,19 @@ def _guarded(argv: list[str] | None) -> int:
     except CoderefineError as error:
         return _fail(str(error), error.exit_code)
     except BrokenPipeError:
-        # The reader of our output (`| head`) has ended: this is neither our failure nor a success.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_unwritable(sys.stdout)  # the reader (`| head`) has ended: neither our failure nor a success
         return FINDINGS
     except OSError as error:
-        return _fail(refused(error), USAGE)
-    except Exception:  # any other exception is our bug, and must not look like a verdict
+        _discard_unwritable(sys.stdout)
+        return _fail(noted(error, refused(error)), USAGE)
+    except Exception as error:  # any other exception is our bug, and must not look like a verdict
         import traceback
 
-        traceback.print_exc()
-        bug = f"this is a bug in coderefine {__version__}"
-        return _fail(f"{bug}; nothing was written. Please report the lines above", BUG)
+        with suppress(OSError):
+            traceback.print_exc()
+        bug = noted(error, f"this is a bug in coderefine {__version__}")
+        return _fail(f"{bug}. Please report the lines above", BUG)
+    return code
 
 
 def _interrupted(interrupt: BaseException) -> int:
@@ -80,5 +93,17 @@ def _interrupted(interrupt: BaseException) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"coderefine: {message}", file=sys.stderr)
+    from coderefine.core.plurals import printable
+
+    with suppress(OSError):
+        print(printable(f"coderefine: {message}", "\n\t"), file=sys.stderr)
+    _discard_unwritable(sys.stderr)
     return code
+
+
+def _discard_unwritable(stream: TextIO) -> None:
+    """If `stream` cannot be written, discard what it holds: Python would try again at the end, and exit with 120."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -23,6 +23,8 @@ def check(
 ) -> int:
     """Run the gates on PATHs (default: this folder) and list what they find; exit 1 if they find anything."""
     with screen(quiet=quiet, format_=format_) as display:
-        checks = engine.check(find_project(paths, settings(given), display.listen))
-        display.checks(checks)
+        project = find_project(paths, settings(given), display.listen)
+        display.name_root(project.place.top)
+        checks = engine.check(project)
+        display.checks(checks, root=project.place.top)
     return 0 if passed(checks) else 1

@@ -64,6 +64,7 @@ def run_and_report(
 ) -> int:
     """Run the loop, print its report and return the exit code. For `proposers`, `base` and `earlier` see `run`."""
     destination = asked.destination
+    display.name_root(project.place.top)
 
     def report(result: RunResult) -> None:
         pipe = destination.diff and bool(result.diff) and result.outcome.stop is not Stop.INTERRUPTED

@@ -119,6 +119,9 @@ def _try_install(name: str) -> str:
 @hook.command()
 def uninstall() -> int:
     """Remove the hooks that `install` wrote."""
-    for path in uninstall_hooks():
+    removed = uninstall_hooks()
+    for path in removed:
         click.echo(f"removed {path}")
+    if not removed:
+        click.echo("nothing to remove: no hook here is as `coderefine hook install` wrote it")
     return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
 from coderefine.errors import ConfigError
+from coderefine.project.protection import is_read_only
 from coderefine.publishers.file_io import install, prepare, remove
 
 LINES = (
@@ -74,10 +74,9 @@ def _check_writable(path: Path) -> None:
         raise ConfigError(f"{path} is a link to nothing: repair the link first")
     if not path.exists():
         return
-    mode = path.stat().st_mode
-    if not stat.S_ISREG(mode):
+    if not path.is_file():
         raise ConfigError(f"{path} is no regular file: move it away first")
-    if not mode & stat.S_IWUSR:
+    if is_read_only(path):
         raise ConfigError(f"{path} is read-only: run `chmod u+w {path}` first")
 
 

@@ -7,10 +7,11 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from coderefine.core import Check, Event, Listen, Outcome, Severity, Stop
-from coderefine.core.plurals import counted
+from coderefine.core.plurals import counted, printable
 from coderefine.reports.progress import choose
 from coderefine.reports.terminal import colour, columns
 
@@ -31,12 +32,24 @@ class Screen:
     quiet: bool
     diff: bool = False
 
-    def checks(self, checks: Sequence[Check], decided: str = "") -> None:
-        """Print the findings of the gates; `decided`: an additional last line in text reports."""
+    def name_root(self, root: Path) -> None:
+        """Name the folder to which the paths of reports are relative, if it is not the current one."""
+        if root != Path.cwd():
+            self.listen(Event("note", f"paths are relative to {root}"))
+
+    def checks(self, checks: Sequence[Check], decided: str = "", *, root: Path | None = None) -> None:
+        """Print the findings of the gates.
+
+        `decided`: an additional last line in text reports. `root`: the folder to which paths are relative, for JSON.
+        """
         from coderefine.reports import terminal
         from coderefine.reports.formats import named
 
-        if self.format_ != "text":
+        if self.format_ == "json":
+            from coderefine.reports import json
+
+            _write_raw(json.checks(checks, root))
+        elif self.format_ != "text":
             _write_raw(named(self.format_).checks(checks))
         elif not self.quiet:
             sys.stdout.write(terminal.checks(checks, coloured=_coloured(sys.stdout), width=columns(os.environ)))
@@ -71,6 +84,7 @@ class Screen:
                     outcome, lines, diff=shown, decided=decided, before=before, coloured=coloured, width=width
                 )
             )
+            stream.flush()  # an error is raised here, where it is known whether the patch was written
 
     def prompt(self, request: ModelRequest) -> None:
         """Print one request as it is sent, with the size of its parts."""
@@ -93,7 +107,7 @@ def screen(*, quiet: bool, format_: str, diff: bool = False) -> Iterator[Screen]
 
 def note(event: Event) -> None:
     """Print the event's text to stderr; for commands without a report."""
-    print(f"note: {event.text}", file=sys.stderr)
+    print(f"note: {printable(event.text)}", file=sys.stderr)
 
 
 def failures(checks: Iterable[Check]) -> str:

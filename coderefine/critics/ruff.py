@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Event, Finding, Listen, Span, View
+from coderefine.core.plurals import listed
 from coderefine.critics.source_files import Texts, weighed
 from coderefine.lint import Diagnostic, Linter
 from coderefine.project import Interpreter, Place
@@ -28,14 +31,21 @@ class Ruff:
         texts = Texts(view)
         remarks = self._linter.remarks(view, paths, timeout=ask.timeout)
         findings = weighed((_finding(one, texts) for one in remarks if not one.path.endswith(NOTEBOOK)), ask.scope)
-        skipped = sorted({one.path for one in remarks if one.path.endswith(NOTEBOOK)})
         return Check(
             self.name,
             findings,
             complete=ask.changed is None,
             tool=f"ruff {self._linter.version}".strip(),
-            notes=(f"notebooks are not judged: {', '.join(skipped[:3])}",) if skipped else (),
+            notes=tuple(_notes(sorted({one.path for one in remarks}))),
         )
+
+
+def _notes(paths: Sequence[str]) -> Iterator[str]:
+    """Yield a note about each kind of files in `paths` that are not judged, or not repaired."""
+    if notebooks := [path for path in paths if path.endswith(NOTEBOOK)]:
+        yield f"notebooks are not judged: {listed(notebooks)}"
+    if unreadable := [path for path in paths if "\ufffd" in path]:
+        yield f"ruff's fixes do not reach names that are not UTF-8: {listed(unreadable)}"
 
 
 def _lintable(view: View, path: str) -> bool:

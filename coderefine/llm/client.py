@@ -297,7 +297,7 @@ class Client:
         `raised`: whether the limit of the answer was increased. Raises TooLongError if the server refuses this limit
         and names no lower one, and ModelError if the failure is permanent, or no try is left.
         """
-        failed = 0
+        failed, fault = 0, ""
         while True:
             try:
                 return self._try(request, model)
@@ -309,10 +309,16 @@ class Client:
                 else:
                     self._adapt(refused, model)
             except TransientError as error:
-                failed += 1
+                failed, fault = failed + 1, self._redactor.scrub(str(error))
                 self._wait(error, failed)
-            except ModelError as error:
-                raise type(error)(self._redactor.scrub(str(error))) from None
+            except (BudgetError, ModelError) as error:
+                raise self._explained(error, fault) from None
+
+    def _explained(self, error: BudgetError | ModelError, fault: str) -> BudgetError | ModelError:
+        """Return `error` without secrets; if a limit ends the tries, also with the `fault` of the last one."""
+        if isinstance(error, BudgetError):
+            return type(error)(error.which, "; ".join(filter(None, (str(error), fault))))
+        return type(error)(self._redactor.scrub(str(error)))
 
     def _adapt(self, refused: UnsupportedError, model: str) -> None:
         """Let all further requests respect the limit that `refused` names, or omit the part that it names."""

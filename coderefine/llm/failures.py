@@ -7,11 +7,15 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from coderefine.config import masked
 from coderefine.errors import BudgetError, ModelError, TooLongError
 from coderefine.llm.budget import LEAST_REPLY
 from coderefine.sensitive import shortened
+
+if TYPE_CHECKING:
+    from openai import APIStatusError
 
 CAPS = ("max_completion_tokens", "max_tokens")
 """Names of the parameter that limits a reply.
@@ -95,7 +99,7 @@ def classify(error: Exception, target: Target, sent: Mapping[str, Any]) -> Excep
         billed = type(cause).__name__ not in UNSENT
         return TransientError(f"no connection to {target.url}: {short_line(str(cause or error))}", billed=billed)
     if isinstance(error, openai.APIStatusError):
-        return _by_status(_Refusal.of(error.status_code, error.body, error.response.headers), target, sent)
+        return _by_response(error, target, sent)
     if isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, openai.APIResponseValidationError)):
         return TransientError("the server sent malformed JSON", billed=True)
     if isinstance(error, openai.APIError) and error.body is not None:
@@ -104,6 +108,14 @@ def classify(error: Exception, target: Target, sent: Mapping[str, Any]) -> Excep
             inside.billed = True  # a part of the answer may have been made before
         return inside
     return TransientError(f"the server broke the stream: {short_line(str(error))}", billed=True)
+
+
+def _by_response(error: APIStatusError, target: Target, sent: Mapping[str, Any]) -> Exception:
+    """Convert the error for a response that is no success. Redirections are not followed (see `transport`)."""
+    if error.response.has_redirect_location:
+        place = short_line(masked(error.response.headers["location"]))
+        return ModelError(f"{target.url} redirects to {place}, where nothing is sent; give its base-url instead")
+    return _by_status(_Refusal.of(error.status_code, error.body, error.response.headers), target, sent)
 
 
 def error_in_answer(body: object, target: Target, sent: Mapping[str, Any]) -> Exception:

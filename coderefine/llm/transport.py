@@ -51,6 +51,8 @@ CONNECT = 15.0
 """Maximum number of seconds for opening a connection."""
 PRINTABLE = re.compile(r"[\t -~]*")
 
+REFUSES = "NO REPAIR: it refuses: "
+"""Beginning of the text of a refusal, so that `reply.refused` finds it."""
 LONGEST = 500_000
 """Characters after which a stream counts as endless."""
 
@@ -187,9 +189,10 @@ def _connect(server: Server, target: Target) -> OpenAI:
     try:
         plain = None
         if urlsplit(url).scheme == "http":
-            # No certificates are needed, and loading them takes 70 ms; without them, a redirection to https:// fails.
+            # No certificates are needed, and loading them takes 70 ms.
             plain = openai.DefaultHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         client = openai.OpenAI(api_key=key, base_url=url, default_headers=headers, max_retries=0, http_client=plain)
+        client._client.follow_redirects = False  # another server would get the code; see `failures.classify`
     except Exception as error:  # of several types, for an address, a proxy or its protocol that httpx does not know
         raise ModelError(
             f"no connection to {target.url} can be made: {short_line(masked(str(error)))}; "
@@ -271,7 +274,7 @@ def _gather(stream: _TimedStream, request: ModelRequest) -> Answer:
         for chunk in stream:
             for choice in getattr(chunk, "choices", None) or ():  # usage and keep-alive events have none
                 number = choice.index or 0
-                texts[number] = texts.get(number, "") + _text(choice.delta)
+                texts[number] = _text(choice.delta, texts.get(number, ""))
                 finished |= {number: choice.finish_reason} if choice.finish_reason else {}
             usage = getattr(chunk, "usage", None) or usage
             _check_length(texts.values())
@@ -294,12 +297,14 @@ def _checked() -> Iterator[None]:
         raise TransientError("the server sent no chat completion", billed=True) from error
 
 
-def _text(message: Any) -> str:
-    """Return the text of a message or delta; some servers send a list of parts. A refusal counts as text."""
+def _text(message: Any, before: str = "") -> str:
+    """Return `before` with the text of a message or delta; some servers send a list of parts, or a refusal instead."""
     content = message.content
     if isinstance(content, list):
-        return "".join(part["text"] for part in content if isinstance(part, dict) and "text" in part)
-    return str(content or getattr(message, "refusal", None) or "")
+        content = "".join(part["text"] for part in content if isinstance(part, dict) and "text" in part)
+    if not content and (refusal := getattr(message, "refusal", None)):
+        return f"{before or REFUSES}{refusal}"
+    return f"{before}{content or ''}"
 
 
 def _counted(texts: Sequence[tuple[str, str]], usage: Any, request: ModelRequest) -> Answer:

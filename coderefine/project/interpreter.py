@@ -13,6 +13,7 @@ from coderefine import proc
 from coderefine.errors import ProcessError, SurroundingsError
 from coderefine.project.environments import PythonCandidate, candidates, python_of
 from coderefine.project.place import Place
+from coderefine.sensitive import shortened
 
 if TYPE_CHECKING:
     from coderefine.config import Config
@@ -100,7 +101,8 @@ def probe(candidate: PythonCandidate, environ: Mapping[str, str], *, timeout: fl
         return str(error)
     lines = result.stdout.decode("utf-8", "surrogateescape").split("\n")
     if result.returncode != 0 or len(lines) < 4 or lines[0] != "coderefine":
-        return f"did not answer within {timeout:g} s" if result.timed_out else f"does not run: {result.complaint}"
+        complaint = shortened(result.complaint, 100)
+        return f"did not answer within {timeout:g} s" if result.timed_out else f"does not run Python: {complaint}"
     return _answer(candidate, lines)
 
 

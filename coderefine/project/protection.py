@@ -322,9 +322,9 @@ class Protection:
         file = self.top / path
         if not file.is_file():
             return None
-        if not os.access(file, os.W_OK):
+        if is_read_only(file):
             return "is read-only (`chmod u+w` allows a repair)"
-        if not os.access(file.parent, os.W_OK):
+        if is_read_only(file.parent):
             return "is in a read-only folder (`chmod u+w` on it allows a repair)"
         return None
 
@@ -362,6 +362,11 @@ def _module_path(path: str) -> str:
     first, *others = PurePosixPath(path).with_suffix("").parts
     parts = [first.removesuffix("-stubs"), *others]
     return "/".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_read_only(path: Path) -> bool:
+    """Return whether the permissions of `path` do not allow writing. They hold for root, who could write, too."""
+    return not os.access(path, os.W_OK) or not path.stat().st_mode & 0o222
 
 
 def _outside(path: str, folders: list[str]) -> bool:

@@ -28,6 +28,7 @@ from types import FrameType
 from coderefine.errors import CoderefineError, JournalError, PublishError, UnrecordedError
 from coderefine.git import Repository
 from coderefine.journal import Journal, Publication, flock, storage
+from coderefine.project.protection import is_read_only
 from coderefine.publishers import file_io
 from coderefine.publishers.restoration import take_back
 
@@ -221,7 +222,7 @@ def _write(top: Path, plan: Publication) -> None:
     pairs = list(zip(plan.temps, plan.changes, strict=True))
     for temp, change in pairs:
         with file_io.refused(change.path):
-            if change.before is not None and not os.access(top / change.path, os.W_OK):
+            if change.before is not None and is_read_only(top / change.path):
                 raise PermissionError(13, "Permission denied")
             if change.after is not None:
                 file_io.prepare(top, change.path, temp, change.after, change.mode)

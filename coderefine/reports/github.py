@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from coderefine.core import Check, Finding
+from coderefine.core.plurals import printable
 from coderefine.reports.formats import RunReport, blocking, found, last, line, rule, severe, words
 from coderefine.reports.rows import evidence
 
@@ -38,8 +39,8 @@ def _commands(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def _data(text: str) -> str:
-    """Escape a message as @actions/core does."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    """Escape a message as @actions/core does, and what a terminal obeys."""
+    return printable(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

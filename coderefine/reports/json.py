@@ -20,9 +20,10 @@ from coderefine.reports.formats import RunReport
 VERSION = 1
 
 
-def checks(gates: Sequence[Check]) -> str:
-    """Report the gates' results: `kind` "check"."""
-    return _dumped("check", clean=passed(gates), checks=[_check(check) for check in gates])
+def checks(gates: Sequence[Check], root: Path | None = None) -> str:
+    """Report the gates' results: `kind` "check". `root`: the folder to which paths are relative, if known."""
+    where = {"root": str(root)} if root else {}
+    return _dumped("check", **where, clean=passed(gates), checks=[_check(check) for check in gates])
 
 
 def outcome(report: RunReport) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from coderefine.core import Attempt, Check, Finding
 from coderefine.core.markdown_code import fence, span
-from coderefine.core.plurals import counted
+from coderefine.core.plurals import counted, printable
 from coderefine.reports.formats import RunReport, blocking, found, rule, words
 from coderefine.reports.rows import evidence, steps, summary
 from coderefine.reports.verdict import verdict
@@ -60,4 +60,4 @@ def _findings(left: Sequence[Finding]) -> Iterator[str]:
 
 
 def _text(lines: Iterable[str]) -> str:
-    return ("\n".join(lines) + "\n").encode("utf-8", "replace").decode()
+    return printable("\n".join(lines) + "\n", "\n\r\t")

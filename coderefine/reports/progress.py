@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TextIO
 
 from coderefine.core import Cost, Event, Listen
+from coderefine.core.plurals import printable
 from coderefine.reports.terminal import colour
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class Plain:
     def _write(self, line: str) -> None:
         self._wrote = time.monotonic()
         with contextlib.suppress(BrokenPipeError):
-            self._stream.write(f"{line}\n")
+            self._stream.write(printable(f"{line}\n", "\n\t"))
             self._stream.flush()
 
     def _again(self, event: Event) -> bool:
@@ -190,7 +191,7 @@ class Live:
 
         with self._lock:
             what, spent = self._state.line or "starting", self._state.time(time.monotonic() - self._began)
-        line = Text(what, no_wrap=True, overflow="ellipsis")
+        line = Text(printable(what), no_wrap=True, overflow="ellipsis")
         line.truncate(max(10, self._console.width - len(spent) - 7), overflow="ellipsis")
         return line.append(f" · {spent}")
 
@@ -199,6 +200,6 @@ class Live:
         from rich.text import Text
 
         if event.kind == "note" and event.text:
-            self._console.print(Text(event.text, "dim"))
+            self._console.print(Text(printable(event.text), "dim"))
         with self._lock:
             self._state = self._state.after(event)

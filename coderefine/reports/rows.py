@@ -46,14 +46,14 @@ class Row:
 
 
 def summary(check: Check) -> str:
-    """Summarise a check: `pytest 3 failed, 41 passed`, `ruff 2 (+1 soft)`, or `review 2.5 of 5, 1 remark`."""
+    """Summarise a check: `pytest 3 failed, 41 passed`, `ruff 2 (+1 allowed)`, or `review 2.5 of 5, 1 remark`."""
     if not check.gate:
         score = f"{check.total:.1f}{OF.get(check.critic, '')}" if check.total is not None else "no score"
         return f"{check.critic} {score}, {counted(len(check.findings), 'remark')}"
     hard = len(blocking(check.findings))
-    soft = len(check.findings) - hard
+    allowed = len(check.findings) - hard
     counts = ", ".join(_statuses(check)) if check.cases else str(hard)
-    return f"{check.critic} {counts}" + (f" (+{soft} soft)" if soft and not check.cases else "")
+    return f"{check.critic} {counts}" + (f" (+{allowed} allowed)" if allowed and not check.cases else "")
 
 
 def _statuses(check: Check) -> Iterator[str]:

@@ -108,11 +108,12 @@ def columns(environ: Mapping[str, str]) -> int:
 def plain(line: str | Row, width: int, *, cut: bool = False) -> str:
     """Lay out a row: `label` in ten columns, the text, then verdict and seconds at the right edge.
 
-    With `cut`, text that is too long is shortened.
+    With `cut`, text that is too long is shortened. Names and messages may contain characters that a terminal obeys;
+    these are escaped.
     """
     if isinstance(line, str):
-        return line.rstrip()
-    start = f"{line.label:<10}{line.text}" if line.label else line.text
+        return printable(line.rstrip(), "\t")
+    start = printable(f"{line.label:<10}{line.text}" if line.label else line.text, "\t")
     seconds = "" if line.seconds is None else f"{line.seconds:5.1f} s"
     end = " ".join(part for part in (line.verdict, seconds) if part)
     if cut and end and len(start) + 1 + len(end) > width > 40:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import seal
+from tests.support.cases import few
 from tests.support.command import GREEN, LINT, TESTS, Ended, coderefine, end, start
 from tests.support.publishing import state
 from tests.support.repo import git, make_repo
@@ -161,6 +162,41 @@ class TestFullDisk:
         assert "Traceback" not in result.err, result.err
         refused(result)
         assert state(untidy) == before
+
+
+class TestOutput:
+    @pytest.mark.parametrize("closed", few((">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"), ">&-"))
+    def test_the_patch_was_written_and_then_came_a_traceback_because_a_stream_is_closed(
+        self, untidy: Path, closed: str
+    ) -> None:
+        result = coderefine(*FIX_LINT, cwd=untidy, wrap=("sh", "-c", f'exec "$@" {closed}', "sh"))
+        assert (result.code, "Traceback" in result.err) == (0, False), result
+        assert (untidy / "order.py").read_text().strip() == GREEN.strip()
+
+    def test_a_full_output_read_as_if_there_was_no_space_for_the_patch(self, untidy: Path) -> None:
+        result = coderefine(*FIX_LINT, cwd=untidy, wrap=("sh", "-c", 'exec "$@" >/dev/full', "sh"))
+        words = ("could not be printed: No space left", "; the patch was written; undo: coderefine undo ")
+        refused(result, *words)
+        assert (untidy / "order.py").read_text().strip() == GREEN.strip()
+
+    @pytest.mark.thorough
+    @pytest.mark.parametrize("command", [("check", "--gate", "ruff"), ("log",), ("--help",)])
+    def test_a_full_output_is_the_reason_in_other_commands(self, untidy: Path, command: Sequence[str]) -> None:
+        result = coderefine(*command, cwd=untidy, wrap=("sh", "-c", 'exec "$@" >/dev/full', "sh"))
+        if command != ("log",):  # which prints nothing here
+            refused(result, "No space left", "and output")
+        assert "the patch was written" not in result.err
+
+    def test_a_full_stderr_ended_like_findings(self, untidy: Path) -> None:
+        result = coderefine("show", cwd=untidy, wrap=("sh", "-c", 'exec "$@" 2>/dev/full', "sh"))
+        assert result.code == 2, result
+
+    def test_an_unexpected_error_after_the_patch_was_written_denied_it(self, untidy: Path) -> None:
+        result = coderefine(*FIX_LINT, cwd=untidy, env={"PYTHONIOENCODING": "ascii"})
+        assert (result.code, len(result.lines)) == (3, 1), result
+        assert "bug in coderefine" in result.lines[0]
+        assert "; the patch was written; undo: coderefine undo " in result.lines[0]
+        assert (untidy / "order.py").read_text().strip() == GREEN.strip()
 
 
 class TestPlaces:

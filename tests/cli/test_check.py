@@ -45,6 +45,14 @@ def test_an_empty_choice_of_gates_runs_the_usual_ones(repo: Path, args: tuple[st
     assert report["clean"] is False
 
 
+def test_paths_did_not_say_to_which_folder_they_are_relative(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "lint", {"shop/a.py": "import os\n"})
+    result = coderefine("check", "--gate", "ruff", cwd=top / "shop")
+    assert f"note: paths are relative to {top}\n" in result.err
+    result = coderefine("check", "--gate", "ruff", "--format", "json", cwd=top)
+    assert json.loads(result.out)["root"] == str(top)
+
+
 @pytest.mark.parametrize("command", ["check", "fix"])
 def test_without_any_gate_nothing_is_said_to_pass(repo: Path, command: str) -> None:
     write(repo, {"pyproject.toml": "[tool.coderefine]\ngates = []\n"})

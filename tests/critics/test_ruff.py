@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -113,6 +114,12 @@ def test_notebooks_are_left_out_with_a_note(tmp_path: Path) -> None:
     result = check(make_repo(tmp_path / "repo", {"a.ipynb": book}))
     assert result.findings == ()
     assert result.notes == ("notebooks are not judged: a.ipynb",)
+
+
+def test_a_finding_in_a_file_whose_name_is_not_utf_8_stayed_without_a_reason(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
+    (top / os.fsdecode(b"caf\xe9.py")).write_text("import os\n")
+    assert check(top).notes == ("ruff's fixes do not reach names that are not UTF-8: caf\ufffd.py",)
 
 
 def test_progress_is_reported(tmp_path: Path) -> None:

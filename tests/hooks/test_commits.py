@@ -310,6 +310,13 @@ def test_what_install_wrote_is_replaced_and_removed(repo: Path, python: str) -> 
     assert not path.exists()
 
 
+def test_uninstall_without_a_hook_said_nothing(repo: Path) -> None:
+    unhook(repo)
+    done = hook(repo, "uninstall")
+    assert (done.code, done.out.splitlines()) == (0, [done.out.strip()]), done
+    assert "nothing to remove" in done.out
+
+
 def test_a_hook_of_another_program_is_left_alone(repo: Path) -> None:
     path = repo / ".git/hooks/pre-commit"
     unhook(repo)

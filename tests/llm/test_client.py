@@ -14,7 +14,9 @@ from coderefine.errors import BudgetError, CoderefineError, ModelError, ReplayMi
 from coderefine.llm.availability import configured
 from coderefine.llm.client import Backoff, Client
 from coderefine.llm.model_request import Message, ModelRequest
+from coderefine.llm.reply import refused
 from coderefine.llm.structured import record
+from tests.support.cases import every
 from tests.support.clients import Line, Notebook, line
 from tests.support.llm_server import LlmServer, Reply, Seen, error
 
@@ -627,6 +629,38 @@ def test_limits_hold_over_several_requests_and_retries() -> None:
         with pytest.raises(BudgetError, match="2 of 2 requests"):
             it.client.ask(ASKED)
         assert len(it.server.requests) == 2
+
+
+def test_a_limit_that_ends_the_tries_concealed_why_they_failed() -> None:
+    with line([Reply(raw="<html>")], limits=Limits(requests=2)) as it:
+        with pytest.raises(BudgetError, match=r"2 of 2 requests are used.*; the server sent malformed JSON"):
+            it.client.ask(ASKED)
+        assert len(it.server.requests) == 2
+
+
+@STREAMS
+@pytest.mark.parametrize("status", every(2, [307, 302]))
+def test_a_redirection_took_the_code_to_another_server(status: int, stream: bool) -> None:
+    with LlmServer(["stolen"]) as other:
+        to = f"{other.url.replace('127.0.0.1', '127.0.0.2')}/chat/completions"
+        with line([Reply(raw="", status=status, headers={"Location": to})], Config(stream=stream)) as it:
+            with pytest.raises(ModelError, match=f"{it.server.url} redirects to {to}"):
+                it.client.ask(ASKED)
+            assert len(it.server.requests) == 1
+        assert (other.requests, other.listings) == ([], [])
+
+
+@STREAMS
+def test_a_refusal_was_taken_for_a_reply_without_edits(stream: bool) -> None:
+    parts = [{"refusal": "I cannot "}, {"refusal": "help."}] if stream else [{"refusal": "I cannot help."}]
+    kind = "delta" if stream else "message"
+    choices: list[dict[str, object]] = [{"index": 0, kind: part, "finish_reason": None} for part in parts]
+    choices[-1]["finish_reason"] = "stop"
+    texts = [json.dumps({"choices": [choice]}) for choice in choices]
+    raw = "".join(f"data: {text}\n\n" for text in [*texts, "[DONE]"]) if stream else texts[0]
+    headers = {"Content-Type": "text/event-stream"} if stream else {}
+    with line([Reply(raw=raw, headers=headers)], Config(stream=stream)) as it:
+        assert refused(it.client.ask(ASKED).text) == "it refuses: I cannot help."
 
 
 def test_the_reply_cap_shrinks_with_the_tokens_left() -> None:

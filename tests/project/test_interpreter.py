@@ -157,6 +157,12 @@ def test_a_configured_interpreter_that_does_not_work_is_an_error(
         interpreter(place, Config(python="env/bin/python"), PATH)
 
 
+def test_a_program_that_is_no_interpreter_complained_with_our_whole_source(place: Place) -> None:
+    with pytest.raises(SurroundingsError, match="does not run Python: ") as raised:
+        interpreter(place, Config(python="/bin/ls"), PATH)
+    assert len(str(raised.value)) < 200
+
+
 def test_a_configured_interpreter_without_pytest_is_kept(place: Place) -> None:
     environment(place.root / "env", pytest_version=None)
     assert interpreter(place, Config(python="env"), PATH).pytest is None

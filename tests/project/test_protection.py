@@ -34,6 +34,11 @@ def protection(top: Path, *globs: str, scope: tuple[str, ...] = (".",)) -> Prote
     return Protection.of(Place(top, top, None, scope), Config(protect=globs))
 
 
+def test_a_read_only_file_was_written_by_root(top: Path) -> None:
+    (top / "src/pkg/core.py").chmod(0o444)
+    assert "is read-only" in (protection(top).reason("src/pkg/core.py") or "")
+
+
 FREE = [
     "src/pkg/core.py",
     "src/pkg/new.py",

@@ -692,6 +692,12 @@ def test_a_budget_that_ends_with_an_unusable_answer_says_why_it_was_unusable(ope
         assert raised.value.which == "requests"
 
 
+def test_the_last_line_for_the_user_ended_with_an_instruction_for_the_model(opened: Open) -> None:
+    said = r"unusable: The reply holds no SEARCH/REPLACE block\.$"
+    with opened(["Good luck."], limits=Limits(requests=1)) as (bench, model, _), pytest.raises(BudgetError, match=said):
+        bench.drive(model)
+
+
 def test_a_permanent_refusal_ends_the_run(opened: Open) -> None:
     with opened([error(401)]) as (bench, model, it), pytest.raises(ModelError, match="401"):
         bench.drive(model)

@@ -51,6 +51,15 @@ def test_a_file_that_changed_since_is_not_overwritten(repo: Path, path: str) -> 
     assert recover(prepared.snapshot.repository) is None
 
 
+def test_a_file_that_became_read_only_was_written_by_root(repo: Path) -> None:
+    prepared = stage(repo, NEW)
+    (repo / "src/a.py").chmod(0o444)
+    before = state(repo)
+    with pytest.raises(PublishError, match=r"src/a\.py.*[Pp]ermission"):
+        Files(prepared.snapshot).publish(prepared.outcome)
+    assert state(repo) == before
+
+
 def test_a_head_that_moved_stops_it(repo: Path) -> None:
     prepared = stage(repo, NEW)
     git(repo, "commit", "-q", "--allow-empty", "-m", "meanwhile")

@@ -236,3 +236,9 @@ def test_the_multitool_of_sarifs_authors_has_no_objection(
     )
     ended = json.loads((tmp_path / "said.sarif").read_text("utf-8-sig"))["runs"][0]["results"]
     assert [one["message"] for one in ended if one.get("level", "warning") == "error"] == []
+
+
+@pytest.mark.parametrize("name", ["github", "markdown"])
+def test_a_log_could_be_commanded_by_a_name(name: str) -> None:
+    finding = Finding("ruff", "R", "a\x1b]0;pwn\x07.py", "m\x1b[31m")
+    assert not re.search("[\x00-\x08\x0b-\x1f]", named(name).checks([Check("ruff", (finding,))]))

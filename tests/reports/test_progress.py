@@ -49,6 +49,13 @@ def test_a_log_gets_plain_lines() -> None:
     ]
 
 
+def test_a_name_could_command_the_terminal_that_shows_the_progress() -> None:
+    stream = io.StringIO()
+    with choose(stream, {}, quiet=False) as listen:
+        listen(Event("note", "a\x1b]0;pwn\x07.py is skipped"))
+    assert stream.getvalue() == "note: a\\x1b]0;pwn\\x07.py is skipped\n"
+
+
 def test_a_log_names_each_stage_once() -> None:
     stream = io.StringIO()
     with choose(stream, {}, quiet=False) as listen:

@@ -18,7 +18,7 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 def test_a_run_reads_like_a_story(outcome: Outcome) -> None:
     lines = terminal.outcome(outcome, ["src/cart.py +1 −2, undo: coderefine undo"], width=100).splitlines()
     assert [re.sub(" {2,}", "  ", line) for line in lines] == [
-        "checks  pytest 3 failed, 41 passed · ruff 2 (+1 soft) · radon 0  1.2 s",
+        "checks  pytest 3 failed, 41 passed · ruff 2 (+1 allowed) · radon 0  1.2 s",
         "autofix  src/cart.py:1 F401 remove unused import: `os`  proved  0.4 s",
         "search  src/cart.py:41 `>` → `>=`  proved  1.9 s",
         "refused  1 attempt: protected",
@@ -43,7 +43,7 @@ def test_a_check_lists_findings_with_evidence_and_sums_up(checks: tuple[Check, .
     ]
     assert "src/cart.py:12 B006 mutable default" in lines
     assert not any("lib/x.py" in line for line in lines)
-    assert lines[-1].startswith("checks    pytest 3 failed, 41 passed · ruff 2 (+1 soft) · radon 0")
+    assert lines[-1].startswith("checks    pytest 3 failed, 41 passed · ruff 2 (+1 allowed) · radon 0")
 
 
 def test_colour_changes_no_text(outcome: Outcome, checks: tuple[Check, ...]) -> None:
@@ -67,6 +67,14 @@ def test_a_diff_is_coloured_and_else_left_byte_for_byte(outcome: Outcome) -> Non
 def test_square_brackets_are_no_markup() -> None:
     finding = Finding("ruff", "E1", "a.py", "list [bold]x[/bold] [/]", Span(1, 1))
     assert "list [bold]x[/bold] [/]" in ANSI.sub("", terminal.checks([Check("ruff", (finding,))], coloured=True))
+
+
+@pytest.mark.parametrize("coloured", [False, True])
+def test_names_and_evidence_could_command_the_terminal(*, coloured: bool) -> None:
+    finding = Finding("x", "R", "a\nb\x1b]0;pwn\x07\x9b.py", "m\x1b[31m", evidence="+ \x1b]0;pwned\x07\u202e")
+    text = ANSI.sub("", terminal.checks([Check("x", (finding,), notes=("\x1b[2J",))], coloured=coloured))
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
+    assert text.startswith("a\\nb\\x1b]0;pwn\\x07\\x9b.py R m\\x1b[31m\n    + \\x1b]0;pwned\\x07\\u202e\n")
 
 
 def test_long_evidence_keeps_head_and_tail() -> None:

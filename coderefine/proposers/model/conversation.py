@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -108,7 +109,7 @@ class Conversation:
         try:
             yield from self._patches(move, situation, together=together)
         except BudgetError as error:
-            fault = self._client.redact(self._history.fault)
+            fault = self._client.redact(re.split(r"(?<=\.)\s", self._history.fault)[0])  # the rest is for the model
             raise BudgetError(error.which, "; ".join(filter(None, (str(error), fault)))) from error
 
     def _patches(self, move: Move, situation: Situation, *, together: bool) -> Iterator[Patch]:
