@@ -157,6 +157,38 @@ def test_a_folder_that_is_removed_when_the_new_function_ends_is_refused() -> Non
     assert not left(before.replace("TemporaryDirectory", "Folder"), new.replace("TemporaryDirectory", "Folder"))
 
 
+SEPARATED = """def _add(rows, out):
+    for row in rows:
+        if row:
+            {0}
+        elif out:
+            out.append(row)
+
+
+def f(kind, rows, out):
+    _add(rows, out)
+    return kind
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "proved"),
+    [
+        pytest.param("out.append(row)", True, id="the-same-names"),
+        pytest.param("one: kind = row", False, id="in-an-annotation-of-a-variable"),
+        pytest.param("class A: item: kind", False, id="in-an-annotation-of-a-class"),
+        pytest.param("def g(item: kind): pass", False, id="in-an-annotation-of-a-function"),
+        pytest.param("any((kind := one) for one in row)", False, id="bound-in-a-generator"),
+    ],
+)
+def test_a_parameter_that_would_be_another_variable_in_the_new_function_is_noticed(line: str, proved: bool) -> None:
+    """What the data flow overlooked was written, because the proof asked the same data flow."""
+    new = SEPARATED.format(line)
+    helper, _, caller = new.partition("\n\n\n")
+    before = caller.replace("    _add(rows, out)\n", helper.partition("\n")[2] + "\n")
+    assert bool(left(before, new)) is not proved
+
+
 def test_a_function_whose_new_one_only_returns_is_no_crash() -> None:
     assert "f" in left(
         "def f(a):\n    return a\n", 'def _g(a):\n    """Add."""\n\n\ndef f(a):\n    _g(a)\n    return a\n'
