@@ -40,6 +40,7 @@ ANY = re.compile("")
 SEES_FRAMES = re.compile(
     r"\b(_getframe|currentframe|getouterframes|extract_stack|format_stack|print_stack|settrace|setprofile)\b"
     r"|inspect\.stack\b|stacklevel\s*=\s*(?!1\b|2\b)|def __getattribute__"
+    r"|\bwarn\((?:[^()]|\([^()]*\))*,[^()]*,\s*(?![12]\b)\d+\s*[,)]"
 )
 """Code that may depend on the number of calls on the stack. `stacklevel=2` only names the calling file, which does not
 change."""

@@ -278,6 +278,8 @@ MOVED_METHOD = """class Cart:
             {"b.py": "import warnings\nwarnings.warn('a', stacklevel=3)\n"}, False, id="a-warning-of-a-caller"
         ),
         pytest.param({"b.py": "import warnings\nwarnings.warn('a', stacklevel=2)\n"}, True, id="a-warning-of-the-file"),
+        pytest.param({"b.py": "warnings.warn('a'.strip(),\n  A, 3)\n"}, False, id="a-warning-by-position"),
+        pytest.param({"b.py": "warnings.warn('a'.strip(),\n  A, 2)\n"}, True, id="a-warning-of-the-file-by-position"),
     ],
 )
 def test_new_functions_that_other_files_may_notice_are_refused(
