@@ -78,6 +78,8 @@ def placed(
     if len(found) != 1:
         return "it is inside a function, or is defined more than once"
     ((function, classes),) = found
+    if any(last_name(node) == "Protocol" for one in classes for base in one.bases for node in ast.walk(base)):
+        return "other classes would have to have its new methods, too"
     lines = text.split("\n")
     margin = indent * len(classes)
     rows = range(_first_row(function), _last_row(function, lines, margin))

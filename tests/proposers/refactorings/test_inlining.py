@@ -392,3 +392,9 @@ def test_a_program_that_reads_causes_may_notice_them(tmp_path: Path, name: str, 
     with open_views(place) as views, views.open() as view:
         found = Inlining(place, Protection.of(place, config))(view, {"m.py": (before, after)})
     assert bool(found) is proved
+
+
+@pytest.mark.parametrize("base", ["Protocol", "typing.Protocol[T]"])
+def test_a_protocol_gets_no_new_members(base: str) -> None:
+    """Classes that implement it without inheriting from it would no longer match."""
+    assert isinstance(placed(METHOD.replace("Cart:", f"Cart({base}):"), "Cart.total", frozenset()), str)
