@@ -78,7 +78,7 @@ def placed(
     if len(found) != 1:
         return "it is inside a function, or is defined more than once"
     ((function, classes),) = found
-    if any(last_name(node) == "Protocol" for one in classes for base in one.bases for node in ast.walk(base)):
+    if any(map(_is_protocol, classes)):
         return "other classes would have to have its new methods, too"
     lines = text.split("\n")
     margin = indent * len(classes)
@@ -98,6 +98,10 @@ def placed(
         rebound=module.rebound,
     )
     return Placed(unit, rows, len(classes))
+
+
+def _is_protocol(owner: ast.ClassDef) -> bool:
+    return any(last_name(node) == "Protocol" for base in owner.bases for node in ast.walk(base))
 
 
 def _is_open(method: Function, owner: ast.ClassDef, tree: ast.Module) -> bool:

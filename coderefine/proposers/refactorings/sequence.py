@@ -332,9 +332,9 @@ def _is_constant(found: Extraction, node: ast.stmt) -> bool:
 
 
 def _divides_commented(block: StatementBlock) -> bool:
-    """Return whether the comment above the block may also describe the statement directly after it."""
+    """Return whether the comment above the block may also describe a statement with decisions directly after it."""
     statements, rows = block.suite.statements, block.unit.rows
-    if block.ends or isinstance(statements[block.stop], ast.Return):
+    if block.ends or not decisions(statements[block.stop]):
         return False
     above, between = (rows[statements[place].lineno - 2].lstrip() for place in (block.start, block.stop))
     return above.startswith("#") and between != "" and not between.startswith("#")
