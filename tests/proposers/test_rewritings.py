@@ -217,6 +217,12 @@ CASES: Table = {
         ("BaseException = A\ntry:\n    f()\nexcept:\n    raise A\n", None),
         ("try:\n    f()\nexcept A as e:\n    e = 1\n    raise B\n", None),
     ],
+    "C419": [
+        ("def f(xs):\n    return all([x.a for x in g(xs)])\n", "def f(xs):\n    return all(x.a for x in g(xs))\n"),
+        ("def f(xs):\n    return all([g(x) for x in xs])\n", None),
+        ("def f(xs):\n    return any([x for x in xs if g(x)])\n", None),
+        ("def f(xs):\n    return any([x[0] for x in xs])\n", None),
+    ],
     "D205": [
         (
             'def f():\n    """Return one.\n    It is small.\n    """\n    return 1\n',
@@ -510,6 +516,11 @@ CASES: Table = {
         ("a = ';'; b = 2  # c\n", "a = ';'\nb = 2  # c\n"),
         ("if a: b = 1; c = 2\n", None),
     ],
+    "E712": [
+        ("def f(a: bool):\n    return 1 if a == True else 2\n", "def f(a: bool):\n    return 1 if a else 2\n"),
+        ("def f(a):\n    return 1 if a == True else 2\n", None),
+        ("def f(a: bool):\n    a = g(a)\n    return 1 if a == True else 2\n", None),
+    ],
     "E721": [
         ("x = type(a) == type(b)\n", "x = type(a) is type(b)\n"),
         ("x = (type(a)) != (int)\n", "x = (type(a)) is not (int)\n"),
@@ -593,6 +604,12 @@ CASES: Table = {
         ),
         ("def f(d: dict):\n    for k in d:\n        g(d[k])\n        d.pop(k)\n", None),
     ],
+    "PLR1714": [
+        ("def f(a):\n    return a == 'r' or a == 'w'\n", "def f(a):\n    return a in ('r', 'w')\n"),
+        ("def f(a, b):\n    return a.c == 1 or a.c == b.c\n", "def f(a, b):\n    return a.c in (1, b.c)\n"),
+        ("def f(a):\n    return a == 1 or a == 2 or a in {3}\n", "def f(a):\n    return a in (1, 2) or a in {3}\n"),
+        ("def f(a):\n    return (a == 1\n        or a == 2 or a)\n", "def f(a):\n    return (a in (1, 2) or a)\n"),
+    ],
     "PLW2901": [
         (
             "def f(xs):\n    for x in xs:\n        x = x.strip()  # why\n        if x:\n            g(x)\n",
@@ -656,7 +673,13 @@ CASES: Table = {
         ),
         (
             '"""Doc."""\n\n\nclass A:\n    b = {1}\n',
-            '"""Doc."""\nfrom typing import ClassVar\n\n\nclass A:\n    b: ClassVar[set] = {1}\n',
+            '"""Doc."""\nfrom typing import ClassVar\n\n\nclass A:\n    b: ClassVar = {1}\n',
+        ),
+        ("class A:\n    b = []\n\n    def f(self):\n        self.b = []\n", None),
+        (
+            "class A:\n    b = set()\n\n    def f(cls):\n        cls.b = A.b = {1}\n",
+            "from typing import ClassVar\nclass A:\n    b: ClassVar = set()\n\n"
+            "    def f(cls):\n        cls.b = A.b = {1}\n",
         ),
         (
             "class A:\n    list = []\n",
@@ -713,6 +736,17 @@ CASES: Table = {
             "def f():\n    try:\n        x = g()\n        # why\n        return x\n    except A:\n        return 1\n",
             None,
         ),
+        (
+            "def f():\n    try:\n        x = g()\n        return x\n        # why\n    except A:\n        return 1\n",
+            None,
+        ),
+    ],
+    "UP031": [
+        ("def f(a):\n    return '<%s>' % (a,)\n", "def f(a):\n    return '<{}>'.format(a)\n"),
+        ("def f(a: str):\n    return '<%s>' % a\n", "def f(a: str):\n    return '<{}>'.format(a)\n"),
+        ("def f(a):\n    return '<%s>' % a\n", None),
+        ("def f(a):\n    return '<%5s>' % (a,)\n", None),
+        ("def f(a):\n    return '%s <%.2f>' % (a, a)\n", None),
     ],
     "W505": [
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -33,6 +34,7 @@ Order = Callable[[str], tuple[Place, str]]
 MOST_PARAMETERS, MOST_RESULTS = 5, 3
 OBSERVERS = frozenset(("locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "stack", "globals"))
 """Functions whose result depends on the frame that calls them."""
+UNMEASURED = re.compile(r"#\s*pragma[:\s]?\s*no\s*cover", re.IGNORECASE)
 FUNCTIONS = frozenset("all any bool callable dict float frozenset hasattr int isinstance issubclass len list".split())
 FUNCTIONS |= frozenset("repr set sorted str tuple".split())
 """Built-in functions and classes that never return None."""
@@ -244,7 +246,11 @@ def _against_class(found: Extraction) -> str:
     unit = found.block.unit
     if found.method and unit.flow.binds.get(unit.receiver):
         return f"{unit.receiver} is bound anew"
-    if not found.method and unit.owner and any(map(_has_mangled, found.block.body)):
+    if found.method or not unit.owner:
+        return ""
+    if "super" in found.block.used.reads:
+        return "it calls super()"
+    if any(map(_has_mangled, found.block.body)):
         return "it uses private names of the class"
     return ""
 
@@ -329,7 +335,21 @@ def _has_plain_statements(block: StatementBlock) -> str:
 
 
 def _sees_no_frame(block: StatementBlock) -> str:
+    if _sees_variables(block.unit.function):
+        return "its function looks at its own variables"
     return next(filter(None, map(_frame, block.body)), "")
+
+
+@lru_cache(maxsize=64)
+def _sees_variables(function: Function) -> bool:
+    """Return whether any part of a function may read or set its variables without writing their names."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Name(id="locals" | "eval" | "exec") | ast.Attribute(attr="f_locals"):
+                return True
+            case ast.Call(func=ast.Name(id="vars" | "dir"), args=[]):
+                return True
+    return False
 
 
 @lru_cache(maxsize=20_000)
@@ -343,7 +363,8 @@ def _frame(statement: ast.stmt) -> str:
     for node in ast.walk(statement):
         if called(node) in OBSERVERS or getattr(node, "id", "") == "__class__":
             return "it looks at its own frame"
-        if isinstance(node, ast.keyword) and node.arg == "stacklevel":
+        third = isinstance(node, ast.Call) and called(node) == "warn" and len(node.args) > 2
+        if third or (isinstance(node, ast.keyword) and node.arg == "stacklevel"):
             return "it counts the frames above it"
     return ""
 
@@ -351,6 +372,18 @@ def _frame(statement: ast.stmt) -> str:
 @lru_cache(maxsize=20_000)
 def _has_mangled(statement: ast.stmt) -> bool:
     return any(map(_is_mangled, ast.walk(statement)))
+
+
+def _is_measured(block: StatementBlock) -> str:
+    """Refuse a block below a header that excludes it from coverage: its new function would be measured."""
+    margin = block.body[0].col_offset
+    for row in reversed(block.unit.rows[: block.body[0].lineno - 1]):
+        columns = len(row) - len(row.lstrip())
+        if row.strip() and columns < margin:
+            margin = columns
+            if UNMEASURED.search(row):
+                return "coverage does not measure it"
+    return ""
 
 
 def _shares_no_name(block: StatementBlock) -> str:
@@ -418,7 +451,7 @@ def _is_mangled(node: ast.AST) -> bool:
 
 
 RULES = (
-    *(_is_known, _is_reached, _is_apart, _has_plain_statements, _sees_no_frame),
+    *(_is_known, _is_reached, _is_apart, _has_plain_statements, _sees_no_frame, _is_measured),
     *(_shares_no_name, _captures_no_change, _binds_nothing_captured, _leaves_names_local, _is_caught_whole),
 )
 

@@ -16,11 +16,13 @@ from coderefine.proposers.refactorings.blocks import rebound
 from coderefine.proposers.refactorings.declared import Declared, Elsewhere, declared
 from coderefine.proposers.refactorings.sequence import Draft
 from coderefine.proposers.refactorings.trees import Unit
-from coderefine.source import Function, first_line
+from coderefine.source import Function, first_line, last_name
 
 WIDEST = 120
 MOST_FILES = 3_000
 """Maximum number of Python files in a project; if there are more, no file is read."""
+IMPLICIT = frozenset(("__class_getitem__", "__init_subclass__"))
+"""Names of methods that are class methods without a decorator."""
 ACCESSORS = ("getter", "setter", "deleter")
 FAR = 40
 """Maximum number of rows between the beginning of a class and a method from which a function is extracted. Up to this
@@ -76,6 +78,8 @@ def placed(
     if len(found) != 1:
         return "it is inside a function, or is defined more than once"
     ((function, classes),) = found
+    if any(map(_is_protocol, classes)):
+        return "other classes would have to have its new methods, too"
     lines = text.split("\n")
     margin = indent * len(classes)
     rows = range(_first_row(function), _last_row(function, lines, margin))
@@ -94,6 +98,10 @@ def placed(
         rebound=module.rebound,
     )
     return Placed(unit, rows, len(classes))
+
+
+def _is_protocol(owner: ast.ClassDef) -> bool:
+    return any(last_name(node) == "Protocol" for base in owner.bases for node in ast.walk(base))
 
 
 def _is_open(method: Function, owner: ast.ClassDef, tree: ast.Module) -> bool:
@@ -177,12 +185,13 @@ def _last_row(function: Function, lines: Sequence[str], margin: str) -> int:
 
 def belongs(function: Function, classes: Sequence[ast.ClassDef]) -> tuple[str, str, str]:
     """Return (receiver, "classmethod" or "", class name) of a method; "" for what the function does not have."""
-    marks = {getattr(one, "id", "") for one in function.decorator_list}
+    marks = {*map(last_name, function.decorator_list)}
     arguments = [*function.args.posonlyargs, *function.args.args]
     owner = classes[-1].name if classes else ""
     if not classes or "staticmethod" in marks or not arguments or function.name == "__new__":
         return "", "", owner
-    return arguments[0].arg, "classmethod" if "classmethod" in marks else "", owner
+    of_class = "classmethod" in marks or function.name in IMPLICIT
+    return arguments[0].arg, "classmethod" if of_class else "", owner
 
 
 def _dedented(block: Sequence[str], margin: str) -> str | None:

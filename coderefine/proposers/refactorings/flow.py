@@ -169,8 +169,12 @@ class _Reader(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node: Function) -> None:
         self.found.binds.add(node.name)
-        for part in (*node.decorator_list, *filter(None, (node.returns,))):
+        for part in node.decorator_list:
             self.visit(part)
+        hints = (one.annotation for one in ast.walk(node.args) if isinstance(one, ast.arg))
+        read = uses((*hints, node.returns)).reads
+        self.found.reads |= read
+        self.found.lazy |= read  # since Python 3.14
         self._nested(node, lazy=True)
 
     visit_AsyncFunctionDef = visit_FunctionDef
@@ -179,8 +183,8 @@ class _Reader(ast.NodeVisitor):
         self.found.binds.add(node.name)
         for part in (*node.decorator_list, *node.bases, *node.keywords):
             self.visit(part)
-        annotations = [one.annotation for one in own_nodes(node.body) if isinstance(one, ast.AnnAssign)]
-        inner = uses([*node.body, *annotations])
+        hints = (one.annotation for one in own_nodes(node.body) if isinstance(one, ast.AnnAssign))
+        inner = uses((*node.body, *hints))
         # Conservative: a name that the class body binds may still be the function's name when it is read.
         self.found.reads |= inner.reads
         self.found.lazy |= inner.lazy | inner.reads

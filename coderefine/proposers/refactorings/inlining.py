@@ -2,6 +2,7 @@
 
 Each step is guessed and then checked: if the statements that were put back are extracted (`examined`, `extracted`), the
 result must be the same new function and call. So the same rules hold as for a draft, and a wrong guess proves nothing.
+A mistake in these rules would be one in the proof, too: so Python's own symbol tables must agree (`_has_same_names`).
 Before these steps, causes of exceptions (`raise … from …`) are removed (`equal_forms.py`).
 """
 
@@ -10,6 +11,8 @@ from __future__ import annotations
 import ast
 import copy
 import re
+import symtable
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -19,7 +22,7 @@ from typing import TYPE_CHECKING
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined, rebound
 from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import belongs, python_files
-from coderefine.proposers.refactorings.flow import called, own_nodes, uses
+from coderefine.proposers.refactorings.flow import called, own_nodes, parameters, uses
 from coderefine.proposers.refactorings.trees import Unit
 from coderefine.runner.equal_forms import READS_CAUSES, without_causes
 from coderefine.source import Function, arguments, last_name, syntax
@@ -36,6 +39,7 @@ ANY = re.compile("")
 SEES_FRAMES = re.compile(
     r"\b(_getframe|currentframe|getouterframes|extract_stack|format_stack|print_stack|settrace|setprofile)\b"
     r"|inspect\.stack\b|stacklevel\s*=\s*(?!1\b|2\b)|def __getattribute__"
+    r"|\bwarn\((?:[^()]|\([^()]*\))*,[^()]*,\s*(?![12]\b)\d+\s*[,)]"
 )
 """Code that may depend on the number of calls on the stack. `stacklevel=2` only names the calling file, which does not
 change."""
@@ -353,8 +357,44 @@ def _is_extraction(function: Function, count: int, caller: _Definition, helper: 
         for at, statement in enumerate(suite.statements, 1):
             if _is_mark(statement) and suite.cut(at, at + count) is not None:
                 found = examined(StatementBlock(unit, suite, at, at + count))
-                return isinstance(found, Extraction) and _written(found, helper) == _dumps((caller.node, helper.node))
+                moved = isinstance(found, Extraction) and _written(found, helper) == _dumps((caller.node, helper.node))
+                return moved and _has_same_names(StatementBlock(unit, suite, at, at + count), caller, helper)
     return False
+
+
+def _has_same_names(block: StatementBlock, caller: _Definition, helper: _Definition) -> bool:
+    """Return whether the names mean the same in `block` as in `helper`, and in its function as in `caller`.
+
+    What is a global or built-in name there must be one in the original function, and the data flow must know every
+    local variable. `__class__`, which `super()` reads, is such a global name outside of classes.
+    """
+    flow = block.unit.flow
+    try:
+        shared, own = _scope(flow.function, caller.classes)
+        outside, _ = _scope(caller.node, caller.classes)
+        inside, moved = _scope(helper.node, helper.classes)
+    except SyntaxError:  # Python's compiler refuses more than its parser
+        return False
+    known = (outside | inside) - {helper.node.name} <= shared
+    return known and own <= flow.locals and moved <= block.used.bound | parameters(helper.node)
+
+
+def _scope(function: Function, classes: Classes) -> tuple[set[str], set[str]]:
+    """Return the global names in a function and in those inside it, and its own local names, as the compiler does."""
+    text = ast.unparse(function)
+    if classes:
+        text = f"class {classes[-1].name}:\n{textwrap.indent(text, ' ')}"
+    every = _tables(symtable.symtable(text, "function", "exec"))
+    own = next(one for one in every if isinstance(one, symtable.Function) and one.get_name() == function.name)
+    symbols = (symbol for table in _tables(own) for symbol in table.get_symbols())
+    return {one.get_name() for one in symbols if one.is_global()}, {*own.get_locals()}
+
+
+def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    """Yield a symbol table and all below it."""
+    yield table
+    for one in table.get_children():
+        yield from _tables(one)
 
 
 class _Unmarked(ast.NodeTransformer):

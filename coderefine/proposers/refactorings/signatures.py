@@ -9,7 +9,7 @@ from itertools import pairwise
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock
 from coderefine.proposers.refactorings.flow import start_of
 from coderefine.proposers.refactorings.trees import Unit
-from coderefine.proposers.refactorings.types import allows_none, known_types, without_none
+from coderefine.proposers.refactorings.types import allows_none, known_types, without_none, written_type
 
 LEAVING = ast.Return | ast.Raise | ast.Continue | ast.Break
 
@@ -89,14 +89,14 @@ def result_type(found: Extraction) -> str | None:
     unit, block = found.block.unit, found.block
     if unit.function.returns is None or block.yields:
         return None
-    whole = ast.get_source_segment(unit.text, unit.function.returns) or ""
+    whole = written_type(unit, unit.function.returns)
     match found.manner:
         case "flag":
             return "bool"
         case "return":
             return whole
         case "value":
-            return _or_none(unit, whole)
+            return _or_none(unit, whole) if whole else None
     return _of_outputs(found)
 
 

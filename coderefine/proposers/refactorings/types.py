@@ -47,8 +47,14 @@ def known_types(unit: Unit) -> Types:
         return {}
     types = _Types(unit, {name: annotation_text(annotation) for name, annotation in given.items()})
     known = types.variables()
-    as_written = {name: ast.get_source_segment(unit.text, given[name]) or "" for name in given.keys() & known.keys()}
-    return {**{name: text for name, value in known.items() if (text := types.shown(value))}, **as_written}
+    shown = {name: text for name, value in known.items() if (text := types.shown(value))}
+    return shown | {name: ast.get_source_segment(unit.text, given[name]) or "" for name in given.keys() & shown.keys()}
+
+
+def written_type(unit: Unit, annotation: ast.expr) -> str | None:
+    """Return an annotation as it is written; None if its class, not its module, defines a name in it."""
+    known = _Types(unit, {}).shown(annotation_text(annotation))
+    return ast.get_source_segment(unit.text, annotation) if known else None
 
 
 def is_annotated(function: Function) -> bool:

@@ -9,26 +9,36 @@ from collections.abc import Sequence
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import Code, Edits, expect, names, sure
 
-KINDS = {"List": "list", "ListComp": "list", "Dict": "dict", "DictComp": "dict", "Set": "set", "SetComp": "set"}
+EMPTY = {"[]": "list", "{}": "dict"}
 Import = ast.Import | ast.ImportFrom
 
 
 def annotate_class_variable(code: Code, at: Diagnostic) -> Edits:
-    """RUF012: `codes = {}` in a class → `codes: ClassVar[dict] = {}`."""
+    """RUF012: `codes = {}` in a class → `codes: ClassVar[dict] = {}`; type checkers infer the type of other values."""
     value = code.find(at, ast.expr)
     statement = code.parents[value]
     around = code.parent(statement, ast.ClassDef)
     name, imported = _class_var(code)
+    sure(not _is_set_on_objects(code, statement, around.name))
     if isinstance(statement, ast.AnnAssign):
         kind = code.code(statement.annotation)
         sure(not kind.startswith(("'", '"')))
         return (*code.replace(statement.annotation, f"{name}[{kind}]"), *imported)
     target = expect(expect(statement, ast.Assign).targets[0], ast.Name)
     sure(len(expect(statement, ast.Assign).targets) == 1)
-    made = code.code(value.func) if isinstance(value, ast.Call) else KINDS.get(type(value).__name__, "")
+    made = EMPTY.get(ast.unparse(value), "")
     # A name of the class hides the built-in one.
-    hint = f"{name}[{made}]" if made in KINDS.values() and made not in names(around) else name
+    hint = f"{name}[{made}]" if made and made not in names(around) else name
     return (code.edit(code.end(target), code.end(target), f": {hint}"), *imported)
+
+
+def _is_set_on_objects(code: Code, statement: ast.AST, owner: str) -> bool:
+    """Return whether the file sets an attribute that `statement` defines, but not on the class: type checkers refuse
+    this for a ClassVar.
+    """
+    defined = {one.id for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    stored = (one for one in code.nodes if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store))
+    return any(one.attr in defined and code.code(one.value) not in ("cls", owner) for one in stored)
 
 
 def _class_var(code: Code) -> tuple[str, Edits]:

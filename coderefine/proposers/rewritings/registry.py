@@ -16,6 +16,7 @@ from coderefine.proposers.rewritings import (
     loops,
     names,
     statements,
+    unsafe_fixes,
 )
 from coderefine.proposers.rewritings.code import Code, Edits
 
@@ -25,11 +26,13 @@ RULES: Mapping[str, Rewriting] = {
     "A001": names.unshadow_builtin,
     "B023": loops.bind_loop_variable,
     "B904": statements.chain,
+    "C419": unsafe_fixes.iterate_lazily,
     "D205": docstrings.separate_summary,
     "D401": docstrings.imperative,
     "E501": long_lines.shorten,
     "E701": statements.split_header,
     "E702": statements.split_statements,
+    "E712": unsafe_fixes.test_condition,
     "E721": statements.compare_types,
     "E722": statements.catch_all,
     "E741": names.rename_ambiguous,
@@ -40,6 +43,7 @@ RULES: Mapping[str, Rewriting] = {
     "PERF401": loops.comprehend,
     "PERF402": loops.comprehend,
     "PLC0206": loops.unpack_items,
+    "PLR1714": unsafe_fixes.test_membership,
     "PLW2901": names.keep_loop_variable,
     "RUF012": classes.annotate_class_variable,
     "SIM102": statements.merge_nested_if,
@@ -48,18 +52,28 @@ RULES: Mapping[str, Rewriting] = {
     "TD007": statements.add_space,
     "TRY203": statements.remove_useless_try,
     "TRY300": statements.move_return_to_else,
+    "UP031": unsafe_fixes.format_values,
     "W505": long_lines.shorten,
 }
 
 WITHOUT_UNSAFE_FIX: Mapping[str, str] = {
+    "B006": "makes a new object in each call, which forgets what earlier calls have kept in it",
+    "B011": "raises an exception also where assertions are disabled",
     "B028": "attributes warnings to another file",
+    "C419": "does not evaluate what follows the first value that decides",
+    "E712": "takes other values than True for true",
     "F401": "removes a name that other code may import from here",
+    "PLR1714": "raises an exception for an object that is not hashable",
     "PLW1514": "reads and writes files in another encoding",
+    "RUF005": "accepts other iterables than lists or tuples",
     "T201": "prints no more",
     "T203": "prints no more",
     "TC001": "removes a name at run time that annotations may be evaluated with",
     "TC002": "removes a name at run time that annotations may be evaluated with",
     "TC003": "removes a name at run time that annotations may be evaluated with",
     "TRY400": "writes tracebacks into the log",
+    "UP028": "closes the iterable if the generator is closed",
+    "UP031": "takes a tuple for one value",
 }
-"""Rules whose unsafe fix is not tried, because it changes behaviour on purpose: what the fix does, by rule."""
+"""Rules whose unsafe fix is not tried, because it changes behaviour, perhaps where no test notices: what it does, by
+rule. Those that are also in RULES are tried where they keep behaviour."""

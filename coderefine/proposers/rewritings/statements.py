@@ -71,6 +71,7 @@ def move_return_to_else(code: Code, at: Diagnostic) -> Edits:
     sure(found.value is None or plain(found.value))  # other values may raise exceptions, which are caught here
     first, after = found.lineno, (found.end_lineno or 0) + 1
     last, margin = parent.handlers[-1].end_lineno or 0, code.indent(parent)
+    sure(not code.commented(code.line_start(after), code.start(parent.handlers[0])))
     sure(last + 1 not in code.comments, first - 1 not in code.comments, code.lines[last - 1].endswith("\n"))
     lines = code.text[code.line_start(first) : code.line_start(after)]
     return (

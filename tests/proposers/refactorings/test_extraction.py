@@ -11,6 +11,8 @@ import pytest
 
 from coderefine.proposers.refactorings.blocks import FUNCTIONS, Extraction, extractions, rebound
 from coderefine.proposers.refactorings.extraction import extracted
+from coderefine.proposers.refactorings.files import Placed, placed, written
+from coderefine.proposers.refactorings.sequence import Draft
 from coderefine.proposers.refactorings.trees import Unit
 
 NAMES = ("a", "b", "c", "d")
@@ -269,10 +271,107 @@ def f(a, b, log):
 
 @pytest.mark.parametrize(
     "line",
-    ["global total2", "del one", "log.append(locals())", "log.append(__class__)", "warn('x', stacklevel=2)"],
+    [
+        "global total2",
+        "del one",
+        "log.append(locals())",
+        "log.append(__class__)",
+        "warn('x', stacklevel=2)",
+        "warn('x', Warning, 2)",
+    ],
 )
 def test_code_that_must_stay_in_its_function_is_not_extracted(line: str) -> None:
     moved = [extracted(found, "_extracted")[1].text for found in extractions(Unit(LOOP.format(line)), 100)]
     assert not any(line in text for text in moved)
     control = [extracted(found, "_extracted")[1].text for found in extractions(Unit(LOOP.format("pass")), 100)]
     assert any("pass" in text for text in control)
+
+
+@pytest.mark.parametrize(
+    ("value", "moved"),
+    [
+        pytest.param("'{total}'.format(**locals())", False, id="locals"),
+        pytest.param("eval('total + 1')", False, id="eval"),
+        pytest.param("[*map(eval, ('total',))]", False, id="eval-called-by-a-function"),
+        pytest.param("'{total}'.format_map(vars())", False, id="vars"),
+        pytest.param("sys._getframe().f_locals['total']", False, id="frame"),
+        pytest.param("vars(total)", True, id="of-an-object"),
+        pytest.param("total.eval('total')", True, id="a-method"),
+    ],
+)
+def test_nothing_is_moved_out_of_a_function_that_may_see_its_variables_without_their_names(
+    value: str, moved: bool
+) -> None:
+    """The loop that counts was moved, without a result, and the message raised a KeyError."""
+    text = LOOP.format("pass").replace("return total", f"return {value}")
+    assert any(extractions(Unit(text), 100)) is moved
+
+
+@pytest.mark.parametrize("line", ["def g(item: kind): pass", "def g() -> kind: pass", "class A: item: kind"])
+def test_annotations_that_are_evaluated_are_read(line: str) -> None:
+    """A function that makes the endpoints of a server raised a NameError."""
+    text = LOOP.format(line).replace("def f(a,", "def f(kind, a,")
+    every = [found for found in extractions(Unit(text), 100) if line in extracted(found, "_extracted")[1].text]
+    assert every
+    assert all("kind" in found.inputs for found in every)
+
+
+@pytest.mark.parametrize(
+    ("above", "moved"),
+    [
+        pytest.param("if b:  # pragma: no cover", 0, id="no-cover"),
+        pytest.param("if (\n        b\n    ):  # pragma:no cover", 0, id="on-the-last-line-of-the-header"),
+        pytest.param("if b:\n        log.append(b)\n    else:  # pragma: no cover", 0, id="else"),
+        pytest.param("if b:\n        log.append(b)  # pragma: no cover\n    if a:", 1, id="another-statement"),
+    ],
+)
+def test_what_coverage_does_not_measure_stays_below_its_comment(above: str, moved: int) -> None:
+    text = (
+        f"def f(a, b, log):\n    {above}\n        for one in a:\n            if one:\n                log.append(one)\n"
+    )
+    every = [extracted(found, "_extracted")[1].text for found in extractions(Unit(text), 100)]
+    assert sum(one.startswith("def _extracted(a, log):\n    for") for one in every) == moved
+
+
+HOOK = """import builtins
+
+
+class Base:
+    {0}
+        for name in names:
+            if name == "b":
+                cls.seen.append(name)
+            elif name:
+                cls.seen.append({1})
+        return super().{2}
+
+    seen = []
+    held = property(lambda self: self.seen)
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "header", "item", "call", "use"),
+    [
+        ("__init_subclass__", "def __init_subclass__(cls, names=()):", "cls", "__init_subclass__()", "Base.seen"),
+        ("__class_getitem__", "def __class_getitem__(cls, names):", "1", "__repr__", "Base['abc'], Base.seen"),
+        ("__new__", "def __new__(cls, names='abc'):", "super().__repr__", "__new__(cls)", "Base().held"),
+        ("f", "@builtins.classmethod\n    def f(cls, names):", "1", "__repr__", "Base.f('abc'), Base.seen"),
+    ],
+)
+def test_methods_that_get_their_class_keep_behaviour(method: str, header: str, item: str, call: str, use: str) -> None:
+    """Each subclass raised a TypeError, and each object a RuntimeError, because `super()` needs a method."""
+    text = HOOK.format(header, item, call)
+    place = placed(text, f"Base.{method}", frozenset())
+    assert isinstance(place, Placed)
+    found = list(extractions(place.unit, 100))
+
+    def shown(text: str) -> str:
+        scope: dict[str, Any] = {}
+        exec(f"{text}\nclass Child(Base, names='abc'): pass\n" if "sub" in method else text, scope)
+        return repr(eval(use, scope))
+
+    assert bool(found) is (method != "__new__")
+    for one in found:
+        new, added = extracted(one, "_extracted")
+        assert shown(written(text, place, Draft(place.unit.with_text(new), (added,)))) == shown(text)

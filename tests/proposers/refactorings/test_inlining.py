@@ -157,6 +157,38 @@ def test_a_folder_that_is_removed_when_the_new_function_ends_is_refused() -> Non
     assert not left(before.replace("TemporaryDirectory", "Folder"), new.replace("TemporaryDirectory", "Folder"))
 
 
+SEPARATED = """def _add(rows, out):
+    for row in rows:
+        if row:
+            {0}
+        elif out:
+            out.append(row)
+
+
+def f(kind, rows, out):
+    _add(rows, out)
+    return kind
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "proved"),
+    [
+        pytest.param("out.append(row)", True, id="the-same-names"),
+        pytest.param("one: kind = row", False, id="in-an-annotation-of-a-variable"),
+        pytest.param("class A: item: kind", False, id="in-an-annotation-of-a-class"),
+        pytest.param("def g(item: kind): pass", False, id="in-an-annotation-of-a-function"),
+        pytest.param("any((kind := one) for one in row)", False, id="bound-in-a-generator"),
+    ],
+)
+def test_a_parameter_that_would_be_another_variable_in_the_new_function_is_noticed(line: str, proved: bool) -> None:
+    """What the data flow overlooked was written, because the proof asked the same data flow."""
+    new = SEPARATED.format(line)
+    helper, _, caller = new.partition("\n\n\n")
+    before = caller.replace("    _add(rows, out)\n", helper.partition("\n")[2] + "\n")
+    assert bool(left(before, new)) is not proved
+
+
 def test_a_function_whose_new_one_only_returns_is_no_crash() -> None:
     assert "f" in left(
         "def f(a):\n    return a\n", 'def _g(a):\n    """Add."""\n\n\ndef f(a):\n    _g(a)\n    return a\n'
@@ -246,6 +278,8 @@ MOVED_METHOD = """class Cart:
             {"b.py": "import warnings\nwarnings.warn('a', stacklevel=3)\n"}, False, id="a-warning-of-a-caller"
         ),
         pytest.param({"b.py": "import warnings\nwarnings.warn('a', stacklevel=2)\n"}, True, id="a-warning-of-the-file"),
+        pytest.param({"b.py": "warnings.warn('a'.strip(),\n  A, 3)\n"}, False, id="a-warning-by-position"),
+        pytest.param({"b.py": "warnings.warn('a'.strip(),\n  A, 2)\n"}, True, id="a-warning-of-the-file-by-position"),
     ],
 )
 def test_new_functions_that_other_files_may_notice_are_refused(
@@ -358,3 +392,9 @@ def test_a_program_that_reads_causes_may_notice_them(tmp_path: Path, name: str, 
     with open_views(place) as views, views.open() as view:
         found = Inlining(place, Protection.of(place, config))(view, {"m.py": (before, after)})
     assert bool(found) is proved
+
+
+@pytest.mark.parametrize("base", ["Protocol", "typing.Protocol[T]"])
+def test_a_protocol_gets_no_new_members(base: str) -> None:
+    """Classes that implement it without inheriting from it would no longer match."""
+    assert isinstance(placed(METHOD.replace("Cart:", f"Cart({base}):"), "Cart.total", frozenset()), str)

@@ -813,3 +813,48 @@ def test_a_comment_without_words_is_no_name(comment: str) -> None:
     draft = shortened(unit, unit.complexity - 2, standard=FAIR)
     assert draft is not None
     assert not any("find" in one.name and "block" in one.name for one in draft.added)
+
+
+DIVIDED = """
+def find_attribute(self, node, prefixes, methods, kinds, most):
+    if node is None or not prefixes and methods:
+        return None
+
+    # the prefixes and the methods are refused early
+    for prefix in prefixes:
+        if prefix and node.attr.startswith(prefix):
+            raise ValueError(prefix)
+    if node.attr in methods and kinds or most:
+        raise ValueError(node.attr)
+
+    return self.found(node)
+"""
+CONSTANT = """
+def list_times(start, stop, made):
+    if made is None:
+        return []
+    kind = datetime.datetime
+    if type(start) is not type(stop):
+        raise TypeError("start and stop")
+    if isinstance(start, str):
+        raise TypeError("start")
+    if isinstance(stop, str):
+        raise TypeError("stop")
+
+    return [kind(one) for one in made]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "divided"),
+    [
+        pytest.param(DIVIDED, "early\n    for", id="a-comment-that-also-describes-the-next-statement"),
+        pytest.param(CONSTANT, "return kind\n", id="a-constant-that-the-new-function-would-return"),
+    ],
+)
+def test_a_new_function_is_one_step(text: str, divided: str) -> None:
+    """Read in simpleeval: a comment above two checks was moved with one; in croniter: a check returned a constant."""
+    unit = Unit(text.lstrip("\n"))
+    draft = shortened(unit, unit.complexity - 2, name=name_for_now)
+    added = draft.added if draft else ()
+    assert not any(divided in one.text for one in added)

@@ -12,7 +12,7 @@ from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock,
 from coderefine.proposers.refactorings.declared import ProjectTypes
 from coderefine.proposers.refactorings.files import placed, written
 from coderefine.proposers.refactorings.inlining import restored
-from coderefine.proposers.refactorings.sequence import FAIR, shortened
+from coderefine.proposers.refactorings.sequence import FAIR, GOOD, shortened
 from coderefine.proposers.refactorings.signatures import input_types, result_type
 from coderefine.proposers.refactorings.trees import Unit
 from coderefine.proposers.refactorings.types import known_types
@@ -300,3 +300,62 @@ def test_a_name_of_underscores_alone_is_no_beginning() -> None:
     """With `____` anywhere in the project, no new function had a name."""
     assert Unit("def f():\n    pass\n", taken=frozenset(("____", "_check_"))).beginnings.count("") == 0
     assert "check_" in Unit("def f():\n    pass\n", taken=frozenset(("____", "_check_"))).beginnings
+
+
+SCOPED = '''
+from __future__ import annotations
+
+from typing import Union
+
+
+class Table:
+    Kind = Union[int, str]
+
+    def add_names(self, names: list[Kind], out: list[int]) -> list[Kind]:
+        """Add names."""
+        if names is None or not out and names:
+            return []
+
+        for name in names:
+            if name and name not in out:
+                out.append(name)
+            elif name == 3:
+                out.append(4)
+        return out
+'''
+
+
+def test_an_annotation_is_left_out_if_the_class_defines_its_name() -> None:
+    """A type checker did not know it above the class."""
+    place = placed(SCOPED.lstrip("\n"), "Table.add_names", frozenset())
+    assert not isinstance(place, str)
+    draft = shortened(place.unit, place.unit.complexity - 2, standard=FAIR)
+    assert draft is not None
+    assert [one.text.partition("\n")[0] for one in draft.added] == ["def _add_names(names, out: list[int]) -> None:"]
+
+
+COLLECTING = """
+def widest(lines: list[str], margin: int) -> int:
+    if lines is None or not margin and lines:
+        return 0
+
+    widths = [len(line) for line in lines]
+    for line in lines:
+        if len(line) > margin:
+            widths.append(len(line))
+        elif line and margin:
+            widths.append(margin)
+    return max(widths)
+"""
+
+
+@pytest.mark.parametrize(("made", "good"), [("widths: list[int] = []", True), ("widths = [0 for _ in lines]", False)])
+def test_a_new_function_that_lacks_an_annotation_is_only_offered_in_an_annotated_function(
+    made: str, good: bool
+) -> None:
+    """html2text is checked with `mypy --strict`, which refuses such functions."""
+    text = COLLECTING.lstrip("\n").replace("widths = [len(line) for line in lines]", made)
+    place = placed(text, "widest", frozenset())
+    assert not isinstance(place, str)
+    drafts = [shortened(place.unit, place.unit.complexity - 2, standard=standard) for standard in (GOOD, FAIR)]
+    assert [draft is not None for draft in drafts] == [good, True]

@@ -1,0 +1,66 @@
+"""Unsafe fixes of ruff, only where they keep behaviour for values of all types, also those that no test passes."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from coderefine.lint import Diagnostic, apply
+from coderefine.proposers.rewritings.code import Code, Edits, expect, sure, uses
+from coderefine.source import Function
+
+EFFECTS = ast.Call | ast.Await | ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.Subscript
+"""Expressions whose evaluation may have an effect, or raise an exception."""
+
+
+def test_condition(code: Code, at: Diagnostic) -> Edits:
+    """E712: `a == True` → `a`, where `a` is annotated as `bool`."""
+    found = code.find(at, ast.Compare)
+    sure(len(found.ops) == 1, _annotation(code, found.left) == "bool")
+    return _fixed(at)
+
+
+def test_membership(code: Code, at: Diagnostic) -> Edits:
+    """PLR1714: `a == 1 or a == 2` → `a in (1, 2)`; in a set, `a` would have to be hashable."""
+    (edit,) = _fixed(at)
+    before, new = code.code(code.find(at, ast.BoolOp)), expect(Code.of(edit.content), Code)
+    made = [one for one in new.nodes if isinstance(one, ast.Set | ast.Tuple) and new.code(one) not in before]
+    edits = [part for one in made for part in new.replace(one, f"({new.code(one)[1:-1]})")]
+    return (replace(edit, content=expect(apply(edit.content, edits), str)),)
+
+
+def format_values(code: Code, at: Diagnostic) -> Edits:
+    """UP031: `"a %s" % (b,)` → `"a {}".format(b)`; a single value must not be a tuple.
+
+    Other placeholders than `%s` handle None, for example, in another way than `format`.
+    """
+    found = code.find(at, ast.BinOp)
+    single = _annotation(code, found.right) in ("bool", "float", "int", "str")
+    sure(
+        single or isinstance(found.right, ast.Tuple),
+        "%" not in code.code(found.left).replace("%%", "").replace("%s", ""),
+    )
+    return _fixed(at)
+
+
+def iterate_lazily(code: Code, at: Diagnostic) -> Edits:
+    """C419: `any([a for b in c])` → `any(a for b in c)`, where nothing has an effect that might not happen."""
+    found = code.find(at, ast.ListComp)
+    first = {*ast.walk(found.generators[0].iter)}
+    sure(not any(isinstance(one, EFFECTS) for one in ast.walk(found) if one not in first))
+    return _fixed(at)
+
+
+def _fixed(at: Diagnostic) -> Edits:
+    sure(at.fix)
+    return at.fix.plain.edits if at.fix else ()
+
+
+def _annotation(code: Code, node: ast.expr) -> str:
+    """Return the annotation of the parameter that `node` names; "" if there is none, or if the name is bound again."""
+    around = code.scope(node)
+    if not isinstance(node, ast.Name) or not isinstance(around, Function):
+        return ""
+    given = [one for one in ast.walk(around.args) if isinstance(one, ast.arg) and one.arg == node.id]
+    kept = all(isinstance(one.ctx, ast.Load) for one in uses(around, node.id))
+    return "".join(code.code(one.annotation) for one in given if one.annotation is not None and kept)
