@@ -197,6 +197,9 @@ def test_none_is_left_out_where_the_block_is_not_reached_with_it(name: str) -> N
 EARLY = """
 from __future__ import annotations
 
+import typing
+from collections.abc import Iterable
+
 
 def f(a, b, log) -> {}:
     if a:
@@ -213,10 +216,10 @@ def f(a, b, log) -> {}:
     [
         ("list[int]", "list[int] | None"),
         ("list[int | None]", "list[int | None] | None"),
-        ("Iterable[Optional[int]]", "Iterable[Optional[int]] | None"),
+        ("Iterable[typing.Optional[int]]", "Iterable[typing.Optional[int]] | None"),
         ("int | None | str", "int | None | str"),
         ("typing.Union[str, None]", "typing.Union[str, None]"),
-        ("Optional[int]", "Optional[int]"),
+        ("typing.Optional[int]", "typing.Optional[int]"),
         ("'int | None'", "'int | None'"),
     ],
 )
