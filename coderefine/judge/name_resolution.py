@@ -17,6 +17,9 @@ OWN, ANY = "<own>", "<any>"
 """First part of the names that the file itself binds, and first part of the attributes of unknown values."""
 POWERFUL = name_set("os sys posix nt builtins _thread gc ctypes importlib inspect _imp _ctypes")
 """Modules that are recognised as an attribute of any value."""
+IN_LIBRARIES = POWERFUL | name_set("unittest doctest warnings atexit")
+"""Modules of Python that are recognised as an attribute of another library. Others are more often modules of that library
+itself: `scipy.signal`, `django.contrib.admin.site`."""
 BUILT_IN = name_set("getattr setattr delattr vars print exec eval compile __import__ globals len")
 """Built-in functions whose aliases are followed."""
 ROUNDS = 3
@@ -174,13 +177,18 @@ def canonical(name: str) -> str:
     if len(parts) == 2 and parts[0] == parts[1]:  # a function called like its module: `timeit.timeit`
         return name
     unknown = parts[0] in (OWN, ANY)
-    modules = POWERFUL if unknown else sys.stdlib_module_names
+    modules = POWERFUL if unknown else sys.stdlib_module_names if _is_python(parts[0]) else IN_LIBRARIES
     for place in range(len(parts) - 1, 0, -1):
         if parts[place] == "__self__":
             return ".".join(("builtins", *parts[place + 1 :]))
         if parts[place] in modules and not (unknown and place == len(parts) - 1):
             return ".".join(parts[place:])
     return name
+
+
+def _is_python(module: str) -> bool:
+    """Return whether a module is Python's own, or unknown because it is named relative to its package."""
+    return module in sys.stdlib_module_names or not module
 
 
 def dotted(node: ast.AST, names: Bindings) -> str:
