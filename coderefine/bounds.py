@@ -48,7 +48,10 @@ def surely_maintainable(text: str, floor: float) -> bool:
 
 
 def surely_fine(text: str, limit: int, floor: float) -> bool:
-    """Return whether `text` is certain to meet both `limit` and `floor`; parse it only if the text is not enough."""
+    """Return whether `text` is certain to meet both `limit` and `floor`.
+
+    `text` is parsed only if this cannot be decided without its syntax tree.
+    """
     simple, maintainable = surely_simple(text, limit), surely_maintainable(text, floor)
     if simple and maintainable:
         return True

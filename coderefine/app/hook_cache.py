@@ -26,8 +26,8 @@ The verbosity is absolute: with a second `-q` (in the project's `addopts`), pyte
 def keep_project(project: Project) -> None:
     """Store the data for the fast path of the hook.
 
-    Nothing is stored if the fast path could decide differently from the full check. Nothing is stored either if pytest
-    is a gate and not installed, so that every commit checks again whether it is.
+    Store nothing if the fast path could decide differently from the full check. Store nothing, too, if pytest is a gate
+    but is not installed: then every commit checks again whether pytest is installed.
     """
     folder, top = _folder(project), str(project.place.top)
     if not folder or ("pytest" in project.config.gates and not project.interpreter.pytest):

@@ -77,7 +77,10 @@ def run_and_report(
 
 
 def _in_head(result: RunResult) -> str:
-    """Return the line about checks that pass in HEAD if uncommitted changes were not checked; "" otherwise."""
+    """Return a line that says: the checks pass in HEAD, but uncommitted changes were not checked.
+
+    Return "" if there are no such changes, if a finding remains, or if the result could not be written.
+    """
     unchecked = tuple(sorted(result.snapshot.under)) if result.snapshot else ()
     outcome = result.outcome
     if not unchecked or result.published.refused or outcome.stop is not Stop.CLEAN or not outcome.clean:

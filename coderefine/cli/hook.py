@@ -49,7 +49,8 @@ def run(  # one parameter per flag that is no configuration key
 ) -> int:
     """Check the staged files as they are staged. Exit 1 if something is found, or a file was repaired.
 
-    Nothing is ever staged. With NAMES (pre-commit passes them) only these files are checked.
+    With --push, check the pushed commits instead. Nothing is ever staged. With NAMES (pre-commit passes them) only
+    these files are checked.
     """
     top = top_folder()
     pushed = ("" if sys.stdin.isatty() else sys.stdin.read()) if push else None

@@ -1,9 +1,9 @@
 """Run all tests on the workers, divided by their durations if they do not depend on each other, and merge the results.
 
-New or changed tests run all together, and then once more in shards; if the results are equal, later runs use shards.
-A test that fails in a shard, but did not fail in the last whole run, may depend on tests of other shards, so all tests
-run together once more. If the results of this run, or the results on this machine, are different, the tests are not
-divided again until they change.
+New or changed tests first run all together, and then once more in shards. If the results are equal, later runs use
+shards. If a test fails in a shard, but did not fail in the last run of all tests together, it may depend on tests of
+other shards; then all tests run together once more. If that run has other results than the shards, or if the tests have
+other results on this machine, they are not divided again until they change.
 """
 
 from __future__ import annotations

@@ -302,8 +302,8 @@ class Check:
     names of the mechanisms that confined the tests. `followed`: whether lines were recorded in Python programs that
     tests started. `needs`: see `Ask.record`. `steps`: see `Ask.stepped`. `carried`: ids among `cases` that did not run,
     whose outcomes are copied from the baseline (loop/fast_proof.py). `renamed`: ids among `cases` that another run of
-    the same tree did not collect, for instance because a parameter is the time. `compiled`: in a proof, the digests of
-    the project's source files that the test processes compiled, by path.
+    the same tree did not collect, for instance because their ids contain the time of the run. `compiled`: in a proof,
+    the digests of the project's source files that the test processes compiled, by path.
     """
 
     critic: str

@@ -59,9 +59,10 @@ class FileComplexity:
 
 
 def measure(text: str, limit: int, floor: float) -> FileComplexity:
-    """Return radon's results for `text`; empty if it does not parse.
+    """Return the functions of `text` above `limit`, and its maintainability index if it is below `floor`.
 
-    `limit`: the highest complexity allowed. `floor`: the lowest maintainability index allowed (0 to 100).
+    The values are those of radon. The result is empty if `text` does not parse. `limit`: the highest complexity
+    allowed. `floor`: the lowest maintainability index allowed (0 to 100).
     """
     simple = surely_simple(text, limit)
     maintainable = surely_maintainable(text, floor)

@@ -149,7 +149,7 @@ def contents(top: Path, tree: str, paths: Iterable[str], env: Mapping[str, str] 
 
 
 def known(top: Path, name: str) -> str:
-    """Return `name` if it is a commit, else the empty tree, with which a first commit is compared."""
+    """Return `name` if it names a commit; otherwise the empty tree, so that a first commit can be compared with it."""
     return name if _commit(top, name) else EMPTY_TREE
 
 

@@ -103,7 +103,7 @@ def names(output: bytes) -> list[str]:
 
 
 def complaint(result: Finished, where: Path) -> GitError:
-    """Return the error of a git command as one line, with the next step."""
+    """Return the error of a git command as one line; for a known error, the line also says what to do next."""
     output = result.stderr.decode("utf-8", "replace").strip() or result.text.strip()
     last = _last_line(output) or f"exit {result.returncode}"
     lock = re.search(r"'([^']+\.lock)'", output)

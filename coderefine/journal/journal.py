@@ -29,9 +29,9 @@ FORMAT = 1
 class Journal:
     """The record of the run named `run`. Methods that write return after the data is on the disk.
 
-    `under`: by path, the content in the tree that is judged, where the working tree has other content; see
-    publishers.Snapshot. `part`: how often the run has been resumed; each time it begins again, with the tree as it is
-    then.
+    `under`: the files whose content in the judged tree differs from the working tree, each with its content in the
+    judged tree (see publishers.Snapshot). `part`: number of the part to which this journal writes; 0, unless it was
+    made by `resumed`. Each part starts from the tree as it is at that time.
     """
 
     repository: Repository

@@ -18,8 +18,10 @@ OWN, ANY = "<own>", "<any>"
 POWERFUL = name_set("os sys posix nt builtins _thread gc ctypes importlib inspect _imp _ctypes")
 """Modules that are recognised as an attribute of any value."""
 IN_LIBRARIES = POWERFUL | name_set("unittest doctest warnings atexit")
-"""Modules of Python that are recognised as an attribute of another library. Others are more often modules of that library
-itself: `scipy.signal`, `django.contrib.admin.site`."""
+"""Modules of Python that are recognised as an attribute of another library.
+
+Others are more often modules of that library itself: `scipy.signal`, `django.contrib.admin.site`.
+"""
 BUILT_IN = name_set("getattr setattr delattr vars print exec eval compile __import__ globals len")
 """Built-in functions whose aliases are followed."""
 ROUNDS = 3
@@ -171,7 +173,7 @@ def canonical(name: str) -> str:
 
     `print.__self__` becomes `builtins`. An attribute of an object may have the name of a module (`self.os`). Therefore
     a name that begins with `<own>` or `<any>` is shortened only before a module of POWERFUL, and only if an attribute
-    of that module follows.
+    of that module follows. A name that begins with another library is shortened only before a module of IN_LIBRARIES.
     """
     parts = name.split(".")
     if len(parts) == 2 and parts[0] == parts[1]:  # a function called like its module: `timeit.timeit`

@@ -120,7 +120,7 @@ def _composed(node: ast.AST) -> bool:
 
 
 def _built_from_constants(node: ast.expr) -> bool:
-    """Return whether `node` tests equality or membership, or is a sum, and contains several constants."""
+    """Return whether `node` is a comparison without ordering (`==`, `in`, `is`) or a sum, with several constants."""
     equal = isinstance(node, ast.Compare) and not any(isinstance(op, ORDERINGS) for op in node.ops)
     terms = list(ast.walk(node)) if equal else list(_terms(node))
     return sum(isinstance(term, ast.Constant) for term in terms) > 1
@@ -150,7 +150,11 @@ def _ordinary(node: ast.AST) -> bool:
 
 
 def _shape(above: list[ast.AST]) -> str:
-    """Return the expression that uses the constant, as text without the values of constants."""
+    """Return, as text without the values of constants, how a constant is used. `above`: the nodes around it.
+
+    For an ordering such as `x < 3`, the text has only the left side; for a call, only the function; for a subscript,
+    only the object; for an equality or membership test, all; for any other node, only its type.
+    """
     node = _user(above)
     if isinstance(node, ast.Compare):
         bound = len(node.ops) == 1 and isinstance(node.ops[0], ORDERINGS)

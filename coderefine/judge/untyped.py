@@ -44,9 +44,10 @@ def hidden_code(side: FileVersion) -> Iterator[Violation]:
 
 
 def _plain_tests(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield the condition of an `if` whose `else` only imports or assigns, and the alternatives of an `or` in it.
+    """Yield the condition of an `if` whose `else` is missing, or only imports or assigns.
 
-    If its body ends by `return` or the like, the type checker does not read what follows: then nothing is yielded.
+    If the condition is an `or`, also yield its operands. Yield nothing if the body of the `if` ends with `return`,
+    `raise`, `continue` or `break`: then the type checker may skip all statements after the `if`.
     """
     if isinstance(node, ast.If) and _only_imports(node.orelse) and not isinstance(node.body[-1], LEAVING):
         yield node.test
@@ -123,9 +124,10 @@ def _pairs(
 ) -> Iterator[tuple[str, Function, Function | ast.Lambda]]:
     """Yield (name, old function, new function) for each function that is kept, moved, or replaced by a lambda.
 
-    Functions of one name (overloads, getter and setter) are compared in their order; if their number changes, only the
-    last of them is. A function that gets overloads is left out: the types are those of the overloads. `moved`: see
-    `_less`.
+    If several functions have one name (overloads, getter and setter), they are paired in their order. If their number
+    changes, only the last old and the last new function are paired. A function to which the patch adds overloads is
+    left out, because its types are now those of the overloads. `moved`: the functions that the patch adds to any file,
+    by their plain names.
     """
     was, now = _functions(old), _functions(new)
     lambdas = _lambdas(new)

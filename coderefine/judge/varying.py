@@ -25,7 +25,10 @@ def may_vary(patch: Patch, originals: Mapping[str, bytes | None]) -> bool:
 
 
 def _varies(text: bytes | None, lines: set[int]) -> bool:
-    """Return whether one of `lines`, or a function with one of them, has a set or uses VARYING."""
+    """Return whether one of `lines` contains a set or a name in VARYING.
+
+    If one of `lines` is in a function, all lines of this function are examined, too.
+    """
     tree = parse(text) if lines else None
     every = nodes(tree) if tree else ()
     varying = {getattr(node, "lineno", 0) for node in every if _is_varying(node)}

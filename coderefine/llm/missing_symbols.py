@@ -144,7 +144,11 @@ class _Finder:
         return self._may_have(module, name)
 
     def _may_have(self, module: ProjectModule, name: str) -> bool:
-        """Return whether the module may define `name` by an external or `*` import, `__getattr__`, a loop or `with`."""
+        """Return whether the module may define `name` in a way that is not examined.
+
+        It may be imported from an external module or by `*`, come from `__getattr__`, or be assigned anywhere in the
+        module, for example by a loop or `with`.
+        """
         imported = module.imports.get(name)
         if imported and self.project.find(imported.module, module.path) is None:
             return True

@@ -134,7 +134,11 @@ def _heads(lines: Sequence[str]) -> list[tuple[int, str, str]]:
 
 
 def _likely(wanted: Sequence[str], real: Sequence[str]) -> list[int]:
-    """Return up to eight indices in `real` where `wanted` may begin: most lines agree, or else one line is similar."""
+    """Return up to eight indices in `real` where the lines `wanted` may begin, the best first.
+
+    The best index is the one for which most lines agree. If no line agrees, return the indices for which the longest
+    line of `wanted` is similar, in ascending order.
+    """
     places = {line: index for index, line in enumerate(wanted) if line}
     votes: dict[int, int] = {}
     for index, line in enumerate(real):

@@ -44,11 +44,17 @@ def held_back(state: State, attempt: Attempt) -> Attempt:
 def weak(state: State, attempt: Attempt, found: Evidence) -> str:
     """Return why a proved attempt is nevertheless only plausible; "" if there is no reason.
 
-    There are four reasons. The patched lines are in branches that no traced test takes; or the tests kill too few
-    mutants of the attempt; or there was no time for mutants, and few tests run the patched lines; or, of the tests'
-    calls and variants of these calls, the attempt changes the results of a far greater share than any patch does that
-    was offered for the same tests. The second and the third reason do not apply to repairs of the search, which has
-    already considered them together with more evidence (proposers/search/confidence.py).
+    There are four reasons:
+
+    - The tests pass because of branches that no traced test takes.
+    - The tests kill too few mutants of the attempt.
+    - There was no time for mutants, and few tests run the patched lines.
+    - The attempt changes the results of many more nearby calls than any patch that was offered for the same tests.
+      Nearby calls are the calls that tests make, and variants of these calls.
+
+    The second and the third reason do not apply to repairs of the search, which has already considered them together
+    with more evidence (proposers/search/confidence.py). Always return "" if the attempt repairs no test, or if the task
+    only writes certain files (`Task.wanted`).
     """
     if not found.flipped or state.parts.task.wanted:
         return ""

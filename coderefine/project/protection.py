@@ -122,7 +122,10 @@ class Protection:
 
     @classmethod
     def of(cls, place: Place, config: Config) -> Protection:
-        """Read pytest's settings and git's `core.hooksPath`; starts no process."""
+        """Read what to protect: pytest's settings, git's `core.hooksPath`, plugins, and files that commands name.
+
+        This starts no process.
+        """
         settings = read_settings(place.root)
         plugins = _plugin_files(place, settings)
         programs = [named_files(run, place, settings, who).items() for who, run in _commands(config, place)]

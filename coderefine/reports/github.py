@@ -39,7 +39,10 @@ def _commands(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def _data(text: str) -> str:
-    """Escape a message as @actions/core does, and what a terminal obeys."""
+    """Escape a message for GitHub's workflow commands, as @actions/core does.
+
+    Control characters that a terminal would obey are escaped, too.
+    """
     return printable(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 

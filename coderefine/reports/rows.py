@@ -128,7 +128,10 @@ def _evidence(outcome: Outcome) -> Iterator[Row]:
 
 
 def _tried(outcome: Outcome) -> Iterator[Row]:
-    """Yield a row with the best attempt if it is better, but neither proved nor offered: it is only recorded."""
+    """Yield a row about the best attempt that was better than the start, if nothing was proved or offered.
+
+    This attempt is not written; it is only recorded.
+    """
     if not outcome.best.number and not outcome.offers and (attempt := best_try(outcome.attempts)):
         yield Row("kept", f"{attempt.patch.summary}: not written; coderefine show --diff prints it")
 

@@ -130,9 +130,11 @@ def _remove_copy(function: ast.AST, loop: ast.For | ast.AsyncFor) -> None:
 
 
 def _is_last_use(function: ast.AST, loop: ast.For | ast.AsyncFor, first: str, following: Sequence[ast.stmt]) -> bool:
-    """Return whether `first` is not used in `following`, nor outside of loops over `first`.
+    """Return whether `loop`, or another loop over `first`, contains every use of `first` in `function`.
 
-    These loops are `loop`, and loops that are neither inside nor around it.
+    A loop over `first` has `first` in its target; only its target and body count, not its `else`. Loops inside or
+    around `loop` do not count. Return False, too, if `first` is used in `following`, the statements after an assignment
+    in `loop`.
     """
     others = (one for one in ast.walk(function) if isinstance(one, LOOPS) and not _overlap(one, loop))
     inside = {node for one in (loop, *others) for node in _inside(one, first)}

@@ -355,7 +355,11 @@ def _alike(old: types.CodeType, new: types.CodeType, *, whole: bool) -> bool:
 
 
 def _bare(code: types.CodeType) -> tuple[object, ...]:
-    """Return the contents of the code of a module or class, without its functions, as comparable values."""
+    """Return the code of a module or class as comparable values.
+
+    Of its functions, only the names are included; lambdas, comprehensions and classes inside it are included
+    completely.
+    """
     values = []
     for value in code.co_consts:
         if not isinstance(value, types.CodeType):

@@ -24,7 +24,11 @@ QUICK, TRIED = 0.05, 2.0
 
 @dataclass(slots=True)
 class PoolState:
-    """State of a pool: the fields up to `setup` are set when the servers are ready, the others by the baseline run."""
+    """State of a pool.
+
+    The fields up to `setup` are set when the servers are ready. The others are set by the baseline run, and some of
+    them are updated by later runs.
+    """
 
     tests: tuple[str, ...] = ()
     """Ids of all collected tests, in collection order."""
@@ -84,7 +88,11 @@ class PoolState:
 def message(
     candidate: Candidate, tests: Sequence[int | str], known: Sequence[int | str], limit: float, *, keep_going: bool
 ) -> Mapping[str, object]:
-    """Build the message "judge `candidate`"; agent/hot_server.py gets tests by index, agent/warm_server.py by id."""
+    """Build the message "judge `candidate`", for one run of `tests`.
+
+    `known`: tests that may fail (see `Plan`). `limit`: CPU seconds allowed. `keep_going`: whether to go on after a
+    failure. Tests are indices for agent/hot_server.py, and ids for agent/warm_server.py.
+    """
     return {
         "kind": "judge",
         "files": encoded(candidate.files),

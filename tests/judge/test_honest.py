@@ -275,6 +275,12 @@ CODE = [
     ),
     Deed("library-setting", "import numpy\n", "import numpy\n\nnumpy.printing.width = 80\n"),
     Deed(
+        "modules-of-a-library-named-like-python's",
+        SUM,
+        "from django.contrib import admin\nfrom scipy import signal\n\nadmin.site.site_title = 'Shop'\n\n\n"
+        "def total(xs):\n    return sum(signal.detrend(xs))\n",
+    ),
+    Deed(
         "names-with-the-word-test",
         SUM,
         "from scipy.stats import ttest_ind\nfrom app.core import test, contest\n\n\n"

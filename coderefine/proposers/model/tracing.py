@@ -156,10 +156,11 @@ def _passing(failing: Sequence[Case], cases: Mapping[str, Case]) -> list[str]:
 
 
 def _near_ones(failing: Sequence[Case], passing: Sequence[Case], seconds: float) -> list[Case]:
-    """Return the `passing` tests whose names are most similar to those of `failing`.
+    """Return the `passing` tests whose names are most similar to those of `failing`, the most similar first.
 
-    Of a test function with parameters, only one case comes first; its other cases come after all functions. Return as
-    many tests as take `seconds` together, but at least PASSING and at most MORE.
+    One case of each parametrized test function comes first; its further cases come after the first cases of all
+    functions. Return as many tests as take `seconds` together, but at least PASSING (if there are so many), and at most
+    MORE.
     """
     words = [_words(case.id) for case in failing]
     ordered = _apart(sorted(passing, key=lambda case: -max(len(_words(case.id) & word) for word in words)))

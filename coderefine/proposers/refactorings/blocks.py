@@ -277,7 +277,10 @@ def _manner(block: StatementBlock) -> tuple[str, str] | None:
 
 
 def _early_manner(block: StatementBlock, exits: Sequence[Exit]) -> tuple[str, str] | None:
-    """Return `manner` and `leave` for a block that has `exits` and may also reach its end; None if no manner fits."""
+    """Return the fields `manner` and `leave` of `Extraction` for a block; None if no manner fits.
+
+    The block has the statements `exits` (`return`, `break`, `continue`), but it may also reach its end.
+    """
     goes_on = block.suite.loop_tail and block.ends and not any(isinstance(node, ast.Break) for node in exits)
     if goes_on and not block.returns:
         return "continue", ""

@@ -105,10 +105,10 @@ def _is_protocol(owner: ast.ClassDef) -> bool:
 
 
 def _is_open(method: Function, owner: ast.ClassDef, tree: ast.Module) -> bool:
-    """Return whether a new static method may be called through the first parameter of `method`.
+    """Return whether `method` can call a new static method through its first parameter (`self`).
 
     The new method must not hide another method: base classes of libraries may have private methods with any name. The
-    parameter must be an object of the class: a method that the class body uses as a decorator may get any object.
+    first parameter must be an object of the class: a method that the class body uses as a decorator may get any object.
     """
     inside = set(ast.walk(method))
     named = (node for node in ast.walk(owner) if isinstance(node, ast.Name) and node.id == method.name)

@@ -74,7 +74,7 @@ Named = tuple[str, float]
 
 
 def name_for(found: Extraction) -> Named | None:
-    """Return the best name for the extracted function, None if no words describe it."""
+    """Return the best possible name for the extracted function, and its cost; None if there is no possible name."""
     best_first = sorted(_ideas(found), key=lambda idea: idea[1])
     ideas = (("_" + "_".join(words), cost) for words, cost in best_first if words and not _stutters(words))
     return next(((name, cost) for name, cost in ideas if is_possible(name, found.block.unit)), None)
@@ -267,7 +267,10 @@ def _instruction(remarks: Sequence[str], *, single: bool = True) -> Iterator[Ide
 
 
 def _only(block: StatementBlock, *kinds: type[ast.stmt]) -> bool:
-    """Return whether all statements of the block are of these kinds; branches, loops and `try` do not count."""
+    """Return whether the block contains statements of `kinds`, and no others.
+
+    `if`, `for`, `while`, `try`, `pass` and `continue` are ignored, but the statements inside them are examined.
+    """
     leading = ast.If | Loop | ast.Try | ast.Pass | ast.Continue
     effects = [node for node in block.nodes if isinstance(node, ast.stmt) and not isinstance(node, leading)]
     return bool(effects) and all(isinstance(node, kinds) for node in effects)

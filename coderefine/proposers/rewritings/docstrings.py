@@ -427,7 +427,11 @@ def _without_adverb(sentence: str) -> str:
 
 
 def _beginning(found: re.Match[str], mood: _Mood, head: str) -> str:
-    """Return the first words of a new sentence made of the clause after `found`; "" if this is impossible."""
+    """Return the first words of a new sentence that is made of the clause after `found`; "" if this is impossible.
+
+    `found`: the match of CLAUSE (punctuation and first word). `head`: the text before it. `mood`: the mood of the
+    sentence that is divided.
+    """
     sign, word = found["sign"], found["word"]
     if sign == ";":
         return "" if ";" in head or ";" in found.string[found.end() :] else word.capitalize()

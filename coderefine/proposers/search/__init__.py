@@ -418,9 +418,10 @@ class Search(Searcher):
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison, spectrum)), sets=sets)
 
     def _passing_aside(self, repairs: Sequence[Repair], pool: AnyPool) -> dict[int, frozenset[str]]:
-        """Return, by `id()` of each repair, the tests in `_aside` that run the repair's code and pass with the repair.
+        """Return, by `id()` of each repair, the tests that run the repair's code and pass with the repair.
 
-        Repairs whose code no test in `_aside` runs are left out.
+        Only tests in `_aside` count (tests for which a repair was already offered). Repairs whose code no such test
+        runs are left out.
         """
         aside = self._aside & frozenset(pool.tests)
         ran = [self._ran(repair.proposed.scored.site) & aside for repair in repairs]

@@ -104,10 +104,10 @@ def choose(
 
 
 def shared(group: Sequence[int], repairs: Sequence[Repair]) -> float:
-    """Return the common score of a group of repairs that behave alike: the sum of their scores as TEMPER describes it.
+    """Return the common score of a group of repairs that behave alike: their scores, added as described at TEMPER.
 
-    `group`: indices in `repairs`. Repairs that remove behaviour are left out of the sum; if all repairs of the group
-    remove behaviour, return the best score.
+    `group`: indices in `repairs`. Repairs that remove behaviour are not added; if all repairs of the group remove
+    behaviour, return the best score.
     """
     best = max(worth(repairs[place]) for place in group)
     scores = [worth(repairs[place]) for place in group if not _emptying(repairs[place])] or [best]

@@ -100,10 +100,10 @@ def is_check(stmt: ast.stmt) -> bool:
 
 
 def makers(stmts: set[ast.stmt], ended: set[ast.stmt]) -> set[ast.stmt]:
-    """Return those of `stmts` that bind a name used in `ended`, or may change its value, directly or indirectly.
+    """Return those of `stmts` that may have made the values used in `ended`, directly or indirectly.
 
-    `ended`: the statements of the test at which it failed. Expression statements and definitions with decorators may
-    change the values of their names: `rows.append(1)`, `@cli.command()`.
+    `ended`: the statements of the test at which it failed; they are not returned. A statement makes a value if it binds
+    its name, or may change it: expression statements (`rows.append(1)`) and decorated definitions (`@cli.command()`).
     """
     names = {name for stmt in ended for name, _ in names_in(stmt)}
     found: set[ast.stmt] = set()

@@ -351,8 +351,8 @@ class Trial:
     def _partly(self, judged: Judged) -> frozenset[str]:
         """Return the failing tests that the candidate makes pass; none if a test outside `failing` fails.
 
-        A test module that failed at import has no status any more if it can be imported now; then it counts as
-        repaired.
+        A test module that could not be imported has an entry in `failing`, but no status once it can be imported. Then
+        it counts as repaired.
         """
         if any(status.bad and name not in self._failing for name, status in judged.statuses.items()):
             return frozenset()

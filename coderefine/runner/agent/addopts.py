@@ -63,7 +63,10 @@ def _idle(word: str) -> bool:
 
 
 def _split(group: list[str], dropped: list[str]) -> list[str]:
-    """Remove the dropped letters from combined short options: `-xvs` becomes `-s`."""
+    """Return combined short options with only the letter `s`: `-s` for `-xvs`; append the rest (`-xv`) to `dropped`.
+
+    Return any other option, with its value, unchanged.
+    """
     word = group[0]
     letters = word[1:]
     mixed = word.startswith("-") and not word.startswith("--") and set(letters) <= _SHORT | {"s"} and len(letters) > 1

@@ -615,7 +615,11 @@ def source_of(call: Call, describe: Describer) -> str:
 
 
 def _named(function: Any, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the required arguments and, if they may be passed by name, the optional arguments by parameter name."""
+    """Return the arguments to write by position, and those to write by name, of a call of `function`.
+
+    The optional arguments are written by name. If one of them cannot be passed by name, or if there are more arguments
+    than parameters, all arguments are written by position.
+    """
     code = function.__code__
     first = code.co_argcount - len(function.__defaults__ or ())
     if len(args) > code.co_argcount or code.co_posonlyargcount > first:

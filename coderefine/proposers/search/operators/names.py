@@ -238,10 +238,11 @@ def _nearness(site: Site, name: str) -> float:
 
 
 def _guarded(site: Site, node: ast.expr) -> frozenset[str]:
-    """Return the names that the block under a test uses, if `node` is the test or an operand of its `and` or `or`.
+    """Return the names that the body of an `if`, `while` or conditional expression uses.
 
-    Such a test of a value mostly concerns a value that the block uses: `x[0] if x else None`. Functions are left out:
-    they are always true. Return no names for other nodes.
+    `node` must be its condition, or an operand of the `and` or `or` in the condition; for other nodes, return no names.
+    A condition mostly checks a value that the body uses: `x[0] if x else None`. Names of functions are left out,
+    because a function is always true.
     """
     parents = site.module.parents
     test: ast.AST = node
