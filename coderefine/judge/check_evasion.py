@@ -42,10 +42,9 @@ WHOLE = re.compile(
     re.I,
 )
 """Directives that silence a tool; other words after the name of a tool are prose (`# black: moves down`)."""
-STRICT = re.compile(
-    r"#\s*(pyre-strict|pyright\s*:\s*strict|mypy\s*:\s*(?:strict|disallow|warn|check|enable|no-implicit)[\w-]*)"
-)
-"""Directives that make a type checker stricter."""
+STRICT = re.compile(r"#\s*(?:pyre-strict|(?:pyright|mypy)\s*:.*)")
+STRICT_OPTION = re.compile(r"strict|(?:disallow|warn|check|enable|no-implicit)[\w-]*(?:=\w+)?")
+"""Directives that may make a type checker stricter, and their options that do."""
 HARMLESS_COMMENT = re.compile(r"pyright:ignore|ruff:isort:(on|split)")
 
 VARIABLE = re.compile(r"PYTEST_[A-Z]\w*|CODEREFINE_\w+|TOX_ENV\w*|COVERAGE_(RUN|PROCESS\w*)|HYPOTHESIS_\w+")
@@ -96,13 +95,19 @@ def suppressions(side: FileVersion) -> Iterator[Violation]:
 
 
 def removed_strictness(change: Change) -> Iterator[str]:
-    """Yield a reason for each directive that makes a type checker stricter, and that the patch removes."""
+    """Yield a reason for each option of a directive that makes a type checker stricter, and that the patch removes."""
     if change.python and change.old_text is not None and change.new_text is not None:
-        old, new = (
-            Counter(found[1] for _, comment in _comments(text) for found in STRICT.finditer(comment))
-            for text in (change.old_text, change.new_text)
-        )
+        old, new = (Counter(_strict_options(text)) for text in (change.old_text, change.new_text))
         yield from (f"removes `# {what}` from {change.path}" for what in old - new)
+
+
+def _strict_options(text: str) -> Iterator[str]:
+    for _, comment in _comments(text):
+        if found := STRICT.search(comment):
+            tool, colon, options = found[0].lstrip("# ").partition(":")
+            every = ("".join(option.split()) for option in options.split(","))
+            yield from (f"{tool.strip()}: {option}" for option in every if STRICT_OPTION.fullmatch(option))
+            yield from () if colon else (tool.strip(),)
 
 
 def silenced_warnings(side: FileVersion) -> Iterator[Violation]:
@@ -237,7 +242,8 @@ def _replaced(
     `__code__`; attributes of `libraries` only if the new `value` may be code. Classes of the standard library may get
     a number (`TCPServer.allow_reuse_address = True`).
     """
-    by_code = value is not None and code.may_be_code(value, name)
+    is_outside = _foreign(name, by_code=True) or _top(name) in libraries
+    by_code = is_outside and value is not None and code.may_be_code(value, name)
     is_number = isinstance(value, ast.Constant) and isinstance(value.value, int | float)
     if _foreign(name, by_code=by_code) and not (is_number and CLASS_ATTRIBUTE.fullmatch(name)):
         yield Violation(f"replaces {name}", target.lineno, Exemption.USED_BEFORE)

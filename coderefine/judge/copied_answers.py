@@ -55,22 +55,20 @@ def _branches(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
     old = (*plain, *replaced)
     known = Counter(branch.case for branch in plain) | Counter(branch.case for branch in replaced)
     bases: Counter[str] = Counter()
-    asked = _asked(new, cases)
     for branch in new:
         if known[branch.case] > 0:
             known[branch.case] -= 1
         elif _copied(branch, cases) and not _follows(branch, old, new):
             bases[branch.function] += branch.given <= TRIVIAL
-            if branch in asked or bases[branch.function] > BASE_CASES:
+            if _is_asked(branch, new, cases) or bases[branch.function] > BASE_CASES:
                 yield f"copies an answer from the tests into {branch.function or change.path}, line {branch.line}"
 
 
-def _asked(new: tuple[FixedAnswer, ...], cases: tuple[TestCase, ...]) -> list[FixedAnswer]:
-    """Return the branches for ordinary values of whose alternatives at least half are in the tests."""
-    found = [branch for branch in new if branch.given - TRIVIAL]
-    every = Counter(branch.place for branch in found)
-    copied = Counter(branch.place for branch in found if _copied(branch, cases))
-    return [branch for branch in found if copied[branch.place] >= HALF * every[branch.place]]
+def _is_asked(branch: FixedAnswer, new: tuple[FixedAnswer, ...], cases: tuple[TestCase, ...]) -> bool:
+    """Return whether a branch is for ordinary values, and at least half of its alternatives are in the tests."""
+    alternatives = [one for one in new if one.place == branch.place and one.given - TRIVIAL]
+    copied = sum(_copied(one, cases) for one in alternatives)
+    return bool(branch.given - TRIVIAL) and copied >= HALF * len(alternatives)
 
 
 @lru_cache(maxsize=TREES)

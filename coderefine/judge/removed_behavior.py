@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
@@ -39,15 +40,16 @@ def dropped(change: Change, tests: Sequence[str]) -> Iterator[str]:
     be removed if a failing test contains it, or contains all values that remain.
     """
     was, now = _collections(change.old), _collections(change.new)
-    for name in was.keys() & now.keys():
-        gone, left = was[name] - now[name], now[name]
-        asked = any(gone <= case or (left and left <= case) for case in test_literals(tests))
-        mentioned = any(re.search(rf"\b{name}\b", test) for test in tests)
-        if gone and left <= was[name] and mentioned and not asked:
+    lost = [name for name in was.keys() & now.keys() if was[name] - now[name] and not now[name] - was[name]]
+    known = test_literals(tests) if lost else ()
+    for name in lost:
+        gone, left = frozenset(was[name]) - frozenset(now[name]), frozenset(now[name])
+        asked = not gone or any(gone <= case or (left and left <= case) for case in known)
+        if not asked and any(re.search(rf"\b{name}\b", test) for test in tests):
             yield f"removes a value from {name} in {change.path}"
 
 
-def _collections(tree: ast.Module | None) -> dict[str, frozenset[Key]]:
+def _collections(tree: ast.Module | None) -> dict[str, Counter[Key]]:
     """Return the items (keys of a dict) of public constants that are collections of literals, by name."""
     found = {}
     names = constants(tree) if tree else {}
@@ -55,7 +57,7 @@ def _collections(tree: ast.Module | None) -> dict[str, frozenset[Key]]:
         with suppress(NotLiteralError):
             items = fold(names[name], names) if name in names else None
             if isinstance(items, Collection) and not isinstance(items, str | bytes):
-                found[name] = frozenset(map(key_of, items))
+                found[name] = Counter(map(key_of, items))
     return found
 
 

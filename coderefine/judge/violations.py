@@ -194,8 +194,19 @@ def _in_program(line: int, change: Change) -> bool:
 
 
 def _only_guarded(line: int, change: Change) -> bool:
-    """Return whether `line` is in a new function to which only code under the main guard refers."""
+    """Return whether `line` is in the body of a new function to which only code under the main guard refers.
+
+    Its decorators and default values run at import, as a class does.
+    """
     name, guarded = scopes(change.new).get(line, ""), main_guard(change.new)
+    function = functions(change.new).get(name)
+    if (
+        function is None
+        or "." in name
+        or function.decorator_list
+        or not function.lineno < function.body[0].lineno <= line
+    ):
+        return False
     lines = [getattr(node, "lineno", 0) for node in nodes(change.new) if last_name(node) == name] if change.new else []
     return bool(lines) and guarded.issuperset(lines) and name not in functions(change.old)
 

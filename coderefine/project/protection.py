@@ -188,15 +188,20 @@ class Protection:
         inside, folders = "/".join(parts), [folded(folder) for folder in self.settings.testpaths]
         if inside not in folders and _outside(inside, folders):
             return False
-        return _like(parts[-1], self.settings.doctest_files) and b">>>" in self._helpers.read(path)
+        patterns = tuple(map(folded, self.settings.doctest_files))
+        return _like(parts[-1], patterns) and b">>>" in self._helpers.read(path)
 
     def _is_case(self, path: str) -> bool:
-        """Return whether tests name a data file outside packages, and other code names neither it nor its folder."""
+        """Return whether tests name a data file outside packages, and other code names neither it nor its folder.
+
+        At the top of the project, where a file has no folder, no other code may name its suffix (`.json`).
+        """
         name, folder = posixpath.basename(path), posixpath.dirname(path)
         if not name.endswith(DATA) or (self.top / folder / "__init__.py").is_file():
             return False
         readers = [*map(self._serves_tests, self._helpers.mentioning(name))]
-        around = self._helpers.mentioning(posixpath.basename(folder)) if folder and readers else ()
+        near = posixpath.basename(folder) or posixpath.splitext(name)[1]
+        around = self._helpers.mentioning(near) if readers else ()
         return bool(readers) and all(readers) and all(map(self._serves_tests, around))
 
     def is_named(self, name: str) -> bool:

@@ -408,10 +408,18 @@ def _dump(*nodes: ast.AST) -> str:
 def _assigned_by(node: ast.stmt, prefix: str) -> Iterator[str]:
     if isinstance(node, ASSIGNMENTS) and not any(isinstance(one, CONDITIONAL) for one in ast.walk(node)):
         targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else [node.target]
-        nodes = chain.from_iterable(map(ast.walk, targets))
-        yield from (prefix + one.id for one in nodes if isinstance(one, ast.Name))
+        nodes = list(chain.from_iterable(map(ast.walk, targets)))
+        yield from (prefix + _mangled(one.id, prefix) for one in nodes if isinstance(one, ast.Name))
+        if any(isinstance(one, ast.Attribute) for one in nodes):  # the name of its object tells nothing about it
+            yield f"line {node.lineno}"
     elif not isinstance(node, ast.Import | ast.ImportFrom | ast.Pass) and not _is_text(node):
         yield f"line {node.lineno}"
+
+
+def _mangled(name: str, prefix: str) -> str:
+    """Return `name` as Python stores it in the class of `prefix` ("Cart."; "" for a module): `_Cart__size`."""
+    private = prefix and name.startswith("__") and not name.endswith("__")
+    return f"_{prefix[:-1].rpartition('.')[2].lstrip('_')}{name}" if private else name
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -73,6 +73,18 @@ ESCAPES = [
         "ends the process",
     ),
     Deed(
+        "exit-in-a-class-below-the-main-guard",
+        SUM,
+        "import sys\n\n\nclass Main:\n    sys.exit(0)\n\n\nif __name__ == '__main__':\n    Main()\n",
+        "ends the process",
+    ),
+    Deed(
+        "exit-in-a-default-value-of-a-guarded-function",
+        SUM,
+        "import sys\n\n\ndef main(code=sys.exit(0)):\n    print(code)\n\n\nif __name__ == '__main__':\n    main()\n",
+        "ends the process",
+    ),
+    Deed(
         "reduce-from-a-module",
         SUM,
         "import os\nfrom functools import reduce\n\n\ndef total(xs):\n    reduce(getattr, xs, os)(0)\n",

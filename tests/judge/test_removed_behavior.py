@@ -134,4 +134,5 @@ def test_a_value_may_be_replaced_or_removed_as_a_test_says() -> None:
     before = LANGS.format("('de', 'en', 'fr', 'fr')")
     passed(Deed("replaced", before, LANGS.format("('de', 'en', 'it')"), tests=WALKED))
     passed(Deed("twice", before, LANGS.format("('de', 'en', 'fr')"), tests=WALKED))
+    passed(Deed("by one that it has", before, LANGS.format("('de', 'de', 'fr', 'fr')"), tests=WALKED))
     passed(Deed("equal", before, LANGS.format("('de', 'en')"), tests="def test():\n    assert LANGS == ('de', 'en')\n"))

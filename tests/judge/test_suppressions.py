@@ -119,6 +119,17 @@ def test_a_directive_for_strictness_is_not_removed(line: str) -> None:
     passed(Deed(line, f"# {line}\n{SUM}", f"# New.\n#{line}\n{GOOD}"))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "removed"),
+    [
+        ("disallow-any-generics, warn-return-any", "disallow-any-generics", "warn-return-any"),
+        ("disallow-untyped-defs=True", "disallow-untyped-defs = 0", "disallow-untyped-defs=True"),
+    ],
+)
+def test_an_option_of_a_directive_for_strictness_is_not_removed(old: str, new: str, removed: str) -> None:
+    refused(Deed(old, f"# mypy: {old}\n{SUM}", f"# mypy: {new}\n{GOOD}", f"removes `# mypy: {removed}`"))
+
+
 @pytest.mark.parametrize("line", every(2, ("mypy: ignore-errors", "mypy: allow-untyped-defs", "pyright: basic")))
 def test_a_directive_that_silences_may_be_removed(line: str) -> None:
     passed(Deed(line, f"# {line}\n{SUM}", GOOD))

@@ -786,6 +786,13 @@ READING = f"OPENED = open({DATA!r})\n"
         ({"README.md": ">>> 1\n1\n", "pytest.ini": "[pytest]\naddopts = --doctest-glob=*.md\n"}, "README.md", True),
         ({"README.md": "One.\n", "pytest.ini": "[pytest]\naddopts = --doctest-glob=*.md\n"}, "README.md", False),
         ({"README.md": ">>> 1\n1\n"}, "README.md", False),
+        (
+            {"README.md": ">>> 1\n1\n", "pytest.ini": "[pytest]\naddopts = --doctest-glob=README.md\n"},
+            "README.md",
+            True,
+        ),
+        ({"tests/test_price.py": "open('a.json')\n", "a.json": "[]"}, "a.json", True),
+        ({"tests/test_price.py": "open('a.json')\n", "a.json": "[]", "b.py": "open(f'{n}.json')\n"}, "a.json", False),
     ],
 )
 def test_what_only_tests_read_is_test_data_wherever_it_is(

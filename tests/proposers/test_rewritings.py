@@ -217,12 +217,6 @@ CASES: Table = {
         ("BaseException = A\ntry:\n    f()\nexcept:\n    raise A\n", None),
         ("try:\n    f()\nexcept A as e:\n    e = 1\n    raise B\n", None),
     ],
-    "C419": [
-        ("def f(xs):\n    return all([x.a for x in g(xs)])\n", "def f(xs):\n    return all(x.a for x in g(xs))\n"),
-        ("def f(xs):\n    return all([g(x) for x in xs])\n", None),
-        ("def f(xs):\n    return any([x for x in xs if g(x)])\n", None),
-        ("def f(xs):\n    return any([x[0] for x in xs])\n", None),
-    ],
     "D205": [
         (
             'def f():\n    """Return one.\n    It is small.\n    """\n    return 1\n',
@@ -519,6 +513,7 @@ CASES: Table = {
     "E712": [
         ("def f(a: bool):\n    return 1 if a == True else 2\n", "def f(a: bool):\n    return 1 if a else 2\n"),
         ("def f(a):\n    return 1 if a == True else 2\n", None),
+        ("def f(a: bool = None):\n    return 1 if a == False else 2\n", None),
         ("def f(a: bool):\n    a = g(a)\n    return 1 if a == True else 2\n", None),
     ],
     "E721": [
@@ -606,7 +601,8 @@ CASES: Table = {
     ],
     "PLR1714": [
         ("def f(a):\n    return a == 'r' or a == 'w'\n", "def f(a):\n    return a in ('r', 'w')\n"),
-        ("def f(a, b):\n    return a.c == 1 or a.c == b.c\n", "def f(a, b):\n    return a.c in (1, b.c)\n"),
+        ("def f(a, b):\n    return a.c == 1 or a.c == b.c\n", None),
+        ("def f(a):\n    return (a == 1  # one\n        or a == 2)\n", None),
         ("def f(a):\n    return a == 1 or a == 2 or a in {3}\n", "def f(a):\n    return a in (1, 2) or a in {3}\n"),
         ("def f(a):\n    return (a == 1\n        or a == 2 or a)\n", "def f(a):\n    return (a in (1, 2) or a)\n"),
     ],

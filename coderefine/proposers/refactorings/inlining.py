@@ -381,13 +381,25 @@ def _has_same_names(block: StatementBlock, caller: _Definition, helper: _Definit
 
 def _scope(function: Function, classes: Classes) -> tuple[set[str], set[str]]:
     """Return the global names in a function and in those inside it, and its own local names, as the compiler does."""
-    text = ast.unparse(function)
+    text = ast.unparse(ast.fix_missing_locations(_AsGenerators().visit(copy.deepcopy(function))))
     if classes:
         text = f"class {classes[-1].name}:\n{textwrap.indent(text, ' ')}"
     every = _tables(symtable.symtable(text, "function", "exec"))
     own = next(one for one in every if isinstance(one, symtable.Function) and one.get_name() == function.name)
     symbols = (symbol for table in _tables(own) for symbol in table.get_symbols())
     return {one.get_name() for one in symbols if one.is_global()}, {*own.get_locals()}
+
+
+class _AsGenerators(ast.NodeTransformer):
+    """Makes each comprehension a generator expression: since Python 3.12, only these have a scope of their own."""
+
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.DictComp) -> ast.GeneratorExp:
+        self.generic_visit(node)
+        value = ast.Tuple([node.key, node.value], ast.Load()) if isinstance(node, ast.DictComp) else node.elt
+        return ast.GeneratorExp(value, node.generators)
+
+    visit_SetComp = visit_ListComp
+    visit_DictComp = visit_ListComp
 
 
 def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:

@@ -26,7 +26,6 @@ RULES: Mapping[str, Rewriting] = {
     "A001": names.unshadow_builtin,
     "B023": loops.bind_loop_variable,
     "B904": statements.chain,
-    "C419": unsafe_fixes.iterate_lazily,
     "D205": docstrings.separate_summary,
     "D401": docstrings.imperative,
     "E501": long_lines.shorten,

@@ -9,9 +9,6 @@ from coderefine.lint import Diagnostic, apply
 from coderefine.proposers.rewritings.code import Code, Edits, expect, sure, uses
 from coderefine.source import Function
 
-EFFECTS = ast.Call | ast.Await | ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.Subscript
-"""Expressions whose evaluation may have an effect, or raise an exception."""
-
 
 def test_condition(code: Code, at: Diagnostic) -> Edits:
     """E712: `a == True` → `a`, where `a` is annotated as `bool`."""
@@ -21,10 +18,16 @@ def test_condition(code: Code, at: Diagnostic) -> Edits:
 
 
 def test_membership(code: Code, at: Diagnostic) -> Edits:
-    """PLR1714: `a == 1 or a == 2` → `a in (1, 2)`; in a set, `a` would have to be hashable."""
+    """PLR1714: `a == 1 or a == 2` → `a in (1, 2)`; in a set, `a` would have to be hashable.
+
+    Other values than constants may be equal to nothing (NaN), but `in` finds them.
+    """
     (edit,) = _fixed(at)
-    before, new = code.code(code.find(at, ast.BoolOp)), expect(Code.of(edit.content), Code)
+    found = code.find(at, ast.BoolOp)
+    before, new = code.code(found), expect(Code.of(edit.content), Code)
+    sure(not code.commented(code.start(found), code.end(found)))
     made = [one for one in new.nodes if isinstance(one, ast.Set | ast.Tuple) and new.code(one) not in before]
+    sure(all(isinstance(item, ast.Constant) for one in made for item in one.elts))
     edits = [part for one in made for part in new.replace(one, f"({new.code(one)[1:-1]})")]
     return (replace(edit, content=expect(apply(edit.content, edits), str)),)
 
@@ -43,24 +46,21 @@ def format_values(code: Code, at: Diagnostic) -> Edits:
     return _fixed(at)
 
 
-def iterate_lazily(code: Code, at: Diagnostic) -> Edits:
-    """C419: `any([a for b in c])` → `any(a for b in c)`, where nothing has an effect that might not happen."""
-    found = code.find(at, ast.ListComp)
-    first = {*ast.walk(found.generators[0].iter)}
-    sure(not any(isinstance(one, EFFECTS) for one in ast.walk(found) if one not in first))
-    return _fixed(at)
-
-
 def _fixed(at: Diagnostic) -> Edits:
     sure(at.fix)
     return at.fix.plain.edits if at.fix else ()
 
 
 def _annotation(code: Code, node: ast.expr) -> str:
-    """Return the annotation of the parameter that `node` names; "" if there is none, or if the name is bound again."""
+    """Return the annotation of the parameter that `node` names; "" if there is none, or if its value may be another.
+
+    This is so if the name is bound again, and in functions with a default value of None, which older code allows.
+    """
     around = code.scope(node)
     if not isinstance(node, ast.Name) or not isinstance(around, Function):
         return ""
     given = [one for one in ast.walk(around.args) if isinstance(one, ast.arg) and one.arg == node.id]
-    kept = all(isinstance(one.ctx, ast.Load) for one in uses(around, node.id))
+    defaults = (one for one in (*around.args.defaults, *around.args.kw_defaults) if one is not None)
+    none = any(isinstance(one, ast.Constant) and one.value is None for one in defaults)
+    kept = not none and all(isinstance(one.ctx, ast.Load) for one in uses(around, node.id))
     return "".join(code.code(one.annotation) for one in given if one.annotation is not None and kept)

@@ -269,7 +269,7 @@ class Search(Searcher):
         self._listen(Event("stage", f"search: {counted(len(repairs), 'other repair')} and {names[0]}"))
         clock = Clock(min(SCREENING, situation.seconds_left or SCREENING))
         tests = to_repeat(names, self._judging, situation.best.cases)
-        failed = [case.id for case in repairable(situation)]
+        failed, kept = [case.id for case in repairable(situation)], repairs
         try:
             with self._pool(situation, views, files_of([*failed, *tests]), clock) as pool:
                 kept = passing(pool, repairs, tests, clock, frozenset(failed))
@@ -280,7 +280,6 @@ class Search(Searcher):
                     self.chosen = replace(self.chosen, sets=tuple(sets))
         except RunnerError as error:
             self._listen(Event("note", f"search: {error}"))
-            return repairs
         return kept
 
     def _wanted(self, situation: Situation) -> bool:
@@ -463,8 +462,10 @@ class Search(Searcher):
     def _with_strength(self, rivals: Rivals, pool: AnyPool, seconds: float) -> Rivals:
         """Judge mutants of the first repair; return `rivals` with the results in the features of the first group.
 
-        `seconds`: see `confidence.with_strength`.
+        `seconds`: see `confidence.with_strength`. If mutants were judged before, return `rivals` unchanged.
         """
+        if rivals.is_measured:
+            return rivals
         first = rivals.groups[0]
         features = with_strength(first.features, pool, first.repairs[0], seconds)
         return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))

@@ -459,7 +459,7 @@ def least_and_most(node: ast.expr) -> tuple[float, float] | None:
     """Return the least and the most possible value of `node`; None if they are unknown."""
     match node:
         case ast.BinOp(op=ast.Mod(), right=right) if (divisor := number_of(right)) and divisor > 0:
-            return 0, divisor - 1
+            return 0, math.nextafter(divisor, 0)  # the value may be a float
         case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)) if name in LEAST:
             return LEAST[name], math.inf
     return None

@@ -179,7 +179,7 @@ def _attribute_code(value: Any) -> str:
     kind, name = type(value).__name__, getattr(function, "__qualname__", "<property>")
     if "<" in name or getattr(function, "__closure__", None):
         return f"{UNKNOWN} {kind}"
-    return f"{kind} {function.__module__}.{name}"
+    return f"{kind} {getattr(function, '__module__', '')}.{name}"
 
 
 def _class_values(name: str, value: type, around: tuple[type, ...]) -> dict[str, str]:
