@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
-from typing import TextIO
 
 from coderefine import __version__
 from coderefine.quick.ending import interrupt_on_signals
+
+TYPE_CHECKING = False  # importing typing would take as long as the check of a clean commit
+if TYPE_CHECKING:
+    from typing import TextIO
 
 FINDINGS, USAGE, BUG, INTERRUPTED = 1, 2, 3, 130
 NOTHING_WRITTEN = "interrupted; nothing was written"
@@ -79,6 +81,7 @@ def _guarded(argv: list[str] | None) -> int:
         return _fail(noted(error, refused(error)), USAGE)
     except Exception as error:  # any other exception is our bug, and must not look like a verdict
         import traceback
+        from contextlib import suppress
 
         with suppress(OSError):
             traceback.print_exc()
@@ -93,6 +96,8 @@ def _interrupted(interrupt: BaseException) -> int:
 
 
 def _fail(message: str, code: int) -> int:
+    from contextlib import suppress
+
     from coderefine.core.plurals import printable
 
     with suppress(OSError):
