@@ -13,14 +13,14 @@ import pytest
 from coderefine import check
 from coderefine.core import Finding, Read, Task
 from coderefine.errors import ConfigError, CriticError
-from tests.cli.test_bad_places import untidy, user
+from tests.cli.test_bad_places import place, untidy, user
 from tests.cli.test_write import FILES, RIGHT, new, write
 from tests.support.cases import every
 from tests.support.command import GREEN, LINT, ORDER, TESTS, coderefine
 from tests.support.llm_server import error
 from tests.support.repo import git, make_repo
 
-__all__ = ["untidy", "user"]
+__all__ = ["place", "untidy", "user"]
 
 OFFLINE = ("fix", "--no-model", "--no-search")
 LINT_ONLY = (*OFFLINE, "--gate", "ruff")
