@@ -124,7 +124,8 @@ class TestDelivery:
         (top / "order.py").write_text(LINT + "\n\nMINE = 1\n")
         result = end(process)
         assert result.code == 1, result
-        assert "order.py changed since the run began" in result.lines[0]
+        assert "order.py changed" in result.lines[0], "noticed before or after the proof"
+        assert "so nothing was written" in result.lines[0]
         assert "wrote     nothing; the patch is kept" in result.out
         assert (top / "order.py").read_text() == LINT + "\n\nMINE = 1\n"
         assert "-import os" in coderefine("show", "--diff", cwd=top).out

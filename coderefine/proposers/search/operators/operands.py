@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.site import NEUTRAL, Site
 from coderefine.proposers.search.syntax import Edit, Replacement
-from coderefine.proposers.search.value_kinds import NUMBERS, dotted, fits, number_of
+from coderefine.proposers.search.value_kinds import NUMBERS, dotted, fits
 
 COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "<",
@@ -338,16 +338,10 @@ def _countable(site: Site, node: ast.expr, parent: ast.AST | None) -> float:
     if isinstance(parent, ast.Call):
         return _countable_argument(node, parent, sure=sure)
     if isinstance(parent, ast.Compare):
-        return float(sure and not _is_beside_number(node, parent))
+        return 1.0 if sure else 0.0
     if isinstance(parent, ast.Return | ast.Assign | ast.Tuple | ast.AugAssign):
         return _countable_result(node, sure=sure)
     return 0.0
-
-
-def _is_beside_number(node: ast.expr, comparison: ast.Compare) -> bool:
-    """Return whether `node` is compared with numbers only: these are changed by the operator "number"."""
-    others = (one for one in (comparison.left, *comparison.comparators) if one is not node)
-    return all(number_of(one) is not None for one in others)
 
 
 def _countable_argument(node: ast.expr, call: ast.Call, *, sure: bool) -> float:
