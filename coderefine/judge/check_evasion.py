@@ -242,15 +242,22 @@ def _replaced(
     `__code__`; attributes of `libraries` only if the new `value` may be code. Classes of the standard library may get
     a number (`TCPServer.allow_reuse_address = True`).
     """
-    is_outside = _foreign(name, by_code=True) or _top(name) in libraries
-    by_code = is_outside and value is not None and code.may_be_code(value, name)
-    is_number = isinstance(value, ast.Constant) and isinstance(value.value, int | float)
-    if _foreign(name, by_code=by_code) and not (is_number and CLASS_ATTRIBUTE.fullmatch(name)):
+    outside = value if _is_outside(name, libraries) else None  # of other values nothing has to be known
+    by_code = outside is not None and code.may_be_code(outside, name)
+    if _foreign(name, by_code=by_code) and not (_is_number(value) and CLASS_ATTRIBUTE.fullmatch(name)):
         yield Violation(f"replaces {name}", target.lineno, Exemption.USED_BEFORE)
     elif by_code and _top(name) in libraries:
         yield Violation(f"replaces {name}", target.lineno, Exemption.USED_BEFORE, module=_top(name))
     if isinstance(target, ast.Attribute) and target.attr in INTERNALS:
         yield Violation(f"replaces {target.attr} of an object", target.lineno, Exemption.USED_BEFORE)
+
+
+def _is_number(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, int | float)
+
+
+def _is_outside(name: str, libraries: set[str]) -> bool:
+    return _foreign(name, by_code=True) or _top(name) in libraries
 
 
 def _libraries(tree: ast.Module, path: str) -> set[str]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from coderefine.judge.change import Change, bound, functions, nodes
 from coderefine.judge.constant_folding import FUNCTIONS, NotLiteralError, constants, fold
-from coderefine.judge.test_literals import Key, key_of, test_literals
+from coderefine.judge.test_literals import Key, TestCase, key_of, test_literals
 from coderefine.source import Function, last_name
 
 BROAD = frozenset(("Exception", "BaseException"))
@@ -41,12 +41,15 @@ def dropped(change: Change, tests: Sequence[str]) -> Iterator[str]:
     """
     was, now = _collections(change.old), _collections(change.new)
     lost = [name for name in was.keys() & now.keys() if was[name] - now[name] and not now[name] - was[name]]
-    known = test_literals(tests) if lost else ()
-    for name in lost:
-        gone, left = frozenset(was[name]) - frozenset(now[name]), frozenset(now[name])
-        asked = not gone or any(gone <= case or (left and left <= case) for case in known)
-        if not asked and any(re.search(rf"\b{name}\b", test) for test in tests):
+    for name in (name for name in lost if any(re.search(rf"\b{name}\b", test) for test in tests)):
+        if not _is_asked(frozenset(was[name]), frozenset(now[name]), test_literals(tests)):
             yield f"removes a value from {name} in {change.path}"
+
+
+def _is_asked(was: frozenset[Key], left: frozenset[Key], cases: Sequence[TestCase]) -> bool:
+    """Return whether one of `cases`, the literals of tests, has all values that are removed, or all that are left."""
+    gone = was - left
+    return not gone or any(gone <= case or (bool(left) and left <= case) for case in cases)
 
 
 def _collections(tree: ast.Module | None) -> dict[str, Counter[Key]]:

@@ -408,10 +408,11 @@ def _dump(*nodes: ast.AST) -> str:
 def _assigned_by(node: ast.stmt, prefix: str) -> Iterator[str]:
     if isinstance(node, ASSIGNMENTS) and not any(isinstance(one, CONDITIONAL) for one in ast.walk(node)):
         targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else [node.target]
-        nodes = list(chain.from_iterable(map(ast.walk, targets)))
-        yield from (prefix + _mangled(one.id, prefix) for one in nodes if isinstance(one, ast.Name))
-        if any(isinstance(one, ast.Attribute) for one in nodes):  # the name of its object tells nothing about it
-            yield f"line {node.lineno}"
+        for one in chain.from_iterable(map(ast.walk, targets)):
+            if isinstance(one, ast.Name):
+                yield prefix + _mangled(one.id, prefix)
+            elif isinstance(one, ast.Attribute):  # the name of its object tells nothing about it
+                yield f"line {node.lineno}"
     elif not isinstance(node, ast.Import | ast.ImportFrom | ast.Pass) and not _is_text(node):
         yield f"line {node.lineno}"
 

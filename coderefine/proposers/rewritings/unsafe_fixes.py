@@ -59,8 +59,12 @@ def _annotation(code: Code, node: ast.expr) -> str:
     around = code.scope(node)
     if not isinstance(node, ast.Name) or not isinstance(around, Function):
         return ""
-    given = [one for one in ast.walk(around.args) if isinstance(one, ast.arg) and one.arg == node.id]
-    defaults = (one for one in (*around.args.defaults, *around.args.kw_defaults) if one is not None)
-    none = any(isinstance(one, ast.Constant) and one.value is None for one in defaults)
-    kept = not none and all(isinstance(one.ctx, ast.Load) for one in uses(around, node.id))
-    return "".join(code.code(one.annotation) for one in given if one.annotation is not None and kept)
+    hints = [one.annotation for one in ast.walk(around.args) if isinstance(one, ast.arg) and one.arg == node.id]
+    kept = not _has_none(around) and all(isinstance(one.ctx, ast.Load) for one in uses(around, node.id))
+    return "".join(map(code.code, filter(None, hints))) if kept else ""
+
+
+def _has_none(function: Function) -> bool:
+    """Return whether a parameter of `function` has the default value None."""
+    defaults = (*function.args.defaults, *function.args.kw_defaults)
+    return any(isinstance(one, ast.Constant) and one.value is None for one in defaults)
