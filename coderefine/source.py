@@ -215,6 +215,12 @@ def arguments(function: Function | ast.Lambda) -> list[ast.arg]:
     return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
 
 
+def all_arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
+    """Yield the parameters of a function in order, with `*args` and `**kwargs`."""
+    yield from (*arguments.posonlyargs, *arguments.args)
+    yield from filter(None, (arguments.vararg, *arguments.kwonlyargs, arguments.kwarg))
+
+
 def bindings(node: ast.AST) -> Iterator[str]:
     """Yield the names that `node` itself contains, without the names in the nodes below it."""
     if isinstance(node, ast.alias):

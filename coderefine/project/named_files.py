@@ -73,7 +73,7 @@ SHELL = re.compile(r"#!.*\b(ba|da|z|k)?sh\b")
 SUFFIXES = frozenset({".sh", ".bash", ".zsh", ".ksh", ".fish"})
 """Suffixes of shell scripts. A file without a suffix is also one, unless its first line names another program."""
 LONGEST = 100_000
-"""Maximum number of bytes of a shell script that are read."""
+"""Maximum number of bytes of a script that are read."""
 LONGEST_PATH = 1000
 """Maximum number of characters of a path. A longer text is no path, and the system may refuse to look for it."""
 
@@ -122,9 +122,11 @@ def named_files(run: Sequence[str], place: Place, settings: PytestSettings, who:
             if name not in read:
                 waiting.append((f"{name}, which {who} runs", (recipe,), text.bases))
                 read.add(name)
-        for path in sorted(found[key].there - read):
-            script = _shell_script(place, path) or _data_names(place, path)
-            waiting.append((f"{path}, which {who} runs", script, text.bases | {posixpath.dirname(path)}))
+        waiting += [
+            (f"{path}, which {who} runs", script, text.bases | {posixpath.dirname(path)})
+            for path in sorted(found[key].there - read)
+            if (script := _script(place, path))
+        ]
         read |= found[key].there
     return found
 
@@ -139,27 +141,27 @@ def _program(words: Sequence[str]) -> int:
     return len(words)
 
 
-def _beginning(place: Place, path: str) -> str:
+def _script(place: Place, path: str) -> tuple[str, ...]:
+    """Return the text of a shell script, or the strings in a Python script that may name data files; else ().
+
+    The names become relative paths.
+    """
     try:
         with (place.top / path).open("rb") as file:
-            return file.read(LONGEST).decode("utf-8", "replace")
+            text = file.read(LONGEST).decode("utf-8", "replace")
     except OSError:
-        return "\0"
-
-
-def _data_names(place: Place, path: str) -> tuple[str, ...]:
-    """Return the strings in the Python script at `path` that may be names of data files, as relative paths."""
-    tree = syntax(_beginning(place, path)) if path.endswith(".py") else None
-    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)) if tree else ()
-    return tuple(f"./{text}" for text in texts if isinstance(text, str) and DATA_FILE.fullmatch(text))
-
-
-def _shell_script(place: Place, path: str) -> tuple[str, ...]:
-    """Return the text of the shell script at `path`, as the only element; none if the file is no shell script."""
-    text = _beginning(place, path)
+        return ()
     suffix = posixpath.splitext(path)[1]
     is_shell = suffix in SUFFIXES or SHELL.match(text) or not (suffix or text.startswith("#!"))
-    return (text,) if is_shell and "\0" not in text else ()
+    if is_shell and "\0" not in text:
+        return (text,)
+    return _data_names(text) if suffix == ".py" else ()
+
+
+def _data_names(program: str) -> tuple[str, ...]:
+    tree = syntax(program)
+    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)) if tree else ()
+    return tuple(f"./{one}" for one in texts if isinstance(one, str) and DATA_FILE.fullmatch(one))
 
 
 class _Text:

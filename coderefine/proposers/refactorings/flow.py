@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 
-from coderefine.source import Comprehension, Function, arguments, bindings, last_name
+from coderefine.source import Comprehension, Function, all_arguments, bindings, last_name
 
 Scope = Function | ast.Lambda
 Names = frozenset[str]
@@ -169,12 +169,10 @@ class _Reader(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node: Function) -> None:
         self.found.binds.add(node.name)
-        for part in node.decorator_list:
+        for part in (*node.decorator_list, *filter(None, (node.returns,))):
             self.visit(part)
         hints = (one.annotation for one in ast.walk(node.args) if isinstance(one, ast.arg))
-        read = uses((*hints, node.returns)).reads
-        self.found.reads |= read
-        self.found.lazy |= read  # since Python 3.14
+        self.found.lazy |= uses((*hints, node.returns)).reads  # since Python 3.14
         self._nested(node, lazy=True)
 
     visit_AsyncFunctionDef = visit_FunctionDef
@@ -218,8 +216,7 @@ def _in_comprehension(node: Comprehension) -> NameUses:
 
 def parameters(function: Scope) -> set[str]:
     """Return the names of all parameters."""
-    stars = filter(None, (function.args.vararg, function.args.kwarg))
-    return {one.arg for one in (*arguments(function), *stars)}
+    return {one.arg for one in all_arguments(function.args)}
 
 
 def start_of(node: ast.stmt | ast.expr | ast.arg | ast.ExceptHandler) -> Place:

@@ -357,8 +357,9 @@ def _is_extraction(function: Function, count: int, caller: _Definition, helper: 
         for at, statement in enumerate(suite.statements, 1):
             if _is_mark(statement) and suite.cut(at, at + count) is not None:
                 found = examined(StatementBlock(unit, suite, at, at + count))
-                moved = isinstance(found, Extraction) and _written(found, helper) == _dumps((caller.node, helper.node))
-                return moved and _has_same_names(StatementBlock(unit, suite, at, at + count), caller, helper)
+                if isinstance(found, str) or _written(found, helper) != _dumps((caller.node, helper.node)):
+                    return False
+                return _has_same_names(found.block, caller, helper)
     return False
 
 

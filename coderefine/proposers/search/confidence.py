@@ -30,7 +30,6 @@ from coderefine.proposers.search.choice import (
 from coderefine.proposers.search.emit import apply
 from coderefine.proposers.search.enumeration import changed_lines, shifted, twin
 from coderefine.proposers.search.failures import MOST_FIRST
-from coderefine.proposers.search.ingredients import all_arguments
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.spectrum import Spectrum
 from coderefine.proposers.search.syntax import Function
@@ -39,6 +38,7 @@ from coderefine.proposers.search.value_kinds import names_of
 from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan
 from coderefine.runner.cold_pool import AnyPool
 from coderefine.runner.pool import Pool
+from coderefine.source import all_arguments
 
 RANGE = r"\b(?!\s*([.,:;)]|$)|\s+(is|are|was|does|doesn|has|have|can|will|for|in|and|to|which|if|with|but)\b)"
 """What follows `above` and the like if they mean a range (`above 5`), not a place (`the regex above does`)."""

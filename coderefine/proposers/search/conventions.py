@@ -140,10 +140,6 @@ def _calls(function: ast.AST) -> int:
 # -- checks -----------------------------------------------------------------------------------------------
 
 
-def _comparisons(function: ast.AST) -> int:
-    return sum(isinstance(node, ast.Compare) for node in ast.walk(function))
-
-
 def contradicted_checks(function: ast.AST) -> Iterator[ast.AST]:
     """Yield a check once for each use of a variable that contradicts it: `x.name` after `if x is not None: return`.
 
@@ -417,7 +413,11 @@ class _Masked(ast.NodeTransformer):
         return ast.Constant(0)
 
 
-# -- arguments --------------------------------------------------------------------------------------------
+# -- comparisons ------------------------------------------------------------------------------------------
+
+
+def _comparisons(function: ast.AST) -> int:
+    return sum(isinstance(node, ast.Compare) for node in ast.walk(function))
 
 
 def settled_comparisons(function: ast.AST) -> Iterator[ast.AST]:
@@ -463,6 +463,9 @@ def least_and_most(node: ast.expr) -> tuple[float, float] | None:
         case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)) if name in LEAST:
             return LEAST[name], math.inf
     return None
+
+
+# -- arguments --------------------------------------------------------------------------------------------
 
 
 def unusual_calls(function: ast.AST, world: ProjectContext, original: ast.AST) -> Iterator[ast.AST]:

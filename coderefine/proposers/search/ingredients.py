@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from coderefine.proposers.search.naturalness import Trigrams, tokens
 from coderefine.proposers.search.past import PastChange
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.proposers.search.value_kinds import Kinds, annotated, dotted, names_of
-from coderefine.source import bound_names, first_line
+from coderefine.source import all_arguments, bound_names, first_line
 
 BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 EXCEPTIONS = tuple(
@@ -269,12 +269,3 @@ class FunctionContext:
 def parameter_names(arguments: ast.arguments) -> list[str]:
     """Return the names of the parameters that a caller passes, so without `self` and `cls`."""
     return [argument.arg for argument in all_arguments(arguments) if argument.arg not in ("self", "cls")]
-
-
-def all_arguments(arguments: ast.arguments) -> Iterable[ast.arg]:
-    yield from (*arguments.posonlyargs, *arguments.args)
-    if arguments.vararg:
-        yield arguments.vararg
-    yield from arguments.kwonlyargs
-    if arguments.kwarg:
-        yield arguments.kwarg

@@ -11,7 +11,7 @@ from functools import cached_property
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.conventions import odd_nodes
 from coderefine.proposers.search.hints import Hints
-from coderefine.proposers.search.ingredients import BUILTINS, FunctionContext, ProjectContext, all_arguments, own_words
+from coderefine.proposers.search.ingredients import BUILTINS, FunctionContext, ProjectContext, own_words
 from coderefine.proposers.search.naturalness import Trigrams, tokens
 from coderefine.proposers.search.syntax import (
     DEFINITIONS,
@@ -25,6 +25,7 @@ from coderefine.proposers.search.syntax import (
     strings,
 )
 from coderefine.proposers.search.value_kinds import Kinds, names_of
+from coderefine.source import all_arguments
 
 NEUTRAL: dict[type[ast.operator], str] = {
     ast.Add: "0", ast.Sub: "0", ast.Mult: "1", ast.Div: "1", ast.FloorDiv: "1", ast.Pow: "1",

@@ -47,11 +47,11 @@ def numbers(site: Site) -> Iterator[Edit]:
     used = Counter(value for _, value in found)
     proportions = _proportions(site, used)
     for node, value in found:
-        proportional = proportions.get(value, set())
+        proportional, settled = proportions.get(value, set()), _settles(site, node, value)
         for new, weight in _other_numbers(site, node, value, proportional):
             alone = used[value] == 1 and used[new] >= OFTEN
             boost = max(UNLIKE_BOOST * alone, PROPORTION_BOOST * (new in proportional)) - _unround(value, new)
-            boost += SETTLED * (_settles(site, node, value) - _settles(site, node, new))
+            boost += SETTLED * (settled - _settles(site, node, new))
             yield from site.swap(node, repr(new), weight * (UNLIKE if alone else 1.0), boost)
 
 

@@ -7,11 +7,11 @@ import itertools
 from collections.abc import Iterator
 
 from coderefine.proposers.search import emit
-from coderefine.proposers.search.ingredients import EXCEPTIONS, all_arguments
+from coderefine.proposers.search.ingredients import EXCEPTIONS
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import DEFINITIONS, Edit, Function, Replacement, has_docstring
 from coderefine.proposers.search.value_kinds import names_of
-from coderefine.source import first_line
+from coderefine.source import all_arguments, first_line
 
 TELLING = 3.0
 """Bonus of the decorator that is missing on a method without `self`."""

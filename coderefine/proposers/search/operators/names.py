@@ -264,7 +264,7 @@ def _concerned(site: Site, node: ast.Name) -> tuple[frozenset[str], Odds]:
     match site.module.parents.get(test):
         case ast.BoolOp(values=values, op=op) if test is not values[-1]:
             later = values[values.index(test) + 1 :]
-            return _names_in(later), OPERAND_ODDS.get((kind, type(op)), NEUTRAL_ODDS)
+            return _names_in(later), OPERAND_ODDS[kind, type(op)]
         case ast.If(test=tested) as branch if tested is test:
             return _concerned_by(branch, kind)
     return frozenset(), NEUTRAL_ODDS
@@ -275,7 +275,8 @@ def _concerned_by(branch: ast.If, kind: str) -> tuple[frozenset[str], Odds]:
     stored = _names_in(branch.body, ast.Store)
     if (kind, True) in BLOCK_ODDS and stored and not branch.orelse:
         return stored, BLOCK_ODDS[kind, True]
-    return _names_in(branch.body), BLOCK_ODDS.get((kind, False), NEUTRAL_ODDS)
+    odds = BLOCK_ODDS.get((kind, False))
+    return (_names_in(branch.body), odds) if odds else (frozenset(), NEUTRAL_ODDS)
 
 
 def _test_of(site: Site, node: ast.Name) -> tuple[str, ast.expr]:
