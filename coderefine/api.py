@@ -100,7 +100,7 @@ def check(
     cwd: Where = ".",
     **settings: Unpack[Settings],
 ) -> tuple[Check, ...]:
-    """Run the gates on `paths` (default: `cwd`), then, if they pass, the task's advisers; return one Check for each.
+    """Run the gates on `paths` (default: `cwd`) and, if they pass, the task's advisers; return one Check per critic.
 
     Nothing is changed. `task`: a Task, a task's name, or a TOML file. `listen` is called with each Event, possibly in
     other threads.
@@ -147,7 +147,7 @@ def prove(
     """Judge a given patch by every rule for coderefine's own patches, and return the proof.
 
     `patch`: a diff or mails of `git format-patch`, as bytes or as text of several lines; or the path of a file with
-    such a text, a commit, a range `A..B`, a branch (its commits that HEAD lacks). None: with `staged` the staged
+    such a text; or a commit, a range `A..B`, or a branch (its commits that HEAD lacks). None: with `staged` the staged
     changes, else all uncommitted changes. The patch is written only with `write`, if `proof.verdict` is positive;
     `coderefine undo` takes it back. Every run is recorded. `minimise`: find the smallest part of the patch that is
     still proved, and take only that. `repair`: if the patch is not proved, continue from it as `refine` does. Raises

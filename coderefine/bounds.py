@@ -1,4 +1,4 @@
-"""Bounds of radon's metrics without importing radon (proofs: critics/complexity.py).
+"""Bounds of radon's metrics without importing radon; critics/complexity.py proves that they hold.
 
 `re` and `ast` are not imported at module level, because that takes 10 of the hook's 30 ms.
 """
@@ -115,7 +115,10 @@ def statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _simple(parts: list[ast.stmt], lines: list[str], limit: int) -> bool:
-    """Return whether every function has fewer than `limit` decisions: by keywords in its lines, else by its tree."""
+    """Return whether every function has fewer than `limit` decisions.
+
+    The decisions of a function are counted in its tree only if its lines contain `limit` or more keywords.
+    """
     running = [0, *accumulate(map(decisions, lines))]
     functions = [part for part in parts if type(part).__name__ in ("FunctionDef", "AsyncFunctionDef")]
     wordy = [part for part in functions if running[part.end_lineno or 0] - running[part.lineno - 1] >= limit]

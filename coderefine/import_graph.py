@@ -127,8 +127,8 @@ def imported(file: str, path: str, *, strings: bool = True) -> tuple[str, ...]:
 def imports_of(data: bytes, path: str, *, strings: bool = True) -> tuple[str, ...]:
     """Return the modules that a file at `path` with content `data` imports, sorted.
 
-    With `strings`, a string that is a dotted name, such as the target of `mock.patch`, counts as an import of every
-    module that it may name.
+    For `from a import b`, these are `a` and `a.b`, because `b` may be a module. With `strings`, a string that is a
+    dotted name, such as the target of `mock.patch`, counts as an import of every module that it may name.
     """
     import re
 
@@ -151,7 +151,7 @@ def imports_of(data: bytes, path: str, *, strings: bool = True) -> tuple[str, ..
 
 
 def _prefixes(name: str) -> list[str]:
-    """Return `a`, `a.b` and `a.b.c` for `a.b.c`: how many parts are the module's is not known here."""
+    """Return `a`, `a.b` and `a.b.c` for `a.b.c`: each of them may be the name of the module."""
     parts = name.split(".")
     return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
 

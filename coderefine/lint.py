@@ -98,7 +98,7 @@ class Linter:
         return [remark for batch in batches for remark in self._reported(view, ("--", *batch), timeout)]
 
     def fix(self, view: View, paths: Iterable[str], rules: Sequence[str] = (), *, timeout: float = 600.0) -> None:
-        """Let ruff apply its safe fixes to `paths` inside `view`, only of `rules` if given."""
+        """Let ruff apply its safe fixes to `paths` inside `view`; if `rules` are given, only the fixes of these."""
         only = ("--select", ",".join(rules)) if rules else ()
         for batch in self._batches(paths):
             argv = (*self.argv, *only, "--fix-only", "--no-unsafe-fixes", "--exit-zero", "--quiet", "--", *batch)
@@ -237,7 +237,7 @@ def _ours() -> Path:
 
 
 def _version(binary: Path) -> str:
-    """Return the version from the name of ruff's dist-info folder, without starting a process."""
+    """Return ruff's version, from the name of its dist-info folder, without starting a process; "" if unknown."""
     roots = (binary.parent.parent.glob(f"{lib}/site-packages") for lib in ("lib/python*", "lib64/python*", "Lib"))
     found = sorted(info for root in itertools.chain.from_iterable(roots) for info in root.glob("ruff-*.dist-info"))
     return found[-1].name.removeprefix("ruff-").removesuffix(".dist-info") if found else ""

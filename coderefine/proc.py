@@ -24,7 +24,7 @@ from coderefine.core.views import Finished
 from coderefine.errors import ProcessError
 
 KEEP = 2_000_000
-"""Bytes kept of each output stream: half from its head, half from its tail."""
+"""Bytes that are kept of each output stream: one half from its head, and at least as many from its tail."""
 _HIDDEN: set[str] = set()
 GRACE = 0.5
 """Seconds between SIGTERM and SIGKILL."""
@@ -136,8 +136,8 @@ def run(
 ) -> Finished:
     """Run `argv` to its end, or kill its process group after `timeout` seconds. Raises ProcessError.
 
-    Output streams are cut to `keep` bytes each; None keeps everything (for content, not for logs). When the process
-    has ended, the rest of its process group is killed.
+    `keep`: about how many bytes of each output stream are kept; None keeps everything (for content, not for logs). When
+    the process has ended, the rest of its process group is killed.
     """
     began = time.monotonic()
     child = start(argv, cwd=cwd, env=env, pass_fds=pass_fds, stdin=subprocess.PIPE if stdin else subprocess.DEVNULL)
@@ -160,7 +160,10 @@ def is_stopped() -> bool:
 
 @contextlib.contextmanager
 def stopped() -> Iterator[None]:
-    """Kill every running process and let no new one start, so that threads that wait for processes end."""
+    """Kill every running process, and let none start until the end of the block.
+
+    Threads that wait for a process then end.
+    """
     with _LIVE:
         _LIVE.stopped += 1
         running = _LIVE.running()
@@ -271,7 +274,10 @@ def _feed(child: subprocess.Popen[bytes], data: bytes) -> list[threading.Thread]
 
 
 class Reader(threading.Thread):
-    """Reads a pipe to its end. Of a large output, only head and tail (`keep` bytes together) are kept; None: all."""
+    """A thread that reads a pipe to its end, and keeps the head and the tail of a large output.
+
+    `keep`: about how many bytes are kept, at most half as many again; None keeps everything.
+    """
 
     def __init__(self, stream: IO[bytes], keep: int | None) -> None:
         super().__init__(daemon=True)

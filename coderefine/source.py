@@ -75,7 +75,10 @@ def nameable(part: str) -> bool:
 
 
 def folded(path: str) -> str:
-    """Return `path` as on the most tolerant file system: ignoring case, compatibility forms and trailing dots."""
+    """Return a form of `path` that is the same for all paths that some file system regards as equal.
+
+    Case, compatibility forms and invisible characters are ignored, and so are dots and blanks at the end of a name.
+    """
     if not path.isascii():
         path = unicodedata.normalize("NFKC", path)
         path = "".join(letter for letter in path.casefold() if unicodedata.category(letter) != "Cf")
@@ -129,7 +132,7 @@ class ParsedText:
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """Return all nodes, as `ast.walk` yields them: to walk again and again takes long."""
+        """Return all nodes in the order of `ast.walk`; the tree is walked only once."""
         return list(ast.walk(self.tree))
 
     @cached_property
@@ -222,7 +225,10 @@ def all_arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
 
 
 def bindings(node: ast.AST) -> Iterator[str]:
-    """Yield the names that `node` itself contains, without the names in the nodes below it."""
+    """Yield the names that `node` itself contains, without the names in the nodes below it.
+
+    Of an import `a.b`, this is `a`. Names of attributes are left out.
+    """
     if isinstance(node, ast.alias):
         yield (node.asname or node.name).partition(".")[0]
     elif isinstance(node, ast.Global | ast.Nonlocal):
@@ -248,7 +254,10 @@ def definitions(tree: ast.AST | None, prefix: str = "") -> Iterator[tuple[str, D
 
 
 def outer_functions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
-    """Yield functions and methods with their qualified names, without functions inside functions."""
+    """Yield functions and methods with their qualified names.
+
+    Functions inside functions, loops and `match` statements are left out.
+    """
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Function):
             yield prefix + child.name, child

@@ -274,7 +274,7 @@ def _checked(config: Config) -> Config:
 def toml(path: Path, data: bytes | None = None) -> dict[str, Any]:
     """Parse the file at `path`, or its content `data`; return an empty table if it is missing.
 
-    Raises ConfigError for invalid TOML.
+    Raises ConfigError for an unreadable file or invalid TOML.
     """
     try:
         if data is None:

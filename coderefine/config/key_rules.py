@@ -1,4 +1,4 @@
-"""Decide whether the model's key may be sent: the files of a project do not choose a secret and where it goes."""
+"""Decide whether the model's key may be sent: a project's files alone must not send a secret to a server they name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PROVIDERS: Mapping[str, tuple[str, ...]] = {
 def key_refusal(base_url: str | None, variable: str, chosen: Collection[str]) -> str:
     """Return why the key in `variable` may not be sent to the server `base_url` (None: OpenAI); "" if it may.
 
-    `chosen`: the settings that the user has given, in the environment or as flags; the others may be those of a
+    `chosen`: the settings that the user has given, in the environment or as flags. All other settings may come from a
     repository that the user has only cloned. A server on this machine may get the key in USUAL.
     """
     url = "https://api.openai.com" if base_url is None else base_url

@@ -60,7 +60,7 @@ RANGES: Mapping[str, Range] = {
 
 
 def converted(name: str, value: object, kind: Any, where: str) -> Any:
-    """Return `value`, as it is in TOML, as `kind`, one of KINDS.
+    """Convert `value`, which is as in TOML, to the type `kind`, one of KINDS.
 
     Raises ConfigError, with `where` and `name`, for another type or a number out of range. A bool is not a number.
     """
@@ -75,7 +75,7 @@ def converted(name: str, value: object, kind: Any, where: str) -> Any:
 
 
 def number(name: str, value: object, kind: type, where: str) -> float:
-    """Return `value` as `kind`, int or float. Raises the errors of `converted`, also for nan."""
+    """Convert `value` to `kind`, int or float. Raises ConfigError as `converted` does, also for nan."""
     allowed = RANGES.get(name, NOT_NEGATIVE)
     what = KINDS[kind] + " of seconds" * ("time" in name)
     if isinstance(value, bool) or not isinstance(value, int | float) or (kind is int and isinstance(value, float)):
@@ -217,7 +217,10 @@ def performance(value: object, where: str) -> Performance:
 
 
 def criterion(name: str, value: object, where: str) -> Criterion:
-    """Convert one entry of [tool.coderefine.criteria]: a sentence, a table, or `true` (a built-in set)."""
+    """Convert one entry of [tool.coderefine.criteria]: a sentence, a table, or `true` (a built-in set).
+
+    Raises ConfigError; the message names `where`.
+    """
     table: dict[str, Any] = value if isinstance(value, dict) else {"text": "" if value is True else value}
     check_keys(table, ("text", "paths", "weight"), f"{where}: criteria.{name}")
     try:
@@ -234,7 +237,10 @@ def criterion(name: str, value: object, where: str) -> Criterion:
 
 
 def chosen(value: str | Criterion, written: Collection[Criterion]) -> Criterion:
-    """Return the criterion that `--criteria` chooses: a name from the file, a built-in set, or a sentence."""
+    """Return the criterion that `value` means: one with this name in the file, a built-in set, or a new one.
+
+    A new criterion is a sentence. `written`: the criteria in the file. Raises ConfigError for an unknown name.
+    """
     if isinstance(value, Criterion):
         return value
     known = {criterion.name: criterion for criterion in written}

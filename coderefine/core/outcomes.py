@@ -187,12 +187,13 @@ class Evidence:
     skipped. `lost`: tests that got worse or disappeared. `flaky`: tests whose outcome changes from run to run.
     `covered`: (number of changed lines that tests ran, number of changed executable lines); None if they were not
     recorded. `strength`: (number of inserted mistakes that tests noticed, number inserted); None if not measured.
+    `isolation`: how the tests were isolated, in words. `alternatives`: other plausible patches.
 
-    `changed`: (number of calls whose result the repairs change, number of compared calls). These calls are those that
-    tests make, except repaired tests, and variants of them. `doubts`: why the attempt is only plausible although all
-    tests pass; empty if it is proved. `ran`: (number of tests that ran in the proof, number of all tests); None if all
-    ran. `executed`: which tests ran the patched lines, as far as they were traced. `survived`: small mistakes in the
-    patch that no test noticed.
+    `changed`: (number of calls whose result the repairs change, number of compared calls). The compared calls are those
+    of the tests that are not repaired, and variants of these calls. `doubts`: why the attempt is only plausible
+    although all tests pass; empty if it is proved. `ran`: (number of tests that ran in the proof, number of all tests);
+    None if all ran. `executed`: which tests ran the patched lines, as far as they were traced. `survived`: small
+    mistakes in the patch that no test noticed.
     """
 
     flipped: tuple[str, ...] = ()

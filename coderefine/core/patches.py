@@ -45,8 +45,9 @@ PLAUSIBLE = "plausible, offered"
 class Alternative:
     """One plausible patch. Its files are complete new contents, based on the contents in `Offer.before`.
 
-    `changed`: of the calls that tests make, and variants of these calls: (number whose result the patch changes,
-    number compared). `alike`: number of plausible patches with the same behaviour, including this one.
+    `changed`: (number of calls whose result the patch changes, number of compared calls). The compared calls are those
+    that tests make, and variants of these. `alike`: number of plausible patches with the same behaviour, including this
+    one.
     """
 
     patch: Patch

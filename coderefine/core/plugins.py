@@ -52,7 +52,7 @@ class Situation:
     refused. `freedom`: permissions that failing tests need (see Ask). `trace`: the lines that failing tests
     execute in the tree of `best`, if known. `absent`: failing tests that cannot be run by themselves, such as a class
     that cannot be collected. `offers`: plausible repairs that were not applied, because they may be wrong. `ends`: the
-    monotonic time at which the run should end.
+    monotonic time at which proposers should end.
     """
 
     best: Attempt
@@ -74,7 +74,7 @@ class Situation:
 
     @property
     def late(self) -> bool:
-        """Return whether the time limit `ends` has passed."""
+        """Return whether the time `ends` has passed."""
         return self.ends is not None and time.monotonic() >= self.ends
 
     @property

@@ -1,4 +1,4 @@
-"""Numbers with their nouns, lists of names, and names in one line, for messages."""
+"""Parts of messages: numbers with nouns, lists of names, and text without line ends and control characters."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def ignored(folder: Path) -> frozenset[str]:
 def contents(top: Path, tree: str, paths: Iterable[str], env: Mapping[str, str] | None = None) -> dict[str, bytes]:
     """Return `paths` of `tree` ("": the index) as a checkout would write them, line ends and filters included.
 
-    `env`: variables for another index than the commit's (see `_without_flags`). Raises GitError when an object is
+    `env`: variables that make git use another index (see `_without_flags`). Raises GitError when an object is
     missing or damaged.
     """
     names = list(paths)
@@ -191,7 +191,10 @@ def pushed(top: Path, environ: Mapping[str, str], lines: str) -> tuple[tuple[str
 
 
 def _ranges(top: Path, pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return (since, commit) for each of `pairs`: (pushed commit, commit of the remote ref)."""
+    """Return (since, commit), as `pushed` does, for `pairs` of a pushed commit and the commit of the remote ref.
+
+    Pairs without commits to check are left out.
+    """
     found: dict[tuple[str, str], None] = {}
     for local, remote in pairs:
         commit = "" if NOTHING.issuperset(local) else _commit(top, local)
@@ -202,10 +205,10 @@ def _ranges(top: Path, pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str
 
 
 def _since(top: Path, remote: str, commit: str) -> str:
-    """Return the commit with which `commit` is compared; "" if a remote already has `commit`.
+    """Return the commit with which `commit` is compared: `remote`, the remote ref's own commit, if it is known here.
 
-    For a new branch, or a branch whose remote commit is unknown here, this is the parent of the first commit that no
-    remote has, or the empty tree if there is no parent.
+    Otherwise (for example, the branch is new), this is the parent of the first commit that no remote has, the empty
+    tree if there is no parent, or "" if the remotes have all commits.
     """
     if not NOTHING.issuperset(remote) and (known := _commit(top, remote)):
         return known

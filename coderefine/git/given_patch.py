@@ -32,8 +32,8 @@ COMMITS = ("HEAD", "@", "refs/tags/")
 class GivenPatch:
     """A given patch: new content by path (None deletes).
 
-    `base`: by path, the content to which the patch was applied. `under`: by path, the content in the tree to which the
-    patch belongs, where the working tree has other content.
+    `base`: by path, the content to which the patch was applied. `under`: the files that differ between the working tree
+    and the tree for which the patch was made, with their content in the latter.
     `name`: how the user named the patch; `summary`: the patch's own description. `modes`: changed modes of files, as
     texts. `programs`: new files that are executable. `links`: symbolic links and submodules that the patch changes;
     they have no content to judge.
@@ -98,7 +98,7 @@ def _unpacked(repository: Repository, text: bytes) -> tuple[bytes, str]:
 
 
 def _check_untracked(repository: Repository, before: str, found: GivenPatch) -> None:
-    """Raise UsageError if the patch creates a file that exists. `before`: the tree of the tracked files."""
+    """Raise UsageError if the patch creates a file that exists untracked. `before`: the tree of the tracked files."""
     literal = {"GIT_LITERAL_PATHSPECS": "1"}
     for path in found.files:
         there = os.path.lexists(repository.top / path)
@@ -152,7 +152,7 @@ def _is_branch(repository: Repository, name: str) -> bool:
 def _base(repository: Repository, name: str, left: str | None, right: str | None) -> tuple[str, str]:
     """Return the last common commit of two branches, and `right`.
 
-    Raises UsageError if `right` has no further commits.
+    Raises UsageError if there is no common commit, or if it is `right`, so that there is nothing between the two.
     """
     base = repository.git("merge-base", left or "", right or "", fine=(0, 1)).decode().strip()
     if not base:
@@ -222,10 +222,10 @@ def _converted(repository: Repository, found: GivenPatch, before: str, known: It
 
 
 def _for_files(repository: Repository, found: GivenPatch, odd: Mapping[str, bytes]) -> GivenPatch:
-    """Return `found` with new content that fits the working tree, where it differs from what the patch was made for.
+    """Return `found` with new contents that fit the files in the working tree.
 
-    `odd`: by path, the content for which the patch was made. Raises UsageError if a file differs where the patch
-    changes it, not counting line ends that git converts.
+    `odd`: the files whose content there differs from the content for which the patch was made, with the latter. Raises
+    UsageError if such a file differs where the patch changes it, not counting line ends that git converts.
     """
     files = dict(found.files)
     for path, data in odd.items():

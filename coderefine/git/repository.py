@@ -61,8 +61,8 @@ class Repository:
     def open(cls, folder: Path) -> Repository:
         """Return the repository that contains `folder`.
 
-        Raises GitError if there is none, if it is bare, owned by another user or has SHA-256 ids (GitPython cannot read
-        its objects), or if git is missing.
+        Raises GitError if there is none, if git is missing, or if the repository cannot be used: it is bare, owned by
+        another user, has a line end in its path, or has SHA-256 ids (GitPython cannot read its objects).
         """
         result = process.run(
             ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--show-object-format"),
@@ -86,7 +86,10 @@ class Repository:
         cwd: Path | None = None,
         fine: Iterable[int] = (0,),
     ) -> bytes:
-        """Return the stdout of `git args` run at the top. Raises GitError for an exit code not in `fine`."""
+        """Return the stdout of `git args`, run in `cwd` (None: the top).
+
+        Raises GitError for an exit code not in `fine`.
+        """
         result = self.run(*args, stdin=stdin, env=env, cwd=cwd)
         if result.returncode not in fine:
             raise process.complaint(result, self.top)
@@ -100,7 +103,7 @@ class Repository:
 
     @property
     def _fence(self) -> Mapping[str, str]:
-        """Return an environment variable that makes git fail, and not use a repository above `top`, if ours is gone."""
+        """Return a variable for git: if this repository is gone, git must fail and not use a repository above `top`."""
         return {"GIT_CEILING_DIRECTORIES": str(self.top.parent)}
 
     def head(self) -> Head:
@@ -134,7 +137,10 @@ class Repository:
         return output.decode().strip()
 
     def move_ref(self, ref: str, new: str | None, old: str | None, why: str, hold: tuple[int, ...] = ()) -> None:
-        """Set `ref` to `new` (None deletes) only if it is still `old` (None: absent). Raises GitError."""
+        """Set `ref` to `new` (None deletes) only if it is still `old` (None: absent). Raises GitError.
+
+        `why`: the reason for the reflog. `hold`: see `process.run`.
+        """
         what = ("-d", ref) if new is None else (ref, new)
         argv = ("update-ref", "-m", why, *what, old or ABSENT)
         result = process.run(argv, cwd=self.top, env=self._fence, hold=hold)

@@ -25,7 +25,10 @@ EXECUTABLE = 0o100755
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """A private index (`index`) and a private folder (`files`); `scratch` removes both."""
+    """A private index (`index`) and a private folder (`files`); `scratch` removes both.
+
+    `objects`: a private folder for new objects (None: they are stored in the repository).
+    """
 
     repository: Repository
     index: Path
@@ -45,9 +48,10 @@ class Scratch:
         self._git("read-tree", "--empty")
 
     def lay(self, files: Mapping[str, bytes | None], modes: Mapping[str, int] | None = None) -> None:
-        """Add working-tree content (None removes) to the index, as `git add` would: with line ends and filters.
+        """Add files to the index as `git add` would, with its filters and conversion of line ends; None removes a file.
 
-        A file keeps the mode that the index has for it, unless `modes` gives another; a new file is not executable.
+        `files`: content as in the working tree, by path. A file keeps its mode in the index, unless `modes` gives
+        another; a new file is not executable.
         """
         known = {**self.modes(files), **(modes or {})}
         gone = [path for path, data in files.items() if data is None]
@@ -61,7 +65,10 @@ class Scratch:
         self._update(here, "--add", "--replace")
 
     def place(self, entries: Mapping[str, tuple[int, str] | None]) -> None:
-        """Add existing blobs to the index: path -> (mode, blob id), None removes. An entry keeps its flags."""
+        """Add existing blobs to the index. An entry keeps its flags.
+
+        `entries`: (mode, blob id) by path; None removes the path.
+        """
         if not entries:  # without paths, git would list the whole index
             return
         marked = flagged(self._git("ls-files", "-v", "-z", "--", *entries, env={"GIT_LITERAL_PATHSPECS": "1"}))
@@ -161,7 +168,7 @@ def flagged(listing: bytes) -> dict[str, list[str]]:
 
 
 def _dirty(repository: Repository) -> list[str]:
-    """Return tracked paths whose content differs from the index."""
+    """Return tracked paths whose content differs from the index; files that cannot be read are left out."""
     output = repository.git(
         "status", "--porcelain", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=dirty"
     )
@@ -170,7 +177,10 @@ def _dirty(repository: Repository) -> list[str]:
 
 
 def untracked_files(repository: Repository) -> dict[str, bytes]:
-    """Return untracked files that are small enough to be source code, with their content."""
+    """Return the untracked files with their content, within the limits LARGEST, IN_ALL and MOST.
+
+    Links and files that cannot be read are left out.
+    """
     output = repository.git("ls-files", "--others", "--exclude-standard", "-z")
     paths = [name for name in names(output) if not name.endswith("/")]
     found: dict[str, bytes] = {}

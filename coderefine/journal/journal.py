@@ -30,8 +30,8 @@ class Journal:
     """The record of the run named `run`. Methods that write return after the data is on the disk.
 
     `under`: the files whose content in the judged tree differs from the working tree, each with its content in the
-    judged tree (see publishers.Snapshot). `part`: number of the part to which this journal writes; 0, unless it was
-    made by `resumed`. Each part starts from the tree as it is at that time.
+    judged tree (see publishers.Snapshot). When a run is resumed, a new part of its record begins, from the tree as it
+    is then. `part`: number of the part to which this journal writes; 0, unless it was made by `resumed`.
     """
 
     repository: Repository
@@ -99,12 +99,15 @@ class Journal:
             self._commit(attempt)
 
     def attempts(self) -> tuple[Attempt, ...]:
-        """Return every attempt in order of number; if an attempt was recorded several times, its last record."""
+        """Return the attempts of the last part, in order of number.
+
+        If an attempt was recorded several times, its last record counts.
+        """
         bodies = self._bodies()
         return tuple(self._attempt(bodies[number]) for number in sorted(bodies))
 
     def count(self) -> int:
-        """Return the number of recorded attempts, without reading them."""
+        """Return the number of attempts that `attempts` would return, without decoding them."""
         return len(self._bodies())
 
     def _bodies(self) -> Mapping[int, Json]:
@@ -117,7 +120,10 @@ class Journal:
         return found[begins[-1] :] if begins else found
 
     def _begin_part(self) -> None:
-        """If the run was resumed, forget the recorded start, which may be another tree, and the attempts."""
+        """If this is the first record of a resumed part, forget the recorded baseline and the attempts.
+
+        The tree may have changed since the run began.
+        """
         if not self.part or sum(record.kind == "resumed" for record in self.records()) >= self.part:
             return
         self._add("resumed", {})
@@ -190,7 +196,7 @@ class Journal:
         self._add("outcome", encode(ending, self._blobs.keep))
 
     def ending(self) -> Ending | None:
-        """Return how the run ended; None if it is still running or was killed."""
+        """Return how the run ended; None if it is still running, failed or was killed."""
         last = _last(self._last_part(), "outcome")
         return decode(Ending, last.body, self._blobs.fetch) if last else None
 
@@ -204,7 +210,7 @@ class Journal:
         return str(last.body["reason"]) if last and last.kind == "failed" else ""
 
     def outcome(self) -> Outcome | None:
-        """Return the Outcome passed to `finish`, with every recorded attempt; None if the run has not finished."""
+        """Return the recorded Outcome, with the result of `attempts`; None if the run has not finished."""
         ending = self.ending()
         if ending is None:
             return None
@@ -300,7 +306,7 @@ class Journal:
         return tree
 
     def _is_private(self, path: str) -> bool:
-        """Return whether `path` is an untracked file of the user, whose content must not be reachable from a ref."""
+        """Return whether the untracked `path` is a file of the user, whose content must not be reachable from a ref."""
         return path not in self.under and os.path.lexists(self.repository.top / path)
 
     def _point(self, number: int, commit: str) -> None:

@@ -26,8 +26,8 @@ KEPT = 50
 class Summary:
     """One line of `coderefine log`.
 
-    `ending`: None for a run that was killed or is `running`. `trouble`: why the run's record cannot be read. `failure`:
-    the error that ended the run. `undone`: the run's publication, if it was undone since.
+    `ending`: None for a run that is `running`, failed or was killed. `trouble`: why the run's record cannot be read.
+    `failure`: the error that ended the run. `undone`: the run's publication, if it was undone since.
     """
 
     run: str
@@ -65,7 +65,7 @@ def _summary(journal: Journal) -> Summary:
 def prune(repository: Repository, keep: int = KEPT) -> tuple[str, ...]:
     """Delete all but the `keep` newest runs, with their refs; return the names of the deleted runs.
 
-    A run that is running, in another working tree, or whose publication was interrupted, is kept.
+    Runs that are still running (in another working tree) are kept, and so are runs whose publication was interrupted.
     """
     marked = _marked(repository)
     old = tuple(
@@ -81,7 +81,7 @@ def prune(repository: Repository, keep: int = KEPT) -> tuple[str, ...]:
 
 
 def _marked(repository: Repository) -> set[str]:
-    """Return the runs that the marks of unfinished publications in all worktrees name."""
+    """Return the names in the files PENDING of all working trees: runs whose publication has not ended."""
     found: set[str] = set()
     for folder in (repository.common_dir, *repository.common_dir.glob("worktrees/*")):
         with contextlib.suppress(OSError):
@@ -102,7 +102,7 @@ def _is_needed(repository: Repository, run: str) -> bool:
 def lock(repository: Repository) -> Iterator[None]:
     """Lock this working tree for one run; the kernel unlocks it when the process ends, however it ends.
 
-    Raises JournalError, with the id of the process that has locked it.
+    Raises JournalError if another process has locked it; the message contains the id of that process.
     """
     folder = repository.git_dir / "coderefine"
     storage.make_folder(folder)
