@@ -187,7 +187,7 @@ class SpreadPool:
             self.listen(Event("note", f"{counted(self.away, 'candidate')} ran on the cluster"))
 
     def _open(self) -> Future[dict[str, PoolWorker]]:
-        """In a thread, send the tree and let the workers open their pools; meanwhile this machine judges candidates."""
+        """Start a thread that sends the tree and lets the workers open their pools; return the future of the team."""
         fit, expected = self.pool.fit, self.job.expected
         failing = tuple(name for name in fit if name in expected and expected[name].bad)
         self.job = replace(self.job, failing=failing, others=tuple(set(fit).difference(failing)))

@@ -76,7 +76,10 @@ class LockFile:
         return f"environments/{hashlib.sha256(parts).hexdigest()[:16]}/{program}"
 
     def install(self, base: str) -> None:
-        """Build the environment with the interpreter `base` and uv or pip, unless it exists. Raises ProcessError."""
+        """Build the environment with uv or pip, unless it exists. Raises ProcessError.
+
+        `base`: the path of the interpreter; if there is no such file, our own interpreter is used.
+        """
         python = cache() / self.python
         folder = python.parent.parent
         folder.parent.mkdir(parents=True, exist_ok=True)

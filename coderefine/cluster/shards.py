@@ -121,7 +121,10 @@ class SuiteRun:
         return self.job.ask.files is not None
 
     def _whole(self, divided: Check) -> tuple[Check | None, str]:
-        """Run all tests together, and compare the result with that of shards."""
+        """Run all tests together, and record whether their results differ from `divided`, the result of the shards.
+
+        Return what `check` returns.
+        """
         check, why = self._sharded([])
         if check and divided.complete and not same(divided, check):
             self.record = replace(self.record, independent=False)

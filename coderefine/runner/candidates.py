@@ -74,7 +74,7 @@ class Comparison:
         return sum(code.endswith(CONTRADICTS) for code in self.codes.get(number, ()))
 
     def _pairs(self, number: int, kinds: str) -> Iterator[tuple[str, str]]:
-        """Return (result without, result with candidate `number`) for each call whose kind is in `kinds`.
+        """Return, for each call whose kind is in `kinds`, the result without and the result with candidate `number`.
 
         Variants that do not end in the unchanged program are left out, because a candidate cannot preserve their
         results.

@@ -108,9 +108,9 @@ class _Cold:
     """Tests that were killed because `suspect` seemed to hang."""
 
     def check(self) -> Check:
-        """Run processes until all tests have results.
+        """Run processes until all tests have results, or until the check gives up or is stopped.
 
-        Tests that were killed because of a suspect run again if the suspect ended by itself after all.
+        If the suspect ends by itself after all, the tests that were killed because of it are run again.
         """
         began = time.monotonic()
         results = RunResults(slowest=self.options.slowest)
@@ -169,7 +169,11 @@ class _Cold:
         return True
 
     def _check_trust(self, results: RunResults, *, ended: bool) -> None:
-        """Raise VoidError if the process did not test the patched code, or if pytest could not report failures."""
+        """Raise VoidError if the process did not test the patched code, or if pytest could not report failures.
+
+        `ended`: whether pytest ended by itself, so that the canary tests after the project's must have run, too.
+        Nothing is checked if no test was chosen, or if the run was stopped before the first test.
+        """
         if not results.chosen or (results.stopped and not results.cases):
             return
         check_loaded(results.loaded, patched(self.view))
@@ -368,7 +372,7 @@ def _last(ended: Ended) -> str:
 
 
 def _reporter(results: RunResults, listen: Listen) -> Callable[[], None]:
-    """Return a function that reports the progress of the tests, at most ten times a second."""
+    """Return a function that reports the progress of the tests, at most ten times a second, and at their end."""
     last = 0.0
 
     def received() -> None:

@@ -3,14 +3,15 @@
 Only forms whose equality follows from the rules of Python are handled, so that no test is needed to show it:
 
 1. `for first in rows: second = first` → `for second in rows:`, if `first` is used nowhere else.
-2. `second = f(first)`, in a loop over `first`, → `first = f(first)`, with the later uses of `second`, if no code that
-   may run later in the same row uses `first`, and no code outside of the loop can see its last value.
+2. In a loop over `first`: `second = f(first)` → `first = f(first)`, and later `first` in place of `second`, if no code
+   that may run later in the same iteration uses `first`, and no code outside of the loop can see its last value.
 3. `except BaseException:` → `except:`.
 4. `raise A() from error` → `raise A()`, in the handler of `error`, for projects that do not read causes: the handled
    exception is the context of both, and tracebacks show it. The standard library reads `__cause__` in one place:
    `contextlib` looks for RuntimeErrors with a StopIteration as cause.
 
-The first two only change how long the value of `first` is kept: at most until the next row, or the end of the function.
+The first two only change how long the value of `first` is kept: at most until the next iteration, or the end of the
+function.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ def _inside(loop: ast.For | ast.AsyncFor, name: str) -> list[ast.AST]:
 
 
 def _is_only_here(function: ast.AST, second: ast.Name, here: Sequence[ast.stmt]) -> bool:
-    """Return whether `second` is assigned once, and only read in the statements `here`, after the assignment."""
+    """Return whether `second` is assigned once, and then only read, in the statements `here` after the assignment."""
     read = {one for one in _names(here) if isinstance(one.ctx, ast.Load)}
     return all(one is second or one in read for one in _names([function]) if one.id == second.id)
 

@@ -154,7 +154,7 @@ class Equivalence:
         *,
         within: float | None = None,
     ) -> frozenset[str]:
-        """Run `tests`, in forks, in the tree with `patch`; return the tests whose outcome differs from that in `cases`.
+        """Run `tests` in forks, on the tree with `patch`; return the tests whose outcome differs from that in `cases`.
 
         Tests that are not collected are returned, too. If nothing can be run, all of `tests` are returned. `within`:
         maximum seconds.
@@ -403,9 +403,10 @@ def _loaded(path: str, runs: Iterable[Values]) -> list[set[tuple[str, str]]]:
 def _other_values(
     first: set[tuple[str, str]], again: set[tuple[str, str]], after: set[tuple[str, str]], last: set[tuple[str, str]]
 ) -> tuple[set[str], set[str], set[str]]:
-    """Return the names with the same value in both runs of each version; new or comparable names; and changed names.
+    """Return three sets of names of attributes: steady, comparable or new, and changed.
 
-    The values are those of the runs in RUNS, in this order. It is no change if an imported module or class is removed.
+    A name is steady if its value is the same in both runs of each version. The arguments are the values of the runs in
+    RUNS, in this order. It is no change if an imported module or class is removed.
     """
     steady = {name for name, code in first & again if code != UNKNOWN} - _names(after ^ last)
     added, unused = _names(after) - _names(first), _names(first, IMPORTED) - _names(after)
@@ -446,9 +447,10 @@ def _pairs(old: Mapping[str, Sequence[str]], *others: Mapping[str, Sequence[str]
 
 
 def _nearby(end: str, old: Mapping[str, Codes], new: Mapping[str, Codes]) -> Iterator[tuple[str, str]]:
-    """Yield the old and the new result of each repeated call, and variant, of the function whose name ends with `end`.
+    """Yield the old and the new result of each repeated call of a function, and of each variant of such a call.
 
-    Calls whose results differ between the two runs of a version are left out.
+    `end`: the end of the function's name. Calls that do not end, or whose results differ between the two runs of a
+    version, are left out.
     """
     for call in old.keys() & new.keys():
         pair = (old[call], new[call])

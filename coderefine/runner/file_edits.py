@@ -94,8 +94,8 @@ class FileEdit:
     def of_texts(cls, old: str, new: str) -> FileEdit:
         """Compare two versions of the text of a file.
 
-        If code of the file may read a docstring, compare it like other constants. Otherwise, compare only its examples,
-        because doctest would run them.
+        A docstring that code of the file may read is compared like other constants. Of all other docstrings, only the
+        examples are compared, because doctest would run them.
         """
         try:
             read = _read_docstrings(old) | _read_docstrings(new)
@@ -181,7 +181,7 @@ def docstring_lines(text: str) -> frozenset[int]:
 def _touched(functions: Mapping[_Lines, str], spans: Iterable[tuple[int, int]]) -> frozenset[str] | None:
     """Return the names of the functions whose bodies contain `spans`, "" for spans outside functions.
 
-    Return None if a span is only partly in the body of a function.
+    Return None if a span touches a function, but is not wholly in its body.
     """
     found = set()
     for first, last in spans:

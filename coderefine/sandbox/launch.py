@@ -150,7 +150,7 @@ def command(
 
 
 def _limits(bounds: Bounds | None, *, contained: bool) -> Mapping[str, int]:
-    """Return the resource limits; for an unconfined process only that for memory, so that the machine stays usable.
+    """Return the resource limits. An unconfined process has only the limit of memory, so that the machine stays usable.
 
     `contained`: whether the process is in namespaces, where processes outside the view do not count.
     """
@@ -162,7 +162,10 @@ def _limits(bounds: Bounds | None, *, contained: bool) -> Mapping[str, int]:
 
 
 def _tasks() -> int:
-    """Return the number of processes and threads on this machine: RLIMIT_NPROC counts all those of the user."""
+    """Return the number of processes and threads on this machine, which includes all that RLIMIT_NPROC counts.
+
+    Return 65536 if the number is unknown.
+    """
     try:
         return int(Path("/proc/loadavg").read_text("ascii").split()[3].partition("/")[2])
     except (OSError, ValueError, IndexError):

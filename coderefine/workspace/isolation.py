@@ -178,7 +178,7 @@ class BytecodeViews:
     only size and whole seconds with those in the bytecode).
 
     `top`: the tree's own path. No bytecode is added to views at other paths, because pytest does not correct the path
-    in bytecode. `collected`: whether such a view has ended and contained bytecode.
+    in bytecode. `collected`: whether a view of the unchanged tree at `top` has ended, and contained bytecode.
     """
 
     views: Views

@@ -81,9 +81,9 @@ def stage(scratch: bytes, size: bytes) -> None:
 def seclude(size: bytes, used: list[bytes]) -> None:
     """Mount a separate /dev/shm and /dev/pts in the view, to hide those of the user's session.
 
-    `size`: maximum size of /dev/shm. `used`: the paths of the repository and the temporary folder; if one of them is in
-    /dev/shm, this folder stays, because a mount would hide it. If the system refuses a mount, the old one stays, and
-    the sandbox denies access to it.
+    `size`: maximum size of /dev/shm. `used`: paths that must stay visible, such as that of the repository; if one of
+    them is in /dev/shm, nothing is mounted there. If the system refuses a mount, the folder of the session stays
+    visible, and the sandbox denies access to it.
     """
     try:
         if not any(path.startswith(b"/dev/shm/") for path in used):

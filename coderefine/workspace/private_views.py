@@ -62,7 +62,7 @@ class PrivateView:
         return f"{kind}{offline} ({self.why})" if self.why else f"{kind}{offline}"
 
     def outside(self, path: Path) -> Path:
-        """Return the path, outside the namespaces, of what processes in the view see at `path`."""
+        """Return the path under which this process, outside the namespaces, finds what is at `path` in the view."""
         return self.inside.host_path / path.relative_to(path.anchor) if self.inside else path
 
     def enter(self) -> None:

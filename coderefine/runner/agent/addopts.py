@@ -86,7 +86,7 @@ BRIEF = {
 
 
 class AddoptsFilter:
-    """Makes pytest read the filtered `addopts`, and `required_plugins` without pytest-randomly, which cold.ARGS block.
+    """Makes pytest read the filtered `addopts`, and `required_plugins` without pytest-randomly (blocked by cold.ARGS).
 
     `Config.getini` is replaced on the instance, and only until pytest has read `required_plugins`, which it reads after
     `addopts`: later calls return the project's own values.

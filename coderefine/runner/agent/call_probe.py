@@ -46,8 +46,9 @@ NEAR = 320
 PATIENCE, WAITING = 0.03, 0.3
 """Maximum CPU seconds and wall seconds of one call: on a busy machine, wall time depends on other processes."""
 WAITED = 0.5
-"""Maximum wall seconds, for one function, of those of its calls that wait, for example for a program that they start.
-After that, its calls are not executed, because they would take the time of other functions. Waiting for a processor
+"""Maximum wall seconds of the waiting calls of one function; a call waits, for example, for a program that it starts.
+After that, calls of this function are not executed, because they would take the time of other functions. Waiting for a
+processor
 does not count, because a busy machine must not change which calls are compared."""
 MOST_HUNG, IMPATIENCE = 3, 0.006
 """After MOST_HUNG calls of a function that did not end, each further call of it has IMPATIENCE CPU seconds."""
@@ -116,11 +117,11 @@ class CallRecorder:
         most: int = CALLS,
         seconds: float = math.inf,
     ) -> None:
-        """Create a recorder. `find` returns the function of a code object, `from_test` whether a file is a test file.
+        """Create a recorder. `find`: returns the function that has a code object; None if it is unknown.
 
-        `failing` returns whether a failing test is running. `edited`: ids of the code objects of edited functions,
-        since hashing a code object takes longer than most calls. `most`: maximum number of recorded calls of edited
-        functions. `seconds`: CPU time for copying arguments.
+        `from_test`: returns whether a file is a test file. `failing`: returns whether a failing test is running.
+        `edited`: ids of the code objects of edited functions, since hashing a code object takes longer than most calls.
+        `most`: maximum number of recorded calls of edited functions. `seconds`: CPU time for copying arguments.
         """
         self._find = find
         self._from_test = from_test
@@ -253,7 +254,7 @@ def _around(call: Call, dice: random.Random) -> list[Call]:
 
 
 def replaced(call: Call, others: Callable[[Any], list[Any]]) -> list[Call]:
-    """Return the calls that differ from `call` in one argument: each is replaced by the values `others(argument)`.
+    """Return calls that differ from `call` in one argument, which is replaced by one of the values `others(argument)`.
 
     Calls with the first replacement of each argument come first, then those with the second, and so on.
     """
@@ -683,7 +684,10 @@ def _show(value: Any, depth: int, left: Iterator[int], *, consume: bool = True) 
 
 
 def _hidden(value: Any, shown: Any) -> str:
-    """Return MORE if `shown` leaves out variables of a closure, or an object without attributes and repr; else ""."""
+    """Return MORE if `shown` does not contain the whole value, else "".
+
+    Left out are the variables of a closure, and the content of an object that has neither attributes nor a repr.
+    """
     if isinstance(value, types.FunctionType):
         return MORE if value.__closure__ else ""
     return MORE if not shown and getattr(value, "__dict__", None) is None else ""

@@ -73,7 +73,10 @@ class DirectCalls:
         return found
 
     def adopt(self, places: Iterable[int], tried: bytes, expected: bytes) -> None:
-        """Trust those of `places` whose result in a direct call (`tried`) equals that by the protocol (`expected`)."""
+        """Trust the tests whose result in a direct call is the same as by the protocol, and is clear.
+
+        `places`: numbers of the tests. `tried`, `expected`: the results of direct calls, and by the protocol.
+        """
         good = [place for place in places if tried[place] == expected[place] and tried[place] in (PASSED, FAILED)]
         self.trusted = frozenset(good)
         self._prove(place for place in good if tried[place] == FAILED)

@@ -317,7 +317,10 @@ def _attributes(error: AttributeError) -> list[str]:
 
 
 def _looked_up(error: BaseException, frame: Any) -> tuple[str, Iterable[str]]:
-    """Return the name that was looked up, and the names that exist there; ("", []) if no name was looked up."""
+    """Return the name that was looked up, and the names that exist in the same object, module or scope.
+
+    Return ("", []) if no name was looked up.
+    """
     name = getattr(error, "name", None)
     if isinstance(error, AttributeError) and name:
         return name, _attributes(error)
@@ -328,7 +331,7 @@ def _looked_up(error: BaseException, frame: Any) -> tuple[str, Iterable[str]]:
 
 
 def _looked_up_in(frame: Any, error: BaseException, name: str | None) -> tuple[str, Iterable[str]]:
-    """Return the same as `_looked_up`, for errors whose existing names are found in the `frame`."""
+    """Do the same as `_looked_up`, for errors where the existing names are found in `frame`."""
     if isinstance(error, NameError) and name:
         return name, [*frame.f_locals, *frame.f_globals, *dir(builtins)]
     if isinstance(error, KeyError) and error.args and type(error.args[0]) is str:

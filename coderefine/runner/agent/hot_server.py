@@ -296,11 +296,11 @@ class HotServer:
         return {**(json.loads(ended.extra) if ended.extra else {}), **trace}
 
     def _compare(self, message: Message, edits: dict[str, CodeEdit]) -> bytes:
-        """Record calls while the tests run; then run them, and variants of them, with every candidate (in the child).
+        """Record calls while the tests run; then execute these calls and variants of them with every candidate.
 
-        Return JSON with these keys. "labels": one for each call. "kinds": one letter for each call (see
-        `call_probe.kinds`), then EXAMPLE for each docstring example. "codes": for each candidate, the codes of the
-        results of the calls and examples; the key "" stands for the unchanged program. "asked": see `_shown`. If
+        This runs in the child. Return JSON with these keys. "labels": one for each call. "kinds": one letter for each
+        call (see `call_probe.kinds`), then EXAMPLE for each docstring example. "codes": for each candidate, the codes
+        of the results of the calls and examples; the key "" stands for the unchanged program. "asked": see `_shown`. If
         `message` has the key "other", return the result of `version_comparison.compared` instead.
         """
         seconds = message["seconds"] / 2

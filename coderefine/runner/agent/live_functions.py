@@ -99,10 +99,11 @@ class LiveFunctions:
         return self._by_key.get(place, [])
 
     def targets(self, pairs: Pairs, source: SourceFile) -> list[Target]:
-        """Return (function object, new code) for each live function whose code is the old code of a pair.
+        """Return (function object, new code) for each live function that has the old code of a pair.
 
-        Raises NotHotError if a live function with the key of an old code has other code (a decorator rewrote it), or if
-        no live function has the key (another object refers to the code).
+        Raises NotHotError if a live function with the same file, line and name has other code (a decorator rewrote it);
+        this does not apply to lambdas and comprehensions. Also raises NotHotError if no live function has the old code,
+        unless this code is nested in another old code.
         """
         found: list[Target] = []
         for old, new in pairs:

@@ -40,7 +40,7 @@ class Describer:
         self._left = 0.05
 
     def __call__(self, value: Any, depth: int = DEPTH) -> str:
-        """Return a repr of `value` with at most LENGTH characters."""
+        """Return a repr of `value` with about LENGTH characters at most."""
         try:
             return cut(self._describe(value, depth), LENGTH)
         except Exception as error:

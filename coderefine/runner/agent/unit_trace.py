@@ -95,7 +95,10 @@ class UnitTrace:
         return self._stepped if frame in self._frames or self._unseen[unit] else None
 
     def _call(self, code: types.CodeType, unit: str, arguments: str) -> str:
-        """Return the key of a call's results; each generator has a separate key, even if the arguments are equal."""
+        """Return the key of a call's results.
+
+        Each generator and each coroutine has a separate key, even if the arguments are equal.
+        """
         if not code.co_flags & RESUMED or arguments == UNKNOWN:
             return arguments
         self._generators[unit, arguments] += 1

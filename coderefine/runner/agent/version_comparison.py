@@ -48,10 +48,10 @@ def compared(recorded: list[Call], files: dict[str, bytes | None], seconds: floa
     """Return the codes of the results of the `recorded` calls and their variants, for two versions of the program.
 
     The other version is the program with `files`. Keys: "labels" of the calls; "sizes": the number of variants of each
-    recorded call. Each other key has two rows of codes, for two runs: "own": results of the program; "other": results
-    of the other version; "within": results of the program's functions when the functions that they call are those of
-    the other version. "values" has the values that the program and the other version return, without the changed
-    arguments.
+    recorded call. Each of the other keys has two rows of codes. Three keys have a row for each of two runs: "own"
+    (results of the program), "other" (results of the other version) and "within" (results of the program's functions
+    when the functions that they call are those of the other version). "values" has a row for the program and one for
+    the other version: the values that the calls return, without the changed arguments.
     """
     calls, sizes = with_variants(recorded)
     found: dict[str, Any] = {"labels": [label(call) for call in calls], "sizes": sizes, "values": [], "within": []}

@@ -126,7 +126,7 @@ class FileChanges:
     def __init__(self, top: str) -> None:
         self._folders: dict[int, str] = {}
         self._known: set[str] = set()
-        """What was there before the tests; a file that is moved to such a path has replaced the old one."""
+        """The paths that existed before the tests; a file that is moved to such a path has replaced the old one."""
         self._fd = -1
         if sys.platform.startswith("linux"):
             self._watch(top)
