@@ -58,7 +58,7 @@ _LIVE = _Live()
 
 
 def processors() -> int:
-    """Return how many processors this process may use: PYTHON_CPU_COUNT as in Python 3.13, else by its affinity."""
+    """Return how many processors this process may use: PYTHON_CPU_COUNT if it is set, else those of its affinity."""
     given = os.environ.get("PYTHON_CPU_COUNT", "")
     if given.isdecimal() and int(given):
         return int(given)
@@ -177,9 +177,9 @@ def stopped() -> Iterator[None]:
 
 
 def inner(root: int, number: int) -> int:
-    """Return the PID of the process that has the PID `number` in its own namespace; 0 if there is none (Linux).
+    """Return the PID of the process that has the PID `number` in its own namespace; 0 if there is none.
 
-    Only `root` and its descendants are searched.
+    Only `root` and its descendants are searched, and only on Linux.
     """
     for pid in (root, *_below(root)):
         with contextlib.suppress(OSError, ValueError):

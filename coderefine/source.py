@@ -173,7 +173,7 @@ class ParsedText:
         return self._starts[line - 1] if line <= len(self._starts) else len(self.text)
 
     def line_end(self, line: int) -> int:
-        """Return the offset after the line's end."""
+        """Return the offset after the line end of `line`."""
         return self.line_start(line + 1)
 
     def indent(self, node: ast.stmt) -> str:
@@ -256,7 +256,7 @@ def definitions(tree: ast.AST | None, prefix: str = "") -> Iterator[tuple[str, D
 def outer_functions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
     """Yield functions and methods with their qualified names.
 
-    Functions inside functions, loops and `match` statements are left out.
+    Functions inside functions, loops, `match` and `except*` statements are left out.
     """
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Function):

@@ -192,7 +192,7 @@ class Cluster:
         return replace(check, seconds=time.monotonic() - began, notes=(*check.notes, note))
 
     def submit(self, run: Callable[[], T]) -> Future[T]:
-        """Call `run`, which uses `run_tests`, in a thread: idle workers can begin with its tests at once."""
+        """Call `run` in a thread. `run` uses `run_tests`; idle workers can begin with these tests at once."""
         return self.threads.submit(run)
 
     def close(self) -> None:

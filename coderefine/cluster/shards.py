@@ -131,7 +131,10 @@ class SuiteRun:
         return check, why
 
     def _learn(self, check: Check, *, whole: bool) -> None:
-        """Update the record from `check`; if it is not known whether the tests may be divided, run them in shards."""
+        """Update the record from `check`.
+
+        If it is unknown whether the tests may be divided, run them in shards and compare the results.
+        """
         if self._partial or not check.complete:
             return
         self.record = self.record.learn(check, whole=whole)
@@ -163,8 +166,8 @@ class SuiteRun:
 def confirmed(check: Check, ask: Ask, at_home: Callable[[Ask], Check]) -> Check | None:
     """Repeat on this machine the test files that fail in `check`, a result of workers; return None if results differ.
 
-    If they agree, return `check` with the local results. If `check` is incomplete, return the local results if they
-    contain a new failure and `ask.stop_early` is set, else None.
+    If the results agree, return `check` with the local results. If `check` is incomplete, return the local results if
+    they contain a new failure and `ask.stop_early` is set, else None.
     """
     failing = tuple(dict.fromkeys(check.cases[name].path for name in check.failing))
     if not failing:

@@ -98,7 +98,7 @@ class TreeStore:
         return False
 
     def _trim(self, keep: Path) -> None:
-        """Remove the least recently used trees except `keep`, at last the objects, until the size is at most `most`."""
+        """Remove the least recently used trees except `keep`, then the objects, until the size is at most `most`."""
         trees = sorted((one for one in keep.parent.iterdir() if one != keep), key=lambda one: one.stat().st_mtime)
         for old in (*trees, self._repository):
             if _size(keep.parent) + _size(self._repository) <= self.most:

@@ -186,9 +186,9 @@ def load(
 
 
 def _together(base: Mapping[str, Any], given: Mapping[str, Any], *, gates_given: bool) -> dict[str, Any]:
-    """Merge the user's settings `given` with those of the task.
+    """Merge the user's settings `given` with `base`, the settings of the task.
 
-    Commands, criteria and protected files of both are kept.
+    Commands, criteria and protected files of both are kept. `gates_given`: whether a flag chooses the gates.
     """
     added = {name: _added(given.get(name, ()), base.get(name, ())) for name in ADDED}
     merged = {**base, **given, **added}

@@ -71,7 +71,7 @@ def _provider(url: str) -> str | None:
 
 
 def _may_get(host: str, variable: str) -> bool:
-    """Return whether `variable` is USUAL and `host` this machine, which may have a server of LiteLLM or vLLM."""
+    """Return whether `variable` is USUAL, and `host` is this machine, which may run a server of LiteLLM or vLLM."""
     try:
         return variable == USUAL and (host == "localhost" or ip_address(host).is_loopback)
     except ValueError:  # another name

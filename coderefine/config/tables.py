@@ -106,7 +106,7 @@ def made(table: type[Table], values: Mapping[str, Any], where: str, name: str) -
 
 
 def hint(word: str, known: Collection[str], *, quoted: bool = True) -> str:
-    """Return a hint with the `known` word that is most similar to `word`; if none is similar, with all of them."""
+    """Return a hint with the most similar of the `known` words; if none is similar to `word`, with all of them."""
     near = difflib.get_close_matches(word, sorted(known), 1)
     if near:
         return f" (did you mean {repr(near[0]) if quoted else near[0]}?)"
@@ -198,7 +198,7 @@ def commands(value: object, where: str) -> tuple[Command, ...]:
 
 
 def performance(value: object, where: str) -> Performance:
-    """Convert the value of the key `performance`, a table or only a command. Raises ConfigError, as `commands`."""
+    """Convert the value of the key `performance`, a table or only a command. Raises ConfigError, as `commands` does."""
     table = {"run": value} if isinstance(value, str) else value
     if not isinstance(table, dict):
         raise ConfigError(f"{where}: performance must be a table or a command, not {value!r}")

@@ -157,7 +157,8 @@ Line = tuple[str, int]
 class Step:
     """A line of a test, and the lines of the project that ran because this line ran.
 
-    `last`: the project's lines that ran when the test's line ran for the last time. `before`: those of earlier times.
+    `last`: the project's lines that ran when the test's line ran for the last time. `before`: those that ran at earlier
+    times.
     """
 
     path: str

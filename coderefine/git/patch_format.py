@@ -61,7 +61,7 @@ END = b"\ncoderefine\n"
 
 
 def is_own_mail(data: bytes) -> bool:
-    """Return whether `mail` made `data`."""
+    """Return whether `data` is a mail that the function `mail` made."""
     return data.startswith(MAGIC.encode()) and data.endswith(END)
 
 

@@ -85,7 +85,7 @@ class Journal:
     def resumed(self) -> Journal:
         """Return the journal with which to resume the run.
 
-        Until its first attempt is recorded, it returns the attempts of the interrupted part; then they are forgotten.
+        The attempts of the interrupted part can be read until the first attempt of the new part is recorded.
         """
         return replace(self, part=1 + sum(record.kind == "resumed" for record in self.records()))
 
@@ -279,7 +279,7 @@ class Journal:
         self._point(attempt.number, commit)
 
     def _baseline(self) -> str:
-        """Return the commit RUN/0, the tracked files in the tree that is judged; create it if it does not exist."""
+        """Return the commit RUN/0, with the tracked files of the judged tree; create it if it does not exist."""
         known = self.commit(0)
         if known and (self.folder / "index").exists():
             return known

@@ -199,7 +199,7 @@ def _tracked(journal: Journal, start: str) -> Mapping[str, bytes | None]:
 
 
 def _written_over(journal: Journal) -> Mapping[str, bytes | None]:
-    """Return the files that the run's own publication replaced, with their recorded content before git's filters.
+    """Return the files that the run's own publication replaced, each with the content that it had on the disk.
 
     For a publication as a commit, return no files: they had no uncommitted changes, so git has their content.
     """

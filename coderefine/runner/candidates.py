@@ -65,7 +65,7 @@ class Comparison:
         return pairs.count((BROKEN, KEPT)), pairs.count((KEPT, BROKEN))
 
     def variants(self, number: int) -> frozenset[str]:
-        """Return the codes of all values that variants of failing tests' calls return with candidate `number`."""
+        """Return the codes of all values that variants of calls by failing tests return with candidate `number`."""
         rows = zip(self.codes[number], self.kinds, strict=False)
         return frozenset(code for code, kind in rows if kind == "F" and has_value(code))
 

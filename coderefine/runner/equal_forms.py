@@ -165,7 +165,7 @@ def _rename(function: ast.AST, old: str, new: str) -> None:
 
 
 def without_causes(before: str, after: str) -> tuple[str, str] | None:
-    """Return both versions of a file without causes that name the handled exception.
+    """Return both versions of a file without causes (`raise A() from error`) that name the handled exception.
 
     Names of exceptions that are then unused are removed, too. Return None if both versions have the same number of such
     causes, or if one version cannot be parsed.

@@ -185,7 +185,7 @@ class Equivalence:
     def _moved(
         self, views: Views, before: Patch, edits: Mapping[str, FileEdit], texts: Mapping[str, tuple[Text, Text]]
     ) -> dict[Unit, str]:
-        """Return the units that are equal after putting moved statements back and removing causes, with the reasons."""
+        """Return the units that are equal after the changes of `restore` (see Restore), with the reasons."""
         pairs = {
             path: (decoded(texts[path][0]), decoded(texts[path][1])) for path, edit in edits.items() if edit.changed
         }

@@ -548,7 +548,7 @@ class Pool:
         )
 
     def nearby(self, tests: Sequence[str], seconds: float, other: Mapping[str, bytes | None]) -> Nearby:
-        """Run the calls that `tests` make, and variants, in this version and in the version with the files `other`.
+        """Run the calls of `tests`, and variants of them, in this version and in the version with the files `other`.
 
         The result is empty if the probe crashed.
         """

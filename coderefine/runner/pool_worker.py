@@ -168,7 +168,7 @@ class Connection:
             raise RunnerError(f"the {self.name} test server is gone")
 
     def receive(self, seconds: float) -> list[Message]:
-        """Return the messages that arrive within `seconds`. Raises RunnerError if the server or its pytest ended."""
+        """Return new messages; wait up to `seconds` for data. Raises RunnerError if the server or its pytest ended."""
         received = self._channel.receive(seconds)
         if received is None:
             raise RunnerError(f"the {self.name} test server ended")
@@ -179,7 +179,7 @@ class Connection:
         return received
 
     def wait(self, seconds: float) -> Message:
-        """Return the next message. Raises RunnerError if none arrives within `seconds`."""
+        """Return the next message. Raises RunnerError if none arrives within `seconds`, or as `receive` does."""
         deadline = time.monotonic() + seconds
         while not self._received:
             left = deadline - time.monotonic()

@@ -139,7 +139,10 @@ class ProcessRun:
         return bool(messages) or (messages is not None and not gone)
 
     def _repeated(self, limits: ProcessLimits, repeats: Callable[[str], bool]) -> bool:
-        """Return whether `repeats` accepts the running test's stacks; ask once per test, after `limits.glance`."""
+        """Return whether `repeats` returns True for the stacks of the running test.
+
+        It is called once for each test, when the test has used `limits.glance` CPU seconds.
+        """
         if self._glanced == self.results.number or not self._computed_over(limits.glance):
             return False
         self._glanced = self.results.number
@@ -154,7 +157,7 @@ class ProcessRun:
         return "computing" if self._computed_over(limits.computing) else ""
 
     def _computed_over(self, seconds: float | None) -> bool:
-        """Return whether the running test used more CPU time than `seconds`, and than SLOWER times the slowest test."""
+        """Return whether the running test's CPU time exceeds `seconds` and SLOWER times the slowest test's duration."""
         if seconds is None or not self.results.running:
             return False
         return self._clock.computed(self._child.pid, self.results) > max(seconds, SLOWER * self.results.slowest)

@@ -100,8 +100,8 @@ def _listed(paths: Sequence[str]) -> str:
 def bounds(config: Config, freedom: Freedom | None) -> Bounds | None:
     """Return the bounds for `freedom`; None means unconfined.
 
-    Processes are unconfined if `freedom` is None (as for the user's own tree), if `config.sandbox` is "off", and, if it
-    is "auto", at the last step.
+    Processes are unconfined if `freedom` is None (as for the user's own tree), if `config.sandbox` is "off", or at the
+    last step if it is "auto".
     """
     if freedom is None:
         return None

@@ -48,8 +48,7 @@ PATIENCE, WAITING = 0.03, 0.3
 WAITED = 0.5
 """Maximum wall seconds of the waiting calls of one function; a call waits, for example, for a program that it starts.
 After that, calls of this function are not executed, because they would take the time of other functions. Waiting for a
-processor
-does not count, because a busy machine must not change which calls are compared."""
+processor does not count, because a busy machine must not change which calls are compared."""
 MOST_HUNG, IMPATIENCE = 3, 0.006
 """After MOST_HUNG calls of a function that did not end, each further call of it has IMPATIENCE CPU seconds."""
 EXAMPLE = "d"
@@ -143,7 +142,10 @@ class CallRecorder:
         self._frames.clear()
 
     def wants(self, entered: Iterable[types.CodeType], *, failing: bool) -> bool:
-        """Return whether more calls of a test may be recorded. `entered`: the edited functions that the test enters."""
+        """Return whether more calls of a test may be recorded.
+
+        `entered`: the edited functions that the test enters. `failing`: whether it is a failing test.
+        """
         if self._left <= 0:
             return False
         return not self._full(edited=False, failing=failing) or any(
@@ -336,9 +338,9 @@ def answers(
     Calls that are left at `until` (monotonic seconds), or after `seconds` of CPU time, have no answer. `describe`: make
     readable texts.
 
-    `unchanged`: whether this is the program without a repair. Only in this program, the calls of functions that wait
-    (see WAITED) are found. And only in this program, to save time: after a call that did not end, further calls of the
-    same function by failing tests, and variants of such calls, are not executed and count as endless.
+    `unchanged`: whether this is the program without a repair. If so, the calls of functions that wait (see WAITED) are
+    found. To save time, there is another difference: after a call that did not end, calls of the same function by
+    failing tests, and variants of such calls, are not executed, and count as endless.
     """
     cpu = time.process_time() + seconds
     found, times = Answers([], []), CallTimes(unchanged=unchanged)
@@ -551,7 +553,7 @@ def _differing_parts(before: dict[str, str], tables: list[dict[str, str]]) -> li
 def _is_known(place: str, changed: dict[str, str]) -> bool:
     """Return whether the value of the part `place` after the call is known.
 
-    It is if `place` is one of the parts `changed`, or if it is not inside one of the innermost of these parts.
+    It is known if `place` is in `changed`, or if `place` is not inside an innermost part of `changed`.
     """
     return place in changed or not any(_is_part(place, one) for one in _innermost(list(changed)))
 

@@ -224,7 +224,7 @@ def _dead(pid: int) -> bool:
 
 
 def _cpu(pid: int) -> float:
-    """Return the CPU seconds of process `pid`, as clock_getcpuclockid(3) does; 0 where there is no such clock."""
+    """Return the CPU seconds of process `pid`, by the clock of clock_getcpuclockid(3); 0 if there is no such clock."""
     if not sys.platform.startswith("linux"):
         return 0.0
     try:
@@ -368,7 +368,10 @@ def patterns() -> list[Pattern]:
 
 
 def warm_up(known: Sequence[Pattern], modules: Sequence[str]) -> None:
-    """Import `modules`, and compile the patterns `known` except those that cause a warning: children must emit it."""
+    """Import `modules`, and compile the patterns `known`.
+
+    Patterns that cause a warning are left out, because the children must emit the warning.
+    """
     for name in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

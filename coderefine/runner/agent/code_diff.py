@@ -186,7 +186,7 @@ def _only(blocks: Iterable[Statement], head: int, end: int) -> Statement | None:
 
 
 def _placed(text: str, block: Statement) -> str:
-    """Prefix `text` so that it compiles with the line numbers, and within the class header, of `block`."""
+    """Return `text` after blank lines and the header of `block`, so that it compiles with the same line numbers."""
     if not block.header:
         return "\n" * (block.first - 1) + text
     return "\n" * (block.first - 2) + block.header + "\n" + text
@@ -208,7 +208,7 @@ def swaps(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool]) -> Pair
     """Return pairs (old, new) of all functions whose code, including nested code, differs. Raises NotHotError.
 
     `ran(code)`: whether the code ran during import and collection. If it did, its effects cannot be undone, so a change
-    of its instructions cannot be applied; a change of a function nested in it can.
+    of its instructions cannot be applied. A change of a function nested in it can be applied.
     """
     found: Pairs = []
     _walk(old, new, ran, found)

@@ -341,7 +341,7 @@ def _looked_up_in(frame: Any, error: BaseException, name: str | None) -> tuple[s
 
 
 def _keys(frame: Any, wrong: str) -> list[str]:
-    """Return the str keys that may have been meant by the missing key `wrong`: those of dictionaries that lack it.
+    """Return the str keys of dictionaries that lack the key `wrong`; one of these keys may have been meant.
 
     The dictionaries are locals of the frame, and attributes of its locals.
     """

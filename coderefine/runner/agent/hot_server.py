@@ -324,8 +324,9 @@ class HotServer:
         return json.dumps(results).encode("ascii")
 
     def _recorded(self, message: Message, edits: dict[str, CodeEdit], seconds: float) -> list[Call]:
-        """Run the tests for 2 * `seconds` of CPU time, at most half of it for copying arguments; return their calls.
+        """Run the tests and return their calls of the project's functions.
 
+        The tests run for 2 * `seconds` of CPU time, of which at most half is for copying arguments.
         Tests that hang or crash run first, with an edit applied that repairs them: "repaired" in `message` lists
         pairs (key of the edit in `edits`, numbers of the tests).
         """

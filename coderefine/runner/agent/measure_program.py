@@ -46,7 +46,7 @@ def run(words: list[str]) -> None:
 
 
 def costliest(profile: Any, root: str) -> list[dict[str, Any]]:
-    """Return at most MOST functions below `root`, the most expensive first; "share" is that of the time, 0 to 1."""
+    """Return at most MOST functions below `root`, the most expensive first; "share": part of the time, 0 to 1."""
     entries: list[Any] = profile.getstats()
     whole = sum(entry.inlinetime for entry in entries) or 1.0
     found = [

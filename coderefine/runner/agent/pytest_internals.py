@@ -134,7 +134,7 @@ def warning_filters(session: Any, item: Any) -> list[Any] | None:
 
 
 def capture_and_log(manager: Any) -> contextlib.ExitStack:
-    """Capture output and handle log records as pytest does for a test, until the stack is closed."""
+    """Capture output and handle log records as pytest does for a test, until the returned stack is closed."""
     stack = contextlib.ExitStack()
     capture = manager.get_plugin("capturemanager")
     if capture is not None:

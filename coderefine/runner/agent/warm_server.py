@@ -54,7 +54,7 @@ def serve(fd: int, channel: agent_channel.AgentChannel, job: Message) -> None:
 
 
 def judge(message: Message, job: Message, tree: working_tree.WorkingTree, run: Run) -> Message:
-    """Run the requested tests on the patched tree in a child; return the statuses by test id and the child's end."""
+    """Run the requested tests on the patched tree in a child; return statuses by test id, and how the child ended."""
     files = working_tree.decoded(message["files"])
     limits = child.usual_limits()._replace(cpu=message["limit"])
     tree.put(files)
