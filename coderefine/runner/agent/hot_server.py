@@ -326,9 +326,9 @@ class HotServer:
     def _recorded(self, message: Message, edits: dict[str, CodeEdit], seconds: float) -> list[Call]:
         """Run the tests and return their calls of the project's functions.
 
-        The tests run for 2 * `seconds` of CPU time, of which at most half is for copying arguments.
-        Tests that hang or crash run first, with an edit applied that repairs them: "repaired" in `message` lists
-        pairs (key of the edit in `edits`, numbers of the tests).
+        The tests run for 2 * `seconds` of CPU time, of which at most half is for copying arguments. Tests that hang or
+        crash run first, with an edit applied that repairs them: "repaired" in `message` lists pairs (key of the edit in
+        `edits`, numbers of the tests).
         """
         failing = frozenset(message.get("failing", ()))
         repaired = [(edits[number], tests) for number, tests in message.get("repaired", ()) if number in edits]
