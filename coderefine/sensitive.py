@@ -60,9 +60,9 @@ def _is_secret(name: str, value: str) -> bool:
     upper = name.upper()
     if any(word in upper for word in WORDS) or upper.endswith(ENDS):
         return True
-    if "://" not in value:
-        return upper == DATABASE or (len(value) >= 20 and _has(value, TOKENS))
-    return "@" in value and _has(value, (LOGIN,))
+    if "://" in value:
+        return ("@" in value and _has(value, (LOGIN,))) or _has(value, TOKENS)
+    return upper == DATABASE or (len(value) >= 20 and _has(value, TOKENS))
 
 
 def withheld(environ: Mapping[str, str]) -> frozenset[str]:

@@ -256,15 +256,13 @@ def definitions(tree: ast.AST | None, prefix: str = "") -> Iterator[tuple[str, D
 def outer_functions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
     """Yield functions and methods with their qualified names.
 
-    Functions inside functions, loops, `match` and `except*` statements are left out.
+    Functions inside functions are left out.
     """
-    for child in ast.iter_child_nodes(node):
+    for child in blocks(node):
         if isinstance(child, Function):
             yield prefix + child.name, child
-        elif isinstance(child, ast.ClassDef):
-            yield from outer_functions(child, f"{prefix}{child.name}.")
-        elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
-            yield from outer_functions(child, prefix)
+        else:
+            yield from outer_functions(child, f"{prefix}{child.name}." if isinstance(child, ast.ClassDef) else prefix)
 
 
 def blocks(node: ast.AST) -> Iterator[ast.AST]:

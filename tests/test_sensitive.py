@@ -11,6 +11,7 @@ HELD = {
     "DATABASE_URL": "plain", "DATABASE_URI": "postgres://ada:hunter2pass@db/x", "GH_PAT": "x", "STRIPE_KEY": "x",
     "MYSQL_PWD": "x", "MISTRAL_API_KEY": "x", "SENTRY_DSN": "x", "aws_secret": "x", "SSH_AUTH_SOCK": "/tmp/a",
     "DOCKER_HOST": "unix:///run/docker.sock", "NOTES": "use hf_abcdefghijklmnopqrstuvwxyzABCDEFGH",
+    "CALLED": "https://example.org/?t=ghp_abcdefghijklmnopqrstuvwxyzABCDEF1234",
 }  # fmt: skip
 KEPT = {"PWD": "/", "OLDPWD": "/", "PATH": "/bin", "HOME": "/", "DATABASE_URL": "sqlite:///test.db", "KEYBOARD": "us"}
 

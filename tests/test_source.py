@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from coderefine.proposers.rewritings.code import Code
-from coderefine.source import ParsedText, syntax
+from coderefine.source import ParsedText, outer_functions, syntax
 
 ODD = 'PATTERN = "\\d"\nassert (1, "always")\n'
 
@@ -38,3 +38,18 @@ def test_the_step_of_a_file_is_known_although_a_body_follows_a_header_of_two_lin
     tree = syntax(text)
     assert tree is not None
     assert kind(text, tree).step == "  "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for one in (1, 2):\n    def f(): ...\n",
+        "try:\n    import a\nexcept* ImportError:\n    def f(): ...\n",
+        "match x:\n    case 1:\n        def f(): ...\n",
+        "while True:\n    def f(): ...\n    break\n",
+    ],
+)
+def test_a_function_defined_in_a_compound_statement_is_seen(text: str) -> None:
+    tree = syntax(text)
+    assert tree is not None
+    assert [name for name, _ in outer_functions(tree)] == ["f"]

@@ -24,6 +24,8 @@ MOST = 4 << 30
 BYTES = "* -text -eol -filter -ident -working-tree-encoding\n"
 """Git attributes that make git store and write files unchanged; they override the tree's .gitattributes."""
 REFS = "refs/trees/"
+UNFINISHED = "new-"
+"""How the names of folders begin that another task may be writing."""
 
 
 def cache() -> Path:
@@ -99,7 +101,8 @@ class TreeStore:
 
     def _trim(self, keep: Path) -> None:
         """Remove the least recently used trees except `keep`, then the objects, until the size is at most `most`."""
-        trees = sorted((one for one in keep.parent.iterdir() if one != keep), key=lambda one: one.stat().st_mtime)
+        trees = [one for one in keep.parent.iterdir() if one != keep and not one.name.startswith(UNFINISHED)]
+        trees.sort(key=lambda one: one.stat().st_mtime)
         for old in (*trees, self._repository):
             if _size(keep.parent) + _size(self._repository) <= self.most:
                 return
@@ -129,7 +132,7 @@ class TreeStore:
 def _made(folder: Path) -> Iterator[Path]:
     """Yield a new folder that is renamed to `folder` at the end; several tasks may make `folder` at the same time."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    new = Path(tempfile.mkdtemp(prefix="new-", dir=folder.parent))
+    new = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
     try:
         yield new
         with contextlib.suppress(OSError):  # another task was faster

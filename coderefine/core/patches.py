@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from types import MappingProxyType
 
 EMPTY: Mapping[str, bytes | None] = MappingProxyType({})
@@ -113,6 +114,6 @@ class Offer:
         found: list[str] = []
         for path, data in alternative.patch.files.items():
             old, new = ((one or b"").decode("utf-8", "replace").splitlines() for one in (self.before.get(path), data))
-            rows = difflib.unified_diff(old, new, lineterm="", n=CONTEXT)
-            found += [line for line in rows if line.strip() and not line.startswith(("---", "+++", "@@"))]
+            rows = islice(difflib.unified_diff(old, new, lineterm="", n=CONTEXT), 2, None)
+            found += [line for line in rows if line.strip() and not line.startswith("@@")]
         return found if len(found) <= LINES else [*found[: LINES - 1], "…"]

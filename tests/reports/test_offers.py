@@ -51,3 +51,9 @@ def test_alternatives_that_no_input_distinguishes_are_named(
     asked = [text for label, text in offer_lines(outcome) if label == "ask"]
     assert asked[-1] == last
     assert len(asked) == len(questions) + 1
+
+
+def test_a_removed_line_that_begins_with_two_hyphens_is_shown() -> None:
+    patch = Patch({"a.py": b"Q = '''\n-- new\n'''\n"}, "search", "one")
+    offer = Offer((Alternative(patch),), before={"a.py": b"Q = '''\n-- old\n'''\n"})
+    assert {"--- old", "+-- new"} <= {*offer.diff(offer.alternatives[0])}
