@@ -15,7 +15,8 @@ def not_judged(attempt: Attempt, baseline: Attempt, task: Task, originals: Mappi
     """Return why the acceptance tests of `task` prove nothing; "" if they judge `attempt`.
 
     At least one of them must pass. A test that fails as expected still fails, and a skipped test has not run. If the
-    task has files to write, a test must have failed before, or run a changed line. `originals`: see `evidence`.
+    task has files to write, one of these tests must also have been repaired, or run a changed line (if this is known).
+    `originals`: see `evidence`.
     """
     cases = [case for case in attempt.cases.values() if inside(case.path, task.judged)]
     passed = _ids(case for case in cases if case.status in PASSED)
@@ -56,7 +57,7 @@ def _unrun(attempt: Attempt, tests: Sequence[str], originals: Mapping[str, bytes
 
 
 def still_failing(tests: Sequence[str]) -> str:
-    """Return the reason that the acceptance tests `tests` fail; "" if there are none."""
+    """Return the message that the acceptance tests `tests` still fail; "" if `tests` is empty."""
     return f"the tests that judge it still fail: {listed(tests)}" if tests else ""
 
 

@@ -28,8 +28,7 @@ HARMLESS = name_set(
     "set_printoptions set_option setrecursionlimit load_dotenv register_assert_rewrite print getLogger setLevel "
     "register_profile enable tzset setlocale shuffle"
 )
-"""Functions that test files may call at module level, because their effect neither matters to other tests nor hides
-them."""
+"""Functions that test files may call at module level: their effect does not matter to other tests, and hides none."""
 PLACES = ("path", "environ")
 """Objects that test files may change: `sys.path.insert`, `os.environ.setdefault`."""
 CREATING = name_set("dict list set bytearray defaultdict deque zeros ones empty full array arange eye zeros_like")
@@ -106,9 +105,10 @@ def _is_target(node: ast.AST) -> TypeGuard[Target]:
 
 
 def _defined(tree: ast.Module) -> Mapping[str, list[Code]]:
-    """Return the code that a call of each name of the file runs: `f` a function or class, `.f` a method.
+    """Return, by name, the functions and lambdas of the file that a call of this name may run.
 
-    A call of a class runs its special methods (`__init__`, `__enter__`…), and those of its bases in the file.
+    The keys are `f` for a function or class, and `.f` for a method. A call of a class runs its special methods
+    (`__init__`, `__enter__`…), and those of its bases in the file.
     """
     found: dict[str, list[Code]] = {}
     methods: set[ast.stmt] = set()
@@ -132,7 +132,7 @@ def _constructing(node: ast.ClassDef, defined: Mapping[str, list[Code]]) -> Iter
 
 
 def _created(tree: ast.Module) -> Iterator[str]:
-    """Yield the names of what the file itself creates: classes, literals, and instances of classes."""
+    """Yield the names of the objects that the file itself creates: classes, literals, and instances of classes."""
     for node in statements(tree, Function):
         if isinstance(node, ast.ClassDef):
             yield node.name
@@ -210,7 +210,10 @@ def _called(node: ast.AST, defined: Mapping[str, list[Code]]) -> Sequence[Code]:
 
 
 def _disturbs(code: Code, own: set[str], *, is_method: bool) -> bool:
-    """Return whether a function changes an object that neither it, nor the file (`own`), created."""
+    """Return whether a function changes an object that was created neither by the function nor by the file.
+
+    `own`: the names of the objects that the file creates.
+    """
     parts = list(ast.walk(code))
     free, made = own.difference(*map(bound_names, parts)), _Made.by(code, is_method=is_method)
     return _affects(parts, lambda target: _root(target) in free or made.may_store(target))
@@ -246,7 +249,7 @@ class _Made:
 
 
 def _instances(code: Code, *, is_method: bool) -> Iterator[str]:
-    """Yield the names of the first parameter (`self`) of a method, and of the methods of classes inside a function."""
+    """Yield the name of the first parameter (`self`) of `code` if it is a method, and of each method inside `code`."""
     inside = (one for node in ast.walk(code) if isinstance(node, ast.ClassDef) for one in node.body)
     for one in ([code] if is_method else []) + [one for one in inside if isinstance(one, Function)]:
         yield from (parameter.arg for parameter in one.args.args[:1])

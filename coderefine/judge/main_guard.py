@@ -50,7 +50,8 @@ def _may_set_name(tree: ast.Module) -> bool:
 def _takes_namespace(node: ast.AST, names: Bindings) -> bool:
     """Return whether `node` may give access to all variables of the module, or may set `__name__` in another way.
 
-    It may be a call such as `globals()`, the target `….__name__`, or `import *` from a module of a project.
+    It may be a name such as `globals`, the target `….__name__`, or `import *` from a module outside the standard
+    library.
     """
     match node:
         case ast.Name() | ast.Attribute():

@@ -48,7 +48,7 @@ class Bindings:
     constants: Names
 
     def origin(self, name: str, scope: NameScope) -> str:
-        """Return the dotted origin of what `name` means in `scope`; `name` if the file does not bind it."""
+        """Return the dotted origin of the object that `name` refers to in `scope`; `name` if it is not bound there."""
         return self.origins.get((scope.home(name), name), name)
 
     def scope(self, node: ast.AST) -> NameScope:
@@ -69,7 +69,7 @@ class Bindings:
 
 @lru_cache(maxsize=TREES)
 def bindings(tree: ast.Module) -> Bindings:
-    """Resolve the names of `tree`. Of several origins of one name in one scope, the most powerful one counts."""
+    """Resolve the names of `tree`; if a name has several origins in one scope, the one that may do most counts."""
     scopes = name_scopes(tree)
     found: dict[tuple[NameScope | None, str], str] = {}
     names = Bindings(scopes, found, constants(tree))

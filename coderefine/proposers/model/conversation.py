@@ -354,7 +354,7 @@ def _split(answer: Answer, number: int) -> Iterator[Answer]:
 
 
 def _edits(text: str, kept: Kept) -> Reply:
-    """Parse a reply. If it corrects an earlier one, of which good blocks are `kept`, it may be prose without edits."""
+    """Parse a reply; it may be prose without edits only if it corrects a reply whose good blocks are `kept`."""
     return Reply("", ()) if kept.blocks and is_prose(text) else parse_reply(text)
 
 

@@ -105,7 +105,7 @@ def _items(value: ast.expr) -> list[ast.expr]:
 
 
 def _any_or_all(unit: Unit) -> Iterator[DecisionEdit]:
-    """Replace a loop that returns or sets a truth value when it finds something by `any` or `all`."""
+    """Write a loop as `any` or `all` if it only returns or sets a truth value when a condition holds for an item."""
     for suite in unit.suites:
         for first, second in zip(suite.statements, suite.statements[1:], strict=False):
             if isinstance(first, ast.For) and isinstance(second, ast.Return) and not first.orelse:
@@ -154,7 +154,7 @@ def _innermost(loop: ast.For) -> list[ast.stmt]:
 
 
 def _is_closed(unit: Unit, loop: ast.For, tests: Iterable[ast.expr]) -> bool:
-    """Return whether the loop's variable is used nowhere else, and `tests` mean the same in a generator expression."""
+    """Return whether the loop's variables are used only in the loop, and `tests` may be in a generator expression."""
     flow = unit.flow
     first, last = start_of(loop), (loop.end_lineno or 0, loop.end_col_offset or 0)
     targets = [node.target for node in ast.walk(loop) if isinstance(node, ast.For)]

@@ -60,7 +60,7 @@ FAIR = Standard(first=1.6, further=1.2, in_one=1.8, name=1.4, unannotated=math.i
 class Draft:
     """A function after some extractions, and the functions extracted from it (`added`).
 
-    `flaws`: the sum over the extractions of their `_flaws` and of the costs of the new names.
+    `flaws`: the sum of the `_flaws` of all extractions, and of the costs of the new names.
     """
 
     unit: Unit
@@ -322,7 +322,10 @@ def _cuts(found: Extraction) -> Iterator[float]:
 
 
 def _is_constant(found: Extraction, node: ast.stmt) -> bool:
-    """Return whether `node` sets a result of the block that depends on no variable: it should be above the block."""
+    """Return whether `node` sets a result of the block to a value without local variables.
+
+    Such an assignment should be above the block. Return False if the block uses the result elsewhere.
+    """
     block, flow = found.block, found.block.unit.flow
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in found.outputs:

@@ -169,7 +169,7 @@ class Code(ParsedText):
         return "".join(found)
 
     def scope(self, node: ast.AST) -> Scope:
-        """Return the innermost function, class or module around `node`."""
+        """Return the innermost function, lambda, class or module around `node`."""
         found = self.parents[node]
         while not isinstance(found, Scope):
             found = self.parents[found]
@@ -228,7 +228,7 @@ LOOSE = (ast.BoolOp, ast.Lambda, ast.IfExp, ast.NamedExpr, ast.Yield, ast.YieldF
 def operand(code: Code, node: ast.expr, *, inside: type[ast.boolop] | None = None) -> str:
     """Return the text of `node` as an operand, in parentheses if it needs them.
 
-    `inside`: the operator (`and`, `or`) to which it will belong; in it, operations with the same operator need none.
+    `inside`: the operator (`and`, `or`) whose operand `node` will be; if `node` has the same operator, it needs none.
     """
     text = code.code(node)
     if isinstance(node, ast.Tuple) and text.startswith("("):

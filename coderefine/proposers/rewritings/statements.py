@@ -1,5 +1,6 @@
-"""Rewritings of statements: several on one line, `try`, `with`, `if`, comparisons of types, exceptions; of log calls
-(arguments are passed separately, and formatted only if the message is written); of comments.
+"""Rewritings of statements (several on one line, `try`, `with`, `if`, `raise`), type comparisons, log calls, comments.
+
+The arguments of log calls are passed separately, so that they are formatted only if the message is written.
 """
 
 from __future__ import annotations
