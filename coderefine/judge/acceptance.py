@@ -41,7 +41,7 @@ def _repaired(attempt: Attempt, baseline: Attempt, task: Task) -> bool:
 
 
 def _unrun(attempt: Attempt, tests: Sequence[str], originals: Mapping[str, bytes | None]) -> tuple[str, ...]:
-    """Return the files with changed lines if `tests` ran none of these lines; () if they ran one.
+    """Return the files with changed lines if `tests` ran none of these lines; () if they ran any.
 
     Lines that ran during an import count, because it is not known which test caused the import. Return () also if not
     all `tests` were traced.

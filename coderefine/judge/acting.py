@@ -40,8 +40,8 @@ COPYING = name_set("copy deepcopy")
 def acting_statements(old: ast.Module, new: ast.Module) -> Iterator[ast.stmt]:
     """Yield the new statements that run at import of `new` and change objects, or call functions of unknown effect.
 
-    Objects that `new` creates, and `old` does not, may be changed. Calls whose result is assigned do not count, unless
-    they replace something or start a mock.
+    Objects that only `new` creates may be changed. Calls whose result is assigned do not count, unless they replace
+    something or start a mock.
     """
     known = {ast.dump(node) for node in statements(old, Function)}
     guarded, defined = main_guard(new), _defined(new)
@@ -86,14 +86,14 @@ def _changes_namespace(node: ast.AST) -> bool:
 
 
 def _changes(node: ast.stmt, own: set[str]) -> bool:
-    """Return whether `node` changes an object that is not in `own`."""
+    """Return whether `node` changes an object whose name is not in `own`."""
     return _affects(list(own_nodes(node)), lambda target: _root(target) in own)
 
 
 def _affects(parts: Sequence[ast.AST], may_store: Callable[[Target], bool]) -> bool:
-    """Return whether one of `parts` replaces something, or is a changed target for which `may_store` returns False.
+    """Return whether one of `parts` replaces something, or is a target for which `may_store` returns False.
 
-    Settings (see `_is_setting`) may be changed.
+    Targets are attributes and items that are set or deleted. Settings (see `_is_setting`) do not count.
     """
     stored = (one for one in parts if _is_target(one) and not _is_setting(one))
     return not all(map(may_store, stored)) or any(_replaces(one) for one in parts if not _is_target(one))
@@ -167,7 +167,8 @@ def _mocks(node: ast.stmt, tree: ast.Module) -> bool:
 def _unknown(node: ast.stmt, own: set[str], defined: Mapping[str, list[Code]]) -> bool:
     """Return whether `node` calls a function of unknown effect and ignores its result.
 
-    Return True, too, if it runs a function of the file that changes other objects.
+    Return True, too, if `node` runs a function of the file that changes objects made elsewhere (see `_disturbs`).
+    `own`: the names of the objects that the file creates. `defined`: the result of `_defined`.
     """
     reached = _reached([*own_nodes(node), *_decorators(node)], defined)
     methods = {code for name, codes in defined.items() if name.startswith(".") for code in codes}
@@ -187,7 +188,10 @@ def _decorators(node: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _reached(nodes: Iterable[ast.AST], defined: Mapping[str, list[Code]]) -> Iterator[Code]:
-    """Yield the code of the file that calls in `nodes` may run, also through one another."""
+    """Yield the functions and lambdas of the file that calls in `nodes` may run, directly or through each other.
+
+    `defined`: the result of `_defined`.
+    """
     seen: set[Code] = set()
     left = [code for node in nodes for code in _called(node, defined)]
     while left:

@@ -35,7 +35,7 @@ WHOLE = "its content"
 
 
 def changed_settings(path: str, before: bytes | None, after: bytes | None) -> tuple[str, ...]:
-    """Return the dotted names of the settings of checks that differ.
+    """Return the dotted names of the settings of checks that differ between the texts `before` and `after`.
 
     A file of another format, or one that cannot be parsed, counts as one setting with the name WHOLE.
     """

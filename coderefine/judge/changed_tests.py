@@ -80,7 +80,10 @@ def _changed_data(path: str, before: bytes | None, after: bytes | None) -> Itera
 
 
 def _altered(old: ast.Module | ast.ClassDef, new: ast.Module | ast.ClassDef, prefix: str) -> Iterator[str]:
-    """Yield the names of old definitions, and of imported or assigned names, that mean something else in `new`."""
+    """Yield the names of old definitions, and imported or assigned names, that mean something else in `new`.
+
+    `prefix`: text to put before each name.
+    """
     was, there, expected = _grouped(old), _grouped(new, _rebound(new) - _rebound(old)), _expected(old)
     for name, before in was.items():
         now = there.get(name, [])
@@ -264,7 +267,10 @@ def _acting(old: Module, new: Module, *, shared: bool) -> Iterator[str]:
 
 
 def _acts(name: str, node: ast.AST, asked: set[str], *, shared: bool) -> bool:
-    """Return whether a new definition runs for old tests. `asked`: the parameters of old tests, which name fixtures."""
+    """Return whether a new definition runs for old tests. `asked`: the parameters of old tests, which name fixtures.
+
+    `shared`: as in `acting_additions`.
+    """
     if name == "pytestmark":
         return bool(ACTING_MARK.search(ast.dump(node)))
     if name == "*" or HOOK.fullmatch(name):

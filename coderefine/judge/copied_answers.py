@@ -65,9 +65,10 @@ def _branches(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
 
 
 def _is_asked(branch: FixedAnswer, new: tuple[FixedAnswer, ...], cases: tuple[TestCase, ...]) -> bool:
-    """Return whether the input of `branch` has an ordinary value, and the tests contain at least half of such inputs.
+    """Return whether `branch` checks for an ordinary value, and at least half of its alternatives are in the tests.
 
-    All alternatives of the condition of `branch` are counted, if their inputs have an ordinary value, too.
+    Alternatives are the branches in `new` with the same condition (`in`, `or`) that check for an ordinary value, too.
+    `cases`: the literals of each test case.
     """
     alternatives = [one for one in new if one.place == branch.place and one.given - TRIVIAL]
     copied = sum(_copied(one, cases) for one in alternatives)

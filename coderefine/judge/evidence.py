@@ -78,7 +78,7 @@ def hidden(candidate: Attempt, originals: Mapping[str, bytes | None]) -> bool:
 
 
 def _skipped(tree: ast.Module | None, ran: frozenset[int]) -> frozenset[int]:
-    """Return the lines of the blocks in functions that did not run, although the headers of the blocks did.
+    """Return the lines, inside functions, of each block that did not run although its header ran.
 
     `ran`: the lines that ran. For blocks and headers see `_branches`.
     """
@@ -91,7 +91,7 @@ def _skipped(tree: ast.Module | None, ran: frozenset[int]) -> frozenset[int]:
 
 
 def _branches(node: ast.AST) -> list[tuple[range, range]]:
-    """Return (lines of the header, lines of the block) for each block that is not always run with the statement `node`.
+    """Return (lines of the header, lines of the block) for each block of `node` that may be skipped when `node` runs.
 
     The header of an exception handler is the body of its `try`.
     """

@@ -269,7 +269,7 @@ def _references(node: ast.expr, names: Bindings) -> Found:
 def _computed(node: ast.Call, names: Bindings) -> Found:
     """Yield lookups of computed names in tracebacks and modules of POWERFUL, and imports of computed names.
 
-    Yield also the unpickling of literals, and questions for the type of `sys.stdout` or `sys.stderr`.
+    Yield also the unpickling of literals, and `type(sys.stdout)` or `type(sys.stderr)`.
     """
     if _looks_up_unknown(node, names):
         yield "looks up a computed name", USED_BEFORE
@@ -283,7 +283,7 @@ def _computed(node: ast.Call, names: Bindings) -> Found:
 
 
 def _is_known_or_relative(node: ast.Call, names: Bindings) -> bool:
-    """Return whether `node` imports a known name, or a name of the own package that certainly begins with "."."""
+    """Return whether `node` imports a known name, or one that certainly begins with "." and is in the same package."""
     if dotted(node, names):
         return True
     match node.args:

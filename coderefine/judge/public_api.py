@@ -168,7 +168,10 @@ def _demanded(name: str, old: Function, new: Function, evidence: str, tests: Seq
 
 
 def _missed(name: str, old: Function, new: Function, evidence: str) -> bool:
-    """Return whether a call of `name` failed because of a missing argument that `new` no longer accepts."""
+    """Return whether a call of `name` failed because of a missing argument that `new` no longer accepts.
+
+    `evidence`: the output of the failing tests.
+    """
     return any(
         _last(called) == _last(name) and not _dropped(old, new).isdisjoint(re.findall(r"'(\w+)'", names))
         for called, names in MISSED.findall(evidence)

@@ -236,7 +236,7 @@ class Refactoring(Searcher):
         return self._equivalence.compare(views, best.patch, tree.patch(batch), best.cases, tree.texts, within=left)
 
     def _unsettled(self, tree: _Tree, group: Sequence[CodeChange], found: Compared) -> Iterator[list[CodeChange]]:
-        """Store the certain verdicts on changes of `group`; divide the other changes (see `halves`), yield the parts.
+        """Store the certain verdicts on changes of `group`; yield the other changes in parts (see `_Tree.halves`).
 
         `found`: the result of comparing the changes of `group` together. A verdict is certain if it is "equal", or if
         no other change of `group` edits the same unit.

@@ -438,7 +438,7 @@ def _is_caught_whole(block: StatementBlock) -> str:
 
 
 def _before_binding(statement: ast.stmt) -> Sequence[ast.AST | None]:
-    """Return the value of a plain assignment, in a list, because nothing can fail after it; else `statement` itself."""
+    """Return, in a list, the part of `statement` that may fail: the value of a plain assignment, else the statement."""
     match statement:
         case ast.AnnAssign(value=value) | ast.Assign(targets=[ast.Name()], value=value):
             return [value]

@@ -198,7 +198,7 @@ def _call(unit: Unit, near: ast.stmt, name: str, parts: Sequence[str]) -> str:
 
 
 def _returned_truth(unit: Unit) -> Iterator[DecisionEdit]:
-    """Return the condition itself: `if x in y: return True` and `return False` → `return x in y`."""
+    """Replace an `if` by its condition: `if x in y: return True` and `return False` → `return x in y`."""
     for suite in unit.suites:
         for place, node in enumerate(suite.statements):
             following = [*suite.statements[place + 1 :], None][0]
@@ -276,7 +276,7 @@ def _are_keys(keys: Sequence[ast.Constant]) -> bool:
 
 
 def _result(node: ast.stmt) -> tuple[str, ast.expr] | None:
-    """Return the beginning of a statement that returns or assigns a constant, and the constant; None for another."""
+    """Return the beginning of a statement that returns or assigns a constant, and the constant; else None."""
     match node:
         case ast.Return(value=ast.Constant() as value):
             return "return ", value

@@ -161,7 +161,8 @@ def restored(before: str, after: str) -> Restored | None:
         return None
     known = {one.name for one in _definitions(old.body, ())}
     fresh = {one.name for one in _definitions(new.body, ()) if _is_new(one.node, before, after)} - known
-    # `_is_extraction` does not see the module: it takes `len(x)` for the built-in function, which never returns None.
+    # `_is_extraction` does not see the module: it takes `len(x)` for a call of the built-in function, which never
+    # returns None. Therefore nothing is put back if the module binds such a name.
     done = [*_all_put_back(new, fresh)] if not rebound(new) else []
     return _result(before, new, done, without_causes=plain is not None) if done or plain else None
 
@@ -386,7 +387,10 @@ def _has_same_names(block: StatementBlock, caller: _Definition, helper: _Definit
 
 
 def _scope(function: Function, classes: Classes) -> tuple[set[str], set[str]]:
-    """Return (global names in a function and in the functions inside it, its own local names), as the compiler does."""
+    """Return (global names in a function and its inner functions, its own local names), as Python's compiler sees them.
+
+    The local names include the parameters.
+    """
     text = ast.unparse(ast.fix_missing_locations(_AsGenerators().visit(copy.deepcopy(function))))
     if classes:
         text = f"class {classes[-1].name}:\n{textwrap.indent(text, ' ')}"
@@ -453,7 +457,7 @@ def _dump(node: ast.stmt) -> str:
 def _destroys_early(function: Function, made: re.Pattern[str]) -> bool:
     """Return whether an object may be destroyed when the function returns.
 
-    Only objects that are assigned to variables, and are results of functions whose names match `made`, are considered.
+    Only variables that are not returned count, if their value is the result of a function whose name matches `made`.
     """
     nodes = list(own_nodes(function.body))
     returned = {name for node in nodes if isinstance(node, ast.Return) for name in uses([node.value]).reads}

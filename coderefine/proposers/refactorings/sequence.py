@@ -35,10 +35,11 @@ Namer = Callable[[Extraction], Named | None]
 
 @dataclass(frozen=True)
 class Standard:
-    """Maximum flaws. `first` and `further`: of a draft, for its first new function and for each further one.
+    """Limits for drafts.
 
-    `in_one`: of one extraction with its name. `name`: maximum cost of a name. `unannotated`: maximum number of
-    annotations that the new function of an annotated function may lack.
+    `first`, `further`: the flaws of a draft that are allowed for its first new function, and for each further one.
+    `in_one`: maximum flaws of one extraction, with the cost of its name. `name`: maximum cost of a name. `unannotated`:
+    maximum number of annotations that the new function of an annotated function may lack.
     """
 
     first: float
@@ -227,9 +228,9 @@ def _has_twin(block: StatementBlock) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _form(node: ast.AST) -> str:
-    """Return the type of a statement, with those of its inner statements in brackets: "If(Raise)".
+    """Return the type of a statement, with the forms of its inner statements in brackets: "If(Raise)".
 
-    For other nodes, return the forms of the statements inside, "" if there are none.
+    For other nodes, return the forms of the statements inside; "" if there are none.
     """
     if isinstance(node, ast.expr):
         return ""

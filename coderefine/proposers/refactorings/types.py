@@ -52,7 +52,7 @@ def known_types(unit: Unit) -> Types:
 
 
 def written_type(unit: Unit, annotation: ast.expr) -> str | None:
-    """Return the text of an annotation; None if it uses a name that the module does not bind, but perhaps a class."""
+    """Return the text of an annotation; None if it uses a name that the module does not bind (a class may bind it)."""
     known = _Types(unit, {}).shown(annotation_text(annotation))
     return ast.get_source_segment(unit.text, annotation) if known else None
 
@@ -67,7 +67,7 @@ class _Types:
     """The types of the variables and the expressions of one function, as texts of annotations; "" if not known."""
 
     def __init__(self, unit: Unit, signed: Types) -> None:
-        """Create the types. `signed`: those of the annotated parameters, by name."""
+        """Create the types. `signed`: the types of the annotated parameters, by name."""
         self._unit, self._declared, self._signed = unit, unit.declared, signed
         self._known = dict(signed)
         if unit.receiver and unit.owner and not unit.decorator:

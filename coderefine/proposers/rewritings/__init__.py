@@ -159,7 +159,7 @@ class LintChanges:
         return None
 
     def _shortened(self, view: View, file: _File, text: str, remarks: Iterable[Diagnostic]) -> str | None:
-        """Return `text`, the new text of `file`, with the first of its long lines shortened; None if it cannot be."""
+        """Return `text`, the new text of `file`, with the first of its long lines shortened; None if this fails."""
         from coderefine.proposers.rewritings.code import Code
 
         long = next((one for one in remarks if one.rule == TOO_LONG), None)

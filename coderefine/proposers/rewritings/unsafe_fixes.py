@@ -52,10 +52,10 @@ def _fixed(at: Diagnostic) -> Edits:
 
 
 def _annotation(code: Code, node: ast.expr) -> str:
-    """Return the annotation of the parameter that `node` names; "" if there is none, or if its value may not have it.
+    """Return the annotation of the parameter that `node` names; "" if there is none, or if other types are possible.
 
-    This is possible if the name is bound again, or if a parameter of the function has the default value None: in older
-    code, its annotation need not allow None.
+    Other types are possible if the name is bound again, or if any parameter of the function has the default value None:
+    in older code, the annotation of such a parameter need not allow None.
     """
     around = code.scope(node)
     if not isinstance(node, ast.Name) or not isinstance(around, Function):
