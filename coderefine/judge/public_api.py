@@ -93,7 +93,7 @@ def _inherited(name: str, tree: ast.Module) -> bool:
 
 
 def _exported(tree: ast.Module) -> set[str] | None:
-    """Return the strings in `__all__`: empty if there is no `__all__`, None if it cannot be evaluated."""
+    """Return the strings in `__all__`: empty if there is no `__all__`, None if none of its items can be evaluated."""
     assigned = (node for node in statements(tree) if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign))
     values = [node.value for node in assigned if "__all__" in bound(node)]
     unknown = [ast.Pass()]

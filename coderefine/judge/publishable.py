@@ -109,7 +109,10 @@ def _fails_anew(id: str, candidate: Attempt, baseline: Attempt) -> bool:
 
 
 def _dodged(was: Status, now: Status) -> bool:
-    """Return whether a failing test is now neither failing nor passing, or a skipped test now fails."""
+    """Return whether a failed test now neither fails nor passes, or a skipped test now fails.
+
+    A failed test must not end with an error; a test with an error may fail, or keep its error.
+    """
     if was is Status.FAILED:
         return now not in (Status.FAILED, Status.PASSED)
     if was is Status.ERROR:

@@ -327,7 +327,7 @@ def tidied(before: str, after: str) -> str:
     """Return `after` without superfluous blank lines: ruff removes a line, but not the blank lines around it.
 
     If lines were removed between two gaps (sequences of blank lines), the joined gap is shortened to the longer of the
-    two; at the start and the end of the file it is removed. Other gaps are kept.
+    two; at the start and the end of the file it is removed. Other gaps are kept. Long files (LONGEST) are not changed.
     """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     if len(old) > LONGEST:

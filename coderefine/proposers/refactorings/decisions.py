@@ -31,7 +31,10 @@ class DecisionEdit:
     text: str
 
     def applied(self, unit: Unit) -> str | None:
-        """Return the new text of the function; None if a comment would be lost, or a line would be too long."""
+        """Return the new text of the function; None if a line would be too long, or if the text would not parse.
+
+        Return None also if the replaced text contains "#", because a comment could be lost.
+        """
         data = unit.text.encode()
         starts = [0, *accumulate(map(len, data.splitlines(keepends=True)))]
         begin = starts[self.first.lineno - 1] + self.first.col_offset

@@ -57,7 +57,7 @@ def split_statements(code: Code, at: Diagnostic) -> Edits:
 
 
 def _statement_after(code: Code, place: int) -> ast.stmt:
-    """Return the statement that starts at `place` or after white space on its line."""
+    """Return the statement that starts at `place` or after white space on its line. Raises Unsure if there is none."""
     line = code.line_of(place)
     rest = code.text[place : code.line_start(line + 1)]
     start = place + len(rest) - len(rest.lstrip(" \t"))
