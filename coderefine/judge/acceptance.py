@@ -15,7 +15,8 @@ def not_judged(attempt: Attempt, baseline: Attempt, task: Task, originals: Mappi
     """Return why the acceptance tests of `task` prove nothing; "" if they judge `attempt`.
 
     At least one of them must pass. A test that fails as expected still fails, and a skipped test has not run. If the
-    task has files to write, a test must have failed before, or run a changed line. `originals`: see `evidence`.
+    task has files to write, one of these tests must also have been repaired, or run a changed line (if this is known).
+    `originals`: see `evidence`.
     """
     cases = [case for case in attempt.cases.values() if inside(case.path, task.judged)]
     passed = _ids(case for case in cases if case.status in PASSED)
@@ -40,7 +41,7 @@ def _repaired(attempt: Attempt, baseline: Attempt, task: Task) -> bool:
 
 
 def _unrun(attempt: Attempt, tests: Sequence[str], originals: Mapping[str, bytes | None]) -> tuple[str, ...]:
-    """Return the files with changed lines if `tests` ran none of these lines; () if they ran one.
+    """Return the files with changed lines if `tests` ran none of these lines; () if they ran any.
 
     Lines that ran during an import count, because it is not known which test caused the import. Return () also if not
     all `tests` were traced.
@@ -56,7 +57,7 @@ def _unrun(attempt: Attempt, tests: Sequence[str], originals: Mapping[str, bytes
 
 
 def still_failing(tests: Sequence[str]) -> str:
-    """Return the reason that the acceptance tests `tests` fail; "" if there are none."""
+    """Return the message that the acceptance tests `tests` still fail; "" if `tests` is empty."""
     return f"the tests that judge it still fail: {listed(tests)}" if tests else ""
 
 

@@ -28,8 +28,7 @@ HARMLESS = name_set(
     "set_printoptions set_option setrecursionlimit load_dotenv register_assert_rewrite print getLogger setLevel "
     "register_profile enable tzset setlocale shuffle"
 )
-"""Functions that test files may call at module level, because their effect neither matters to other tests nor hides
-them."""
+"""Functions that test files may call at module level: their effect does not matter to other tests, and hides none."""
 PLACES = ("path", "environ")
 """Objects that test files may change: `sys.path.insert`, `os.environ.setdefault`."""
 CREATING = name_set("dict list set bytearray defaultdict deque zeros ones empty full array arange eye zeros_like")
@@ -41,8 +40,8 @@ COPYING = name_set("copy deepcopy")
 def acting_statements(old: ast.Module, new: ast.Module) -> Iterator[ast.stmt]:
     """Yield the new statements that run at import of `new` and change objects, or call functions of unknown effect.
 
-    Objects that `new` creates, and `old` does not, may be changed. Calls whose result is assigned do not count, unless
-    they replace something or start a mock.
+    Objects that only `new` creates may be changed. Calls whose result is assigned do not count, unless they replace
+    something or start a mock.
     """
     known = {ast.dump(node) for node in statements(old, Function)}
     guarded, defined = main_guard(new), _defined(new)
@@ -87,14 +86,14 @@ def _changes_namespace(node: ast.AST) -> bool:
 
 
 def _changes(node: ast.stmt, own: set[str]) -> bool:
-    """Return whether `node` changes an object that is not in `own`."""
+    """Return whether `node` changes an object whose name is not in `own`."""
     return _affects(list(own_nodes(node)), lambda target: _root(target) in own)
 
 
 def _affects(parts: Sequence[ast.AST], may_store: Callable[[Target], bool]) -> bool:
-    """Return whether one of `parts` replaces something, or is a changed target for which `may_store` returns False.
+    """Return whether one of `parts` replaces something, or is a target for which `may_store` returns False.
 
-    Settings (see `_is_setting`) may be changed.
+    Targets are attributes and items that are set or deleted. Settings (see `_is_setting`) do not count.
     """
     stored = (one for one in parts if _is_target(one) and not _is_setting(one))
     return not all(map(may_store, stored)) or any(_replaces(one) for one in parts if not _is_target(one))
@@ -106,9 +105,10 @@ def _is_target(node: ast.AST) -> TypeGuard[Target]:
 
 
 def _defined(tree: ast.Module) -> Mapping[str, list[Code]]:
-    """Return the code that a call of each name of the file runs: `f` a function or class, `.f` a method.
+    """Return, by name, the functions and lambdas of the file that a call of this name may run.
 
-    A call of a class runs its special methods (`__init__`, `__enter__`…), and those of its bases in the file.
+    The keys are `f` for a function or class, and `.f` for a method. A call of a class runs its special methods
+    (`__init__`, `__enter__`…), and those of its bases in the file.
     """
     found: dict[str, list[Code]] = {}
     methods: set[ast.stmt] = set()
@@ -132,7 +132,7 @@ def _constructing(node: ast.ClassDef, defined: Mapping[str, list[Code]]) -> Iter
 
 
 def _created(tree: ast.Module) -> Iterator[str]:
-    """Yield the names of what the file itself creates: classes, literals, and instances of classes."""
+    """Yield the names of the objects that the file itself creates: classes, literals, and instances of classes."""
     for node in statements(tree, Function):
         if isinstance(node, ast.ClassDef):
             yield node.name
@@ -167,7 +167,8 @@ def _mocks(node: ast.stmt, tree: ast.Module) -> bool:
 def _unknown(node: ast.stmt, own: set[str], defined: Mapping[str, list[Code]]) -> bool:
     """Return whether `node` calls a function of unknown effect and ignores its result.
 
-    Return True, too, if it runs a function of the file that changes other objects.
+    Return True, too, if `node` runs a function of the file that changes objects made elsewhere (see `_disturbs`).
+    `own`: the names of the objects that the file creates. `defined`: the result of `_defined`.
     """
     reached = _reached([*own_nodes(node), *_decorators(node)], defined)
     methods = {code for name, codes in defined.items() if name.startswith(".") for code in codes}
@@ -187,7 +188,10 @@ def _decorators(node: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _reached(nodes: Iterable[ast.AST], defined: Mapping[str, list[Code]]) -> Iterator[Code]:
-    """Yield the code of the file that calls in `nodes` may run, also through one another."""
+    """Yield the functions and lambdas of the file that calls in `nodes` may run, directly or through each other.
+
+    `defined`: the result of `_defined`.
+    """
     seen: set[Code] = set()
     left = [code for node in nodes for code in _called(node, defined)]
     while left:
@@ -210,7 +214,10 @@ def _called(node: ast.AST, defined: Mapping[str, list[Code]]) -> Sequence[Code]:
 
 
 def _disturbs(code: Code, own: set[str], *, is_method: bool) -> bool:
-    """Return whether a function changes an object that neither it, nor the file (`own`), created."""
+    """Return whether a function changes an object that was created neither by the function nor by the file.
+
+    `own`: the names of the objects that the file creates.
+    """
     parts = list(ast.walk(code))
     free, made = own.difference(*map(bound_names, parts)), _Made.by(code, is_method=is_method)
     return _affects(parts, lambda target: _root(target) in free or made.may_store(target))
@@ -246,7 +253,7 @@ class _Made:
 
 
 def _instances(code: Code, *, is_method: bool) -> Iterator[str]:
-    """Yield the names of the first parameter (`self`) of a method, and of the methods of classes inside a function."""
+    """Yield the name of the first parameter (`self`) of `code` if it is a method, and of each method inside `code`."""
     inside = (one for node in ast.walk(code) if isinstance(node, ast.ClassDef) for one in node.body)
     for one in ([code] if is_method else []) + [one for one in inside if isinstance(one, Function)]:
         yield from (parameter.arg for parameter in one.args.args[:1])

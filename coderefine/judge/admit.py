@@ -61,7 +61,10 @@ class _Case:
     is_product: Callable[[str], bool]
 
     def imports_product(self, module: str, path: str) -> bool:
-        """Return whether the file at `path` imports product code by `module`, a path relative to an import root."""
+        """Return whether `module` is product code, if the file at `path` imports it.
+
+        `module`: a path without suffix, relative to an import root or to a folder that contains `path`.
+        """
         folders = (*self.roots, *map(str, PurePosixPath(path).parents))
         files = (f"{module}.py", f"{module}/__init__.py")
         return any(self.is_product(str(PurePosixPath(folder, file))) for folder in folders for file in files)
@@ -88,10 +91,11 @@ def admit(
     """Return whether `patch` may be tested, with the first reason if not.
 
     `originals`: the baseline's content of every touched path (None: no such file). `reason(path)`: why a path
-    is protected, or None. `seen`: `digests()` of all earlier attempts. `findings`: the findings of the best attempt
-    that the patch is expected to repair. `tests`: source texts of the failing tests. `modules`: top-level names
-    installed in the project's environment. `roots`: folders on the project's import path. `helpers`: returns the
-    functions of a file that assert on behalf of tests. `is_product`: whether a file exists and is no test.
+    is protected, or None. `seen`: `digests()` of all earlier attempts. `scope`: paths in which the patch may change
+    files. `findings`: the findings of the best attempt that the patch is expected to repair. `tests`: source texts of
+    the failing tests. `modules`: top-level names installed in the project's environment. `roots`: folders on the
+    project's import path. `helpers`: returns the functions of a file that assert on behalf of tests. `is_product`:
+    returns whether a file exists and is no test.
     """
     changed = changes(patch, originals)
     case = _Case(patch, originals, changed, reason, seen, scope, findings, tests, modules, roots, helpers, is_product)
@@ -168,7 +172,10 @@ def _nothing_new(case: _Case) -> Iterator[str]:
 
 
 def _parses(case: _Case) -> Iterator[str]:
-    """Yield a reason for each new text without a syntax tree, even if the old one had none: no rule could judge it."""
+    """Yield a reason for each new Python text without a syntax tree, because no rule can judge such a text.
+
+    It does not matter whether the old text had a syntax tree.
+    """
     yield from (f"the new {why}" for one in case.changed if (why := unreadable(one.path, one.after)))
 
 

@@ -91,6 +91,7 @@ def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
 
 def statements(node: ast.AST, closed: UnionType = Definition) -> Iterator[ast.stmt]:
     """Yield the statements in a module, class or statement, including those under `if`, `for`, `try` and `with`.
+
     `closed`: the kinds of statements whose inside is left out. With `Function`, yield the statements that run at
     import, also those in classes.
     """
@@ -129,7 +130,7 @@ def _comprehended(found: Iterable[ast.AST]) -> set[ast.AST]:
 
 
 def positional(function: Function) -> list[str]:
-    """Return the positional parameters of a function."""
+    """Return the names of the positional parameters of a function."""
     return [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
 
 

@@ -18,9 +18,9 @@ DEEPEST = 1
 
 
 def grown(path: str, before: bytes, after: bytes | None) -> bool:
-    """Return whether the data in `path` is only added to: every case (JSON), or else every line, is still there.
+    """Return whether nothing is removed from the data in `path`: every case (JSON) or line (others) is still there.
 
-    In prose (PROSE) with doctests, only these count. Files that no test reads (ABOUT) may change in any way.
+    In prose (PROSE) with doctests, only the doctests count. Files that no test reads (ABOUT) may change in any way.
     """
     was, now = text_of(before), text_of(after)
     if path.endswith(PROSE) and (examples := examples_in(was or "")):
@@ -38,7 +38,7 @@ def grown(path: str, before: bytes, after: bytes | None) -> bool:
 
 
 def _extends(old: object, new: object, depth: int) -> bool:
-    """Return whether `new` is `old`, or `old` with additional elements. `depth`: number of lists and tables around it.
+    """Return whether `new` is `old`, or `old` with more elements. `depth`: number of lists and tables around `old`.
 
     If `depth` is more than DEEPEST, both must be equal.
     """

@@ -35,9 +35,9 @@ WHOLE = "its content"
 
 
 def changed_settings(path: str, before: bytes | None, after: bytes | None) -> tuple[str, ...]:
-    """Return the dotted names of the settings of checks that differ.
+    """Return the dotted names of the settings of checks that differ between the texts `before` and `after`.
 
-    Settings of a file of another format, or one that cannot be parsed, count as one setting with the name WHOLE.
+    A file of another format, or one that cannot be parsed, counts as one setting with the name WHOLE.
     """
     was, now = (dict(_settings(path, data)) for data in (before, after))
     return tuple(sorted(name for name in was.keys() | now.keys() if was.get(name) != now.get(name)))

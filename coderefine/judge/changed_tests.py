@@ -56,10 +56,10 @@ def _dodged(before: Status, last: Case | None, alone: Case | None) -> str:
 
 
 def changed_tests(path: str, before: bytes | None, after: bytes | None) -> Iterator[str]:
-    """Yield a text for each alteration (other than an addition) of a test file: `tests/test_a.py::test_x is changed`.
+    """Yield a text for each alteration of a test file (`tests/test_a.py::test_x is changed`).
 
-    Deleted tests are not reported here: `dodged_tests` finds them by their ids. Python files that do not parse are not
-    compared.
+    Additions are reported only if they act on other tests. Deleted tests are not reported here: `dodged_tests` finds
+    them by their ids. If the new text of a Python file does not parse, nothing is reported.
     """
     if not path.endswith(PYTHON):
         yield from _changed_data(path, before, after)
@@ -80,7 +80,10 @@ def _changed_data(path: str, before: bytes | None, after: bytes | None) -> Itera
 
 
 def _altered(old: ast.Module | ast.ClassDef, new: ast.Module | ast.ClassDef, prefix: str) -> Iterator[str]:
-    """Yield the names of old definitions, and of imported or assigned names, that mean something else in `new`."""
+    """Yield the names of old definitions, and imported or assigned names, that mean something else in `new`.
+
+    `prefix`: text to put before each name.
+    """
     was, there, expected = _grouped(old), _grouped(new, _rebound(new) - _rebound(old)), _expected(old)
     for name, before in was.items():
         now = there.get(name, [])
@@ -96,7 +99,10 @@ def _altered(old: ast.Module | ast.ClassDef, new: ast.Module | ast.ClassDef, pre
 
 
 def _grouped(tree: Module, rebound: Iterable[str] = ()) -> Mapping[str, list[ast.AST]]:
-    """Return the definitions of each name; a name in `rebound` has one more."""
+    """Return the nodes that define each name.
+
+    For a name in `rebound`, `tree` itself is added, so that the number of definitions shows that the name is rebound.
+    """
     found: dict[str, list[ast.AST]] = {}
     for name, node in (*named(tree), *((name, tree) for name in rebound)):
         found.setdefault(name, []).append(node)
@@ -117,7 +123,10 @@ def _rebound(tree: Module) -> set[str]:
 
 
 def _expected(tree: ast.AST) -> set[str]:
-    """Return the names whose values are compared: expected results, which unlike tables must not get more elements."""
+    """Return the names that are compared, or passed to an assertion.
+
+    These may be expected results, which must not get more elements. Tables of cases may.
+    """
     sides = (side for node in ast.walk(tree) for side in _sides(node))
     return {side.id for side in sides if isinstance(side, ast.Name)}
 
@@ -219,7 +228,8 @@ def _asserts(node: ast.expr) -> bool:
 def acting_additions(old: ast.Module, new: ast.Module, *, shared: bool) -> Iterator[str]:
     """Yield the names of new definitions, and new statements, that act on old tests.
 
-    `shared`: whether the file acts on tests of other files (conftest.py); in another new file only statements do.
+    `shared`: whether the file acts on tests of other files, as conftest.py does. If not, and if the file is new, only
+    its statements are examined.
     """
     yield from (repr(ast.unparse(node)[:60]) for node in acting_statements(old, new))
     if shared or old.body:
@@ -257,7 +267,10 @@ def _acting(old: Module, new: Module, *, shared: bool) -> Iterator[str]:
 
 
 def _acts(name: str, node: ast.AST, asked: set[str], *, shared: bool) -> bool:
-    """Return whether a new definition runs for old tests. `asked`: the parameters of old tests, which name fixtures."""
+    """Return whether a new definition runs for old tests. `asked`: the parameters of old tests, which name fixtures.
+
+    `shared`: as in `acting_additions`.
+    """
     if name == "pytestmark":
         return bool(ACTING_MARK.search(ast.dump(node)))
     if name == "*" or HOOK.fullmatch(name):

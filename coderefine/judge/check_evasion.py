@@ -95,7 +95,7 @@ def suppressions(side: FileVersion) -> Iterator[Violation]:
 
 
 def removed_strictness(change: Change) -> Iterator[str]:
-    """Yield a reason for each option of a directive that makes a type checker stricter, and that the patch removes."""
+    """Yield a reason for each removed directive, or option of a directive, that makes a type checker stricter."""
     if change.python and change.old_text is not None and change.new_text is not None:
         old, new = (Counter(_strict_options(text)) for text in (change.old_text, change.new_text))
         yield from (f"removes `# {what}` from {change.path}" for what in old - new)
@@ -111,7 +111,7 @@ def _strict_options(text: str) -> Iterator[str]:
 
 
 def silenced_warnings(side: FileVersion) -> Iterator[Violation]:
-    """Yield changes of the filters of warnings, by which a warning may cease to be an error."""
+    """Yield violations for code that may change the warning filters, so that a warning is no longer an error."""
     if side.tree is None:
         return
     names = bindings(side.tree)
@@ -172,7 +172,10 @@ def _text(item: ast.expr, names: Bindings) -> str | None:
 
 
 def _test_words(word: str, line: int, *, compared: bool) -> Iterator[Violation]:
-    """Yield violations for a string. `compared`: whether it is compared with a path, which a test may ask for."""
+    """Yield violations for a string that names a test tool, a test file or a tool's environment variable.
+
+    `compared`: whether a comparison uses the string. If so, a file name is allowed if a failing test contains it.
+    """
     if VARIABLE.fullmatch(word):
         yield Violation(f"reads {word}", line)
     elif len(word) < 200 and (TOOL.search(word) or TEST_FILE.search(word)):
@@ -242,7 +245,7 @@ def _replaced(
     `__code__`; attributes of `libraries` only if the new `value` may be code. Classes of the standard library may get
     a number (`TCPServer.allow_reuse_address = True`).
     """
-    outside = value if _is_outside(name, libraries) else None  # of other values nothing has to be known
+    outside = value if _is_outside(name, libraries) else None  # the value of any other target does not matter
     by_code = outside is not None and code.may_be_code(outside, name)
     if _foreign(name, by_code=by_code) and not (_is_number(value) and CLASS_ATTRIBUTE.fullmatch(name)):
         yield Violation(f"replaces {name}", target.lineno, Exemption.USED_BEFORE)
@@ -277,7 +280,10 @@ def _top(name: str) -> str:
 
 
 def _stored(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
-    """Yield the targets of `node`, also those inside a tuple, each with the whole value that is assigned."""
+    """Yield the targets of `node`, also those inside a tuple, each with the whole value that is assigned.
+
+    For a loop or comprehension, this value is the iterable.
+    """
     match node:
         case ast.Assign(targets=targets, value=value):
             pass

@@ -18,7 +18,10 @@ FACTORIES = frozenset(("functools.partial", "operator.itemgetter", *GETTERS))
 
 @dataclass(frozen=True, slots=True)
 class CodeValues:
-    """The functions and classes of a file (`own`, by name), with which other code may be replaced."""
+    """The functions and classes of a file (`own`, by name), with which other code may be replaced.
+
+    `names`: the resolved names of the file.
+    """
 
     names: Bindings
     own: Mapping[str, Definition]
@@ -30,8 +33,9 @@ class CodeValues:
     def may_be_code(self, value: ast.expr, target: str) -> bool:
         """Return whether `value`, which is assigned to the attribute `target` (dotted), may be a function or class.
 
-        It may be if it is one of this file, an imported one, or what a call makes of one. It is not if it is an
-        imported constant (`KEY`), an attribute of an imported object (`settings.key`), or the result of another call.
+        Functions and classes of this file, imported names, and calls that return or get a function may be code.
+        Imported constants (`KEY`), attributes of imported objects (`settings.key`) and other calls are not. Of a tuple,
+        list, dict, `and`, `or` or conditional expression, each part is examined.
         """
         name = dotted(value, self.names)
         known = self.names.constants.get(value.id) if isinstance(value, ast.Name) else None
@@ -43,13 +47,21 @@ class CodeValues:
         return self._is_made_of_code(known or value, target)
 
     def _may_be_imported_code(self, value: ast.expr, name: str, target: str) -> bool:
-        """Return whether `value` is imported by its name, or belongs to the standard library or to that of `target`."""
+        """Return whether the imported object `value` may be code. `name`: its dotted name.
+
+        It may be if `value` is a plain name, or belongs to the standard library or to the library of `target`. A name
+        in capital letters is a constant.
+        """
         top, _, last = name.partition(".")[0], *name.rpartition(".")[1:]
         alike = isinstance(value, ast.Name) or top == target.partition(".")[0] or top in sys.stdlib_module_names
         return alike and not last.isupper()
 
     def _is_made_of_code(self, value: ast.expr, target: str) -> bool:
-        """Return whether `value` is a function, or a call that returns one, or gets one, or wraps that of `target`."""
+        """Return whether `value` is a function or class of this file, or a call that may return a function.
+
+        Such a call gets a function as argument, calls a function of this file that returns one, or gets an attribute of
+        the object whose attribute is `target` (which the call may wrap). Calls of built-in functions do not count.
+        """
         if not isinstance(value, ast.Call) or self._is_function(value):
             return self._is_function(value)
         if dotted(value.func, self.names) in BUILT_INS:
@@ -65,7 +77,7 @@ class CodeValues:
         return isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in self.own)
 
     def _returned(self, function: ast.expr) -> Iterator[ast.expr]:
-        """Yield what `function` returns, if this file defines it."""
+        """Yield the expressions that `function` returns, if this file defines `function`."""
         body = self.own.get(function.id) if isinstance(function, ast.Name) else None
         for node in ast.walk(body) if body else ():
             if isinstance(node, ast.Return) and node.value:

@@ -65,7 +65,11 @@ def _branches(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
 
 
 def _is_asked(branch: FixedAnswer, new: tuple[FixedAnswer, ...], cases: tuple[TestCase, ...]) -> bool:
-    """Return whether a branch is for ordinary values, and at least half of its alternatives are in the tests."""
+    """Return whether `branch` checks for an ordinary value, and at least half of its alternatives are in the tests.
+
+    Alternatives are the branches in `new` with the same condition (`in`, `or`) that check for an ordinary value, too.
+    `cases`: the literals of each test case.
+    """
     alternatives = [one for one in new if one.place == branch.place and one.given - TRIVIAL]
     copied = sum(_copied(one, cases) for one in alternatives)
     return bool(branch.given - TRIVIAL) and copied >= HALF * len(alternatives)
@@ -97,8 +101,8 @@ def _copied(branch: FixedAnswer, cases: tuple[TestCase, ...]) -> bool:
 def _follows(branch: FixedAnswer, old: tuple[FixedAnswer, ...], new: tuple[FixedAnswer, ...]) -> bool:
     """Return whether `branch` is legitimate.
 
-    It is legitimate if the old function has similar cases, or if only the input or only the result of an old case is
-    changed.
+    It is legitimate if the old function has a branch for the same expressions, with ordinary values of the same types.
+    It is also legitimate if it is an old branch of which only the input, or only the result, is changed.
     """
     kept = {other.case for other in new if other.function == branch.function}
     alike = (other for other in old if (other.function, other.subjects) == (branch.function, branch.subjects))
@@ -143,7 +147,7 @@ def _same_key(values: list[ast.expr], names: Names) -> Key | None:
 
 
 def _idle(node: ast.stmt) -> bool:
-    """Return whether a statement only assigns without a call, branches, returns, deletes or passes."""
+    """Return whether a statement is an `if`, `return`, `del` or `pass`, or an assignment of a value without calls."""
     if isinstance(node, ast.Assign):
         return not any(isinstance(inner, ast.Call) for inner in ast.walk(node.value))
     return isinstance(node, ast.Return | ast.Delete | ast.Pass | ast.If)
@@ -151,7 +155,7 @@ def _idle(node: ast.stmt) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table of literals. `place`: the function that contains the table."""
+    """A table of literals. `place`: the function or class that contains the table; "" at module level."""
 
     place: str
     entries: tuple[Entry, ...]
@@ -180,7 +184,7 @@ def _copies(entries: tuple[Entry, ...], cases: tuple[TestCase, ...]) -> bool:
 
 
 def _tables_of(tree: ast.Module) -> Iterator[_Table]:
-    """Yield dicts, lists and tuples of literals in which the module looks up a computed key."""
+    """Yield the tables of literals (dicts, lists, tuples, sets) in which the module looks up a computed key."""
     where, names = scopes(tree), constants(tree)
     looked_up = frozenset(last_name(base) for node in nodes(tree) if (base := _base(node))) - {""}
     for node in nodes(tree):

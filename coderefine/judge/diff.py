@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 from coderefine.core import Patch
 
 Opcode = tuple[str, int, int, int, int]
+"""(tag, start and stop of the old lines, start and stop of the new lines), as in difflib."""
 GAP = 3
 LONE_CR = re.compile(rb"\r(?!\n)")
 

@@ -35,8 +35,8 @@ KIND = frozenset(("__class__", "__name__", "__qualname__", "__module__"))
 def equality(side: FileVersion) -> Iterator[Violation]:
     """Yield suspicious definitions of comparison methods.
 
-    Suspicious are methods that ignore the content of the objects, that override the method of a built-in type, or that
-    are set by name.
+    These are methods that ignore the content of the objects, that override the method of a built-in type, that are
+    decorated, or that are set by name.
     """
     if side.tree is None:
         return
@@ -51,7 +51,7 @@ def equality(side: FileVersion) -> Iterator[Violation]:
 
 
 def _by_name(node: ast.AST, names: Names) -> Iterator[str]:
-    """Yield a text for each comparison method that `node` sets by its name as a string or keyword."""
+    """Yield a text for each comparison method that `node` may set by name, given as a string or a keyword."""
     match node:
         case ast.Dict(keys=keys):
             yield from (f"puts {name} into a dictionary" for name in _named(keys, names))
@@ -66,7 +66,7 @@ def _by_name(node: ast.AST, names: Names) -> Iterator[str]:
 
 
 def _named(items: Sequence[ast.expr | None], names: Names) -> list[str]:
-    """Return the names of comparison methods (such as `__eq__`) among the strings in `items`, or in sequences there.
+    """Return the names of comparison methods (such as `__eq__`) among `items`, and in the collections among `items`.
 
     "a special method" stands for a computed name with two underscores on both sides.
     """
@@ -117,7 +117,7 @@ def _class(node: ast.ClassDef, own: Mapping[str, Function]) -> Iterator[Violatio
 def _method(item: Function, owner: ast.ClassDef, *, built_in: bool) -> Iterator[tuple[str, Exemption]]:
     """Yield (text, exemption) for each suspicious property of a method other than those that `_blind` finds.
 
-    `built_in`: whether its class inherits from a built-in one.
+    `built_in`: whether `owner` inherits from a built-in type.
     """
     if built_in and item.name in BOTH:
         yield f"compares a {last_name(owner.bases[0])} in its own way", Exemption.USED_BEFORE
@@ -187,7 +187,10 @@ def _uncompared_fields(old: ast.Module, new: ast.Module) -> Iterator[str]:
 
 
 def _fields(tree: ast.Module) -> Mapping[str, bool]:
-    """Return, by `Class.name`, whether a data class would compare each annotated attribute of the decorated classes."""
+    """Return `Class.name` -> whether a data class compares this attribute.
+
+    All decorated classes are taken for data classes; attributes without annotation are left out.
+    """
     return {
         f"{node.name}.{item.target.id}": _compared_field(item)
         for node in nodes(tree)
@@ -227,7 +230,7 @@ def _called(function: ast.FunctionDef) -> set[str]:
 def _is_constant(function: Function) -> bool:
     """Return whether a function always gives the same result.
 
-    This is one constant, and nothing is raised; or it is an object that is always true (see `_is_lazy`).
+    The result is a constant, and nothing is raised; or the result is an object that is always true (see `_is_lazy`).
     """
     inner = list(ast.walk(_simplified(function)))
     returns = [item.value for item in inner if isinstance(item, ast.Return) and item.value is not None]
@@ -289,9 +292,9 @@ def _compared(sides: list[ast.expr], ops: list[ast.cmpop]) -> Iterator[str]:
 
 
 def _simplified(function: Function) -> Function:
-    """Return a copy of `function` with constant parts simplified: `x or True`, `x == x`, `a if True else b`.
+    """Return a copy of `function` with simpler conditions and results: `x or True`, `x == x`, `a if True else b`.
 
-    In the body of a function, statements after the first `return` or `raise` are removed.
+    In the body of a function (not an asynchronous one), statements after the first `return` or `raise` are removed.
     """
     found = _Simplifier().visit(deepcopy(function))
     return found if isinstance(found, Function) else function

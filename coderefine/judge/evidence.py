@@ -63,11 +63,11 @@ def _ran(candidate: Attempt, path: str) -> frozenset[int]:
 
 
 def hidden(candidate: Attempt, originals: Mapping[str, bytes | None]) -> bool:
-    """Return whether every changed statement is in a block of a function that no traced test ran.
+    """Return whether every changed statement is inside a function, in a block that no traced test ran.
 
-    The condition, loop header or `try` body that leads to the block must have been run by a traced test: otherwise, the
-    tests of this code may not be traced at all. Return False if no statement is changed. `candidate`: must have the
-    coverage of its own check.
+    A block is a branch, the body of a loop, or an exception handler. A traced test must have run the condition, loop
+    header or `try` body that leads to the block: otherwise, the tests of this code may not be traced at all. Return
+    False if no statement is changed. `candidate`: must have the coverage of its own check.
     """
     found = []
     for path, after in candidate.patch.files.items():
@@ -78,7 +78,10 @@ def hidden(candidate: Attempt, originals: Mapping[str, bytes | None]) -> bool:
 
 
 def _skipped(tree: ast.Module | None, ran: frozenset[int]) -> frozenset[int]:
-    """Return the lines of blocks in functions that did not run, although the statements with these blocks did."""
+    """Return the lines, inside functions, of each block that did not run although its header ran.
+
+    `ran`: the lines that ran. For blocks and headers see `_branches`.
+    """
     functions = [node for node in (nodes(tree) if tree else ()) if isinstance(node, Function)]
     skipped: set[int] = set()
     for header, lines in (pair for function in functions for node in ast.walk(function) for pair in _branches(node)):
@@ -88,7 +91,10 @@ def _skipped(tree: ast.Module | None, ran: frozenset[int]) -> frozenset[int]:
 
 
 def _branches(node: ast.AST) -> list[tuple[range, range]]:
-    """Return, for each block that need not run with its statement `node`, the lines of the header and of the block."""
+    """Return (lines of the header, lines of the block) for each block of `node` that may be skipped when `node` runs.
+
+    The header of an exception handler is the body of its `try`.
+    """
     match node:
         case ast.If(body=body, orelse=orelse) | ast.While(body=body, orelse=orelse) | ast.For(body=body, orelse=orelse):
             header = range(node.lineno, first_line(body[0]))
@@ -209,7 +215,7 @@ def unrequested_changes(
 
 
 def _lines_ran(coverage: Coverage, repaired: Iterable[str]) -> Callable[[str], frozenset[int]]:
-    """Return a function: path -> lines run by repaired tests, or by tests of modules that were not collected before."""
+    """Return a function: path -> lines that the tests `repaired` ran. A module in `repaired` stands for its tests."""
     tests = [test for test in coverage if any(test == one or collected(test, one) for one in repaired)]
     return cache(lambda path: frozenset[int]().union(*(coverage[test].get(path, ()) for test in tests)))
 
@@ -224,7 +230,7 @@ def _asked(path: str, name: str, named: Iterable[tuple[str, str]]) -> bool:
 
 
 def _changed_functions(path: str, before: bytes | None, after: bytes | None) -> Iterator[tuple[str, range]]:
-    """Yield the functions whose code differs between the two texts, with their lines in the second text."""
+    """Yield (name, lines in `after`) of each outermost function that is in both texts with different code."""
     old, new = (parse(data) if path.endswith(PYTHON) else None for data in (before, after))
     if old is not None and new is not None:
         was: dict[str, list[str]] = {}  # one name may be defined twice: `if sys.version_info ...: ... else: ...`

@@ -92,7 +92,10 @@ def _plain(test: ast.expr) -> ast.expr:
 
 
 def _of_constant(test: ast.expr, left: ast.expr, operator: ast.cmpop, value: object) -> ast.expr:
-    """Simplify the comparison of another comparison, or of a difference, with True, False or 0: `(x == 5) is True`."""
+    """Simplify the comparison of a condition with True or False, or of a difference with 0.
+
+    `(x == 5) is True` becomes `x == 5`; `x - 5 == 0` becomes `x == 5`. Other comparisons are returned unchanged.
+    """
     same = isinstance(operator, SAME)
     if not same and not isinstance(operator, OTHER):
         return test
@@ -144,7 +147,10 @@ def _member(left: ast.expr, right: ast.expr, names: Names) -> tuple[Inputs, ...]
 
 
 def pattern_ways(subject: ast.expr, pattern: ast.pattern, names: Names) -> tuple[Inputs, ...]:
-    """Return the alternatives of checks under which `subject` matches `pattern`; () if it checks no input."""
+    """Return the alternatives, each a conjunction of checks, under which `subject` matches `pattern`.
+
+    Return () if the pattern checks no input.
+    """
     match pattern:
         case ast.MatchValue(value=value):
             return _equal(subject, value, names)
@@ -171,7 +177,7 @@ def _parts(subject: ast.expr, pattern: ast.MatchSequence | ast.MatchMapping) -> 
 
 
 def all_at_once(conditions: Iterable[tuple[Inputs, ...]]) -> tuple[Inputs, ...]:
-    """Return the alternatives under which all `conditions` are true: their combinations, at most MOST.
+    """Return the combinations of alternatives under which all `conditions` are true, at most MOST.
 
     A condition without alternatives checks no input, and is taken to be true.
     """
@@ -199,7 +205,10 @@ def literal(node: ast.expr | None, names: Names) -> Key | None:
 
 @dataclass(frozen=True, slots=True)
 class FixedAnswer:
-    """A branch: `function` returns `out` if all `inputs` are true. `needs`: the function's required parameters."""
+    """A branch: `function` ("" at module level) returns `out` if all checks in `inputs` are true.
+
+    `needs`: the function's required parameters. `line`: where `out` is returned.
+    """
 
     function: str
     needs: frozenset[str]
@@ -217,7 +226,7 @@ class FixedAnswer:
 
     @property
     def place(self) -> tuple[str, int, Key]:
-        """Return a key that the alternatives of one condition have in common: `in`, `or`."""
+        """Return a key that is the same for all alternatives of one condition (`in`, `or`)."""
         return self.function, self.line, self.out
 
     @property

@@ -71,9 +71,9 @@ DANGEROUS = POWERFUL | name_set(
     "atexit faulthandler importlib.util marshal pickle pydoc pytest runpy threading timeit traceback tracemalloc "
     "unittest"
 )
-"""Modules of which code may only use attributes: if a module is passed on as a value, its uses are not recognised.
+"""Modules that must not be passed on as a value, because their later uses would not be recognised.
 
-Others, such as `signal` and `types`, are left out, because attributes and objects of projects often have their names.
+Other modules, such as `signal` and `types`, are left out: attributes and objects of projects often have these names.
 """
 MODULES = name_set(
     "pytest _pytest unittest mock nose doctest hypothesis conftest test tests __main__ ctypes _ctypes gc pluggy xdist "
@@ -157,7 +157,7 @@ def _probes(call: ast.Call) -> bool:
 def _special(node: Function | ast.With | ast.Name) -> Found:
     """Yield definitions and assignments of names that pytest or unittest reads.
 
-    Yield also `with` statements that record the line from which a warning is called (`_records_callers`).
+    Yield also `with` statements that can learn the line of a caller (see `_records_callers`).
     """
     if isinstance(node, Function) and DEFINED.fullmatch(node.name):
         yield f"defines {node.name}()", USED_BEFORE
@@ -168,7 +168,7 @@ def _special(node: Function | ast.With | ast.Name) -> Found:
 
 
 def _records_callers(node: ast.With) -> bool:
-    """Return whether `node` records warnings that name the caller's line."""
+    """Return whether `node` can learn the line of a caller: it catches warnings, and sets a `stacklevel`."""
     calls = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
     recorded = any(last_name(call.func) == "catch_warnings" for call in calls)
     return recorded and any(item.arg == "stacklevel" for call in calls for item in call.keywords)
@@ -203,7 +203,10 @@ def _module(name: str, *, whole: bool = False) -> Found:
 
 
 def test_modules(side: FileVersion) -> Iterator[Violation]:
-    """Yield imports of modules that are named like tests, with their names, because they may be product code."""
+    """Yield imports of modules that are named like tests (`test_…`).
+
+    Product code may have such a name. Therefore each violation has the path of the module, with which this is decided.
+    """
     if side.tree is None:
         return
     names = bindings(side.tree)
@@ -216,7 +219,7 @@ def test_modules(side: FileVersion) -> Iterator[Violation]:
 
 
 def _imported(node: ast.AST, names: Bindings) -> Iterator[list[str]]:
-    """Yield the parts of the name of each module that `node` imports, or from which it calls something."""
+    """Yield the name, split at its dots, of each module that `node` imports or whose function `node` calls."""
     match node:
         case ast.Import(names=aliases):
             yield from (alias.name.split(".") for alias in aliases)
@@ -234,7 +237,10 @@ def _imports_by_name(node: ast.AST, names: Bindings) -> bool:
 
 
 def _tests_of_python(parts: list[str]) -> bool:
-    """Return whether the name is one of the standard library's tests; some objects there equal everything."""
+    """Return whether a module is one of Python's own tests, where some objects equal everything.
+
+    `parts`: its dotted name, split at the dots.
+    """
     inside = parts[0] in sys.stdlib_module_names and not {"test", "idle_test"}.isdisjoint(parts)
     return inside or TESTS_OF_PYTHON.fullmatch(parts[0]) is not None
 
@@ -261,7 +267,10 @@ def _references(node: ast.expr, names: Bindings) -> Found:
 
 
 def _computed(node: ast.Call, names: Bindings) -> Found:
-    """Yield lookups of computed names in modules of POWERFUL, imports of computed names, and unpickling of literals."""
+    """Yield lookups of computed names in tracebacks and modules of POWERFUL, and imports of computed names.
+
+    Yield also the unpickling of literals, and `type(sys.stdout)` or `type(sys.stderr)`.
+    """
     if _looks_up_unknown(node, names):
         yield "looks up a computed name", USED_BEFORE
     function = dotted(node.func, names)
@@ -274,7 +283,7 @@ def _computed(node: ast.Call, names: Bindings) -> Found:
 
 
 def _is_known_or_relative(node: ast.Call, names: Bindings) -> bool:
-    """Return whether `node` imports a known name, or a name of the own package that certainly begins with "."."""
+    """Return whether `node` imports a known name, or one that certainly begins with "." and is in the same package."""
     if dotted(node, names):
         return True
     match node.args:
@@ -358,9 +367,9 @@ def _of_fields(text: str) -> set[str]:
 
 
 def _passed_around(node: ast.AST, names: Bindings) -> Found:
-    """Yield dangerous modules, and lookup functions such as `getattr`, which `node` uses as a value.
+    """Yield dangerous modules, and lookup functions such as `getattr`, that `node` uses as a value.
 
-    Where the value goes is not followed, except into the plain names of an assignment and into parameters.
+    The parts of `node` that `_harmless` returns are allowed.
     """
     allowed = isinstance(node, ast.Call) and last_name(node.func) in MAY_TAKE_MODULES
     for given in ast.iter_child_nodes(node):
@@ -380,7 +389,10 @@ def _reduces_own(node: ast.AST, names: Bindings) -> bool:
 
 
 def _harmless(node: ast.AST, names: Bindings) -> Sequence[ast.AST | None]:
-    """Return the parts of `node` whose value is only looked at, or whose new name is known."""
+    """Return the parts of `node` whose value is only looked at, or only gets a name that name resolution follows.
+
+    Such a name is a plain name in an assignment (not in a class), or a parameter with a default.
+    """
     match node:
         case ast.Attribute(value=part) | ast.Call(func=part) | ast.UnaryOp(operand=part) | ast.Expr(value=part):
             return [part]

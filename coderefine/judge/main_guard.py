@@ -21,7 +21,7 @@ READERS = name_set("getattr hasattr attrgetter get startswith endswith append")
 def main_guard(tree: ast.Module | None) -> frozenset[int]:
     """Return the lines under `if __name__ == "__main__":`, without those of functions that are defined there.
 
-    Empty if the file may set `__name__` itself, because the guard may then be true at import.
+    Return an empty set if the file may set `__name__` itself, because the guard may then be true at import.
     """
     guards = [node for node in tree.body if _is_guard(node)] if tree else []
     if not tree or not guards or _may_set_name(tree):
@@ -50,7 +50,8 @@ def _may_set_name(tree: ast.Module) -> bool:
 def _takes_namespace(node: ast.AST, names: Bindings) -> bool:
     """Return whether `node` may give access to all variables of the module, or may set `__name__` in another way.
 
-    It may be a call such as `globals()`, the target `….__name__`, or `import *` from a module of a project.
+    It may be a name such as `globals`, the target `….__name__`, or `import *` from a module outside the standard
+    library.
     """
     match node:
         case ast.Name() | ast.Attribute():

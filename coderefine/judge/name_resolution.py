@@ -48,7 +48,7 @@ class Bindings:
     constants: Names
 
     def origin(self, name: str, scope: NameScope) -> str:
-        """Return the dotted origin of what `name` means in `scope`; `name` if the file does not bind it."""
+        """Return the dotted origin of what `name` refers to in `scope`; `name` itself if the file does not bind it."""
         return self.origins.get((scope.home(name), name), name)
 
     def scope(self, node: ast.AST) -> NameScope:
@@ -69,7 +69,7 @@ class Bindings:
 
 @lru_cache(maxsize=TREES)
 def bindings(tree: ast.Module) -> Bindings:
-    """Resolve the names of `tree`. Of several origins of one name in one scope, the most powerful one counts."""
+    """Resolve the names of `tree`; if a name has several origins in one scope, the one that may do most counts."""
     scopes = name_scopes(tree)
     found: dict[tuple[NameScope | None, str], str] = {}
     names = Bindings(scopes, found, constants(tree))
@@ -235,7 +235,7 @@ def _found_class(node: ast.Call, names: Bindings) -> str:
 
 
 def _module_named(node: ast.Call, names: Bindings) -> str:
-    """Return the name that a call of a function of IMPORTS imports; "" if it is computed."""
+    """Return the name that `node`, a call of a function in IMPORTS, imports; "" if the name is computed."""
     named = {item.arg: item.value for item in node.keywords}
     places = (next(iter(node.args), named.get("name")), next(iter(node.args[1:]), named.get("package")))
     name, package = (names.text(place) if place else None for place in places)

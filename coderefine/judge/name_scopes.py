@@ -1,4 +1,4 @@
-"""Scopes of a file: the module, class, function or comprehension whose binding of a name is meant at a place."""
+"""Scopes of a file: which module, class, function or comprehension binds the name that is used at a place."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class NameScope:
         self.nonlocal_: set[str] = set()
 
     def home(self, name: str) -> NameScope | None:
-        """Return the scope whose binding of `name` is meant in this scope; None if no scope binds it."""
+        """Return the scope that binds `name`, if the name is used in this scope; None if no scope binds it."""
         scope = self.root if name in self.global_ else self
         if name in scope.bound and name not in self.nonlocal_:
             return scope

@@ -54,8 +54,8 @@ class _ConstantUse(NamedTuple):
 def new_constants(changed: Iterable[Change]) -> tuple[int, ...]:
     """Return the lines of new constants in expressions of a kind that the function did not have.
 
-    A new bound (a constant that is compared by `<` or the like) counts only from the second one in a function on. An
-    inverted comparison (`x == "a"` for `x != "a"`) adds no constant.
+    The first new bound of a function (a constant that is compared by `<` or the like) does not count. An inverted
+    comparison (`x == "a"` for `x != "a"`) adds no constant.
     """
     return tuple(line for change in changed if change.new is not None for line in _fresh(change.old, change.new))
 
@@ -150,10 +150,10 @@ def _ordinary(node: ast.AST) -> bool:
 
 
 def _shape(above: list[ast.AST]) -> str:
-    """Return, as text without the values of constants, how a constant is used. `above`: the nodes around it.
+    """Return, as text without the values of constants, how a constant is used. `above`: the nodes around the constant.
 
-    For an ordering such as `x < 3`, the text has only the left side; for a call, only the function; for a subscript,
-    only the object; for an equality or membership test, all; for any other node, only its type.
+    The text contains the left side of an ordering (`x < 3`), all of any other comparison, the function of a call, and
+    the object of a subscript. For any other node that uses the constant, it contains only the node's type.
     """
     node = _user(above)
     if isinstance(node, ast.Compare):

@@ -93,7 +93,7 @@ def _inherited(name: str, tree: ast.Module) -> bool:
 
 
 def _exported(tree: ast.Module) -> set[str] | None:
-    """Return the strings in `__all__`: empty if there is no `__all__`, None if it cannot be evaluated."""
+    """Return the strings in `__all__`: empty if there is no `__all__`, None if none of its items can be evaluated."""
     assigned = (node for node in statements(tree) if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign))
     values = [node.value for node in assigned if "__all__" in bound(node)]
     unknown = [ast.Pass()]
@@ -143,7 +143,10 @@ def _names(*parameters: ast.arg) -> set[str]:
 
 
 def _renamed(old: Function, new: Function, evidence: str) -> bool:
-    """Return whether `new` has at least as many parameters, and a failing test uses a keyword that only it accepts."""
+    """Return whether `new` has at least as many parameters as `old`, and a failing test needs a new parameter name.
+
+    Such a test passes a keyword argument that only `new` accepts. `evidence`: the output of the failing tests.
+    """
     as_many = len(arguments(old)) <= len(arguments(new))
     return as_many and any(f"unexpected keyword argument '{name}'" in evidence for name in _dropped(new, old))
 
@@ -153,7 +156,7 @@ def _demanded(name: str, old: Function, new: Function, evidence: str, tests: Seq
 
     They do in three cases: a call failed because of a missing argument that `new` no longer accepts; a callback was
     called with as many arguments as `new` takes, while `old` takes another number; or all calls in the tests fit `new`,
-    and some do not fit `old`.
+    and some do not fit `old`. `evidence`: the output of the failing tests.
     """
     arities = (str(len(positional(new))), str(len(positional(old))))
     if _missed(name, old, new, evidence) or arities in ARITY.findall(evidence):
@@ -165,7 +168,10 @@ def _demanded(name: str, old: Function, new: Function, evidence: str, tests: Seq
 
 
 def _missed(name: str, old: Function, new: Function, evidence: str) -> bool:
-    """Return whether a call of `name` failed because of a missing argument that `new` no longer accepts."""
+    """Return whether a call of `name` failed because of a missing argument that `new` no longer accepts.
+
+    `evidence`: the output of the failing tests.
+    """
     return any(
         _last(called) == _last(name) and not _dropped(old, new).isdisjoint(re.findall(r"'(\w+)'", names))
         for called, names in MISSED.findall(evidence)

@@ -26,8 +26,9 @@ def publishable(
 ) -> Verdict:
     """Return the final verdict, with the first reason against publication.
 
-    `tolerated`: gates whose new findings do not count. `protected_*`: digests by path of the files that must not
-    change, before and after the proof. Tests in `flaky` count neither as fixed nor as broken; they must still exist.
+    `scope`: paths whose cleared findings count as an improvement. `tolerated`: gates whose new findings do not count.
+    `protected_*`: digests by path of the files that must not change, before and after the proof. Tests in `flaky` count
+    neither as fixed nor as broken; they must still exist.
     """
     paths = sorted({*protected_before, *protected_after})
     touched = tuple(path for path in paths if protected_before.get(path) != protected_after.get(path))
@@ -101,14 +102,17 @@ def _worse_tests(candidate: Attempt, baseline: Attempt, flaky: frozenset[str]) -
 
 
 def _fails_anew(id: str, candidate: Attempt, baseline: Attempt) -> bool:
-    """Return whether the test is new and fails, in a module that could be collected before."""
+    """Return whether the test is new and fails; False for tests of a module that could not be collected before."""
     if id in baseline.cases or not candidate.cases[id].status.bad:
         return False
     return not any(case.status is Status.ERROR and collected(id, key) for key, case in baseline.cases.items())
 
 
 def _dodged(was: Status, now: Status) -> bool:
-    """Return whether a failing test is now neither failing nor passing, or a skipped test now fails."""
+    """Return whether a failed test now neither fails nor passes, or a skipped test now fails.
+
+    A failed test must not end with an error; a test with an error may fail, or keep its error.
+    """
     if was is Status.FAILED:
         return now not in (Status.FAILED, Status.PASSED)
     if was is Status.ERROR:

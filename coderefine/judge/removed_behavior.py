@@ -36,8 +36,9 @@ def shrunk(changed: tuple[Change, ...]) -> Iterator[str]:
 def dropped(change: Change, tests: Sequence[str]) -> Iterator[str]:
     """Yield a reason for each public constant that loses a value, if a failing test mentions the constant.
 
-    Such a test may pass only because it no longer asks for this value. A value may be replaced by another one. It may
-    be removed if a failing test contains it, or contains all values that remain.
+    Such a test may go through all values of the constant, and then pass only because the failing value is missing. A
+    value may be replaced by another one. Values may be removed if a failing test contains all of them, or all values
+    that remain.
     """
     was, now = _collections(change.old), _collections(change.new)
     lost = [name for name in was.keys() & now.keys() if was[name] - now[name] and not now[name] - was[name]]

@@ -228,9 +228,9 @@ def collected(test: str, collector: str) -> bool:
 
 
 def lost(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Return the ids of tests that passed, or failed as expected, in the baseline, and no longer do.
+    """Return the ids of tests that passed in the baseline, or failed as expected, and now fail, are skipped or gone.
 
-    They fail, are skipped or are gone, or a test that passed is now expected to fail. Tests in `flaky` do not count.
+    A test that passed is also lost if it is now expected to fail. Tests in `flaky` do not count.
     """
     now, found = attempt.cases, []
     vanished = set(gone(attempt, baseline))

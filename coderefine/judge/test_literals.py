@@ -28,7 +28,7 @@ def key(node: ast.expr) -> Key:
 def made_key(node: ast.expr, names: Names = NONE) -> Key:
     """Return the Key of a literal, or of the arguments of a new object: `Decimal("1.20")`, `date(2024, 1, 31)`.
 
-    `names`: expressions by name. Raises NotLiteralError.
+    `names`: expressions by name. Raises NotLiteralError for any other expression.
     """
     try:
         return key_of(fold(node, names))
@@ -65,7 +65,10 @@ def key_of(item: object) -> Key:
 
 
 def test_literals(sources: Iterable[str]) -> tuple[TestCase, ...]:
-    """Return a set of keys per assertion and per row of a table in `sources` (test files, or parts of tracebacks)."""
+    """Return a set of keys for each assertion, doctest example and row of a table in `sources`.
+
+    `sources`: test files, or parts of tracebacks. Sets with only one key are left out.
+    """
     return tuple(frozenset().union(*map(_of_source, sources)))
 
 
@@ -89,7 +92,7 @@ def _docstrings(tree: ast.Module) -> Iterator[str]:
 
 
 def _of_examples(text: str) -> Iterator[TestCase]:
-    """Yield the literals of each doctest example in `text`, with those of the examples without output before it."""
+    """Yield the literals of each doctest example in `text`, and of the earlier examples without output."""
     context: TestCase = frozenset()
     for one in docstring_examples(text) or ():
         trees = [parse(part.strip().encode("utf-8", "replace")) for part in (one.source, one.want)]

@@ -26,7 +26,7 @@ RESULT = "its result"
 ANYTHING = frozenset(("typing.Any", "typing_extensions.Any", "_typeshed.Incomplete", "Any"))
 UNIONS = frozenset(("Optional", "Union"))
 CHECKING = frozenset(("TYPE_CHECKING", "MYPY", "PY2", "PY3"))
-"""Names for which a type checker assumes a value, whatever they are."""
+"""Names whose values a type checker assumes, whatever values they have when the code runs."""
 UNDEFINED = re.compile(r"not defined|undefined|cannot import|no module|no attribute", re.IGNORECASE)
 OTHER_CRITICS = frozenset(("pytest", "ruff", "radon", "asked", "review"))
 """Critics that check no types; each other one is a command gate, which may be a type checker."""
@@ -105,9 +105,10 @@ def _parameters(function: Function | ast.Lambda) -> list[ast.arg]:
 
 
 def _changed(old: Function, now: Types, new: Function | ast.Lambda) -> Iterator[tuple[str, ast.expr, ast.expr | None]]:
-    """Yield what was annotated and is still there: its name, the old annotation, and the new one (None: none).
+    """Yield (name, old annotation, new annotation or None) for each annotated parameter that is kept, and the result.
 
-    A parameter that is renamed is compared with the new parameter in its place, so that it counts as kept.
+    A parameter that is gone may have been renamed: it is compared with the first new parameter, the next one with the
+    second, and so on.
     """
     before_names = {item.arg for item in _parameters(old)}
     there = [item.arg for item in _parameters(new)]
@@ -210,7 +211,7 @@ def _is_any(annotation: ast.expr, names: Bindings) -> bool:
 
 
 def _undefined(path: str, findings: Sequence[Finding]) -> frozenset[str]:
-    """Return the words of findings on `path`, or of failing tests, that say that a name is not defined."""
+    """Return all words of messages that say that a name is not defined: of findings on `path`, and of failing tests."""
     said = (one.message for one in findings if one.path == path or one.critic == "pytest")
     return frozenset(word for text in said if UNDEFINED.search(text) for word in re.findall(r"\w+", text))
 
@@ -234,7 +235,7 @@ def _annotated(function: Function) -> bool:
 
 
 def _casts(tree: ast.Module) -> int:
-    """Return how many values become Any: by `cast(Any, …)`, or as the value of a variable that is annotated so."""
+    """Return how many values become Any: by `cast(Any, …)`, or because their variable has the annotation Any."""
     names = bindings(tree)
     found = 0
     for node in nodes(tree):

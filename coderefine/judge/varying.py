@@ -20,7 +20,7 @@ VARYING = frozenset(_VARYING.split())
 
 
 def may_vary(patch: Patch, originals: Mapping[str, bytes | None]) -> bool:
-    """Return whether a function that the patch changes, or a changed statement elsewhere, has a set or uses VARYING."""
+    """Return whether a changed function, or a changed statement elsewhere, contains a set or a name in VARYING."""
     return any(_varies(after, changed_lines(path, originals.get(path), after)) for path, after in patch.files.items())
 
 

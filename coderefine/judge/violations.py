@@ -35,8 +35,8 @@ class Violation:
     """A violation. `what` completes the sentence "the patch …".
 
     `wider`: the `what` of a more general violation that this one may replace. `moves`: whether this violation may move
-    to another function of its file, together with its line of code. `asked`: a word with which the violation is allowed
-    if a string of the failing tests contains it. `module`: an imported module (a path without suffix); if this is
+    to another function of its file, together with its line of code. `asked`: a word; if a string in a failing test
+    contains the word, the violation is allowed. `module`: an imported module (a path without suffix); if this is
     product code, the violation is allowed.
     """
 
@@ -152,6 +152,7 @@ def _scanned(scan: Scan, side: FileVersion | None) -> tuple[Violation, ...]:
 
 def _place(line: int, where: Mapping[int, str], lines: Sequence[str]) -> str:
     """Return the innermost function or class that contains `line`; "" at module level. `where`: see `scopes`.
+
     A comment after a function's last statement belongs to the function if it is indented at least as far. Thus a linter
     may remove the statement before such a comment.
     """
@@ -174,7 +175,8 @@ def _exempt(violation: Violation, change: Change, tests: Sequence[str], used_bef
 
     With Exemption.CLI, it is allowed under a main guard and in `__main__.py`. In a function or class, it is also
     allowed if the file parsed arguments, had a main guard or ended the process before the patch; if the file is new and
-    does one of these; or if a failing test mentions SystemExit.
+    does one of these; if only code under the main guard uses the function, and it is new; or if a failing test mentions
+    SystemExit.
     """
     if violation.asked and _is_asked(violation.asked, tests):
         return True

@@ -28,7 +28,10 @@ def no_helpers(_path: str, _data: bytes | None) -> frozenset[str]:
 
 
 def weakened(change: Change, helpers: frozenset[str]) -> Iterator[str]:
-    """Yield a reason for each assertion helper that is changed, or that reads a name whose binding is changed."""
+    """Yield a reason for each assertion helper that is changed, or that reads a name whose binding is changed.
+
+    `helpers`: the qualified names of the assertion helpers in the file.
+    """
     if not helpers:
         return
     was, now = (list(_statements(tree or ast.Module([], []), "")) for tree in (change.old, change.new))

@@ -200,7 +200,7 @@ class Autofix:
     def _fixed(
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> tuple[Files, list[Diagnostic]]:
-        """Return the files that ruff's fixes change, and the fixed diagnostics."""
+        """Return the files that ruff's fixes of `rules` in `paths` (empty: all files) change, and the diagnostics."""
         every = list(self._safe(situation, views))
         partly = self._partly(every)
         remarks = [one for one in every if one.rule in rules and (not paths or one.path in paths)]
@@ -286,7 +286,7 @@ def _known(situation: Situation, patch: Patch) -> bool:
 
 
 def _name(remark: Diagnostic) -> tuple[str, str, str]:
-    """Return an identity of a diagnostic that does not depend on line numbers."""
+    """Return an identity of a diagnostic that does not depend on line numbers: (path, message, new text of its fix)."""
     content = "".join(edit.content for edit in remark.fix.edits) if remark.fix else ""
     return remark.path, remark.message, content
 
@@ -327,7 +327,7 @@ def tidied(before: str, after: str) -> str:
     """Return `after` without superfluous blank lines: ruff removes a line, but not the blank lines around it.
 
     If lines were removed between two gaps (sequences of blank lines), the joined gap is shortened to the longer of the
-    two; at the start and the end of the file it is removed. Other gaps are kept.
+    two; at the start and the end of the file it is removed. Other gaps are kept. Long files (LONGEST) are not changed.
     """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     if len(old) > LONGEST:

@@ -64,7 +64,7 @@ class Guard:
     def made(self, what: str, make: Callable[[], Made]) -> Made | None:
         """Return the result of `make`; None if it raises an exception, which is reported in a note, only once.
 
-        Raise a CoderefineError again: it is no bug. `what`: describes the draft in the note.
+        Raises each CoderefineError again, because it is no bug. `what`: describes the draft in the note.
         """
         try:
             return make()
@@ -236,7 +236,7 @@ class Refactoring(Searcher):
         return self._equivalence.compare(views, best.patch, tree.patch(batch), best.cases, tree.texts, within=left)
 
     def _unsettled(self, tree: _Tree, group: Sequence[CodeChange], found: Compared) -> Iterator[list[CodeChange]]:
-        """Store the certain verdicts on changes of `group`; yield halves of the other changes.
+        """Store the certain verdicts on changes of `group`; yield the other changes in parts (see `_Tree.halves`).
 
         `found`: the result of comparing the changes of `group` together. A verdict is certain if it is "equal", or if
         no other change of `group` edits the same unit.
@@ -286,7 +286,7 @@ class Refactoring(Searcher):
         tried. Changes that break a test alone are refused. Only these tests run; to propose halves of `changes` instead
         would run all tests for each good half.
 
-        Return [] if there are few `changes`, if no test was broken, or if no part of `changes` breaks a test in a fork.
+        Return [] if there are few `changes`, if no test was broken, or if these tests fail with no group of `changes`.
         """
 
         def failing(tests: frozenset[str], part: Sequence[CodeChange]) -> frozenset[str]:

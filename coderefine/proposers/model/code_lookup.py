@@ -108,7 +108,10 @@ class CodeLookup:
         return tuple(":".join(filter(None, need)) for need in needs(text) if not self._found(*need))
 
     def code(self, need: Need) -> str:
-        """Return the requested code. If it is longer than MOST, return only signatures, or a cut text if not Python."""
+        """Return the requested code.
+
+        If it is longer than MOST, return only its signatures; for a file that is not Python, only its head and tail.
+        """
         path, name = need
         module = self._project.module(path)
         if module is None:

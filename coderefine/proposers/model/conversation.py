@@ -137,8 +137,8 @@ class Conversation:
     def _recall(self, move: Move, situation: Situation) -> None:
         """Add to the history what the next prompt needs.
 
-        In the transcript mode, these are all new attempts of the model, in full. If `move` asks for a critique and at
-        least FAILURES attempts of the model failed, this is also the critic model's explanation.
+        In transcript mode, add all new attempts of the model, in full. If `move` asks for a critique, and at least
+        FAILURES attempts of the model failed, add the critic model's explanation.
         """
         if self._history.history is History.TRANSCRIPT:
             self._add_attempts(situation)
@@ -148,7 +148,7 @@ class Conversation:
     def _answers(
         self, move: Move, state: PromptState, situation: Situation
     ) -> Iterator[tuple[ModelRequest, Answer, Context]]:
-        """Yield the answers with their requests; a request that is too long for the model is shortened."""
+        """Yield (request, answer, context of the request); a request that is too long for the model is shortened."""
         own = self._config.samples
         while True:
             together = self._together(move)
@@ -354,7 +354,7 @@ def _split(answer: Answer, number: int) -> Iterator[Answer]:
 
 
 def _edits(text: str, kept: Kept) -> Reply:
-    """Parse a reply. If it corrects an earlier one, of which good blocks are `kept`, it may be prose without edits."""
+    """Parse a reply; it may be prose without edits only if it corrects a reply whose good blocks are `kept`."""
     return Reply("", ()) if kept.blocks and is_prose(text) else parse_reply(text)
 
 

@@ -159,7 +159,7 @@ def section(name: str, text: str) -> str:
 
 
 def ledger(situation: Situation, start: Overlay, room: int = LIST) -> str:
-    """Return a line for each of the newest failed attempts, up to `room` characters; "" if no attempt has failed.
+    """Return a line for each of the LAST newest failed attempts, up to `room` characters; "" if no attempt has failed.
 
     The newest attempt always has a line, with its whole reason. `start`: the tree without a patch.
     """

@@ -41,14 +41,14 @@ FAR = 10
 WARM = 2
 """Number of passing tests that run before the failing ones: otherwise code that runs only once would be suspicious."""
 SECONDS, RUNS = 30.0, 2
-"""Wall seconds that a trace may take; if RUNS runs of all tests take longer, the trace may take as long as these."""
+"""Seconds (wall-clock time) that a trace may take; if RUNS runs of all tests take longer, it may take as long."""
 NEAR = 5
 FREEDOM = Freedom()
 """Permissions of tests that are traced with a patch (see Ask): tight, because the patch may not be judged yet."""
 
 
 def trace_seconds(check: Check | None) -> float:
-    """Return the wall seconds that a trace may take. `check`: the run of all tests, if known."""
+    """Return how many seconds (wall-clock time) a trace may take. `check`: the run of all tests, if known."""
     return max(SECONDS, RUNS * check.seconds) if check else SECONDS
 
 
@@ -86,8 +86,10 @@ def traced(
     read: Callable[[str], bytes | None],
     usable: Callable[[str], bool],
 ) -> Trace | None:
-    """Return the trace of the failing tests among `cases`; None if there are none, or if no line is suspicious.
-    `read` returns a file of the patched tree; `usable`: whether a path is code that may be edited.
+    """Return the trace of the failing tests among `cases`; None if no test is traced, or if no line is suspicious.
+
+    `read` returns the content of a file of the patched tree. `usable` returns whether a path is code that may be
+    edited.
     """
     failing = _failing(cases)
     if not failing:
@@ -105,7 +107,7 @@ def traced(
 
 
 def _failing(cases: Mapping[str, Case]) -> list[Case]:
-    """Return the failing tests to trace, without those that end the process."""
+    """Return the failing tests to trace, at most FAILING, without those that end the process."""
     bad = [case for case in cases.values() if case.status.bad and "::" in case.id]
     return [case for case in _apart(bad) if not is_deadly(case)][:FAILING]
 

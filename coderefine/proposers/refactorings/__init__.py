@@ -110,8 +110,9 @@ class ComplexityChanges:
         return change
 
     def _shortened(self, view: View, where: tuple[str, str], text: str, line: int) -> tuple[str, str] | None:
-        """Return (the new text of the file, why this change is only offered, or ""); None if no draft is good enough.
+        """Return the new text of the file, and why the change is only offered; None if no draft is good enough.
 
+        The second value is "" if the change can be applied.
         In the new text, the function is within the limit. `where`: (path, function); `line`: the line of its `def`. New
         functions do not get names that changes of other functions add, because all changes are made together.
         """

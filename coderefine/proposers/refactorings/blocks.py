@@ -179,10 +179,11 @@ class Extraction:
 
 
 def extractions(unit: Unit, limit: int) -> Iterator[Extraction]:
-    """Yield extractions that keep behaviour, have a gain, and have a new function with a complexity of at most `limit`.
+    """Yield the extractions that keep behaviour and make the function less complex.
 
-    Only ranges of statements with 2 to `limit` - 1 decisions are examined; the last statement must contain decisions,
-    or be the last of its suite. Nothing is extracted from an asynchronous generator.
+    The complexity of each new function is at most `limit`. Only ranges of statements with 2 to `limit` - 1 decisions
+    are examined; the last statement must contain decisions, or be the last of its suite. Nothing is extracted from an
+    asynchronous generator.
     """
     if isinstance(unit.function, ast.AsyncFunctionDef) and _is_generator(unit):
         return
@@ -208,7 +209,7 @@ def _is_generator(unit: Unit) -> bool:
 
 
 def examined(block: StatementBlock) -> Extraction | str:
-    """Return the extraction of `block`, or the reason that there is none."""
+    """Return the extraction of `block`, or the reason why there is none."""
     why = next((why for rule in RULES if (why := rule(block))), "")
     found = None if why else _manner(block)
     if found is None:
@@ -303,7 +304,7 @@ def _are_alike(exits: Sequence[Exit]) -> bool:
 
 
 def _is_something(value: ast.expr, builtins: AbstractSet[str]) -> bool:
-    """Return whether `value` is certainly not None. `builtins`: the names in FUNCTIONS that are the built-in ones."""
+    """Return whether `value` is certainly not None. `builtins`: the names in FUNCTIONS that mean built-in functions."""
     match value:
         case ast.Constant():
             return value.value is not None
@@ -420,7 +421,7 @@ def _binds_nothing_captured(block: StatementBlock) -> str:
 
 
 def _leaves_names_local(block: StatementBlock) -> str:
-    """Refuse a block that contains all bindings of a name that is read outside: there, it would mean a global name."""
+    """Refuse a block that contains all bindings of a local name that is read outside: it would become a global name."""
     flow = block.unit.flow
     for name in block.used.bound - block.results - parameters(block.unit.function):
         if all(map(block.holds, flow.binds[name])) and not all(map(block.holds, flow.reads[name])):
@@ -437,7 +438,7 @@ def _is_caught_whole(block: StatementBlock) -> str:
 
 
 def _before_binding(statement: ast.stmt) -> Sequence[ast.AST | None]:
-    """Return the part of `statement` that runs before it binds anything, if nothing can fail after that; else all."""
+    """Return, in a list, the part of `statement` that may fail: the value of a plain assignment, else the statement."""
     match statement:
         case ast.AnnAssign(value=value) | ast.Assign(targets=[ast.Name()], value=value):
             return [value]

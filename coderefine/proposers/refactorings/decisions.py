@@ -31,7 +31,10 @@ class DecisionEdit:
     text: str
 
     def applied(self, unit: Unit) -> str | None:
-        """Return the new text of the function; None if a comment would be lost, or a line would be too long."""
+        """Return the new text of the function; None if a line would be too long, or if the text would not parse.
+
+        Return None also if the replaced text contains "#", because a comment could be lost.
+        """
         data = unit.text.encode()
         starts = [0, *accumulate(map(len, data.splitlines(keepends=True)))]
         begin = starts[self.first.lineno - 1] + self.first.col_offset
@@ -105,7 +108,7 @@ def _items(value: ast.expr) -> list[ast.expr]:
 
 
 def _any_or_all(unit: Unit) -> Iterator[DecisionEdit]:
-    """Replace a loop that returns or sets a truth value when it finds something by `any` or `all`."""
+    """Write a loop as `any` or `all` if it only returns or sets a truth value when a condition holds for an item."""
     for suite in unit.suites:
         for first, second in zip(suite.statements, suite.statements[1:], strict=False):
             if isinstance(first, ast.For) and isinstance(second, ast.Return) and not first.orelse:
@@ -154,7 +157,7 @@ def _innermost(loop: ast.For) -> list[ast.stmt]:
 
 
 def _is_closed(unit: Unit, loop: ast.For, tests: Iterable[ast.expr]) -> bool:
-    """Return whether the loop's variable is used nowhere else, and `tests` mean the same in a generator expression."""
+    """Return whether the loop's variables are used only in the loop, and `tests` may be in a generator expression."""
     flow = unit.flow
     first, last = start_of(loop), (loop.end_lineno or 0, loop.end_col_offset or 0)
     targets = [node.target for node in ast.walk(loop) if isinstance(node, ast.For)]
@@ -198,7 +201,7 @@ def _call(unit: Unit, near: ast.stmt, name: str, parts: Sequence[str]) -> str:
 
 
 def _returned_truth(unit: Unit) -> Iterator[DecisionEdit]:
-    """Return the condition itself: `if x in y: return True` and `return False` → `return x in y`."""
+    """Replace an `if` by its condition: `if x in y: return True` and `return False` → `return x in y`."""
     for suite in unit.suites:
         for place, node in enumerate(suite.statements):
             following = [*suite.statements[place + 1 :], None][0]
@@ -276,7 +279,7 @@ def _are_keys(keys: Sequence[ast.Constant]) -> bool:
 
 
 def _result(node: ast.stmt) -> tuple[str, ast.expr] | None:
-    """Return the beginning of a statement that returns or assigns a constant, and the constant; None for another."""
+    """Return the beginning of a statement that returns or assigns a constant, and the constant; else None."""
     match node:
         case ast.Return(value=ast.Constant() as value):
             return "return ", value

@@ -70,7 +70,7 @@ def _of(node: ast.AST, made: set[str]) -> Iterator[Effect]:
 
 
 def _of_call(call: ast.Call, made: set[str]) -> Iterator[Effect]:
-    """Yield the effect of a call whose result is not used."""
+    """Yield the effect of a call whose result is not used. `made`: the names of objects that the block has made."""
     name, owner = called(call), _owner(call)
     words = WRITING.get(name) or split(name)
     if name in ADDING or name in REMOVING:

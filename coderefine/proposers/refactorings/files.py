@@ -126,7 +126,7 @@ def _is_own(owner: ast.ClassDef, own: Mapping[str, ast.ClassDef]) -> bool:
 def _found(
     node: ast.AST, names: Sequence[str], classes: tuple[ast.ClassDef, ...]
 ) -> Iterator[tuple[Function, tuple[ast.ClassDef, ...]]]:
-    """Yield each function with the qualified name `names`, and the classes that contain it, outermost first.
+    """Yield each function whose qualified name has the parts `names`, and the classes around it, outermost first.
 
     Functions inside other functions, or inside statements such as `if`, are not found.
     """
@@ -184,7 +184,7 @@ def _last_row(function: Function, lines: Sequence[str], margin: str) -> int:
 
 
 def belongs(function: Function, classes: Sequence[ast.ClassDef]) -> tuple[str, str, str]:
-    """Return (receiver, "classmethod" or "", class name) of a method; "" for what the function does not have."""
+    """Return (name of the receiver such as `self`, "classmethod" or "", class name); "" for what does not exist."""
     marks = {*map(last_name, function.decorator_list)}
     arguments = [*function.args.posonlyargs, *function.args.args]
     owner = classes[-1].name if classes else ""

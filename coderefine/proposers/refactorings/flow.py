@@ -205,11 +205,14 @@ class _Reader(ast.NodeVisitor):
 
 
 def _in_comprehension(node: Comprehension) -> NameUses:
-    """Return the names used inside a comprehension, without its first iterable; it binds those of `:=` outside."""
+    """Return the names used inside a comprehension, except in its first iterable, which is evaluated outside.
+
+    These include the names that `:=` binds, although they are bound outside of the comprehension.
+    """
     value = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
     first, *others = node.generators
     reader = _Reader()
-    for part in (first.target, *first.ifs, *others, *value):  # as they are evaluated: `:=` binds before a name is read
+    for part in (first.target, *first.ifs, *others, *value):  # in the order of evaluation: `:=` may bind before a read
         reader.visit(part)
     return reader.found
 
@@ -229,7 +232,7 @@ def called(node: ast.AST) -> str:
 
 
 def is_truth(value: ast.expr, functions: AbstractSet[str] = NONE) -> bool:
-    """Return whether `value` is certainly True or False. `functions`: names of functions whose results are."""
+    """Return whether `value` is certainly True or False. `functions`: names of functions that return only these."""
     match value:
         case ast.Compare(ops=ops):
             return all(isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot) for op in ops)

@@ -1,8 +1,9 @@
 """Put the statements of new functions back in place of the calls, to show that the statements were only moved.
 
-Each step is guessed and then checked: if the statements that were put back are extracted (`examined`, `extracted`), the
-result must be the same new function and call. So the same rules hold as for a draft, and a wrong guess proves nothing.
-A mistake in these rules would be one in the proof, too: so Python's own symbol tables must agree (`_has_same_names`).
+Each step is guessed and then checked: the statements that were put back are extracted again (`examined`, `extracted`),
+and the result must be the same new function and call. Thus the rules for drafts hold, and a wrong guess proves nothing.
+A mistake in these rules could make the proof wrong: therefore Python's own symbol tables must agree, too
+(`_has_same_names`).
 Before these steps, causes of exceptions (`raise … from …`) are removed (`equal_forms.py`).
 """
 
@@ -56,7 +57,10 @@ Classes = tuple[ast.ClassDef, ...]
 
 @dataclass(frozen=True)
 class _Definition:
-    """A function that is in no other function. `classes`: those around it; `home`: the list of statements with it."""
+    """A function that is in no other function.
+
+    `classes`: the classes that contain it, outermost first; `home`: the list of statements that contains it.
+    """
 
     node: Function
     classes: Classes
@@ -157,7 +161,8 @@ def restored(before: str, after: str) -> Restored | None:
         return None
     known = {one.name for one in _definitions(old.body, ())}
     fresh = {one.name for one in _definitions(new.body, ()) if _is_new(one.node, before, after)} - known
-    # `_is_extraction` does not see the module: it takes `len(x)` for the built-in function, which never returns None.
+    # `_is_extraction` does not see the module: it takes `len(x)` for a call of the built-in function, which never
+    # returns None. Therefore nothing is put back if the module binds such a name.
     done = [*_all_put_back(new, fresh)] if not rebound(new) else []
     return _result(before, new, done, without_causes=plain is not None) if done or plain else None
 
@@ -193,7 +198,7 @@ def _definitions(body: list[ast.stmt], classes: Classes) -> Iterator[_Definition
 
 
 def _is_new(node: Function, before: str, after: str) -> bool:
-    """Return whether a function is private and new, and its name occurs in one other place, which may be the call."""
+    """Return whether a function is private and new, and its name occurs in exactly one other place, perhaps a call."""
     word = re.compile(rf"\b{re.escape(node.name)}\b")
     private = node.name.startswith("_") and not node.name.startswith("__")
     return private and len(word.findall(after)) == 2 and not word.search(before)
@@ -364,10 +369,11 @@ def _is_extraction(function: Function, count: int, caller: _Definition, helper: 
 
 
 def _has_same_names(block: StatementBlock, caller: _Definition, helper: _Definition) -> bool:
-    """Return whether the names mean the same in `block` as in `helper`, and in its function as in `caller`.
+    """Return whether each name keeps its meaning if `block` is extracted from its function as `helper`.
 
-    What is a global or built-in name there must be one in the original function, and the data flow must know every
-    local variable. `__class__`, which `super()` reads, is such a global name outside of classes.
+    `caller`: the rest of this function. A global or built-in name in `caller` or `helper` must be one in the whole
+    function, too. The data flow must know every local variable. Outside of classes, `__class__`, which `super()` reads,
+    counts as a global name.
     """
     flow = block.unit.flow
     try:
@@ -381,7 +387,10 @@ def _has_same_names(block: StatementBlock, caller: _Definition, helper: _Definit
 
 
 def _scope(function: Function, classes: Classes) -> tuple[set[str], set[str]]:
-    """Return the global names in a function and in those inside it, and its own local names, as the compiler does."""
+    """Return (global names in a function and its inner functions, its own local names), as Python's compiler sees them.
+
+    The local names include the parameters.
+    """
     text = ast.unparse(ast.fix_missing_locations(_AsGenerators().visit(copy.deepcopy(function))))
     if classes:
         text = f"class {classes[-1].name}:\n{textwrap.indent(text, ' ')}"
@@ -420,7 +429,10 @@ def _is_mark(node: ast.stmt) -> bool:
 
 
 def _written(found: Extraction, helper: _Definition) -> list[str]:
-    """Return dumps of both functions after an extraction; [] if it makes a method of a function, or the reverse."""
+    """Return dumps of both functions after an extraction.
+
+    Return [] if only one of the new function and `helper` is a method.
+    """
     if found.method != bool(helper.classes):
         return []
     text, added = extracted(found, helper.node.name)
@@ -445,7 +457,7 @@ def _dump(node: ast.stmt) -> str:
 def _destroys_early(function: Function, made: re.Pattern[str]) -> bool:
     """Return whether an object may be destroyed when the function returns.
 
-    Only objects made by calls of functions whose names match `made` are considered.
+    Only variables that are not returned count, if their value is the result of a function whose name matches `made`.
     """
     nodes = list(own_nodes(function.body))
     returned = {name for node in nodes if isinstance(node, ast.Return) for name in uses([node.value]).reads}

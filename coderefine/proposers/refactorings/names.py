@@ -129,7 +129,10 @@ def _checks_arguments(found: Extraction) -> bool:
 
 
 def _same_for_part(found: Extraction) -> list[str]:
-    """Return the verb of the function and words for its part: `render_row` in `render_table`; [] if no verb fits."""
+    """Return the verb of the function and words for the block, such as `render_row` for a part of `render_table`.
+
+    Return [] if the verb does not fit a part of the function, or if there are no good words.
+    """
     block = found.block
     verb = split(block.unit.function.name)[:1]
     if not DIVIDED.issuperset(verb):
@@ -340,7 +343,11 @@ def _action(found: Extraction, noun: list[str]) -> list[str]:
 
 
 def _part(block: StatementBlock, noun: list[str]) -> list[str]:
-    """Return the verb of the function, or else of the block, and `noun`; [] if neither verb fits."""
+    """Return a verb and `noun`; [] if the verb does not fit.
+
+    The verb is the first word of the function's name if this is a verb, else a verb for the block. After `build`, a
+    word for what is built follows `noun`.
+    """
     name, own = block.unit.function.name, _function_words(block)
     if VERBS.intersection(own[:1]) and not name.startswith("__"):
         fits = own[0] in DIVIDED or {*noun} & {*own[1:]}

@@ -35,10 +35,11 @@ Namer = Callable[[Extraction], Named | None]
 
 @dataclass(frozen=True)
 class Standard:
-    """Maximum flaws. `first` and `further`: of a draft, for its first new function and for each further one.
+    """Limits for drafts.
 
-    `in_one`: of one extraction with its name. `name`: maximum cost of a name. `unannotated`: maximum number of
-    annotations that the new function of an annotated function may lack.
+    `first`, `further`: the flaws of a draft that are allowed for its first new function, and for each further one.
+    `in_one`: maximum flaws of one extraction, with the cost of its name. `name`: maximum cost of a name. `unannotated`:
+    maximum number of annotations that the new function of an annotated function may lack.
     """
 
     first: float
@@ -60,7 +61,7 @@ FAIR = Standard(first=1.6, further=1.2, in_one=1.8, name=1.4, unannotated=math.i
 class Draft:
     """A function after some extractions, and the functions extracted from it (`added`).
 
-    `flaws`: the sum over the extractions of their `_flaws` and of the costs of the new names.
+    `flaws`: the sum of the `_flaws` of all extractions, and of the costs of the new names.
     """
 
     unit: Unit
@@ -227,9 +228,9 @@ def _has_twin(block: StatementBlock) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _form(node: ast.AST) -> str:
-    """Return the type of a statement, with those of its inner statements in brackets: "If(Raise)".
+    """Return the type of a statement, with the forms of its inner statements in brackets: "If(Raise)".
 
-    For other nodes, return the forms of the statements inside, "" if there are none.
+    For other nodes, return the forms of the statements inside; "" if there are none.
     """
     if isinstance(node, ast.expr):
         return ""
@@ -322,7 +323,10 @@ def _cuts(found: Extraction) -> Iterator[float]:
 
 
 def _is_constant(found: Extraction, node: ast.stmt) -> bool:
-    """Return whether `node` sets a result of the block that depends on no variable: it should be above the block."""
+    """Return whether `node` sets a result of the block to a value without local variables.
+
+    Such an assignment should be above the block. Return False if the block uses the result elsewhere.
+    """
     block, flow = found.block, found.block.unit.flow
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in found.outputs:

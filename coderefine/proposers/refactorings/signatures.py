@@ -15,13 +15,13 @@ LEAVING = ast.Return | ast.Raise | ast.Continue | ast.Break
 
 
 def input_types(found: Extraction) -> dict[str, str]:
-    """Return, by name, the annotations of the new function's parameters whose type is known where the block begins."""
+    """Return parameter -> annotation, for the parameters of the new function whose type is known."""
     known = known_types(found.block.unit)
     return {name: _narrowed(found.block, name, known[name]) for name in found.inputs if name in known}
 
 
 def _narrowed(block: StatementBlock, name: str, known: str) -> str:
-    """Return the annotation `known` without None if the block is not reached where `name` is None."""
+    """Return the annotation `known`, without None if `name` cannot be None in the block."""
     plain = without_none(known.strip('"'))
     if not plain or not (_is_guarded(block, name) or any(_excludes(name, node) for node in _conditions(block))):
         return known
@@ -70,7 +70,7 @@ def _beside(owner: ast.AST, inner: ast.AST) -> Sequence[ast.stmt]:
 
 
 def _is_missing(name: str, test: ast.expr) -> bool:
-    """Return whether `test` is true if `name` is None: it is `not NAME`, `NAME is None`, or one of these with `or`."""
+    """Return whether `test` is true if `name` is None: `not NAME`, `NAME is None`, or an `or` with one of these."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=one)):
             return one == name

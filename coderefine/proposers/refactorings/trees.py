@@ -22,8 +22,9 @@ class Suite:
 
     `block`: LibCST's node for the suite. `places`: the position of each statement in `block`; None if it shares its
     line with another. `tail`: whether the function returns None where the suite ends. `looped`: whether the suite is in
-    a loop. `loop_tail`: whether the innermost loop continues where the suite ends. `parents`: the statements around the
-    suite, outermost first; `branch`: the field of the innermost one that contains it (`body`, `orelse` …).
+    a loop. `loop_tail`: whether the innermost loop continues where the suite ends. `parents`: the function and the
+    statements around the suite, outermost first; `branch`: the field of the last of `parents` that contains the suite
+    (`body`, `orelse` …).
     """
 
     statements: Sequence[ast.stmt]
@@ -40,9 +41,9 @@ class Suite:
         return self.block, self.block.with_changes(body=body)
 
     def cut(self, start: int, stop: int) -> tuple[int, int] | None:
-        """Return the range in `block` of the statements from `start` to before `stop`.
+        """Return the range (first, end) in `block` of the statements from `start` to before `stop`; `end` is excluded.
 
-        Return None if one of them shares a line with another statement.
+        Return None if one of the statements shares a line with another one.
         """
         every = [*self.places, len(self.block.body)]
         first, last = every[start], every[stop]
@@ -58,8 +59,8 @@ class Unit:
     `receiver`: the name of its first parameter if it is a method or class method; `decorator`: `classmethod` or "";
     `owner`: the name of its class. `taken`: names that a new function must not have. `indent`: one level of
     indentation; `width`: the maximum line length. `documented`: whether a new function gets a docstring. `declared`:
-    the annotations of its module. `far`: whether its class begins so far above that a new function that needs no object
-    becomes a static method. `rebound`: see `blocks.rebound`.
+    the annotations of its module. `far`: whether its class begins far above the function, so that a new function
+    without need for an object becomes a static method. `rebound`: see `blocks.rebound`.
     """
 
     text: str

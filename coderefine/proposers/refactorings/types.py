@@ -52,7 +52,7 @@ def known_types(unit: Unit) -> Types:
 
 
 def written_type(unit: Unit, annotation: ast.expr) -> str | None:
-    """Return an annotation as it is written; None if its class, not its module, defines a name in it."""
+    """Return the text of an annotation; None if it uses a name that the module does not bind (a class may bind it)."""
     known = _Types(unit, {}).shown(annotation_text(annotation))
     return ast.get_source_segment(unit.text, annotation) if known else None
 
@@ -67,7 +67,7 @@ class _Types:
     """The types of the variables and the expressions of one function, as texts of annotations; "" if not known."""
 
     def __init__(self, unit: Unit, signed: Types) -> None:
-        """Create the types. `signed`: those of the annotated parameters, by name."""
+        """Create the types. `signed`: the types of the annotated parameters, by name."""
         self._unit, self._declared, self._signed = unit, unit.declared, signed
         self._known = dict(signed)
         if unit.receiver and unit.owner and not unit.decorator:
@@ -94,9 +94,9 @@ class _Types:
         return {node.target.id: annotation_text(node.annotation) for node in nodes if isinstance(node.target, ast.Name)}
 
     def _is_one(self, name: str, every: list[str]) -> bool:
-        """Return whether `every`, the types of a variable's values, are one known type; `SAME` fits only str and lists.
+        """Return whether a variable has one known type. `every`: the types of the values that are assigned to it.
 
-        Return False if the type of some value is missing in `every`.
+        SAME agrees only with str and lists. Return False if the type of some value is missing in `every`.
         """
         one, *others = dict.fromkeys(every)
         kept = others == [SAME] and (one == "str" or _base(one) == "list")
@@ -112,7 +112,7 @@ class _Types:
         return value if self._declared.deferred or names <= self._declared.early else f'"{value}"'
 
     def _bound(self, node: ast.AST) -> Iterator[tuple[str, str]]:
-        """Yield (name, type of its value) for each name that an assignment or a loop binds; the type may be ""."""
+        """Yield (name, type of its value) for names that a simple assignment or a loop binds; the type may be ""."""
         match node:
             case ast.Assign(targets=[target], value=value):
                 yield from self._parts(target, self._type(value), value)
@@ -159,7 +159,10 @@ class _Types:
         return "bool" if is_truth(value) else ""
 
     def _combined(self, value: ast.BinOp) -> str:
-        """Return the type of the result of an operator on two values of one built-in type, or on a text (`%`, `*`)."""
+        """Return the type of the result of a binary operator; "" if it is not known.
+
+        It is known for some operators on two values of the same built-in type, and for `%`, `+` and `*` after a text.
+        """
         one, two = self._type(value.left), self._type(value.right)
         if one == "str":
             return "str" if isinstance(value.op, ast.Mod | ast.Add | ast.Mult) else ""

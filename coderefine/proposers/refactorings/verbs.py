@@ -165,7 +165,7 @@ def _looping(block: StatementBlock, names: Sequence[str]) -> str:
 
 
 def added_to(node: ast.AST) -> str:
-    """Return the variable that `node` extends, by an operator such as `+=`, a method in ADDING, or an item; "" if none.
+    """Return the variable that `node` extends: by `+=` or the like, a method in ADDING, or setting an item; "" if none.
 
     An operator with a constant does not count.
     """

@@ -154,9 +154,9 @@ def _of_kind(one: ast.expr, kind: ast.expr) -> list[str]:
 def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> list[str]:
     """Return the words for a comparison.
 
-    For `==` and `is`, they come from the right operand if it is a name or a text. For None at the right, they are
-    `missing` and the words for the left operand; for `TEXT in x`, the words of the text; else those for the left
-    operand.
+    For `x is None` and `x == None`, these are `missing` and the words for `x`. For `==` or `is` before a name or a
+    text, these are the words of this right operand. For `TEXT in x`, these are the words of the text. For other
+    comparisons, these are the words for the left operand.
     """
     equal = isinstance(op, ast.Eq | ast.Is)
     match right:

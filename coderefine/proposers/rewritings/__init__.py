@@ -133,7 +133,7 @@ class LintChanges:
                 text = remark.fix.message if remark.fix and remark.fix.message else remark.message
                 return CodeChange(remark.path, remark.rule, remark.first, text[:1].lower() + text[1:], edits)
             if remark.rule != TOO_LONG or file.clean or remark.first in file.code.comments:
-                return None  # brackets are not to be divided because the comment after them is long
+                return None  # a long comment is no reason to divide the brackets before it
             return self._laid_out(view, remark, file)
 
         return self._guard.made(f"{remark.path}:{remark.first} {remark.rule}", made)
@@ -159,7 +159,7 @@ class LintChanges:
         return None
 
     def _shortened(self, view: View, file: _File, text: str, remarks: Iterable[Diagnostic]) -> str | None:
-        """Return `text`, the new text of `file`, with the first of its long lines shortened; None if it cannot be."""
+        """Return `text`, the new text of `file`, with the first of its long lines shortened; None if this fails."""
         from coderefine.proposers.rewritings.code import Code
 
         long = next((one for one in remarks if one.rule == TOO_LONG), None)
@@ -196,7 +196,8 @@ class LintChanges:
     def _laid_out(self, view: View, remark: Diagnostic, file: _File) -> CodeChange | None:
         """Return the change by which ruff formats only the statement in which a line is too long.
 
-        ruff uses the file's own indentation and quotes. None if a line stays too long, or if other statements change.
+        ruff uses the file's own indentation and quotes. Return None if a line stays too long, or if other statements
+        change.
         """
         text = file.source.text
         options = [f"--range={remark.first}-{remark.last + 1}", *_style(file.code)]  # the end is not in the range

@@ -33,8 +33,9 @@ def annotate_class_variable(code: Code, at: Diagnostic) -> Edits:
 
 
 def _is_set_on_objects(code: Code, statement: ast.AST, owner: str) -> bool:
-    """Return whether the file sets an attribute that `statement` defines, but not on the class: type checkers refuse
-    this for a ClassVar.
+    """Return whether the file sets the attribute that `statement` defines on anything other than the class `owner`.
+
+    Type checkers refuse this for a ClassVar.
     """
     defined = {one.id for one in ast.walk(statement) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
     stored = (one for one in code.nodes if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store))

@@ -69,7 +69,10 @@ class Code(ParsedText):
 
     @cached_property
     def docstrings(self) -> list[ast.Expr]:
-        """Return the docstrings, outermost first: constants, also other than strings, that are first in a block."""
+        """Return the docstrings, outermost first.
+
+        Every constant that is the first statement of a block counts, even if it is not a string.
+        """
         strings = (one for one in self.nodes if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
         return [one for one in strings if self.siblings(one)[0] is one]
 
@@ -92,11 +95,14 @@ class Code(ParsedText):
         return found
 
     def find(self, at: Diagnostic, kind: type[Node]) -> Node:
-        """Return the outermost node of `kind` that starts where the finding does."""
+        """Return the outermost node of `kind` that starts where the finding does. Raises Unsure if there is none."""
         return self.at(at.first, at.column, kind)
 
     def at(self, line: int, column: int, kind: type[Node]) -> Node:
-        """Return the outermost node of `kind` that starts at this line and column (1-based, in characters)."""
+        """Return the outermost node of `kind` that starts at this line and column (1-based, in characters).
+
+        Raises Unsure if there is none.
+        """
         place = self.line_start(line) + column - 1
         for node in self._by_line.get(line, ()):
             if isinstance(node, kind) and self.start(node) == place:
@@ -108,7 +114,7 @@ class Code(ParsedText):
         return expect(self.parents.get(node), kind)
 
     def around(self, node: ast.AST, kind: type[Node]) -> Node:
-        """Return the innermost node of `kind` around `node`."""
+        """Return the innermost node of `kind` around `node`. Raises Unsure if there is none."""
         return expect(next((one for one in self.ancestors(node) if isinstance(one, kind)), None), kind)
 
     def span(self, node: ast.AST) -> tuple[int, int]:
@@ -169,7 +175,7 @@ class Code(ParsedText):
         return "".join(found)
 
     def scope(self, node: ast.AST) -> Scope:
-        """Return the innermost function, class or module around `node`."""
+        """Return the innermost function, lambda, class or module around `node`."""
         found = self.parents[node]
         while not isinstance(found, Scope):
             found = self.parents[found]
@@ -228,7 +234,8 @@ LOOSE = (ast.BoolOp, ast.Lambda, ast.IfExp, ast.NamedExpr, ast.Yield, ast.YieldF
 def operand(code: Code, node: ast.expr, *, inside: type[ast.boolop] | None = None) -> str:
     """Return the text of `node` as an operand, in parentheses if it needs them.
 
-    `inside`: the operator (`and`, `or`) to which it will belong; in it, operations with the same operator need none.
+    `inside`: the operator (`and`, `or`) whose operand `node` will be. If `node` has the same operator, it needs no
+    parentheses.
     """
     text = code.code(node)
     if isinstance(node, ast.Tuple) and text.startswith("("):

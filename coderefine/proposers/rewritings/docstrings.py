@@ -180,7 +180,7 @@ def _own_verb(code: Code, docstring: ast.Constant) -> tuple[int, int, str] | Non
 
 
 def owner(code: Code, docstring: ast.AST, path: str) -> tuple[str, str]:
-    """Return the name of what a docstring in the file at `path` describes, and its kind: `class`, `function`, …"""
+    """Return (name, kind) of the object that a docstring in the file at `path` describes; kind: `class`, `function`…"""
     around = code.parents[code.parents[docstring]]
     if isinstance(around, ast.Module):
         file = PurePosixPath(path)
@@ -540,7 +540,7 @@ def _manner(found: re.Match[str], mood: _Mood, head: str) -> str:
 
 
 def _exception(found: re.Match[str], _mood: _Mood, head: str) -> str:
-    """Return `However, it adds` for `, except it adds`; "" if the sentence is no comparison, such as `Like …`."""
+    """Return `However, it adds` for `, except it adds`; "" if the sentence is not a comparison (`Like …`)."""
     like = re.match(r"(Much )?(Same|Similar|Like|Identical|Equivalent)\b", head, re.IGNORECASE)
     return f"However, it {found['word']}" if like and _base(found["word"], VERBS | OTHERS) else ""
 

@@ -180,7 +180,7 @@ PIECE = re.compile(r"(?:\{\{|\{[^{}]*\}|\\.|[^ {\\])* *")
 
 
 def _longest_string(code: Code, line: int) -> ast.Constant | ast.JoinedStr:
-    """Return the longest string that begins and ends in `line`."""
+    """Return the longest string that begins and ends in `line`. Raises Unsure if there is none."""
     whole = (one for one in code.nodes if getattr(one, "lineno", 0) == getattr(one, "end_lineno", 0) == line)
     found = [one for one in whole if isinstance(one, ast.Constant | ast.JoinedStr)]
     sure(found)
@@ -203,7 +203,7 @@ def _parts(written: re.Match[str], width: int) -> list[str]:
 
 
 def _docstring_around(code: Code, line: int) -> ast.Expr:
-    """Return the docstring that contains `line`, but not as its first or last line."""
+    """Return the docstring that contains `line`, but not as its first or last line. Raises Unsure if there is none."""
     around = (one for one in code.docstrings if one.lineno < line < (one.end_lineno or 0))
     return expect(next(around, None), ast.Expr)
 

@@ -112,7 +112,8 @@ def _with_second_name(code: Code, found: ast.Name) -> Edits:
 def _chosen(code: Code, choice: ast.If, statement: ast.Assign, new: str) -> str:
     """Return the assignment to `new`, with a conditional expression, that replaces `choice`.
 
-    Return "" if it does not fit in one row, or if `choice` has comments, an `else`, or other statements.
+    Return "" if this assignment does not fit in one row, or would need parentheses, or if `choice` has comments, an
+    `else`, or other statements.
     """
     old, value, test = (code.code(one) for one in (statement.targets[0], statement.value, choice.test))
     made = f"{new} = {value} if {test} else {old}"

@@ -1,7 +1,7 @@
 """The registry: rule of ruff → rewriting. To add a rewriting, see CONTRIBUTING.md.
 
-A rewriting gets the parsed file and the finding. It returns the edits that clear the finding and keep behaviour, and
-raises Unsure where they might not (a name would be captured, a comment lost, a scope crossed).
+A rewriting gets the parsed file and the finding. It returns edits that clear the finding and keep behaviour. It raises
+Unsure if its edits might change behaviour or lose something (a name would be captured, a comment lost).
 """
 
 from __future__ import annotations
@@ -74,5 +74,5 @@ WITHOUT_UNSAFE_FIX: Mapping[str, str] = {
     "UP028": "closes the iterable if the generator is closed",
     "UP031": "takes a tuple for one value",
 }
-"""Rules whose unsafe fix is not tried, because it changes behaviour, perhaps where no test notices: what it does, by
-rule. Those that are also in RULES are tried where they keep behaviour."""
+"""Rules whose unsafe fix is not tried, with the change of behaviour that the fix may cause, perhaps where no test
+notices. For those that are also in RULES, the rewriting is tried."""

@@ -1,5 +1,6 @@
-"""Rewritings of statements: several on one line, `try`, `with`, `if`, comparisons of types, exceptions; of log calls
-(arguments are passed separately, and formatted only if the message is written); of comments.
+"""Rewritings of statements (several on one line, `try`, `with`, `if`, `raise`), type comparisons, log calls, comments.
+
+The arguments of log calls are passed separately, so that they are formatted only if the message is written.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def split_statements(code: Code, at: Diagnostic) -> Edits:
 
 
 def _statement_after(code: Code, place: int) -> ast.stmt:
-    """Return the statement that starts at `place` or after white space on its line."""
+    """Return the statement that starts at `place` or after white space on its line. Raises Unsure if there is none."""
     line = code.line_of(place)
     rest = code.text[place : code.line_start(line + 1)]
     start = place + len(rest) - len(rest.lstrip(" \t"))

@@ -20,7 +20,7 @@ def test_condition(code: Code, at: Diagnostic) -> Edits:
 def test_membership(code: Code, at: Diagnostic) -> Edits:
     """PLR1714: `a == 1 or a == 2` → `a in (1, 2)`; in a set, `a` would have to be hashable.
 
-    Other values than constants may be equal to nothing (NaN), but `in` finds them.
+    All values must be constants: others may be unequal even to themselves (NaN), but `in` finds them.
     """
     (edit,) = _fixed(at)
     found = code.find(at, ast.BoolOp)
@@ -52,9 +52,10 @@ def _fixed(at: Diagnostic) -> Edits:
 
 
 def _annotation(code: Code, node: ast.expr) -> str:
-    """Return the annotation of the parameter that `node` names; "" if there is none, or if its value may be another.
+    """Return the annotation of the parameter that `node` names; "" if there is none, or if other types are possible.
 
-    This is so if the name is bound again, and in functions with a default value of None, which older code allows.
+    Other types are possible if the name is bound again, or if any parameter of the function has the default value None:
+    in older code, the annotation of such a parameter need not allow None.
     """
     around = code.scope(node)
     if not isinstance(node, ast.Name) or not isinstance(around, Function):
