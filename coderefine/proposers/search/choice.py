@@ -247,10 +247,9 @@ def clusters(repairs: Sequence[Repair], behaviour: Behaviour) -> list[list[int]]
 
 
 def crash_share(place: int, behaviour: Behaviour) -> float:
-    """Return the share of calls that return a value in the unchanged program, but crash or hang with this repair.
+    """Return the share of the compared calls that returned a value before, but crash or hang with a repair.
 
-    `place`: the index of the repair. The share is that of all compared calls; for what counts as a crash, see
-    UNINTENDED.
+    `place`: the index of the repair. UNINTENDED lists the results that count. Return 0 if no calls were compared.
     """
     before, after = behaviour.get(-1, ()), behaviour.get(place, ())
     pairs = list(zip(before, after, strict=False))

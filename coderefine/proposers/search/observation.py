@@ -161,6 +161,6 @@ def parsed(files: Mapping[str, bytes]) -> dict[str, Module]:
 
 
 def function_of(site: Site) -> tuple[str, str]:
-    """Return path and qualified name of the function that contains the site; at the top level, the name is ""."""
+    """Return path and qualified name of the function that the site is in; at the top level, the name is ""."""
     function = site.local.function
     return site.module.path, site.module.qualified_name(function) if function else ""

@@ -83,8 +83,8 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
     """Yield calls on which the alternatives differ; for a single alternative, calls whose result it changes.
 
     The first call divides the alternatives into groups with equal results that are as even as possible; each further
-    call divides the groups that remain. Then come more calls, because each alternative may be wrong where these calls
-    do not show it. At most MOST_QUESTIONS calls are yielded.
+    call divides the groups that remain. Then come more calls, because the first ones may not show that an alternative
+    is wrong. At most MOST_QUESTIONS calls are yielded.
     """
     rows = _rows(groups, asked)
     together, shown = [tuple(range(len(groups)))], list[_Row]()

@@ -71,8 +71,8 @@ def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
 def changes(top: Path, path: str, data: bytes) -> tuple[PastChange, ...]:
     """Return the recent changes of the file at `path` below `top`, the newest first.
 
-    `data`: the present content of the file, in the tree or staged. Return () if the file is not in HEAD, or if git
-    fails or takes longer than SECONDS.
+    `data`: the present content of the file, in the tree or staged. Return () if the file's content in HEAD cannot be
+    read within SECONDS, and only uncommitted changes if the same holds for its log.
     """
     commands = (
         ("cat-file", "blob", f"HEAD:./{path}"),
@@ -118,9 +118,9 @@ def _parsed(lines: Sequence[str]) -> Iterator[PastChange]:
 
 
 def former(module: Module, data: bytes, changes: Sequence[PastChange]) -> str:
-    """Return the name of a change that the new content `data` of a module undoes; "" if it does anything else.
+    """Return the name of the change that the new content `data` of a module undoes; "" if it also does anything else.
 
-    If one of the undone changes is uncommitted, return UNCOMMITTED.
+    If several changes are undone, return UNCOMMITTED if one of them is uncommitted, else the name of the first.
     """
     old, new = module.text.splitlines(), data.decode(module.source.encoding, "replace").splitlines()
     undone = [next((change for change in changes if change.undone_by(*pair)), None) for pair in _differences(old, new)]

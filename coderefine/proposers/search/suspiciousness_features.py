@@ -170,7 +170,10 @@ def _strongest(weights: Weighted) -> Odds:
 
 
 def frames(evidence: FeatureInput, _: Iterable[ast.stmt]) -> Weighted:
-    """Yield weights of the program's statements in tracebacks; for a `raise` that ran, of the conditions around it."""
+    """Yield weights of the program's statements in tracebacks.
+
+    If the innermost one is a `raise` or `assert`, the conditions around it get weights instead.
+    """
     for case in evidence.failing:
         for depth, frame in enumerate(evidence.ours(case)):
             stmt = evidence.statement(frame)
