@@ -236,7 +236,7 @@ class Refactoring(Searcher):
         return self._equivalence.compare(views, best.patch, tree.patch(batch), best.cases, tree.texts, within=left)
 
     def _unsettled(self, tree: _Tree, group: Sequence[CodeChange], found: Compared) -> Iterator[list[CodeChange]]:
-        """Store the certain verdicts on changes of `group`; yield halves of the other changes.
+        """Store the certain verdicts on changes of `group`; divide the other changes, and yield the parts.
 
         `found`: the result of comparing the changes of `group` together. A verdict is certain if it is "equal", or if
         no other change of `group` edits the same unit.
@@ -312,8 +312,8 @@ class Refactoring(Searcher):
     ) -> Iterator[Sequence[CodeChange]]:
         """Yield the parts of refused `changes` to propose next. A single change has none: its refusal is stored.
 
-        If only some of the changes are equal according to the comparison `found`, yield these changes, and halves of
-        the changes without a certain verdict; otherwise yield the halves of `changes`.
+        If only some of the changes are equal according to the comparison `found`, yield these changes, and the parts of
+        `_unsettled`; otherwise yield the halves of `changes`.
         """
         equal = [change for change in changes if found and _verdict(found, tree.units(change))[0] == EQUAL]
         if len(changes) == 1:
@@ -464,7 +464,7 @@ class _Tree:
                 yield group
 
     def halves(self, changes: Iterable[CodeChange]) -> Iterator[list[CodeChange]]:
-        """Put changes that share units into one group; yield the halves of each group that are not empty."""
+        """Put changes that share units into one group; yield the halves of each group, without empty halves."""
         groups: list[list[CodeChange]] = []
         for change in changes:
             near = [one for one in groups if any(self.units(change) & self.units(other) for other in one)]

@@ -201,7 +201,7 @@ def qualified(site: Site) -> Iterator[Edit]:
 
 
 def _owners(site: Site, name: str) -> Iterator[str]:
-    """Yield the globals of the file that are the name of a class with a member `name`, or of a module that binds it."""
+    """Yield the file's globals that name a class with the member `name`, or a module that binds `name`."""
     for module in site.world.modules.values():
         classes = [node for node in module.tree.body if isinstance(node, ast.ClassDef)]
         owners = {node.name for node in classes if name in (*declared(node), *methods(node))}

@@ -138,7 +138,7 @@ def _suggested(node: ast.stmt) -> str:
 
 
 def _errors(site: Site, name: str, present: set[str]) -> dict[str, float]:
-    """Return exceptions in place of or beside the exception `name`, with weights; those `present` are left out."""
+    """Return exceptions that may replace or accompany the exception `name`, with weights, without those `present`."""
     found = {other: 2.0 for group in RELATED if name in group for other in group}
     found |= {other: 2.0 for other in site.raised if other in EXCEPTIONS}
     found |= dict.fromkeys(site.module.index.errors, 3.0)

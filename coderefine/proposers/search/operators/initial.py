@@ -1,4 +1,4 @@
-"""Give an attribute its initial value."""
+"""Insert the initial value of an attribute."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LACKED = 4.0
 
 
 def initialised(site: Site) -> Iterator[Edit]:
-    """Give an attribute that `self` lacks in a failing test its initial value, where other attributes get theirs."""
+    """Insert the initial value of an attribute that `self` lacks in a failing test, after other initial values."""
     owner, me = site.local.owner, site.local.receiver
     if not site.hints.absent or owner is None or me != "self" or not _ends_series(site):
         return
