@@ -189,10 +189,10 @@ def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair])
 
 
 def removing(group: Sequence[int], repairs: Sequence[Repair]) -> float:
-    """Return how close the score of a repair that only removes behaviour comes to the best score of its group.
+    """Return how close the best repair that only removes behaviour comes to the best repair of the group, 0..1.
 
-    Return 1 for equal scores, and 0 for a distance of NEAR or more. Also return 0 if the group has no such repair, or
-    only one repair.
+    Return 1 for equal scores, and 0 for a distance of NEAR or more. Also return 0 if no repair of the group only
+    removes behaviour, or if the group has only one repair.
     """
     best = max(worth(repairs[place]) for place in group)
     scores = [worth(repairs[place]) for place in group if _emptying(repairs[place])]
@@ -211,7 +211,7 @@ def abandons(repair: Repair) -> bool:
 
 
 def fitted(repair: Repair) -> bool:
-    """Return whether a factor, or a text with letters or digits, in the repair was derived from the failure itself."""
+    """Return whether the repair contains a factor, or a text with letters or digits, that follows from the failure."""
     scored = repair.proposed.scored
     text = scored.site.module.text
     if scored.operator.name == "member":

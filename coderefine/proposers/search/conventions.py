@@ -471,7 +471,7 @@ def unusual_calls(function: ast.AST, world: ProjectContext, original: ast.AST) -
     """Yield a call of `function` once for each unusual argument, that is:
 
     - a variable with the name of another parameter of the called function;
-    - a parameter of `function`, although another one, which is not passed, has the right name:
+    - a parameter of `function` in place of another one that has the right name and is not passed:
       `def read(size, timeout): fetch(timeout=size)`;
     - an argument of another kind than in other calls, see `_of_other_kind`;
     - a variable that an earlier argument of the same call passes, too.

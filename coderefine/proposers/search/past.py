@@ -118,9 +118,10 @@ def _parsed(lines: Sequence[str]) -> Iterator[PastChange]:
 
 
 def former(module: Module, data: bytes, changes: Sequence[PastChange]) -> str:
-    """Return the name of the change that the new content `data` of a module undoes; "" if it also does anything else.
+    """Return the name of the change that the new content `data` of a module undoes.
 
-    If several changes are undone, return UNCOMMITTED if one of them is uncommitted, else the name of the first.
+    Return "" if one of the differences undoes no change. If several changes are undone, return UNCOMMITTED if one of
+    them is uncommitted, else the name of the first.
     """
     old, new = module.text.splitlines(), data.decode(module.source.encoding, "replace").splitlines()
     undone = [next((change for change in changes if change.undone_by(*pair)), None) for pair in _differences(old, new)]
@@ -167,7 +168,7 @@ def written(top: Path, path: str, data: bytes, name: str) -> float | None:
     node = _function(path, data, name)
     if node is None:
         return None
-    file = (top / path).resolve()  # in a submodule, or behind a link, git knows the file by its own folder
+    file = (top / path).resolve()  # git must run in the file's real folder: in a submodule, or behind a link
     lines = ("--porcelain", "-w", "--no-textconv", "--contents", "-", "-L", f"{first_line(node)},{node.end_lineno}")
     try:
         command = (*OFFLINE, "blame", *lines, "--", file.name)

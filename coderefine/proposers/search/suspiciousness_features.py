@@ -287,7 +287,7 @@ def _jumps(module: Module, stmt: ast.stmt, executed: AbstractSet[ast.stmt]) -> I
 
 
 def named(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
-    """Yield weights of statements in functions named in the failing line or message, or in the test's name or text."""
+    """Yield weights of statements in functions whose name occurs in a failing line, message, or test (name or text)."""
     words, texts = set(_words(evidence)), set(re.findall(r"\w+", " ".join(evidence.sources.values())))
     names = [function_name(case.id).lower() for case in evidence.failing]
     for module in evidence.modules.values():

@@ -1,4 +1,4 @@
-"""Judge proposed edits in the pool: run failing tests first, then the tests that reach the edit, then all."""
+"""Judge proposed edits in the pool: run failing tests first, then tests that reach the edit, and costly tests last."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ kept for comparing."""
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A proposal that passed the tests.
+    """A proposal that makes failing tests pass, and breaks no test.
 
     `fixed`: the failing tests that it makes pass; `whole`: whether these are all failing tests. `files`: the new
     content of the changed files. `second`: the other proposal, if two were combined; `parts`: the tests that each of
     these two makes pass alone. `former`: the past change that it undoes, see `past.former`; "" for none. `ignores`:
-    whether it makes its function ignore a parameter, or return a constant in place of a computed value. `meaning`: the
-    changed function as returned by `normal_form.normalised`; "" if unknown. `ordinary`: 1 if fewer places of its
+    whether the changed function ignores a parameter, or returns a constant in place of a computed value. `meaning`: the
+    changed function as returned by `normal_form.normalised`; "" if unknown. `ordinary`: 1 if fewer places of the
     function are odd after the repair, -1 if more are, else 0; see `conventions.improvement`.
     """
 
@@ -206,9 +206,9 @@ class Trial:
         return len(self.repairs) > known
 
     def run(self, proposals: Iterator[Proposed]) -> None:
-        """Judge `proposals` until the extra time after the first repair is over, or time or proposals run out.
+        """Judge `proposals` until they or the time run out, or the extra time after a repair is over (LEAST_GRACE).
 
-        Then run on each repair, best first, the tests that were left out so far. If no repair passes them, judge
+        Then run the tests that were left out so far on the repairs, best first. If no repair passes these tests, judge
         further proposals.
         """
         self._judge(proposals)
@@ -528,10 +528,10 @@ def passing(
 def outcomes(
     pool: AnyPool, runs: Sequence[tuple[Repair, tuple[str, ...]]], plan: Plan, is_time: Callable[[], bool]
 ) -> Iterator[tuple[Repair, tuple[str, ...], bool]]:
-    """Run tests on repairs as long as `is_time()`; yield each repair with its tests, and whether these passed.
+    """Run tests on repairs as long as `is_time()`; yield (repair, its tests, whether all tests passed).
 
-    `runs`: repairs with the tests that run first on them. Once a test has failed with a repair, further runs of the
-    repair are left out.
+    `runs`: repairs with the tests that run first on them; for further tests see `plan`. Once a test has failed with a
+    repair, further runs of the repair are left out.
     """
     wrong = set[int]()
     candidates = (

@@ -131,7 +131,7 @@ def _by_call(base: str, key: str) -> Iterator[tuple[str, float]]:
 
 
 def copies(site: Site) -> Iterator[Edit]:
-    """Copy a collection that is stored, returned, passed, or changed during a loop over it.
+    """Copy a collection that is stored, returned, passed or looped over, and may be changed elsewhere.
 
     Also create separate rows in place of `[row] * m`, which has m references to one row.
     """

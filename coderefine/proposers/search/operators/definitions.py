@@ -182,7 +182,7 @@ def _caught(site: Site, handler: ast.ExceptHandler) -> Iterator[Edit]:
 
 
 def protected_by_try(site: Site) -> Iterator[Edit]:
-    """Put a statement into a `try` that catches an exception with which a failing test ended."""
+    """Put a statement into a `try` that catches an exception which a failing test raised or mentioned."""
     node, module = site.stmt, site.module
     if not site.raised or site.local.function is None or not module.alone(node) or isinstance(node, DEFINITIONS):
         return

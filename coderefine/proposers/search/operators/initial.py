@@ -16,7 +16,7 @@ LACKED = 4.0
 
 
 def initialised(site: Site) -> Iterator[Edit]:
-    """Insert the initial value of an attribute that `self` lacks in a failing test, after other initial values."""
+    """Initialise an attribute that `self` lacks in a failing test, after assignments to other attributes of `self`."""
     owner, me = site.local.owner, site.local.receiver
     if not site.hints.absent or owner is None or me != "self" or not _ends_series(site):
         return

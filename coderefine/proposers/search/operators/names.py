@@ -135,7 +135,7 @@ VERBS = frozenset(("get", "set", "is", "has", "to", "make", ""))
 
 
 def variables(site: Site) -> Iterator[Edit]:
-    """Replace a variable by another local one, or by an attribute of `self`, of a suitable kind."""
+    """Replace a variable by another local variable or an attribute, and an attribute by a local variable."""
     for node in site.values:
         if site.module.is_called(node):
             continue
@@ -358,7 +358,7 @@ def everywhere(site: Site) -> Iterator[Edit]:
 
 
 def attributes(site: Site) -> Iterator[Edit]:
-    """Replace an attribute by another one that is used on the same object, or by one that it is often confused with."""
+    """Replace an attribute by another one that the object may have, or by one that it is often confused with."""
     for node in site.exprs:
         if isinstance(node, ast.Attribute):
             absent = ABSENT * (node.attr in site.hints.absent)
@@ -470,9 +470,9 @@ def _like(site: Site, name: str) -> list[str]:
 
 
 def functions(site: Site) -> Iterator[Edit]:
-    """Replace a called function by another one or an import of this file, or by a name that is often confused with it.
+    """Replace a called function by another function or import of this file, or by a name often confused with it.
 
-    Also replace a builtin that is not called by another builtin that it is often confused with.
+    Also replace builtins that are used as values (`map(min, rows)`) by builtins often confused with them.
     """
     here = [node.name for node in site.module.tree.body if isinstance(node, Function)]
     for node in site.exprs:
@@ -524,7 +524,7 @@ def globals_(site: Site) -> Iterator[Edit]:
 
 
 def field_of(site: Site) -> Iterator[Edit]:
-    """Add an attribute, index or key that the file uses elsewhere to a value, or remove one."""
+    """Add to a variable an attribute, index or key that the file uses elsewhere, or remove one from a value."""
     for node in site.values:
         if isinstance(node, ast.Attribute | ast.Subscript) and _superfluous(site, node, node.value):
             yield from site.swap(node, site.code(node.value), 1.0)
@@ -544,7 +544,10 @@ def _superfluous(site: Site, node: ast.expr, base: ast.expr) -> bool:
 
 
 def _tails(site: Site, name: str) -> dict[str, float]:
-    """Return the suffixes of `name` elsewhere in the function or file, with weights: `.next`, `[0]`, `.items()`."""
+    """Return suffixes for the variable `name`, with weights: `.next`, `[0]`, `.items()`.
+
+    These are its attributes in the file, all indices in the function, and common indices if it is a sequence.
+    """
     index = site.module.index
     known = index.attributes.get(name, {})
     tails = {f".{attr}": 2.0 for attr in known.get("read", ())} | {f".{attr}()": 2.0 for attr in known.get("bare", ())}
