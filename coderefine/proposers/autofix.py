@@ -200,7 +200,7 @@ class Autofix:
     def _fixed(
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> tuple[Files, list[Diagnostic]]:
-        """Return the files that ruff's fixes change, and the fixed diagnostics."""
+        """Fix the diagnostics of `rules` in `paths` (empty: all files); return the changed files and the fixed ones."""
         every = list(self._safe(situation, views))
         partly = self._partly(every)
         remarks = [one for one in every if one.rule in rules and (not paths or one.path in paths)]
@@ -214,7 +214,7 @@ class Autofix:
         return {path for path, _, _ in self._refused} if self._chosen is None else {one.path for one in every}
 
     def _partly_fixed(self, situation: Situation, views: Views, rules: Sequence[str], paths: AbstractSet[str]) -> Files:
-        """Return the changed files of `paths`, where only diagnostics that are chosen and were not refused are fixed.
+        """Fix the diagnostics of `rules` in `paths` that are chosen and were not refused; return the changed files.
 
         ruff itself can only fix all diagnostics of a rule.
         """
@@ -292,7 +292,10 @@ def _name(remark: Diagnostic) -> tuple[str, str, str]:
 
 
 def _edited(data: bytes | None, remarks: Sequence[Diagnostic]) -> bytes | None:
-    """Return a file with the safe fixes of `remarks` that touch no earlier fix; None if nothing changes."""
+    """Return a file's content after the safe fixes of `remarks`; None if nothing changes.
+
+    A fix that touches an earlier one is left out.
+    """
     source = decode(data) if data is not None else None
     if source is None:
         return None

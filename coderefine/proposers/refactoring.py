@@ -62,9 +62,10 @@ class Guard:
         self._reported: set[str] = set()
 
     def made(self, what: str, make: Callable[[], Made]) -> Made | None:
-        """Return the result of `make`; None if it raises an exception, which is reported in a note, only once.
+        """Return the result of `make`; if it raises an exception, return None, and report the exception in a note.
 
-        Raise a CoderefineError again: it is no bug. `what`: describes the draft in the note.
+        Equal notes are reported once. A CoderefineError is no bug, and is raised again. `what`: describes the draft in
+        the note.
         """
         try:
             return make()

@@ -532,7 +532,7 @@ def _fits(call: ast.Call, arguments: ast.arguments) -> bool:
     """Return whether the call may be a call of a function with these parameters.
 
     A function with `self` or `cls` is called as a method; a class is called like a function, but its `__init__` has
-    `self`. Return False for `Base.method(self, …)`.
+    `self`. Return False for `Base.method(self, …)`, and if a function without `self` is called through an attribute.
     """
     names = [one.arg for one in _positional(arguments)]
     method = names[:1] in (["self"], ["cls"])

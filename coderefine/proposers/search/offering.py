@@ -138,7 +138,7 @@ def _split(row: _Row, members: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def _unevenness(row: _Row, together: Sequence[Sequence[int]]) -> int:
-    """Return the `_sum_of_squares` of the groups into which the results in `row` divide the groups `together`."""
+    """Divide the groups `together` by their members' results in `row`; return the `_sum_of_squares` of the parts."""
     return _sum_of_squares([part for members in together for part in _split(row, members)])
 
 

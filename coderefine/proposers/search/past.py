@@ -53,7 +53,7 @@ class PastChange:
     def undone_by(self, old: Sequence[str], new: Sequence[str]) -> bool:
         """Return whether the lines `new` in place of `old` undo this change, or a part of it.
 
-        If `new` or `old` is empty, this is weak evidence, so they have to undo the whole change.
+        If `new` or `old` is empty, they must undo the whole change: a part would be weak evidence.
         """
         gone, came, old, new = (_bare(lines) for lines in (self.gone, self.came, old, new))
         return _within(new, gone) and _within(old, came) if old and new else (old, new) == (came, gone)

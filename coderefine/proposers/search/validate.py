@@ -349,9 +349,9 @@ class Trial:
             self._hot += judged.seconds
 
     def _partly(self, judged: Judged) -> frozenset[str]:
-        """Return the failing tests that the candidate makes pass; none if a test outside `failing` fails.
+        """Return those tests in `_failing` that the candidate makes pass; none if any other test fails.
 
-        A test module that could not be imported has an entry in `failing`, but no status once it can be imported. Then
+        A test module that could not be imported has an entry in `_failing`, but no status once it can be imported. Then
         it counts as repaired.
         """
         if any(status.bad and name not in self._failing for name, status in judged.statuses.items()):

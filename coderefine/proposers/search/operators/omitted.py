@@ -131,7 +131,7 @@ def noted(site: Site) -> Iterator[Edit]:
 
 
 def _notes(site: Site, value: str, holder: str, operator: ast.cmpop) -> Iterator[str]:
-    """Yield statements that store `value`, with which `holder` is compared, in `holder`."""
+    """Yield statements that store `value` in `holder`; they depend on the `operator` that compares the two."""
     if not isinstance(operator, ast.In | ast.NotIn):
         yield f"{holder} = {value}"
         return
