@@ -200,7 +200,7 @@ class Autofix:
     def _fixed(
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> tuple[Files, list[Diagnostic]]:
-        """Return the files that ruff's fixes of `rules` in `paths` (empty: all files) change, and the diagnostics."""
+        """Fix the diagnostics of `rules` in `paths` (empty: all files); return the changed files and the fixed ones."""
         every = list(self._safe(situation, views))
         partly = self._partly(every)
         remarks = [one for one in every if one.rule in rules and (not paths or one.path in paths)]
@@ -214,7 +214,7 @@ class Autofix:
         return {path for path, _, _ in self._refused} if self._chosen is None else {one.path for one in every}
 
     def _partly_fixed(self, situation: Situation, views: Views, rules: Sequence[str], paths: AbstractSet[str]) -> Files:
-        """Return the changed files of `paths`, where only diagnostics that are chosen and were not refused are fixed.
+        """Fix the diagnostics of `rules` in `paths` that are chosen and were not refused; return the changed files.
 
         ruff itself can only fix all diagnostics of a rule.
         """
@@ -286,13 +286,16 @@ def _known(situation: Situation, patch: Patch) -> bool:
 
 
 def _name(remark: Diagnostic) -> tuple[str, str, str]:
-    """Return an identity of a diagnostic that does not depend on line numbers: (path, message, new text of its fix)."""
+    """Return an identity of a diagnostic that does not depend on line numbers."""
     content = "".join(edit.content for edit in remark.fix.edits) if remark.fix else ""
     return remark.path, remark.message, content
 
 
 def _edited(data: bytes | None, remarks: Sequence[Diagnostic]) -> bytes | None:
-    """Return a file with the safe fixes of `remarks` that touch no earlier fix; None if nothing changes."""
+    """Return a file's content after the safe fixes of `remarks`; None if nothing changes.
+
+    A fix that touches an earlier one is left out.
+    """
     source = decode(data) if data is not None else None
     if source is None:
         return None
@@ -327,7 +330,7 @@ def tidied(before: str, after: str) -> str:
     """Return `after` without superfluous blank lines: ruff removes a line, but not the blank lines around it.
 
     If lines were removed between two gaps (sequences of blank lines), the joined gap is shortened to the longer of the
-    two; at the start and the end of the file it is removed. Other gaps are kept. Long files (LONGEST) are not changed.
+    two; at the start and the end of the file it is removed. Other gaps are kept.
     """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     if len(old) > LONGEST:

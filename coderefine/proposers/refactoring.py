@@ -62,9 +62,10 @@ class Guard:
         self._reported: set[str] = set()
 
     def made(self, what: str, make: Callable[[], Made]) -> Made | None:
-        """Return the result of `make`; None if it raises an exception, which is reported in a note, only once.
+        """Return the result of `make`; if it raises an exception, return None, and report the exception in a note.
 
-        Raises each CoderefineError again, because it is no bug. `what`: describes the draft in the note.
+        Equal notes are reported once. A CoderefineError is no bug, and is raised again. `what`: describes the draft in
+        the note.
         """
         try:
             return make()
@@ -236,7 +237,7 @@ class Refactoring(Searcher):
         return self._equivalence.compare(views, best.patch, tree.patch(batch), best.cases, tree.texts, within=left)
 
     def _unsettled(self, tree: _Tree, group: Sequence[CodeChange], found: Compared) -> Iterator[list[CodeChange]]:
-        """Store the certain verdicts on changes of `group`; yield the other changes in parts (see `_Tree.halves`).
+        """Store the certain verdicts on changes of `group`; divide the other changes, and yield the parts.
 
         `found`: the result of comparing the changes of `group` together. A verdict is certain if it is "equal", or if
         no other change of `group` edits the same unit.
@@ -286,7 +287,7 @@ class Refactoring(Searcher):
         tried. Changes that break a test alone are refused. Only these tests run; to propose halves of `changes` instead
         would run all tests for each good half.
 
-        Return [] if there are few `changes`, if no test was broken, or if these tests fail with no group of `changes`.
+        Return [] if there are few `changes`, if no test was broken, or if no part of `changes` breaks a test in a fork.
         """
 
         def failing(tests: frozenset[str], part: Sequence[CodeChange]) -> frozenset[str]:
@@ -312,8 +313,8 @@ class Refactoring(Searcher):
     ) -> Iterator[Sequence[CodeChange]]:
         """Yield the parts of refused `changes` to propose next. A single change has none: its refusal is stored.
 
-        If only some of the changes are equal according to the comparison `found`, yield these changes, and halves of
-        the changes without a certain verdict; otherwise yield the halves of `changes`.
+        If only some of the changes are equal according to the comparison `found`, yield these changes, and the parts of
+        `_unsettled`; otherwise yield the halves of `changes`.
         """
         equal = [change for change in changes if found and _verdict(found, tree.units(change))[0] == EQUAL]
         if len(changes) == 1:
@@ -464,7 +465,7 @@ class _Tree:
                 yield group
 
     def halves(self, changes: Iterable[CodeChange]) -> Iterator[list[CodeChange]]:
-        """Put changes that share units into one group; yield the halves of each group that are not empty."""
+        """Put changes that share units into one group; yield the halves of each group, without empty halves."""
         groups: list[list[CodeChange]] = []
         for change in changes:
             near = [one for one in groups if any(self.units(change) & self.units(other) for other in one)]

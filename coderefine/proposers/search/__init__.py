@@ -258,10 +258,10 @@ class Search(Searcher):
     def _passing(
         self, situation: Situation, views: Views, refused: Repair, repairs: list[Repair], names: list[str]
     ) -> list[Repair]:
-        """Return `repairs` without those with which a test fails; remove these, and `refused`, from `chosen`.
+        """Return the `repairs` that pass the tests broken by `refused`; remove the others and `refused` from `chosen`.
 
         `names`: the tests that `refused` broke; `to_repeat` selects the tests that are run. Repairs that cannot be
-        judged, or not in time, are kept. Mutants are judged of the repairs that are now the first of their rivals.
+        judged, or not in time, are kept. If another repair is now the first of its rivals, its mutants are judged.
         """
         self.chosen = self.chosen.without([refused])
         if not repairs:
@@ -344,7 +344,7 @@ class Search(Searcher):
             self._judging = frozenset(pool.fit if isinstance(pool, Pool) else pool.tests)
 
     def _connect(self, situation: Situation, sites: list[Site], spectrum: Spectrum) -> None:
-        """Record which failing tests run the same code, in `_together` and `_entered`."""
+        """Record which failing tests run the same code (`_together`, `_entered`), and which are ignored (`_aside`)."""
         standing = {case.id for case in repairable(situation)} | situation.offered
         self._together = {tests & standing for tests in {*self._together, *spectrum.together}}
         self._aside = situation.offered
@@ -397,7 +397,7 @@ class Search(Searcher):
     def _chosen(self, trial: Trial, failing: list[Case], spectrum: Spectrum) -> Chosen:
         """Return the repairs that the trial found, best first.
 
-        The behaviour of the most likely ones is compared first, on the tests' calls and on variants of these calls.
+        To order them, compare how the most likely repairs behave in the tests' calls and in variants of these calls.
         """
         repairs, pool = [self._described(repair) for repair in trial.repairs], trial.pool
         likely = compared(repairs)
@@ -446,7 +446,10 @@ class Search(Searcher):
         return frozenset().union(*(self._entered.get(key, ()) for key in (function, (*function, site.code(site.stmt)))))
 
     def _described(self, repair: Repair) -> Repair:
-        """Return `repair` with values for its fields `ignores`, `meaning`, `ordinary` and `former`."""
+        """Return `repair` with values for its fields `ignores`, `meaning`, `ordinary` and `former`, where possible.
+
+        `former` is set only if the repair changes a single file; for the other fields, see `described`.
+        """
         module = repair.proposed.scored.site.module
         repair = described(repair)
         if repair.files.keys() != {module.path}:
@@ -498,7 +501,7 @@ class Search(Searcher):
     def _observation(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
     ) -> Observation:
-        """Trace the failing tests and the tests near them; read the files that failing tests execute, and files beside.
+        """Trace the failing tests and the tests near them; read the files that failing tests execute, and files nearby.
 
         Raises RunnerError if the failing tests execute protected files only.
         """
@@ -522,9 +525,9 @@ class Search(Searcher):
     def _observed(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
     ) -> Coverage:
-        """Return the executed lines by test, as traced in the pool; extend `failed_again`.
+        """Return the executed lines by test, as traced in the pool. On the unpatched tree, also extend `failed_again`.
 
-        If failing tests could not be traced in the pool, add their lines from a cold run.
+        If a failing test could not be traced in the pool, add lines from a cold run.
         """
         names = [case.id for case in failing if case.id in pool.tests]
         passing = [name for name in pool.tests if (case := situation.best.cases.get(name)) and not case.status.bad]
@@ -578,7 +581,7 @@ class Search(Searcher):
         return _unparsed(failing) or self._shut(run_through(coverage, failing)) or UNKNOWN
 
     def _shut(self, paths: Iterable[str]) -> str:
-        """Return a message with the reasons why files among `paths` are protected; "" if there are none.
+        """Return a message with the reasons why files among `paths` are protected; "" if none is protected.
 
         Protected tests do not count, but local plug-ins of pytest do.
         """
@@ -588,7 +591,7 @@ class Search(Searcher):
         return f"the failing tests run no code that may be changed: {listed(reasons)}" if reasons else ""
 
     def _neighbours(self, paths: set[str]) -> set[str]:
-        """Return up to 40 Python files of each folder of an unprotected file in `paths`; edits may copy their code."""
+        """Return up to 40 Python files from each folder with an unprotected file of `paths`: edits may copy code."""
         found = set()
         for folder in {PurePosixPath(path).parent for path in paths if self._free(path)}:
             for file in sorted((self._place.top / folder).glob("*.py"))[:40]:

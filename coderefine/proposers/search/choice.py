@@ -189,10 +189,10 @@ def doubt(group: Sequence[int], behaviour: Behaviour, repairs: Sequence[Repair])
 
 
 def removing(group: Sequence[int], repairs: Sequence[Repair]) -> float:
-    """Return how close the score of a repair that only removes behaviour comes to the best score of its group.
+    """Return how close the best repair that only removes behaviour comes to the best repair of the group, 0..1.
 
-    Return 1 for equal scores, and 0 for a distance of NEAR or more. Also return 0 if the group has no such repair, or
-    only one repair.
+    Return 1 for equal scores, and 0 for a distance of NEAR or more. Also return 0 if no repair of the group only
+    removes behaviour, or if the group has only one repair.
     """
     best = max(worth(repairs[place]) for place in group)
     scores = [worth(repairs[place]) for place in group if _emptying(repairs[place])]
@@ -211,7 +211,7 @@ def abandons(repair: Repair) -> bool:
 
 
 def fitted(repair: Repair) -> bool:
-    """Return whether a factor, or a text with letters or digits, in the repair was derived from the failure itself."""
+    """Return whether the repair contains a factor, or a text with letters or digits, that follows from the failure."""
     scored = repair.proposed.scored
     text = scored.site.module.text
     if scored.operator.name == "member":
@@ -247,10 +247,9 @@ def clusters(repairs: Sequence[Repair], behaviour: Behaviour) -> list[list[int]]
 
 
 def crash_share(place: int, behaviour: Behaviour) -> float:
-    """Return the share of calls that return a value in the unchanged program, but crash or hang with this repair.
+    """Return the share of the compared calls that returned a value before, but crash or hang with a repair.
 
-    `place`: the index of the repair. The share is that of all compared calls; for what counts as a crash, see
-    UNINTENDED.
+    `place`: the index of the repair. UNINTENDED lists the results that count. Return 0 if no calls were compared.
     """
     before, after = behaviour.get(-1, ()), behaviour.get(place, ())
     pairs = list(zip(before, after, strict=False))

@@ -36,10 +36,10 @@ class ClassMembers:
         return tuple(found)[:MOST_METHODS]
 
     def of_likely(self, used: frozenset[str], *, called: bool) -> tuple[str, ...]:
-        """Return the names of the methods (if `called`) or of other attributes of an object's likely classes.
+        """Return names of methods (if `called`) or other attributes of the classes that an object probably has.
 
-        `used`: the known attributes of the object. A class is likely if it has at least the share LIKELY of them.
-        Return at most MOST_MEMBERS names; those that occur in more likely classes come first.
+        `used`: the known attributes of the object. A class is likely if it has at least the share LIKELY of these.
+        Return at most MOST_MEMBERS names, without special methods; names that more likely classes have come first.
         """
         if (used, called) not in self._found:
             enough = LIKELY * len(used)

@@ -41,7 +41,8 @@ from coderefine.runner.pool import Pool
 from coderefine.source import all_arguments
 
 RANGE = r"\b(?!\s*([.,:;)]|$)|\s+(is|are|was|does|doesn|has|have|can|will|for|in|and|to|which|if|with|but)\b)"
-"""What follows `above` and the like if they mean a range (`above 5`), not a place (`the regex above does`)."""
+"""Pattern for the text after `above` and similar words: it matches if they mean a range (`above 5`), but not if they
+mean a place (`the regex above does`)."""
 UPPER = re.compile(
     r"\bat least\b|\bor (more|above|later|older|higher|greater|longer)\b|\bfrom \S+( \S+)? on\b|"
     rf"\bminimum\b|\b(below|under){RANGE}|"
@@ -73,7 +74,10 @@ def intent(repair: Repair) -> int:
 
 
 def _messages(repair: Repair) -> str:
-    """Return the strings in the branch of the changed condition: `raise ValueError("must be at least 3")`."""
+    """Return the strings in the body of a changed `if` (`raise ValueError("at least 3")`), or in an `assert` message.
+
+    Return "" if another statement is changed.
+    """
     match repair.proposed.scored.site.stmt:
         case ast.If(body=body):
             parts: Sequence[ast.AST] = body
@@ -373,7 +377,7 @@ class Rivals:
 
     @property
     def is_measured(self) -> bool:
-        """Return whether mutants of the first repair were judged, or could not be judged."""
+        """Return whether judging mutants of the first repair was tried; False if it has no mutants."""
         known = self.groups[0].features
         return known.unmeasured or known.wrong > 0
 
@@ -430,7 +434,7 @@ def confidence(known: Features) -> float:
 
 
 def doubts(group: Group) -> str:
-    """Describe the evidence against the group for the user, as a list in one sentence."""
+    """Describe the evidence against the group for the user: reasons, separated by commas."""
     known = group.features
     it = "the first" if known.ways > 1 else "it"
     reasons = (

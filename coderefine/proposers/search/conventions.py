@@ -40,7 +40,7 @@ KINDS: dict[type[object], str] = {str: "text", bytes: "bytes", bool: "number", i
 ALIKE = 2
 """A condition is odd if at least ALIKE of the conditions beside it have the opposite form, and none has its form."""
 SUBJECTS = 3
-"""Minimum number of conditions beside one that test another value."""
+"""A condition that tests another value than those beside it is odd if at least SUBJECTS of these test one value."""
 TWICE = frozenset(("get", "getattr", "setdefault", "zip", "zip_longest", "product", "join", "replace"))
 """Functions to which the same variable is often passed twice: `names.get(name, name)`."""
 MOST_NODES = 4000
@@ -51,9 +51,8 @@ def odd_nodes(function: ast.AST, world: ProjectContext) -> tuple[ast.AST, ...]:
     """Return the odd nodes of a function of the project: see the module's docstring.
 
     These are checks that other code contradicts, conditions unlike those beside them, calls with unusual arguments, and
-    comparisons with one possible result.
-    A node that is odd for several reasons occurs several times. Return () if the function has more than MOST_NODES
-    nodes.
+    comparisons with one possible result. A node that is odd for several reasons occurs several times. Return () if the
+    function has more than MOST_NODES nodes.
     """
     return tuple(node for nodes in _odd_in_project(function, world).values() for node in nodes)
 
@@ -82,9 +81,8 @@ def improvement(before: ast.AST, after: ast.AST, world: ProjectContext) -> int:
     """Return 1 if fewer places of a function are odd after a change, -1 if more are, else 0.
 
     If there are more odd places of one kind (see `odd_by_kind`) and fewer of another, return -1. Return 0 if odd places
-    only vanish together with the code that shows them: a check, a use of a checked variable, a condition, a call or a
-    comparison.
-    Also return 0 if the function has more than MOST_NODES nodes. `before`: a function of the project.
+    vanish only because the change removes code: a check, a use of a checked variable, a condition, a call or a
+    comparison. Also return 0 if the function has more than MOST_NODES nodes. `before`: a function of the project.
     """
     if not (_small(before) and _small(after)):
         return 0
@@ -114,7 +112,7 @@ def _told(function: ast.AST) -> Counter[str]:
 
 
 def _conditions(function: ast.AST) -> list[ast.expr]:
-    """Return the conditions of `if`, `while` and conditional expressions, and each `and` or `or` outside of them."""
+    """Return the conditions of `if`, `while` and conditional expressions, and Boolean operations outside of these."""
     nodes = list(ast.walk(function))
     tests = [node.test for node in nodes if isinstance(node, ast.If | ast.While | ast.IfExp)]
     inside = {id(node) for test in tests for node in ast.walk(test)}
@@ -322,8 +320,9 @@ def _replaces(stmt: ast.stmt | None, name: str) -> bool:
 def lone_conditions(function: ast.AST) -> Iterator[ast.AST]:
     """Yield the conditions that have the opposite form of those beside them: `a != 2` in `a == 1 or a != 2 or a == 3`.
 
-    Conditions are beside each other in a chain of `if` and `elif` (without its last condition), in successive `if`
-    statements, and in an `and` or `or`.
+    Also yield the conditions that test another value than those beside them, see `_lone_subjects`. Conditions are
+    beside each other in a chain of `if` and `elif` (without its last condition), in successive `if` statements, and in
+    a Boolean operation.
     """
     every = list(ast.walk(function))
     branches = {id(stmt) for node in every if isinstance(node, ast.If) for stmt in node.orelse[:1]}
@@ -332,7 +331,7 @@ def lone_conditions(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def _lone_subjects(tests: Sequence[ast.expr]) -> Iterator[ast.expr]:
-    """Yield the condition that tests another value than the others, if these are SUBJECTS or more and test the same.
+    """Yield the condition that tests another value than the others, if at least SUBJECTS others test the same value.
 
     Only conditions that call the same function, or compare with the same operator, are considered together.
     """
@@ -443,7 +442,7 @@ def sides(node: ast.AST | None) -> tuple[tuple[ast.expr, type[ast.cmpop] | None,
 
 
 def is_settled(value: ast.expr, operator: type[ast.cmpop] | None, limit: float | None) -> bool:
-    """Return whether the comparison of `value` with `limit` has the same result for all its possible values."""
+    """Return whether the comparison of `value` with `limit` surely has the same result for all possible values."""
     bounds = least_and_most(value)
     if bounds is None or limit is None:
         return False
@@ -472,7 +471,7 @@ def unusual_calls(function: ast.AST, world: ProjectContext, original: ast.AST) -
     """Yield a call of `function` once for each unusual argument, that is:
 
     - a variable with the name of another parameter of the called function;
-    - a parameter of `function`, although another one, which is not passed, has the right name:
+    - a parameter of `function` in place of another one that has the right name and is not passed:
       `def read(size, timeout): fetch(timeout=size)`;
     - an argument of another kind than in other calls, see `_of_other_kind`;
     - a variable that an earlier argument of the same call passes, too.
@@ -533,7 +532,7 @@ def _fits(call: ast.Call, arguments: ast.arguments) -> bool:
     """Return whether the call may be a call of a function with these parameters.
 
     A function with `self` or `cls` is called as a method; a class is called like a function, but its `__init__` has
-    `self`. Return False for `Base.method(self, …)`.
+    `self`. Return False for `Base.method(self, …)`, and if a function without `self` is called through an attribute.
     """
     names = [one.arg for one in _positional(arguments)]
     method = names[:1] in (["self"], ["cls"])

@@ -65,9 +65,9 @@ def symptoms(situation: Situation) -> frozenset[Symptom]:
 def in_order(failing: list[Case], pool: AnyPool, covering: frozenset[str]) -> list[str]:
     """Order the failing tests: one of each `_symptom` first, then one of each test function, each time fastest first.
 
-    `covering`: the tests that execute a statement of the program. The tests outside `covering` are last, because hardly
-    any repair can influence them. Tests that the servers do not know, or that end differently there than in a cold run,
-    are left out.
+    `covering`: the tests that execute a statement of the program. Other tests are last, because hardly any repair can
+    influence them, but not test modules that cannot be imported. Tests that the servers do not know, or that end
+    differently there than in a cold run, are left out.
     """
     names = {*pool.tests, *pool.broken} - pool.unfit
     fit = sorted((case for case in failing if case.id in names), key=lambda case: case.seconds)

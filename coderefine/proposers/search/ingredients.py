@@ -126,7 +126,7 @@ class ProjectContext:
 def own_words(module: Module, stmt: ast.stmt) -> Sequence[str]:
     """Return the tokens of a statement: only of the header of a compound statement.
 
-    Return none if the statement's value is a constant, as of a docstring or of `x = 1`.
+    Return no tokens if the statement's value is a constant, as in a docstring or in `x = 1`.
     """
     body = getattr(stmt, "body", None)
     if isinstance(body, list) and body:
@@ -199,7 +199,7 @@ class FunctionContext:
         return frozenset(names - outside - set(self.parameters))
 
     def names(self, line: int) -> list[str]:
-        """Return local names bound before (or on) a line, nearest binding first, without `self`."""
+        """Return local names bound before (or on) a line, nearest binding first, without `self`, `cls` and `_`."""
         known = [(first, name) for name, first in self.bound.items() if first <= line and name not in self.comprehended]
         return [name for _, name in sorted(known, reverse=True) if name not in ("self", "cls", "_")]
 

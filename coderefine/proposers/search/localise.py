@@ -24,7 +24,7 @@ TRUST = 1.5
 """Exponent of the coverage score before it is multiplied by the other features. At the end, the root of the product is
 taken, so that suspicions keep the scale of the coverage score."""
 BRANCH = 0.5
-"""Share that a condition gets of the weight of the most suspicious statement in its branches."""
+"""Share that an `if` or `while` gets of the weight of a statement to which it leads, see `_add_conditions`."""
 FALLEN = 0.8
 """Additional factor for statements after an `if` whose block ends with a jump: they run because the condition was
 false."""
@@ -44,8 +44,8 @@ READ = re.compile(r"\.(\w+)\b(?!\s*\()")
 class Suspects:
     """Suspicious statements. `weights`: their suspicion, 0..1.
 
-    `seen`: by function, the reprs of its local variables in tracebacks. `raised`: names of the exceptions that tests
-    raised, or whose names are in failure messages.
+    `seen`: by function, the reprs of its local variables in tracebacks. `raised`: names of exceptions that tests raised
+    or that failure messages mention.
     """
 
     weights: Mapping[ast.stmt, float]
@@ -101,7 +101,11 @@ def _add_unseen(weights: dict[ast.stmt, float], evidence: FeatureInput) -> None:
 
 
 def _add_conditions(weights: dict[ast.stmt, float], modules: Mapping[str, Module]) -> None:
-    """Raise the weight of conditions to a share of the weight of their branches, see BRANCH."""
+    """Raise the weight of each `if` and `while` to the share BRANCH of the largest weight to which it leads.
+
+    It leads to the first statements of its branches. If its block ends with a jump, it also leads to the statements
+    after it, see `_after`.
+    """
     was = dict(weights)
     for module in modules.values():
         for stmt in module.statements:
@@ -112,9 +116,9 @@ def _add_conditions(weights: dict[ast.stmt, float], modules: Mapping[str, Module
 
 
 def _after(weights: Mapping[ast.stmt, float], module: Module, stmt: ast.If | ast.While) -> float:
-    """Return the maximum weight of the statements after an `if` whose block ends with a jump.
+    """Return the maximum weight of the statements after `stmt`, an `if` without `else` whose block ends with a jump.
 
-    The first statements in `if` statements among them count, too. Return 0 for other statements.
+    If one of these is an `if`, its first inner statement counts, too. Return 0 if `stmt` is another statement.
     """
     if not isinstance(stmt, ast.If) or stmt.orelse or not isinstance(stmt.body[-1], JUMPS):
         return 0.0
@@ -173,7 +177,7 @@ def _locals(modules: Mapping[str, Module], frames: list[Frame]) -> dict[ast.AST,
 
 
 def _raised(failing: Iterable[Case]) -> frozenset[str]:
-    """Return the names of exceptions that tests raised, or whose names are in failure messages (as expected ones)."""
+    """Return the names of exceptions, except AssertionError, that tests raised or that failure messages mention."""
     found = set()
     for case in failing:
         if case.failure is not None:
@@ -214,8 +218,8 @@ QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 def add_imported(weights: dict[ast.stmt, float], modules: Mapping[str, Module], messages: Sequence[str]) -> None:
     """Raise the weights of statements that run at import and bind or change a name that a suspicious statement reads.
 
-    Also raise the weights of tables with an entry for a string that a failure message quotes, because they may be read
-    only at import, and of all statements of functions that are called at import.
+    Also raise the weights of all statements of functions that are called at import, and of top-level statements with a
+    table that has an entry for a string which a failure message quotes: the table may be read only at import.
     """
     readers, top = _readers(weights, modules), max(weights.values(), default=1.0)
     words = _quoted(messages)
@@ -258,7 +262,10 @@ def _lift(weights: dict[ast.stmt, float], function: Function) -> None:
 
 
 def _called(module: Module, words: frozenset[str]) -> dict[Function, float]:
-    """Return the functions that top-level code of the module calls by name, each with AT_IMPORT or FOR_THIS."""
+    """Return the functions that top-level code of the module calls by name, each with AT_IMPORT or FOR_THIS.
+
+    `words`: strings that failure messages quote.
+    """
     names: dict[str, float] = {}
     for node in _at_top(module):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

@@ -14,7 +14,7 @@ from coderefine.proposers.search.site import Site
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The names that a repair removes from its statement without putting them back, and all tokens that it inserts."""
+    """The tokens that a repair removes and does not insert elsewhere, and all tokens that it inserts."""
 
     lost: Collection[str]
     added: Collection[str]

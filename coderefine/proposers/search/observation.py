@@ -32,9 +32,9 @@ class Observation:
 
     `coverage`: executed lines by test. `imported`: for the tests with too little data in `coverage`, the lines executed
     while test modules are imported. `steps`: for each line of a failing test, the program's lines that it executed.
-    `files`: the program's files that may be changed. `entered`: paths of the files that failing tests execute or have
-    in their tracebacks. `tests`: the files of the failing tests. `asserting`: by path, functions that assert for tests;
-    these are not edited.
+    `files`: the program's files that may be changed. `entered`: paths of those files that tests execute, or that are in
+    tracebacks. `tests`: the files of the failing tests. `asserting`: by path, functions that assert for tests; these
+    are not edited.
     """
 
     failing: Sequence[Case]
@@ -161,6 +161,6 @@ def parsed(files: Mapping[str, bytes]) -> dict[str, Module]:
 
 
 def function_of(site: Site) -> tuple[str, str]:
-    """Return path and qualified name of the function that contains the site; at the top level, the name is ""."""
+    """Return path and qualified name of the function that the site is in; at the top level, the name is ""."""
     function = site.local.function
     return site.module.path, site.module.qualified_name(function) if function else ""

@@ -83,8 +83,8 @@ def _questions(groups: Sequence[Group], asked: Sequence[Asked]) -> Iterator[Ques
     """Yield calls on which the alternatives differ; for a single alternative, calls whose result it changes.
 
     The first call divides the alternatives into groups with equal results that are as even as possible; each further
-    call divides the groups that remain. Then come more calls, because each alternative may be wrong where these calls
-    do not show it. At most MOST_QUESTIONS calls are yielded.
+    call divides the groups that remain. Then come more calls, because the first ones may not show that an alternative
+    is wrong. At most MOST_QUESTIONS calls are yielded.
     """
     rows = _rows(groups, asked)
     together, shown = [tuple(range(len(groups)))], list[_Row]()
@@ -138,7 +138,7 @@ def _split(row: _Row, members: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def _unevenness(row: _Row, together: Sequence[Sequence[int]]) -> int:
-    """Return the `_sum_of_squares` of the groups into which the results in `row` divide the groups `together`."""
+    """Divide the groups `together` by their members' results in `row`; return the `_sum_of_squares` of the parts."""
     return _sum_of_squares([part for members in together for part in _split(row, members)])
 
 

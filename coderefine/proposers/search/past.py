@@ -53,7 +53,7 @@ class PastChange:
     def undone_by(self, old: Sequence[str], new: Sequence[str]) -> bool:
         """Return whether the lines `new` in place of `old` undo this change, or a part of it.
 
-        If `new` or `old` is empty, this is weak evidence, so they have to undo the whole change.
+        If `new` or `old` is empty, they must undo the whole change: a part would be weak evidence.
         """
         gone, came, old, new = (_bare(lines) for lines in (self.gone, self.came, old, new))
         return _within(new, gone) and _within(old, came) if old and new else (old, new) == (came, gone)
@@ -71,8 +71,8 @@ def _within(part: Sequence[str], whole: Sequence[str]) -> bool:
 def changes(top: Path, path: str, data: bytes) -> tuple[PastChange, ...]:
     """Return the recent changes of the file at `path` below `top`, the newest first.
 
-    `data`: the present content of the file, in the tree or staged. Return () if the file is not in HEAD, or if git
-    fails or takes longer than SECONDS.
+    `data`: the present content of the file, in the tree or staged. Return () if the file's content in HEAD cannot be
+    read within SECONDS, and only uncommitted changes if the same holds for its log.
     """
     commands = (
         ("cat-file", "blob", f"HEAD:./{path}"),
@@ -118,9 +118,10 @@ def _parsed(lines: Sequence[str]) -> Iterator[PastChange]:
 
 
 def former(module: Module, data: bytes, changes: Sequence[PastChange]) -> str:
-    """Return the name of a change that the new content `data` of a module undoes; "" if it does anything else.
+    """Return the name of the change that the new content `data` of a module undoes.
 
-    If one of the undone changes is uncommitted, return UNCOMMITTED.
+    Return "" if one of the differences undoes no change. If several changes are undone, return UNCOMMITTED if one of
+    them is uncommitted, else the name of the first.
     """
     old, new = module.text.splitlines(), data.decode(module.source.encoding, "replace").splitlines()
     undone = [next((change for change in changes if change.undone_by(*pair)), None) for pair in _differences(old, new)]
@@ -167,7 +168,7 @@ def written(top: Path, path: str, data: bytes, name: str) -> float | None:
     node = _function(path, data, name)
     if node is None:
         return None
-    file = (top / path).resolve()  # in a submodule, or behind a link, git knows the file by its own folder
+    file = (top / path).resolve()  # git must run in the file's real folder: in a submodule, or behind a link
     lines = ("--porcelain", "-w", "--no-textconv", "--contents", "-", "-L", f"{first_line(node)},{node.end_lineno}")
     try:
         command = (*OFFLINE, "blame", *lines, "--", file.name)

@@ -38,7 +38,7 @@ REPEATABLE = (ast.Add, ast.Mult, ast.Pow, ast.MatMult, ast.LShift)
 
 
 def _branches(node: ast.If) -> Iterator[list[ast.stmt]]:
-    """Yield the body of each branch of an `if` with its `elif` and `else`."""
+    """Yield the block of an `if`, of each `elif`, and of the `else` ([] if there is none)."""
     yield node.body
     match node.orelse:
         case [ast.If() as following]:
@@ -51,9 +51,9 @@ def _branches(node: ast.If) -> Iterator[list[ast.stmt]]:
 class Site:
     """A suspicious statement and its context. `suspicion`: 0..1.
 
-    `raised`: names of the exceptions that failing tests raised, or whose names are in failure messages. `running`:
-    spans, in characters, of the expressions of this statement that raised. `memo`: results that operators keep for
-    other operators, by name.
+    `raised`: names of exceptions that failing tests raised or that failure messages mention. `running`: spans, in
+    characters, of the expressions of this statement that raised. `memo`: results that operators keep for other
+    operators, by name.
     """
 
     local: FunctionContext
@@ -160,7 +160,7 @@ class Site:
     def conditions(self) -> tuple[ast.expr, ...]:
         """Return the conditions in the statement, and its returned, assigned and keyword values that may be bools.
 
-        The operands of an `and` or `or` among these expressions are added.
+        If one of these is a Boolean operation (`and`, `or`), its operands are added.
         """
         found: dict[ast.expr, None] = {}
         for node in self.nodes:
@@ -245,9 +245,9 @@ class Site:
 
     @cached_property
     def asked(self) -> tuple[tuple[int, int], ...]:
-        """Return the spans of the entries of tables that belong to a string in a failing test, or in its message.
+        """Return the spans of table entries that belong to a string in a failing test or in its message.
 
-        They are the values whose keys in a dictionary display contain such a string, and the rows of another display
+        In a dictionary display, these are the values whose keys contain such a string; in another display, the rows
         that contain such a string. A display is left out if all its entries belong to such strings.
         """
         found: list[tuple[int, int]] = []
@@ -296,8 +296,8 @@ class Site:
     def swap(self, node: ast.AST, text: str, weight: float = 1.0, boost: float = 0.0) -> Iterator[Edit]:
         """Yield an edit that replaces an expression by `text`; `x - 0` is simplified to `x`.
 
-        Yield nothing if the edit has no effect, or if it combines a value with itself (`x or x`). `weight`, `boost`:
-        see `Edit`.
+        Yield nothing if the edit has no effect, combines a value with itself (`x or x`), or makes None the bound of a
+        slice. `weight`, `boost`: see `Edit`.
         """
         parent = self.module.parents.get(node)
         if isinstance(parent, ast.BinOp) and parent.right is node and text == NEUTRAL.get(type(parent.op)):

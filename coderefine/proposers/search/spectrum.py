@@ -102,8 +102,9 @@ def is_check(stmt: ast.stmt) -> bool:
 def makers(stmts: set[ast.stmt], ended: set[ast.stmt]) -> set[ast.stmt]:
     """Return those of `stmts` that may have made the values used in `ended`, directly or indirectly.
 
-    `ended`: the statements of the test at which it failed; they are not returned. A statement makes a value if it binds
-    its name, or may change it: expression statements (`rows.append(1)`) and decorated definitions (`@cli.command()`).
+    `ended`: the statements at which the test failed; they are not returned. A statement makes a value if it binds the
+    value's name. Expression statements (`rows.append(1)`) and decorated definitions (`@cli.command()`) that mention the
+    name count, too, because they may change the value.
     """
     names = {name for stmt in ended for name, _ in names_in(stmt)}
     found: set[ast.stmt] = set()
@@ -254,7 +255,7 @@ def _docstring(stmt: ast.stmt) -> bool:
 
 
 def _from_frames(modules: Mapping[str, Module], coverage: Coverage, failing: Iterable[Case]) -> Coverage:
-    """Return coverage for tests that could not be traced (they hang): all lines of functions in their tracebacks."""
+    """Return coverage for failing tests that could not be traced: all lines of the functions in their tracebacks."""
     found: dict[str, dict[str, frozenset[int]]] = {}
     for case in failing:
         if case.id in coverage or case.failure is None:
@@ -268,7 +269,10 @@ def _from_frames(modules: Mapping[str, Module], coverage: Coverage, failing: Ite
 
 
 def _lines_around(module: Module | None, line: int) -> frozenset[int] | None:
-    """Return the lines of the function or top-level statement around `line`; None if it is not in `module`."""
+    """Return the lines of the function around `line`, without its first line; None if `line` is not in `module`.
+
+    Outside of functions, return the lines of the statement from `line` on.
+    """
     stmt = module.by_line.get(line) if module else None
     if module is None or stmt is None:
         return None

@@ -170,7 +170,10 @@ def _strongest(weights: Weighted) -> Odds:
 
 
 def frames(evidence: FeatureInput, _: Iterable[ast.stmt]) -> Weighted:
-    """Yield weights of the program's statements in tracebacks; for a `raise` that ran, of the conditions around it."""
+    """Yield weights of the program's statements in tracebacks.
+
+    If the innermost one is a `raise` or `assert`, the conditions around it get weights instead.
+    """
     for case in evidence.failing:
         for depth, frame in enumerate(evidence.ours(case)):
             stmt = evidence.statement(frame)
@@ -284,7 +287,7 @@ def _jumps(module: Module, stmt: ast.stmt, executed: AbstractSet[ast.stmt]) -> I
 
 
 def named(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
-    """Yield weights of statements in functions named in the failing line or message, or in the test's name or text."""
+    """Yield weights of statements in functions whose name occurs in a failing line, message, or test (name or text)."""
     words, texts = set(_words(evidence)), set(re.findall(r"\w+", " ".join(evidence.sources.values())))
     names = [function_name(case.id).lower() for case in evidence.failing]
     for module in evidence.modules.values():

@@ -1,4 +1,4 @@
-"""Judge proposed edits in the pool: run failing tests first, then the tests that reach the edit, then all."""
+"""Judge proposed edits in the pool: run failing tests first, then tests that reach the edit, and costly tests last."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ EXACT = 0.35
 """Share of the judging time for judging candidates once more, after a fresh import. This takes several times as long,
 and is done for candidates that failed while only their functions were replaced."""
 IMPORTED = "ran while the project was imported"
-"""End of the reason for a fresh import if a candidate changes such a function (see agent/code_diff.py)."""
+"""End of `Judged.slow` if a candidate changes a function that ran at import (see agent/code_diff.py)."""
 AT_IMPORT, PASSED_OVER = 0.6, 1.0
-"""A candidate that changes a function which ran at import takes a hundred times as long as another candidate. It is put
-off while candidates that the hot server cannot judge have had more than the share AT_IMPORT of the judging time, unless
-the last candidate was given to the pool more than PASSED_OVER seconds ago."""
+"""A candidate that changes a function which ran at import takes a hundred times as long as another candidate. Such a
+candidate is put off while candidates that the hot server cannot judge have had more than the share AT_IMPORT of the
+judging time, unless the last candidate was given to the pool at least PASSED_OVER seconds ago."""
 MOST_LEFT = 3
 """A repair is held back if other failing tests run its statement. At the end it is added nevertheless if these tests
 are at most MOST_LEFT times as many as the tests that the repair makes pass: they may fail because of another fault, or
@@ -68,13 +68,13 @@ kept for comparing."""
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A proposal that passed the tests.
+    """A proposal that makes failing tests pass, and breaks no test.
 
     `fixed`: the failing tests that it makes pass; `whole`: whether these are all failing tests. `files`: the new
     content of the changed files. `second`: the other proposal, if two were combined; `parts`: the tests that each of
     these two makes pass alone. `former`: the past change that it undoes, see `past.former`; "" for none. `ignores`:
-    whether it makes its function ignore a parameter, or return a constant in place of a computed value. `meaning`: the
-    changed function as returned by `normal_form.normalised`; "" if unknown. `ordinary`: 1 if fewer places of its
+    whether the changed function ignores a parameter, or returns a constant in place of a computed value. `meaning`: the
+    changed function as returned by `normal_form.normalised`; "" if unknown. `ordinary`: 1 if fewer places of the
     function are odd after the repair, -1 if more are, else 0; see `conventions.improvement`.
     """
 
@@ -206,9 +206,9 @@ class Trial:
         return len(self.repairs) > known
 
     def run(self, proposals: Iterator[Proposed]) -> None:
-        """Judge `proposals` until the extra time after the first repair is over, or time or proposals run out.
+        """Judge `proposals` until they or the time run out, or the extra time after a repair is over (LEAST_GRACE).
 
-        Then run on each repair, best first, the tests that were left out so far. If no repair passes them, judge
+        Then run the tests that were left out so far on the repairs, best first. If no repair passes these tests, judge
         further proposals.
         """
         self._judge(proposals)
@@ -217,7 +217,7 @@ class Trial:
             self._judge(proposals)
 
     def _leave_rest_for_the_end(self) -> None:
-        """Add to the late tests those tests for whose tracing there was no time.
+        """If there is a repair, run the tests that there was no time to trace; add those that pass to the late tests.
 
         Otherwise a repair that breaks such a test would be refused only by the proof, after a run of the whole suite.
         """
@@ -264,7 +264,7 @@ class Trial:
             self._confirm()
 
     def _over(self) -> bool:
-        """Return whether time is over, or enough time and candidates were spent since the last new repair.
+        """Return whether time is over, or enough time and candidates were spent since `_explained` last grew.
 
         For the limits, see LEAST_GRACE and the constants below it.
         """
@@ -349,9 +349,9 @@ class Trial:
             self._hot += judged.seconds
 
     def _partly(self, judged: Judged) -> frozenset[str]:
-        """Return the failing tests that the candidate makes pass; none if a test outside `failing` fails.
+        """Return those tests in `_failing` that the candidate makes pass; none if any other test fails.
 
-        A test module that could not be imported has an entry in `failing`, but no status once it can be imported. Then
+        A test module that could not be imported has an entry in `_failing`, but no status once it can be imported. Then
         it counts as repaired.
         """
         if any(status.bad and name not in self._failing for name, status in judged.statuses.items()):
@@ -367,10 +367,10 @@ class Trial:
         return bool(self._waiting) or self._over()
 
     def _confirm(self) -> None:
-        """Store the waiting repairs of all failing tests, and confirm the partial repairs that `_wanted` selects.
+        """Store the waiting candidates that are known to pass all tests; confirm the others that `_wanted` selects.
 
-        The result of a candidate does not count if a test that it repairs also passes on the unchanged tree when only
-        the candidate's first tests run: such a test fails because of state that other tests leave. The candidate is
+        A test may fail only because of state that other tests leave: it passes on the unchanged tree if only the first
+        tests of a candidate run. If the candidate repairs such a test, this result does not count. The candidate is
         then judged once more, and the tests `_every` run first.
         """
         waiting, self._waiting = self._waiting, []
@@ -389,7 +389,7 @@ class Trial:
                 self._confirm_partial(repair, complete=complete)
 
     def _confirm_partial(self, repair: Repair, *, complete: bool) -> None:
-        """Store a partial repair if it passes all tests that reach it. `complete`: whether these have run already."""
+        """Store a repair as partial if it passes all tests that reach it. `complete`: whether these ran already."""
         if complete:
             self._seed(repair)
             return
@@ -418,10 +418,10 @@ class Trial:
         return len(self._seeds) < MOST_SEEDS
 
     def _seed(self, seed: Repair) -> None:
-        """Store a confirmed partial repair, and combine it with the partial repairs stored before.
+        """Store a confirmed partial repair, and judge it together with partial repairs stored before.
 
-        If other failing tests run its statement, it probably passes by chance, so it is held back, unless these tests
-        pass when it is combined with another repair.
+        If other failing tests run the repaired statement, the repair probably passes by chance. It is then held back,
+        unless these tests pass when it is combined with another repair.
         """
         new = not any(seed.fixed <= other.fixed for other in self._seeds)
         others = [*self._seeds, *(held for held in self._held if held not in self._seeds)]
@@ -464,7 +464,7 @@ class Trial:
         self.repairs.append(repair)
 
     def _compose(self, one: Repair, two: Repair, *, new: bool) -> None:
-        """Judge two partial repairs together, if neither makes all tests pass that the other makes pass.
+        """Judge two partial repairs together, if each makes a test pass that the other does not.
 
         If the combination passes, record its tests in `_elsewhere`. Store it if it makes all failing tests pass and if
         `new` is true. `new`: whether no partial repair stored before makes all tests of `two` pass.
@@ -499,7 +499,7 @@ def late_tests(pool: AnyPool, failing: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def portions(tests: Mapping[str, float]) -> list[tuple[str, ...]]:
-    """Divide `tests` (name -> seconds) into portions that take about PORTION seconds or more."""
+    """Divide `tests` (name -> seconds) into portions; a portion is full as soon as it takes PORTION seconds."""
     found: list[list[str]] = []
     room = 0.0
     for name, seconds in tests.items():
@@ -514,9 +514,9 @@ def portions(tests: Mapping[str, float]) -> list[tuple[str, ...]]:
 def passing(
     pool: AnyPool, repairs: Sequence[Repair], tests: Sequence[str], clock: Clock, failing: AbstractSet[str]
 ) -> list[Repair]:
-    """Return `repairs` without those with which one of `tests` fails; repairs that are not judged in time are kept.
+    """Run `tests`, then the other tests that reach the edit, on each repair; return the repairs without a failure.
 
-    `failing`: tests that may fail.
+    Repairs that are not judged in time are returned, too. `failing`: tests that may fail.
     """
     pool.observe((), tests)
     runs = [(repair, tuple(tests)) for repair in repairs]
@@ -528,10 +528,10 @@ def passing(
 def outcomes(
     pool: AnyPool, runs: Sequence[tuple[Repair, tuple[str, ...]]], plan: Plan, is_time: Callable[[], bool]
 ) -> Iterator[tuple[Repair, tuple[str, ...], bool]]:
-    """Run tests on repairs as long as `is_time()`; yield each repair with its tests, and whether these passed.
+    """Run tests on repairs as long as `is_time()`; yield (repair, its tests, whether all tests passed).
 
-    `runs`: repairs with the tests that run first on them. Once a test has failed with a repair, further runs of the
-    repair are left out.
+    `runs`: repairs with the tests that run first on them; for further tests see `plan`. Once a test has failed with a
+    repair, further runs of the repair are left out.
     """
     wrong = set[int]()
     candidates = (
@@ -547,7 +547,7 @@ def outcomes(
 
 
 def merged(edits: Sequence[Proposed]) -> dict[str, bytes] | None:
-    """Return the changed files after applying all `edits`, which start from the same tree, by path.
+    """Apply all `edits` of one tree together; return the new content of the changed files by path.
 
     Return None if edits overlap or begin at the same offset, or if the result cannot be encoded.
     """
@@ -578,7 +578,10 @@ def beside(accepted: Sequence[Repair], repairs: Sequence[Repair]) -> dict[int, R
 
 
 def described(repair: Repair) -> Repair:
-    """Return `repair` with values for its fields `ignores`, `meaning` and `ordinary`."""
+    """Return `repair` with values for its fields `ignores`, `meaning` and `ordinary`.
+
+    The latter two keep their defaults if the repair has a second edit, or if its edit is not inside of one function.
+    """
     after = _edited(repair.proposed)
     repair = replace(repair, ignores=_ignores(repair.proposed, after))
     if after is None or repair.second is not None:
@@ -591,7 +594,7 @@ def described(repair: Repair) -> Repair:
 def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:
     """Return whether the edit removes all uses of a parameter, or replaces a computed result by a constant or by None.
 
-    `after`: the function after the edit.
+    `after`: the function after the edit; None if it is unknown.
     """
     site = proposed.scored.site
     function = site.local.function
@@ -603,9 +606,9 @@ def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:
 
 
 def _drops_result(before: ast.stmt, after: ast.stmt, line: int) -> bool:
-    """Return whether the function `after` returns a constant at this line, or nothing: `f(x)` for `return f(x)`.
+    """Return whether an edit lost the result at this line: it left `f(x)` or `return 0` in place of `return f(x)`.
 
-    `before`: the function before the edit. `line`: counted from the first line of the function.
+    `before`, `after`: the function before and after the edit. `line`: counted from the first line of the function.
     """
     found = [node for node in ast.walk(after) if isinstance(node, ast.Return | ast.Expr) and node.lineno == line]
     if found and isinstance(found[0], ast.Expr):
@@ -637,7 +640,7 @@ def _edited(proposed: Proposed) -> ast.stmt | None:
 
 
 def _computes(stmt: ast.stmt) -> bool:
-    """Return whether a statement returns a value computed from names or by calls."""
+    """Return whether a statement is a `return` whose value contains a name or a call."""
     value = stmt.value if isinstance(stmt, ast.Return) else None
     return value is not None and any(isinstance(node, ast.Name | ast.Call) for node in ast.walk(value))
 

@@ -148,7 +148,7 @@ class Kinds:
         nodes = [node for top in within for node in ast.walk(top)]
         for node in nodes:
             self._from_usage(node)
-        for _ in range(2):  # a second round, because a kind may rest on a name assigned further down
+        for _ in range(2):  # a second round, because a kind may depend on a name assigned further down
             for node in nodes:
                 self._from_binding(node)
         for node in nodes:

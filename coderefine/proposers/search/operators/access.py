@@ -131,7 +131,7 @@ def _by_call(base: str, key: str) -> Iterator[tuple[str, float]]:
 
 
 def copies(site: Site) -> Iterator[Edit]:
-    """Copy a collection that is stored, returned, passed, or changed during a loop over it.
+    """Copy a collection that is stored, returned, passed or looped over, and may be changed elsewhere.
 
     Also create separate rows in place of `[row] * m`, which has m references to one row.
     """
@@ -201,7 +201,7 @@ def qualified(site: Site) -> Iterator[Edit]:
 
 
 def _owners(site: Site, name: str) -> Iterator[str]:
-    """Yield the globals of the file that are the name of a class with a member `name`, or of a module that binds it."""
+    """Yield the file's globals that name a class with the member `name`, or a module that binds `name`."""
     for module in site.world.modules.values():
         classes = [node for node in module.tree.body if isinstance(node, ast.ClassDef)]
         owners = {node.name for node in classes if name in (*declared(node), *methods(node))}

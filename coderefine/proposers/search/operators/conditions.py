@@ -56,7 +56,7 @@ def _analogies(site: Site, node: ast.expr) -> list[str]:
 
 
 def _without_texts(site: Site, node: ast.expr) -> Iterator[str]:
-    """Yield `not isinstance(x, (str, bytes))` for each test in `node` whether x is iterable, as strings are."""
+    """Yield `not isinstance(x, (str, bytes))` for tests in `node` that strings pass, too: `isinstance(x, Sized)`."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Call) and len(inner.args) == 2 and dotted(inner.func) in ("isinstance", "hasattr"):
             value, asked = map(site.code, inner.args)
@@ -161,7 +161,7 @@ def _else_made(site: Site, node: ast.If) -> Iterator[Edit]:
 
 
 def unconditional(site: Site) -> Iterator[Edit]:
-    """Remove the `if` around statements."""
+    """Remove an `if` without `else` around statements."""
     node = site.stmt
     module = site.module
     if isinstance(node, ast.If) and not node.orelse and module.alone(node) and module.alone(node.body[0]):
@@ -172,7 +172,7 @@ def unconditional(site: Site) -> Iterator[Edit]:
 
 
 def made_conditional(site: Site) -> Iterator[Edit]:
-    """Put a statement under an atomic condition."""
+    """Put a simple statement under an atomic condition."""
     node, module = site.stmt, site.module
     if isinstance(
         node, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom | ast.AsyncFunctionDef

@@ -96,10 +96,11 @@ def _other_numbers(site: Site, node: ast.AST, value: float, proportional: set[in
 
 
 def _proportions(site: Site, values: Iterable[float]) -> dict[float, set[int]]:
-    """Return for each integer its products with the ratio of the expected to the actual value, or with the inverse.
+    """Return, by integer of `values`, its products with the ratio of expected to actual value, and with the inverse.
 
-    Only integer products count. A large integer seldom has any, unless it is the cause of the failure. Products of
-    small integers count only if a large integer has a product, too.
+    The ratios are `Hints.ratios`. Only integer products count. A large integer seldom has any, unless it is the cause
+    of the failure. A small integer often has one by chance: this product counts only if it differs from the integer by
+    one, and if a large integer has a product, too (see LEAST_BY_ONE).
     """
     found: dict[float, set[int]] = {value: _scaled(site, value) for value in values if isinstance(value, int)}
     large = any(scaled for value, scaled in found.items() if abs(value) >= LEAST_PROPORTIONAL)
@@ -266,7 +267,7 @@ def _pairs(text: str) -> frozenset[str]:
 
 
 def text_to_name(site: Site) -> Iterator[Edit]:
-    """Replace a string by a str variable."""
+    """Replace a string by a str variable, or by a variable of unknown kind whose name is the string."""
     for node in site.exprs:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not _docstring(site, node):
             for path in site.paths:

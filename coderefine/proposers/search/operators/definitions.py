@@ -138,7 +138,7 @@ def _suggested(node: ast.stmt) -> str:
 
 
 def _errors(site: Site, name: str, present: set[str]) -> dict[str, float]:
-    """Return exceptions in place of or beside the exception `name`, with weights; those `present` are left out."""
+    """Return exceptions that may replace or accompany the exception `name`, with weights, without those `present`."""
     found = {other: 2.0 for group in RELATED if name in group for other in group}
     found |= {other: 2.0 for other in site.raised if other in EXCEPTIONS}
     found |= dict.fromkeys(site.module.index.errors, 3.0)
@@ -182,7 +182,7 @@ def _caught(site: Site, handler: ast.ExceptHandler) -> Iterator[Edit]:
 
 
 def protected_by_try(site: Site) -> Iterator[Edit]:
-    """Put a statement into a `try` that catches an exception with which a failing test ended."""
+    """Put a statement into a `try` that catches an exception which a failing test raised or mentioned."""
     node, module = site.stmt, site.module
     if not site.raised or site.local.function is None or not module.alone(node) or isinstance(node, DEFINITIONS):
         return

@@ -95,7 +95,7 @@ def early_raise(site: Site) -> Iterator[Edit]:
 
 
 def _errors(site: Site) -> dict[str, float]:
-    """Return exceptions of this file and common ones, with weights; highest if a failing test raised or expects it."""
+    """Return exceptions of this file and common ones, with weights: the highest for those in `Site.raised`."""
     found: dict[str, float] = {}
     for name in sorted(site.module.index.errors):
         found[f'{name}("invalid value")' if name in EXCEPTIONS else name] = 1.0

@@ -1,4 +1,4 @@
-"""Give an attribute its initial value."""
+"""Insert the initial value of an attribute."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LACKED = 4.0
 
 
 def initialised(site: Site) -> Iterator[Edit]:
-    """Give an attribute that `self` lacks in a failing test its initial value, where other attributes get theirs."""
+    """Initialise an attribute that `self` lacks in a failing test, after assignments to other attributes of `self`."""
     owner, me = site.local.owner, site.local.receiver
     if not site.hints.absent or owner is None or me != "self" or not _ends_series(site):
         return
@@ -47,8 +47,9 @@ def _sets_attribute(stmt: ast.stmt) -> bool:
 def _initial_values(site: Site, name: str, owner: ast.ClassDef) -> dict[str, float]:
     """Return initial values of the attribute `name`, with weights.
 
-    The weight is higher for the value that the statement at the site stores, and highest for values of the same kind as
-    the values that the class stores in the attribute.
+    A constant or empty value that the statement at the site stores has a higher weight. What the class stores in the
+    attribute determines the values with the highest weight: the empty value of each kind, or the stored value if its
+    kind has none.
     """
     found = dict.fromkeys(("None", "False", "0", "[]", "{}", '""'), 1.0)
     value = getattr(site.stmt, "value", None)

@@ -138,8 +138,8 @@ def nearest(site: Site, pieces: list[Piece]) -> list[tuple[float, Piece]]:
 def _adapted(site: Site, text: str, free: frozenset[str], missing: frozenset[str]) -> Iterator[str]:
     """Yield `text` with one of its names replaced by a name in scope.
 
-    `free`: the names in `text`. `missing`: those of them that are not in scope; a single one is the name to replace. If
-    there are several, yield nothing.
+    `free`: the names in `text`. `missing`: those of them that are not in scope. If one name is missing, it is replaced;
+    if several are missing, yield nothing.
     """
     if len(missing) > 1:
         return
@@ -231,9 +231,9 @@ def _of_path(site: Site, path: str, names: list[str]) -> Iterator[tuple[str, flo
 def _of_object(site: Site, me: str, names: list[str]) -> Iterator[tuple[str, float]]:
     """Yield statements about the object `me`, with weights; nothing if `me` is "".
 
-    They assign each parameter to an attribute of the same name, call a method of the class (without argument, or with
-    one of the first four `names`), or call the current method of `super()` (with the parameters or without, and only if
-    the class has base classes). Methods whose name begins with `__` are not called.
+    Some assign a parameter to the attribute of the same name. Some call a method of the class whose name does not begin
+    with `__`, without argument or with one of the first four `names`. If the class has bases, some call the current
+    method of `super()`, with its parameters or without.
     """
     if me:
         for name in site.local.parameters[1:]:

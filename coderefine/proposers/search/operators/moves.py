@@ -79,7 +79,7 @@ def _behind(site: Site, parent: ast.stmt, text: str) -> Iterator[Edit]:
 
 
 def indent(site: Site) -> Iterator[Edit]:
-    """Move a statement into the block (loop, if, else) that ends before it or begins after it."""
+    """Move a statement into the block (loop, if, else) that ends right before it or begins right after it."""
     block = site.siblings
     if not site.module.alone(site.stmt) or site.stmt not in block:
         return

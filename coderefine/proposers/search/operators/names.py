@@ -94,9 +94,10 @@ BLOCK_ODDS: dict[tuple[str, bool], Odds] = {
 }  # fmt: skip
 """Odds of the name `x` in `if x is None:`, `if not x:` or `if x is not None:`.
 
-The key tells whether the block assigns the name (True; the first two, without `else`) or uses it (False). In real code,
-the block after `if x is None:` assigns `x` in 93 % of the cases in which it assigns a variable, and another variable in
-scope in 5 %; after `if not x:` in 55 and 11 %. After `if x is not None:` it uses `x` in 93 %, and another one in 24 %.
+The second part of the key is True for a block that assigns the name (there must be no `else`), False for a block that
+uses the name. In real code, the block after `if x is None:` assigns `x` in 93 % of the cases in which it assigns a
+variable, and another variable in scope in 5 %; after `if not x:` in 55 and 11 %. After `if x is not None:`, the block
+uses `x` in 93 %, and another variable in 24 %.
 """
 OPERAND_ODDS: dict[tuple[str, type[ast.boolop]], Odds] = {
     ("is None", ast.Or): (-1.5, 2.0), ("is not None", ast.And): (-1.0, 2.0), ("not", ast.Or): (-0.5, 1.5),
@@ -104,7 +105,7 @@ OPERAND_ODDS: dict[tuple[str, type[ast.boolop]], Odds] = {
     ("is None", ast.And): (0.0, -3.0), ("is not None", ast.Or): (0.0, -3.0), ("not", ast.And): (0.0, -3.0),
     ("", ast.Or): (0.0, -2.0),
 }  # fmt: skip
-"""Odds of the name `x` in an operand of `and` or `or` by whether a later operand uses it: `x is None or x > 1`.
+"""Odds of the name `x` in an operand of a Boolean operation if a later operand uses `x`: `x is None or x > 1`.
 
 In real code, `x` is used after `x is None or` in 84 % of the cases (another variable in scope: 11 %), after
 `x is not None and` in 73 % (11 %), after `not x or` in 56 % (12 %), after `x and` in 40 % (14 %), and in none of 152
@@ -134,7 +135,7 @@ VERBS = frozenset(("get", "set", "is", "has", "to", "make", ""))
 
 
 def variables(site: Site) -> Iterator[Edit]:
-    """Replace a variable by another local one, or by an attribute of `self`, of a suitable kind."""
+    """Replace a variable by another local variable or an attribute, and an attribute by a local variable."""
     for node in site.values:
         if site.module.is_called(node):
             continue
@@ -240,8 +241,8 @@ def _nearness(site: Site, name: str) -> float:
 def _guarded(site: Site, node: ast.expr) -> frozenset[str]:
     """Return the names that the body of an `if`, `while` or conditional expression uses.
 
-    `node` must be its condition, or an operand of the `and` or `or` in the condition; for other nodes, return no names.
-    A condition mostly checks a value that the body uses: `x[0] if x else None`. Names of functions are left out,
+    `node` must be its condition, or an operand if the condition is a Boolean operation. For other nodes, return no
+    names. A condition mostly checks a value that the body uses: `x[0] if x else None`. Names of functions are left out,
     because a function is always true.
     """
     parents = site.module.parents
@@ -258,7 +259,8 @@ def _guarded(site: Site, node: ast.expr) -> frozenset[str]:
 def _concerned(site: Site, node: ast.Name) -> tuple[frozenset[str], Odds]:
     """Return the names that the code after a test of `node` assigns or uses, and the odds of a name in such a test.
 
-    The test is `x`, `not x`, `x is None` or `x is not None`; the code is a later operand, or the block of the `if`.
+    The test is `x`, `not x`, `x is None` or `x is not None` for the name `x` of `node`. The code after it is the later
+    operands of a Boolean operation, or the block of an `if`. For other nodes, return no names and neutral odds.
     """
     kind, test = _test_of(site, node)
     match site.module.parents.get(test):
@@ -271,7 +273,7 @@ def _concerned(site: Site, node: ast.Name) -> tuple[frozenset[str], Odds]:
 
 
 def _concerned_by(branch: ast.If, kind: str) -> tuple[frozenset[str], Odds]:
-    """Do the same for a test of the `kind` that is the condition of `branch`."""
+    """Return the result of `_concerned` for the condition of `branch`. `kind`: how it tests a name, see `_test_of`."""
     stored = _names_in(branch.body, ast.Store)
     if (kind, True) in BLOCK_ODDS and stored and not branch.orelse:
         return stored, BLOCK_ODDS[kind, True]
@@ -280,7 +282,7 @@ def _concerned_by(branch: ast.If, kind: str) -> tuple[frozenset[str], Odds]:
 
 
 def _test_of(site: Site, node: ast.Name) -> tuple[str, ast.expr]:
-    """Return "not", "is None" or "is not None" if `node` is tested so, and the test; else "", and `node` itself."""
+    """Return how `node` is tested ("not", "is None" or "is not None"), and the test; ("", `node`) for other uses."""
     match parent := site.module.parents.get(node):
         case ast.UnaryOp(op=ast.Not()):
             return "not", parent
@@ -356,7 +358,7 @@ def everywhere(site: Site) -> Iterator[Edit]:
 
 
 def attributes(site: Site) -> Iterator[Edit]:
-    """Replace an attribute by another one that is used on the same object, or by one that it is often confused with."""
+    """Replace an attribute by another one that the object may have, or by one that it is often confused with."""
     for node in site.exprs:
         if isinstance(node, ast.Attribute):
             absent = ABSENT * (node.attr in site.hints.absent)
@@ -393,7 +395,7 @@ def attribute_options(site: Site, node: ast.Attribute, *, called: bool) -> dict[
 
 
 def _of_object(site: Site, node: ast.Attribute, *, called: bool) -> Iterator[tuple[str, float]]:
-    """Yield the attributes that the object of `node` has, with weights, if it lacks the attribute in a failing test.
+    """Yield the attributes of the object that lacks the attribute `node` in a failing test, with weights.
 
     If `node` is called in a condition, methods that do not return a bool get a lower weight.
     """
@@ -446,8 +448,8 @@ def _of_library(site: Site, node: ast.Attribute, *, called: bool) -> list[str]:
 def _of_builtin(site: Site, node: ast.Attribute) -> list[str]:
     """Return the usual methods of the builtin type that the object has.
 
-    If its type is unknown, or has no such method, return the methods with similar names of those LIBRARY_TYPES that
-    have it.
+    If this type is unknown, or does not have the method `node`, add methods with similar names: those of the types in
+    LIBRARY_TYPES that have it.
     """
     type_ = getattr(builtins, site.kinds.of(node.value) or "?", None)
     usual = [name for name in USUAL_METHODS if hasattr(type_, name)]
@@ -468,9 +470,9 @@ def _like(site: Site, name: str) -> list[str]:
 
 
 def functions(site: Site) -> Iterator[Edit]:
-    """Replace a called function by another one or an import of this file, or by a name that is often confused with it.
+    """Replace a called function by another function or import of this file, or by a name often confused with it.
 
-    Also replace a builtin that is not called by another builtin that it is often confused with.
+    Also replace builtins that are used as values (`map(min, rows)`) by builtins often confused with them.
     """
     here = [node.name for node in site.module.tree.body if isinstance(node, Function)]
     for node in site.exprs:
@@ -522,7 +524,7 @@ def globals_(site: Site) -> Iterator[Edit]:
 
 
 def field_of(site: Site) -> Iterator[Edit]:
-    """Add an attribute, index or key that the file uses elsewhere to a value, or remove one."""
+    """Add to a variable an attribute, index or key that the file uses elsewhere, or remove one from a value."""
     for node in site.values:
         if isinstance(node, ast.Attribute | ast.Subscript) and _superfluous(site, node, node.value):
             yield from site.swap(node, site.code(node.value), 1.0)
@@ -542,7 +544,10 @@ def _superfluous(site: Site, node: ast.expr, base: ast.expr) -> bool:
 
 
 def _tails(site: Site, name: str) -> dict[str, float]:
-    """Return the suffixes of `name` elsewhere in the function or file, with weights: `.next`, `[0]`, `.items()`."""
+    """Return suffixes for the variable `name`, with weights: `.next`, `[0]`, `.items()`.
+
+    These are its attributes in the file, all indices in the function, and common indices if it is a sequence.
+    """
     index = site.module.index
     known = index.attributes.get(name, {})
     tails = {f".{attr}": 2.0 for attr in known.get("read", ())} | {f".{attr}()": 2.0 for attr in known.get("bare", ())}

@@ -114,7 +114,10 @@ def set_default(site: Site) -> Iterator[Edit]:
 
 
 def noted(site: Site) -> Iterator[Edit]:
-    """Store a compared value in the other operand if nothing else changes it: `seen.add(x)` after `if x in seen: …`."""
+    """Store a value in the variable with which an `if` in a loop compares it, if nothing else changes the variable.
+
+    For example, insert `seen.add(x)` after `if x in seen: continue`.
+    """
     if not isinstance(site.stmt, ast.If) or site.loop is None:
         return
     unchanged = idle(site)
@@ -128,7 +131,7 @@ def noted(site: Site) -> Iterator[Edit]:
 
 
 def _notes(site: Site, value: str, holder: str, operator: ast.cmpop) -> Iterator[str]:
-    """Yield statements that store `value`, with which `holder` is compared, in `holder`."""
+    """Yield statements that store `value` in `holder`; they depend on the `operator` that compares the two."""
     if not isinstance(operator, ast.In | ast.NotIn):
         yield f"{holder} = {value}"
         return
@@ -146,7 +149,7 @@ def _behind(site: Site, stmt: ast.If, text: str) -> Iterator[Edit]:
 
 
 def reset(site: Site) -> Iterator[Edit]:
-    """Reset a counter when a series ends: add an `else` that assigns the initial value of what the `if` counts."""
+    """Reset a counter when a series ends: add an `else` with the counter's initial value to the `if` that counts."""
     stmt = site.stmt
     if not isinstance(stmt, ast.If) or stmt.orelse or site.loop is None:
         return

@@ -171,7 +171,7 @@ def _handed_on(node: ast.expr, parent: ast.AST | None) -> bool:
 
 
 def operand_order(site: Site) -> Iterator[Edit]:
-    """Swap operands of an operation that is not commutative or of `in`, or the two values of `… if … else …`."""
+    """Swap the operands of `in` or of an operation that is not commutative, or the two values of `… if … else …`."""
     for node in site.exprs:
         if isinstance(node, ast.BinOp):
             if isinstance(node.left, ast.BinOp):

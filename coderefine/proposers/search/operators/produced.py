@@ -117,9 +117,10 @@ def _of_functions(site: Site) -> Iterator[tuple[str, float, str]]:
 
 
 def _of_methods(site: Site) -> Iterator[tuple[str, float, str]]:
-    """Yield (text, weight, name) of calls of methods of a name in scope, and of common functions such as `len` with it.
+    """Yield calls on names in scope: of their methods, and of common functions such as `len`.
 
-    A method gets the arguments of one of its calls in this file, or a short string of the file, or none (see OF_TEXT).
+    Each is (text, weight, name of the method or function). A method gets the arguments of one of its calls in this
+    file, or a short string of the file, or no argument (see OF_TEXT).
     """
     tails, cuts = _tails(site), _cuts(site)
     for path, near in _given(site):
@@ -154,9 +155,9 @@ def _readable(site: Site, node: ast.Call) -> bool:
 
 
 def _of_patterns(site: Site) -> Iterator[tuple[str, float, str]]:
-    """Yield method calls on attributes of `self` with a name in scope: `self.pattern.search(text)`.
+    """Yield method calls on attributes of `self` with a name in scope as argument: `self.pattern.search(text)`.
 
-    Each has its text, its weight, and the name of the attribute.
+    Each is (text, weight, name of the attribute).
     """
     me = site.local.receiver
     fields = [name for name in site.local.fields if site.kinds.name(f"{me}.{name}") in ("", "dict")] if me else []

@@ -55,10 +55,11 @@ def exchange(site: Site) -> Iterator[Edit]:
 
 
 def kind_changed(site: Site) -> Iterator[Edit]:
-    """Swap `break`, `continue`, `pass` and `return`; return, yield or assign the value of an expression statement.
+    """Change the kind of a statement: `break` to `continue`, `f(x)` to `return f(x)`, `yield` to `yield from`, etc.
 
-    Also swap `yield` and `yield from`, replace `yield` by `return`, and remove the `return` before a value, or replace
-    it by `yield`, `raise` or a jump.
+    Replace `break`, `continue` and `pass` by one another and by `return`. Return, yield or assign the value of an
+    expression statement. Swap `yield` and `yield from`, and replace `yield` by `return`. Replace the `return` before a
+    value by `yield`, by `raise`, or by nothing. Replace a `return` in a loop by `continue` or `break`.
     """
     node = site.stmt
     if type(node) in WORDS:
@@ -141,7 +142,7 @@ def _bound_before(site: Site, target: ast.AST) -> bool:
 
 
 def earlier(site: Site) -> Iterator[Edit]:
-    """Put back the lines that a change replaced, if the new lines are still there."""
+    """Put back the lines that a recent change of the file replaced, if the new lines are still there."""
     module = site.module
     for change in site.world.changes.get(module.path, ()):
         if change.gone and 0 < len(change.came) <= MOST_LINES:
@@ -152,7 +153,7 @@ def earlier(site: Site) -> Iterator[Edit]:
 
 
 def _shortest(text: str, start: int, end: int, new: str) -> Replacement:
-    """Return the replacement of `start`..`end` by `new`, without the words that are equal at its ends."""
+    """Return the replacement of `start`..`end` by `new`, without the first and last words that do not change."""
     before, after = SPACES.split(text[start:end]), SPACES.split(new)
     head, tail = common_ends(before, after)
     left, right = ("".join(before[:head]), "".join(before[len(before) - tail :]))
