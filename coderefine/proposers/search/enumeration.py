@@ -309,11 +309,11 @@ class Enumeration:
         if key is None or key in self._seen:
             return None
         self._seen.add(key)
-        text = emit.apply(item.site.module.text, item.edit)
-        if hash(text) in self._texts:
+        proposed = Proposed(item, emit.apply(item.site.module.text, item.edit))
+        if proposed.key in self._texts:
             return None
-        self._texts.add(hash(text))
-        return Proposed(item, text)
+        self._texts.add(proposed.key)
+        return proposed
 
     def _key(self, item: Scored) -> Key | None:
         """Return a key of the edited code; edits with equal keys are equivalent, and only the first one is proposed.

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from coderefine.core import Case, Coverage, Frame, Steps, function_name
+from coderefine.core import Case, Coverage, Frame, Steps
+from coderefine.proposers.search.past import qualified_name
 from coderefine.proposers.search.spectrum import Spectrum, spectrum_of
 from coderefine.proposers.search.suspiciousness_features import FeatureInput, odds, unreached
 from coderefine.proposers.search.syntax import JUMPS, Function, Module, entries, has_docstring, own_nodes, strings
@@ -193,9 +194,9 @@ def test_sources(cases: Iterable[Case], read: Mapping[str, Module]) -> dict[str,
         module = read.get(case.path)
         if module is None:
             continue
-        name = function_name(case.id)
+        name = qualified_name(case.id)
         for stmt in module.statements:
-            if isinstance(stmt, Function) and stmt.name == name:
+            if isinstance(stmt, Function) and module.qualified_name(stmt) == name:
                 body = stmt.body[1:] if has_docstring(stmt) else stmt.body
                 found[case.id] = module.text[module.line_start(first_line(body[0])) : module.end(stmt)] if body else ""
     return found

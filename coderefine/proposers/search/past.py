@@ -149,7 +149,7 @@ class Ages:
         """
         times = [self._written(name.partition("::")[0], qualified_name(name)) for name in sorted(tests)[:MOST_DATED]]
         code = self._written(path, function) if all(times) else None
-        return code is not None and all(when is not None and when - code >= SETTLED for when in times)
+        return bool(times) and code is not None and all(when is not None and when - code >= SETTLED for when in times)
 
     def _written(self, path: str, function: str) -> float | None:
         if (path, function) not in self._known:

@@ -448,6 +448,7 @@ class Trial:
         for repair in held:
             failing = self._covering(repair.proposed) - repair.fixed
             if not repair.fixed <= self._explained and len(failing) <= MOST_LEFT * len(repair.fixed):
+                self._held = [one for one in self._held if one is not repair]
                 self.repairs.append(repair)
 
     def _add(self, repair: Repair) -> None:

@@ -43,6 +43,18 @@ def test_nothing_twice_and_all_compile() -> None:
         compile(text, "m.py", "exec", dont_inherit=True)
 
 
+def test_of_two_equal_files_both_are_edited() -> None:
+    """Of two copies of a file, only one got proposals."""
+    found: list[Site] = []
+    for path in ("a.py", "b.py"):
+        module = Module.of(path, TEXT.encode())
+        assert module is not None
+        function = module.function(module.by_line[2])
+        found.append(Site(FunctionContext(module, function, ProjectContext({path: module})), module.by_line[2], 1.0))
+    paths = [proposed.path for proposed in Enumeration(found)]
+    assert paths.count("a.py") == paths.count("b.py") > 9
+
+
 def test_suspicion_leads() -> None:
     first = next(iter(Enumeration(sites(TEXT, {2: 0.05, 3: 1.0, 4: 0.05}))))
     assert first.scored.site.stmt.lineno == 3

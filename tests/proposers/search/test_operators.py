@@ -142,6 +142,7 @@ RIGHT = [
     ("outdent", body("for i in x:", "    y += i", "    return y"), 4, "        return", "    return"),
     ("indent", body("for i in x:", "    y = i", "x.add(y)"), 4, "    x.add", "        x.add"),
     ("statement-kind", body("for i in x:", "    break"), 3, "break", "continue"),
+    ("statement-kind", body("for i in x:", "    return"), 3, "return", "continue"),
     ("statement-kind", body("x.strip()", "return x"), 2, "x.strip()", "x = x.strip()"),
     ("statement-kind", body("x + y"), 2, "x + y", "return x + y"),
     ("assignment-kind", body("for i in x:", "    y = i", "return y"), 3, "y = i", "y += i"),
@@ -210,6 +211,7 @@ RIGHT = [
     ("argument-added", body("x().g(1, 7)", "return y().g(1)"), 3, "g(1)", "g(1, 7)"),
     ("argument-value", "def g(y): ...\ndef f(x, y):\n    return x().g(x)\n", 3, "g(x)", "g(y)"),
     ("none-check", body("z: bool = x is not None"), 2, "x is not None", "x"),
+    ("none-check", body("if (x or y) is None:", "    return y"), 2, "(x or y) is None", "not (x or y)"),
     ("set-default", body("x[y] = []"), 2, "x[y] = []", "x.setdefault(y, [])"),
     (
         "noted",

@@ -86,9 +86,12 @@ def none_check(site: Site) -> Iterator[Edit]:
         elif isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
             yield from site.swap(node, f"{site.code(node)} is not None", 1.0)
             yield from site.swap(node, f"{site.code(node)} is None", 0.4)
-        elif isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot):
-            text = site.code(node.left)
-            yield from site.swap(node, text if isinstance(node.ops[0], ast.IsNot) else f"not {text}", 1.0)
+        elif isinstance(node, ast.Compare):
+            match node.ops, node.comparators:
+                case [ast.IsNot()], [ast.Constant(value=None)]:
+                    yield from site.swap(node, site.code(node.left), 1.0)
+                case [ast.Is()], [ast.Constant(value=None)]:
+                    yield from site.swap(node, f"not {site.tight(node.left)}", 1.0)
 
 
 def _tests(site: Site) -> list[ast.expr]:

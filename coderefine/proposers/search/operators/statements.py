@@ -57,20 +57,20 @@ def exchange(site: Site) -> Iterator[Edit]:
 def kind_changed(site: Site) -> Iterator[Edit]:
     """Change the kind of a statement: `break` to `continue`, `f(x)` to `return f(x)`, `yield` to `yield from`, etc.
 
-    Replace `break`, `continue` and `pass` by one another and by `return`. Return, yield or assign the value of an
-    expression statement. Swap `yield` and `yield from`, and replace `yield` by `return`. Replace the `return` before a
-    value by `yield`, by `raise`, or by nothing. Replace a `return` in a loop by `continue` or `break`.
+    Replace `break`, `continue`, `pass` and `return` without value by one another. Return, yield or assign the value of
+    an expression statement. Swap `yield` and `yield from`, and replace `yield` by `return`. Replace the `return` before
+    a value by `yield`, by `raise`, or by nothing. Replace a `return` in a loop by `continue` or `break`.
     """
     node = site.stmt
-    if type(node) in WORDS:
-        old = WORDS[type(node)]
+    if type(node) in WORDS or (isinstance(node, ast.Return) and node.value is None):
+        old = WORDS.get(type(node), "return")
         start, end = site.module.start(site.stmt), site.module.end(site.stmt)
         for word in PLAIN:
             if word != old and (site.loop is not None or word not in ("break", "continue")):
                 yield Edit((Replacement(start, end, word),), 1.0 if " " not in word else 0.3)
     elif isinstance(node, ast.Expr):
         yield from _expression(site, node)
-    elif isinstance(node, ast.Return) and node.value is not None:
+    elif isinstance(node, ast.Return) and node.value:
         yield from _not_returned(site, node.value)
 
 

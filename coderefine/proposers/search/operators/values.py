@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from coderefine.proposers.search import emit
 from coderefine.proposers.search.operators.inserted import nearest
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Replacement
@@ -260,8 +259,4 @@ def emptied(site: Site) -> Iterator[Edit]:
                 parent, ast.Assign | ast.Return | ast.Call | ast.For | ast.keyword | ast.BinOp | ast.comprehension
             ):
                 for empty in ("[]", '""', "0", "{}", "()", "None", "1"):
-                    yield from site.swap(
-                        node,
-                        f"{site.code(node)} or {empty}" if emit.rank(node) > 3 else f"({site.code(node)}) or {empty}",
-                        1.0,
-                    )
+                    yield from site.swap(node, f"{site.code(node)} or {empty}", 1.0)
