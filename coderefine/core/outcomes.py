@@ -193,7 +193,8 @@ class Evidence:
     of the tests that are not repaired, and variants of these calls. `doubts`: why the attempt is only plausible
     although all tests pass; empty if it is proved. `ran`: (number of tests that ran in the proof, number of all tests);
     None if all ran. `executed`: which tests ran the patched lines, as far as they were traced. `survived`: small
-    mistakes in the patch that no test noticed.
+    mistakes in the patch that no test noticed. `weakest`: as `strength`, for the function whose mistakes the tests
+    notice least; None if no function has enough of them.
     """
 
     flipped: tuple[str, ...] = ()
@@ -210,6 +211,7 @@ class Evidence:
     ran: tuple[int, int] | None = None
     executed: tuple[Executed, ...] = ()
     survived: tuple[Mutation, ...] = ()
+    weakest: tuple[int, int] | None = None
 
     @property
     def word(self) -> str:

@@ -47,7 +47,7 @@ def weak(state: State, attempt: Attempt, found: Evidence) -> str:
     There are four reasons:
 
     - The tests pass because of branches that no traced test takes.
-    - The tests kill too few mutants of the attempt.
+    - The tests kill too few mutants of the attempt, or of a function that it changes.
     - There was no time for mutants, and few tests run the patched lines.
     - The attempt changes the results of many more nearby calls than any patch that was offered for the same tests.
       Nearby calls are the calls that tests make, and variants of these calls.
@@ -67,10 +67,13 @@ def weak(state: State, attempt: Attempt, found: Evidence) -> str:
 
 
 def _unnoticed(found: Evidence) -> str:
-    """Return a reason if the tests kill too few mutants, or if this is unknown and few tests run the patch; else ""."""
-    noticed, wrong = found.strength or (0, 0)
-    if wrong >= LEAST and noticed < LEAST_NOTICED * wrong:
-        return f"the tests notice {noticed} of {wrong} small wrong versions of it"
+    """Return a reason if the tests kill too few mutants of the patch or of one function in it; else "".
+
+    If the strength is unknown, few tests that run the patch are a reason, too."""
+    for pair, what in ((found.strength, "it"), (found.weakest, "one of its functions")):
+        noticed, wrong = pair or (0, 0)
+        if wrong >= LEAST and noticed < LEAST_NOTICED * wrong:
+            return f"the tests notice {noticed} of {wrong} small wrong versions of {what}"
     running = max((one.count for one in found.executed), default=0)
     if running >= ENOUGH or not any(note.startswith(UNMEASURED) for note in found.notes):
         return ""

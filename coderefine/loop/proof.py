@@ -77,6 +77,7 @@ def measured_evidence(state: State, proved: Attempt) -> Evidence:
     return replace(
         found,
         strength=measured.noticed,
+        weakest=measured.weakest,
         changed=found.changed or measured.changed,
         notes=(*found.notes, *held, *_unasked(state, proved), *filter(None, (measured.why,))),
         survived=tuple(_moved(one, repair.patch, proved.patch) for one in measured.survived),

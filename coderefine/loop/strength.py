@@ -9,15 +9,18 @@ from dataclasses import dataclass
 
 from coderefine import judge
 from coderefine.config import Config
-from coderefine.core import Attempt, Freedom, Mutation, Views
+from coderefine.core import Attempt, Freedom, Mutation, Patch, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Judged, Plan
 from coderefine.runner.cold_pool import AnyPool, open_any_pool
-from coderefine.runner.test_selection import files_of
+from coderefine.runner.test_selection import files_of, one_of_each
+from coderefine.source import owners, syntax
 
 MOST, LEAST = 12, 3
 """Maximum number of mutants that are judged, and minimum number from which anything can be concluded."""
+MOST_TESTS = 40
+"""Maximum number of repaired tests that run each mutant."""
 PATIENCE = 3.0
 """The first LEAST mutants may take this many times the usual limit: a busy machine must not make tests look strong."""
 UNMEASURED = "the strength of the tests could not be measured"
@@ -33,16 +36,18 @@ OBSERVING = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Two pairs of numbers (None: not measured), and the surviving mutants.
+    """Three pairs of numbers (None: not measured), and the surviving mutants.
 
     `noticed`: (number of mutants that the tests kill, number of judged mutants). `changed`: of the tests' calls and
     variants of these calls, without the calls of repaired tests: (number whose result the patch changes, number of
-    compared calls). `survived`: the mutants that no test kills. `why`: why the mutants could not be judged; "" if they
-    were judged, or if there are none.
+    compared calls). `weakest`: as `noticed`, for the function of which the tests kill the smallest share of mutants;
+    functions with fewer than LEAST judged mutants do not count. `survived`: the mutants that no test kills. `why`: why
+    the mutants could not be judged; "" if they were judged, or if there are none.
     """
 
     noticed: tuple[int, int] | None = None
     changed: tuple[int, int] | None = None
+    weakest: tuple[int, int] | None = None
     survived: tuple[Mutation, ...] = ()
     why: str = ""
 
@@ -68,17 +73,18 @@ class Strength:
     ) -> Measured:
         """Measure how many mutants of the patch the tests kill, and how many results of their calls the patch changes.
 
-        Run the tests that are known to run the patched lines, within `seconds` (but see PATIENCE). Return a Measured
-        without numbers if there is nothing to mutate or no such test, or (with the reason) if measuring fails.
-        `freedom`: permissions of the tests, see Ask. `repaired`: tests that failed at the baseline.
+        Run the repaired tests, whether or not they were traced, and the tests that are known to run the patched lines,
+        within `seconds` (but see PATIENCE). Return a Measured without numbers if there is nothing to mutate or no such
+        test, or (with the reason) if measuring fails. `freedom`: permissions of the tests, see Ask. `repaired`: tests
+        that failed at the baseline.
         """
         until = (time.monotonic() + seconds, time.monotonic() + PATIENCE * seconds)
         wrong = list(judge.mutants(attempt.patch, originals, MOST))
         running = judge.running(attempt, originals)
-        if not wrong or not running:
-            return Measured()
-        first = [name for name in repaired if name in running]
+        first = sorted(one_of_each(repaired)[:MOST_TESTS], key=lambda name: name not in running)
         ordered = (*first, *(name for name in running if name not in first))
+        if not wrong or not ordered:
+            return Measured()
         try:
             return self._measured(views, attempt, originals, wrong, ordered, len(first), until, freedom)
         except (RunnerError, WorkspaceError) as error:
@@ -121,14 +127,25 @@ class Strength:
             plan = Plan(known=known | pool.unfit, many=each > LONG, ends=until[1])
             judged = list(pool.judge(_in_time(wrong, until), plan))
             changed = _changed(pool, originals, running, repaired)
-        return _counted(wrong, judged, changed)
+        return _counted(attempt.patch, wrong, judged, changed)
 
 
-def _counted(wrong: Sequence[judge.Mutant], judged: Sequence[Judged], changed: tuple[int, int] | None) -> Measured:
+def _counted(
+    patch: Patch, wrong: Sequence[judge.Mutant], judged: Sequence[Judged], changed: tuple[int, int] | None
+) -> Measured:
     """Return the numbers of killed and judged mutants, with a reason if too few were judged."""
     why = f"{UNMEASURED} in the time for it" if len(judged) < min(LEAST, len(wrong)) else ""
+    places = {path: owners(syntax(data or b"")) for path, data in patch.files.items()}
+    found: dict[tuple[str, str], list[bool]] = {}  # per function: whether each mutant survived
+    for one in judged:
+        mutation = wrong[one.candidate.number].mutation
+        function = places[mutation.path].get(mutation.line, "")
+        found.setdefault((mutation.path, function), []).append(one.plausible)
+    pairs = [(len(ends) - sum(ends), len(ends)) for ends in found.values() if len(ends) >= LEAST]
+    weakest = min(pairs, key=lambda pair: pair[0] / pair[1], default=None)
     survived = tuple(wrong[at].mutation for at in sorted(one.candidate.number for one in judged if one.plausible))
-    return Measured((len(judged) - len(survived), len(judged)) if judged else None, changed, survived, why)
+    noticed = (len(judged) - len(survived), len(judged)) if judged else None
+    return Measured(noticed, changed, weakest, survived, why)
 
 
 def _in_time(wrong: Sequence[judge.Mutant], until: tuple[float, float]) -> Iterator[Candidate]:

@@ -223,3 +223,36 @@ def test_a_patch_that_moves_the_fault_to_where_no_test_runs_it_is_offered(
     ran = run(top, Script([{"names.py": patch}], name="search"), strength=True)
     assert [one.why for one in ran.outcome.offers] == ["it makes the tests pass by lines that no test runs"] * offered
     assert (ran.outcome.best.number == 0) is offered
+
+
+LOGIN = "from users import USERS\n\nPORT = 80\n\n\ndef login(name, password):\n    return False\n"
+SLOW = """\
+import time
+
+import account
+
+
+def test_login():
+    time.sleep(0.4)
+    assert account.login("ada", "secret")
+
+
+def test_port():
+    assert account.PORT == 8080
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [("name in USERS and len(password) > 2 and len(name) < 9", 1), ("USERS.get(name) == password", 0)],
+    ids=["weak", "strong"],
+)
+def test_a_repaired_test_that_is_too_slow_to_be_traced_judges_the_wrong_versions(
+    tmp_path: Path, condition: str, code: int
+) -> None:
+    """A log-in that took nearly any password was proved: its test took 0.4 s, so nothing of the patch was measured."""
+    top = make_repo(
+        tmp_path / "p", {"account.py": LOGIN, "users.py": "USERS = {'ada': 'secret'}\n", "test_account.py": SLOW}
+    )
+    (top / "account.py").write_text(LOGIN.replace("80", "8080").replace("False", condition))
+    assert coderefine("prove", cwd=top).code == code
