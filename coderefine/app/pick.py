@@ -34,8 +34,8 @@ UNKNOWN = frozenset({"NameError", "ImportError", "ModuleNotFoundError", "SyntaxE
 class Choice:
     """An alternative, applied to the tree as it is now. `number`: the number by which users pick it.
 
-    `base`: the present content of its files. `overlap`: why the offered alternative cannot be applied any more; then
-    `alternative` is the offered one, unchanged. None if it was applied.
+    `base`: the present content of its files. `overlap`: None if the alternative was applied. Otherwise, it says why the
+    alternative cannot be applied any more, and `alternative` is as it was offered.
     """
 
     number: int

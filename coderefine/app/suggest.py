@@ -108,7 +108,10 @@ def prove(
 def judged(
     repository: Repository, request: Request, listen: Listen, report: Callable[[RunResult], None], empty: Bundle
 ) -> tuple[RunResult, Bundle]:
-    """Judge the pull request itself, as `prove BASE..HEAD` does; return the result, and `empty` plus the verdict."""
+    """Judge the pull request itself, as `prove BASE..HEAD` does.
+
+    Return the result, and a copy of the bundle `empty` with the verdict; `empty` itself if there is no verdict.
+    """
     settings = {**request.settings, **STRICT}
     asked = replace(request, settings=settings, destination=Destination(diff=True), model=False)
     source = PatchSource(f"{empty.base}..{empty.head}")
@@ -121,7 +124,7 @@ def judged(
 
 
 def _bundle(proved: Proved, empty: Bundle, *, style: bool) -> Bundle:
-    """Return `empty` with what to show on a pull request about the proved patch.
+    """Return a copy of the bundle `empty` with the results to show on the pull request.
 
     Each hunk that can be a suggestion is proved alone: at most `minimal.MOST` hunks, and only until the time limit. If
     no hunk gives a suggestion, neighbouring hunks are tried together.
