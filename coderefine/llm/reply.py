@@ -237,7 +237,10 @@ def _join(lines: list[str]) -> str:
 
 
 def _named(lines: list[str], done: int, start: int) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return `Block.path`, `above` and `between` of the block that starts at `start`; the one before ends at `done`."""
+    """Return `Block.path`, `above` and `between` of the block that starts at line `start`.
+
+    `done`: the index of the first line after the previous block.
+    """
     between = named_paths("\n".join(lines[done:start]))
     for line in _lines_above(lines, done, start):
         path, above = whole_path(line), named_paths(line)
