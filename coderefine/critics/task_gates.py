@@ -34,7 +34,7 @@ class RequestedCode:
         self._start: Mapping[str, str | None] = {}
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Return findings in all wanted files. All are hard, also outside the scope, because these were requested."""
+        """Return findings in all wanted files. All are hard, also outside the scope: the files were requested."""
         del ask
         texts = {path: text_of(view.read(path)) for path in self._task.wanted}
         self._start = self._start or texts
@@ -136,7 +136,7 @@ class Rewarded:
         self.name = _name(task.reward)
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Call the function. Raises CriticError if the function fails, or returns no number."""
+        """Score the tree with the task's reward function. Raises CriticError if it fails, or returns no number."""
         reward, enough = self._task.reward, self._task.enough
         assert reward is not None, "only made for tasks that have one"
         result = _called(self.name, lambda: reward(reader(view)))

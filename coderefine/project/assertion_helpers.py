@@ -178,7 +178,7 @@ def _works(node: ast.AST) -> bool:
 
 
 def _called_outside(tree: ast.Module, likely: Iterable[Function]) -> set[str]:
-    """Return the names that the module calls outside its functions `likely`, which assert."""
+    """Return the names that the module calls outside the functions `likely`, which probably assert."""
     allowed = {id(inner) for one in likely for inner in ast.walk(one)}
     return {_called(node) for node in ast.walk(tree) if id(node) not in allowed}
 

@@ -253,8 +253,8 @@ class _Text:
     def _relative(self, part: str) -> str:
         """Return `part` as a path below one of the bases.
 
-        Remove a leading "@", the path of the repository's top, leading slashes (which may follow a removed variable),
-        and leading "../".
+        Remove a leading "@", the path of the repository's top, leading slashes (which `$DIR/a.py` leaves when
+        the variable is removed), and each leading "../".
         """
         top = self._place.top.as_posix()
         inner = posixpath.normpath(part.removeprefix("@").removeprefix(f"{top}/")).lstrip("/")

@@ -373,7 +373,7 @@ def _module_path(path: str) -> str:
 
 
 def is_read_only(path: Path) -> bool:
-    """Return whether the permissions of `path` do not allow writing. They hold for root, who could write, too."""
+    """Return whether the permissions of `path` forbid writing; they count for root, too, although root could write."""
     return not os.access(path, os.W_OK) or not path.stat().st_mode & 0o222
 
 
@@ -443,8 +443,8 @@ def _like(name: str, patterns: tuple[str, ...]) -> bool:
 def _matches(path: str, glob: str) -> bool:
     """Return whether `glob` matches `path`, almost as in a .gitignore file.
 
-    A bare name matches at any depth, and a folder matches all its content. Unlike in .gitignore, not only `**` but also
-    `*` matches any text with `/`: `a/*.py` matches `a/b/c.py`.
+    A name without slash matches at any depth, also with a leading slash, and a folder matches all its content. Unlike
+    in .gitignore, not only `**` but also `*` matches any text with `/`: `a/*.py` matches `a/b/c.py`.
     """
     anchored = glob.strip("/").replace("**/", "*").replace("/**", "/*")
     names = (path, *(parent.as_posix() for parent in PurePosixPath(path).parents if parent.name))
