@@ -101,7 +101,7 @@ def _opened(top: Path) -> Repository | None:
 
 
 def _cloned(top: Path, location: str) -> Finished:
-    """Clone `location` to `top`, replacing what is there; until the clone is complete, it has another name."""
+    """Clone `location` to `top`, and replace an older clone; until the new clone is complete, it has another name."""
     new = top.with_name(f"{top.name}.new")
     _delete(new)
     try:
@@ -116,7 +116,7 @@ def _cloned(top: Path, location: str) -> Finished:
 
 
 def _git(folder: Path, *args: str) -> Finished:
-    """Run `git args` in `folder`; git must not look for a repository above it."""
+    """Run `git args` in `folder`; git does not look for a repository in the folders above."""
     return process.run(args, cwd=folder, env={"GIT_CEILING_DIRECTORIES": str(folder.parent)}, timeout=CLONE_MAY_TAKE)
 
 

@@ -260,7 +260,7 @@ def loop_parts(
 
 
 def _pools(cluster: Cluster | None) -> Callable[..., AbstractContextManager[AnyPool]]:
-    """Return the function that opens a pool of candidates."""
+    """Return the function that opens a pool; the pool judges candidates on the workers of `cluster`, or here."""
     from coderefine.runner.cold_pool import open_any_pool
 
     return cluster.open_pool if cluster else open_any_pool

@@ -170,7 +170,7 @@ class Fleet:
         self._clones = Clones(self.record.folder / "repositories")
 
     def run(self, begun: Iterable[FleetResult], listen: Callable[[FleetResult], None]) -> None:
-        """Run the command in each repository of `begun`; record each result and pass it to `listen` as it comes.
+        """Run the command in each repository of `begun`; record each result at once, and pass it to `listen`.
 
         If a result in `begun` names an interrupted run, this run is resumed.
         """

@@ -87,7 +87,7 @@ def details(journal: Journal) -> list[str]:
 
 
 def _unfinished(journal: Journal) -> str:
-    """Return the text on a run without an outcome that did not fail: it is still running, or it was killed."""
+    """Return a text on a run with neither an outcome nor an error: it is still running, or it was killed."""
     if is_running(journal):
         return RUNNING
     return f"killed or interrupted: `coderefine resume {journal.run}` continues without paying twice"

@@ -115,7 +115,7 @@ def _by_project(top: Path, state: Staged, python: list[str]) -> list[tuple[Stage
 
 
 def _root(top: Path, state: Staged, python: Sequence[str]) -> str | None:
-    """Return the folder (repo-relative) of the project with the files `python` and the Python files `state` deletes.
+    """Return the folder (repo-relative) of the project that contains `python` and the Python files that are deleted.
 
     Return None if no folder above all of them is a project.
     """
@@ -368,7 +368,7 @@ def uninstall() -> list[Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    """Return whether `install` wrote the file, and nobody has added anything to it; a link is the user's."""
+    """Return whether `install` wrote the file, and nobody has added anything to it; False for a link."""
     if path.is_symlink() or not path.is_file():
         return False
     return INSTALLED.fullmatch(path.read_bytes().decode("utf-8", "replace")) is not None

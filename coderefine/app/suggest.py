@@ -185,7 +185,7 @@ def _replacing_a_line(hunk: judge.Hunk, before: bytes) -> judge.Hunk:
 def _is_plain(hunk: judge.Hunk, before: bytes) -> bool:
     """Return whether the hunk can be an inline suggestion: plain text with LF line ends, and not too long.
 
-    Other hunks are only in the whole patch.
+    Other hunks are shown only in the whole patch.
     """
     put = _replacing_a_line(hunk, before)
     if not put.textual:

@@ -98,7 +98,7 @@ class AcceptanceTests(WrappedTests):
     task: Task
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Run the critic, and make the findings of other tests soft. Raises the errors of the critic."""
+        """Run the critic, and make the findings outside `task.judged` soft. Raises the errors of the critic."""
         check = self.critic.check(view, ask)
         findings = (
             one if inside(one.path, self.task.judged) else replace(one, severity=Severity.SOFT)
@@ -117,7 +117,7 @@ class FunctionGate:
         self.name = _name(look)
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Call the function. Raises CriticError if the function fails, or returns anything but findings in the tree."""
+        """Return the findings of the task's function. Raises CriticError if it fails, or gives anything but findings."""
         found = _findings(self.name, _called(self.name, lambda: _all_of(self._look(reader(view)))))
         findings = weighed((replace(one, critic=self.name) for one in found), ask.scope)
         return Check(self.name, findings)

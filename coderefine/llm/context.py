@@ -179,8 +179,8 @@ def _tests(
 ) -> dict[str, str]:
     """Return, by test file, the source of the failing tests and of tests that use missing symbols.
 
-    All excerpts together have at most `most` characters, except that one file is always included; files with longer
-    excerpts are left out.
+    All excerpts together have at most `most` characters; a file whose excerpt does not fit is left out. But the first
+    file with an excerpt is always included.
     """
     ids: dict[str, list[str]] = {}
     lines: dict[str, set[int]] = {}

@@ -181,7 +181,7 @@ def _new_path(block: Block, usual: str, tree: EditableFiles) -> str:
 
 
 def _resolve(block: Block, tree: EditableFiles) -> str:
-    """Return the path of a block that has one: that of an existing file, or of a new one.
+    """Return the path of the existing file that `block.path` names; `block.path` itself for a new or missing file.
 
     Raises ReplyError if the path is outside the repository.
     """

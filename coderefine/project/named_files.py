@@ -132,7 +132,7 @@ def named_files(run: Sequence[str], place: Place, settings: PytestSettings, who:
 
 
 def _program(words: Sequence[str]) -> int:
-    """Return the index in `words` of the program that they start, after LAUNCHERS and their options."""
+    """Return the index of the started program in `words`: the first word after LAUNCHERS and their options."""
     after = ""
     for at, word in enumerate(words):
         if after not in VALUED and not LAUNCHERS.fullmatch(word):

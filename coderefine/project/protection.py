@@ -149,7 +149,7 @@ class Protection:
     def script_folders(self) -> tuple[str, ...]:
         """Return folders in which Python may look first for what the programs of commands import.
 
-        These are the folders of files that commands name, and the folders that they name.
+        These are the folders that commands name, and the folders of the files that commands name.
         """
         programs = self.programs.values()
         beside = {posixpath.dirname(path) for named in programs for path in named.there}

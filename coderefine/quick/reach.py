@@ -74,7 +74,10 @@ class FunctionDigests:
         return sorted(set(map(at, lines)))
 
     def digest(self, functions: Iterable[int]) -> str:
-        """Return the digest of the module level and of `functions` (indices in `spans`). Raises IndexError."""
+        """Return the digest of the module level and of `functions` (indices in `spans`; -1 is ignored).
+
+        Raises IndexError for an index that does not exist.
+        """
         return _digest(self.level, *(self.functions[number] for number in functions if number >= 0))
 
 
