@@ -117,7 +117,7 @@ class FunctionGate:
         self.name = _name(look)
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Return the findings of the task's function. Raises CriticError if it fails, or gives anything but findings."""
+        """Return the findings of the task's function. Raises CriticError if it fails, or gives anything else."""
         found = _findings(self.name, _called(self.name, lambda: _all_of(self._look(reader(view)))))
         findings = weighed((replace(one, critic=self.name) for one in found), ask.scope)
         return Check(self.name, findings)
