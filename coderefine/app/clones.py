@@ -27,7 +27,7 @@ REMOTE_HEAD = "refs/remotes/origin/HEAD"
 
 @dataclass(frozen=True, slots=True)
 class Clones:
-    """The clones in `folder`. Only one at a time per host is cloned or fetched."""
+    """The clones in `folder`. For each host, only one repository at a time is cloned or fetched."""
 
     folder: Path
     _hosts: defaultdict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
@@ -43,9 +43,9 @@ class Clones:
         return top
 
     def fetched(self, name: str, location: str) -> Path:
-        """Clone `location` to the folder `name`, or fetch it there and reset the clone; return the clone's path.
+        """Clone `location` to the folder `name`, or fetch into the existing clone; reset it, and return its path.
 
-        If the host cannot be reached, try again after a pause. Raises GitError.
+        If git fails for a URL, try again after each pause of BACK_OFF. Raises GitError.
         """
         top = self.folder / name
         storage.make_folder(self.folder)
@@ -84,9 +84,9 @@ def _unlock(top: Path) -> None:
 
 
 def _opened(top: Path) -> Repository | None:
-    """Return the repository of the clone `top`; None if there is none, or only a part that a killed git has left.
+    """Return the repository of the clone `top`; None if it is missing, a link, or incomplete because git was killed.
 
-    In a folder without a complete repository of its own, git would use the one that encloses the folder: the user's.
+    In a folder without a complete repository of its own, git would use the user's repository around the folder.
     """
     git_dir = top / ".git"
     if top.is_symlink() or git_dir.is_symlink() or not git_dir.is_dir():
@@ -101,7 +101,7 @@ def _opened(top: Path) -> Repository | None:
 
 
 def _cloned(top: Path, location: str) -> Finished:
-    """Clone `location` to `top`, replacing what is there; until the clone is complete, it has another name."""
+    """Clone `location` to `top`, and replace an older clone; until the new clone is complete, it has another name."""
     new = top.with_name(f"{top.name}.new")
     _delete(new)
     try:
@@ -111,12 +111,12 @@ def _cloned(top: Path, location: str) -> Finished:
             new.rename(top)
         return done
     finally:
-        with suppress(OSError):  # what another process of a killed git has just written goes next time
+        with suppress(OSError):  # a process of the killed git may still write files; they are deleted next time
             _delete(new)
 
 
 def _git(folder: Path, *args: str) -> Finished:
-    """Run `git args` in `folder`; git must not look for a repository above it."""
+    """Run `git args` in `folder`; git does not look for a repository in the folders above."""
     return process.run(args, cwd=folder, env={"GIT_CEILING_DIRECTORIES": str(folder.parent)}, timeout=CLONE_MAY_TAKE)
 
 

@@ -173,7 +173,10 @@ def open_loop(
 
 
 def _has_model(project: Project) -> bool:
-    """Return whether a model can be used; if not, although the configuration names a server or key, note the reason."""
+    """Return whether a model can be used.
+
+    If not, report the reason in a note, if the configuration names a server, or a key that may not be used.
+    """
     from coderefine.llm.availability import configured
 
     config = project.config
@@ -208,7 +211,7 @@ def loop_parts(
     earlier = _earlier_attempts(journal, under) if journal else ()
 
     def restore(view: View, texts: Mapping[str, tuple[str, str]]) -> Mapping[str, tuple[str, str]]:
-        # LibCST, which it loads, takes 0.15 s of the start of every run.
+        # Imported only here, because it imports LibCST, which takes 0.15 s.
         from coderefine.proposers.refactorings.inlining import Inlining
 
         return Inlining(place, protection)(view, texts)
@@ -257,7 +260,7 @@ def loop_parts(
 
 
 def _pools(cluster: Cluster | None) -> Callable[..., AbstractContextManager[AnyPool]]:
-    """Return the function that opens a pool of candidates."""
+    """Return the function that opens a pool; the pool judges candidates on the workers of `cluster`, or here."""
     from coderefine.runner.cold_pool import open_any_pool
 
     return cluster.open_pool if cluster else open_any_pool

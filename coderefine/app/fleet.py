@@ -121,7 +121,10 @@ class FleetRecord:
         return (FleetResult(**line) for line in self._lines() if "location" in line)
 
     def to_run(self, locations: Iterable[str], *, resume: bool, only_failed: bool) -> Iterator[FleetResult]:
-        """Yield a result for each repository to process: an empty result, or that of the interrupted run to resume."""
+        """Yield a result for each repository to process: an empty one, or that of an interrupted run to resume.
+
+        `resume`: the repositories without a finished run. `only_failed`: those whose run failed. Without both, all.
+        """
         past = {result.location: result for result in self.results()}
         for location in locations:
             last = past.get(location, FleetResult(location, INTERRUPTED))
@@ -167,7 +170,7 @@ class Fleet:
         self._clones = Clones(self.record.folder / "repositories")
 
     def run(self, begun: Iterable[FleetResult], listen: Callable[[FleetResult], None]) -> None:
-        """Run the command in each repository of `begun`; record each result and pass it to `listen` as it comes.
+        """Run the command in each repository of `begun`; record each result at once, and pass it to `listen`.
 
         If a result in `begun` names an interrupted run, this run is resumed.
         """
@@ -231,7 +234,7 @@ class Fleet:
         return share
 
     def _judged(self, result: FleetResult, top: Path) -> FleetResult:
-        """Run the command in `top`, and read its report."""
+        """Run the command in `top`, read its report, and return `result` with what the report says."""
         folder, names = self.record.folder, _runs_of(top)
         earlier = names()
         report, errors = folder / "reports" / f"{result.name}.json", folder / "reports" / f"{result.name}.err"
@@ -266,7 +269,7 @@ class Fleet:
         return [name, "--format", "json", *more]
 
     def _kept(self, result: FleetResult, top: Path, diff: str) -> FleetResult:
-        """Store the patch of a run, and the page about it, in the fleet's folder."""
+        """Store the patch of a run, and the page about it, in the fleet's folder; add the patch's path to `result`."""
         if diff:
             patch = self.record.folder / "patches" / f"{result.name}.patch"
             _write(patch, diff)
@@ -297,7 +300,7 @@ class Fleet:
 
 
 def _complaint(stderr: str) -> tuple[str, str]:
-    """Return the error that a run printed, and the last line that it printed."""
+    """Return the last error that a run printed, and the last line that it printed; "" for none."""
     lines = ["", *stderr.strip().splitlines()]
     found = [line.removeprefix("coderefine: ") for line in lines if line.startswith("coderefine: ")]
     return ["", *found][-1], lines[-1]

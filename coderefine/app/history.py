@@ -54,10 +54,10 @@ def undo(run: str, listen: Listen) -> str:
 
 
 def _newest(repository: Repository, place: Callable[[Summary], str | None]) -> str:
-    """Return the newest run of this working tree; else of one that is gone; else of any other; "" if there is none.
+    """Return the newest run of this working tree, else of one that no longer exists, else of any other, else "".
 
     `place` returns the working tree of a run; None for a run that does not count. Linked worktrees share all runs. A
-    working tree that is gone is probably this one under an earlier name.
+    working tree that no longer exists is probably this one under an earlier name.
     """
     others: dict[bool, str] = {}
     for item in runs(repository):
@@ -87,7 +87,7 @@ def details(journal: Journal) -> list[str]:
 
 
 def _unfinished(journal: Journal) -> str:
-    """Return the text on a run without an outcome that did not fail: it is still running, or it was killed."""
+    """Return a text on a run with neither an outcome nor an error: it is still running, or it was killed."""
     if is_running(journal):
         return RUNNING
     return f"killed or interrupted: `coderefine resume {journal.run}` continues without paying twice"
@@ -150,7 +150,10 @@ def newest_offering(listen: Listen) -> str:
 
 
 def recorded(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Request]:
-    """Return the journal of a finished run, its paths, and its request with the configuration of that time."""
+    """Return the journal of a finished run, its paths, and its request with the configuration of that time.
+
+    Raises JournalError if the run has not ended, or its task cannot be loaded again.
+    """
     repository = open_repository(listen)
     journal = Journal.load(repository, run)
     if journal.ending() is None:

@@ -71,11 +71,11 @@ def top_folder() -> Path:
 
 
 def states(top: Path, names: Sequence[str], push: str | None, *, given: bool = False) -> list[tuple[Staged, list[str]]]:
-    """Return the states to check, each with its Python files to check, once for each project of the repository.
+    """Return (state, Python files to check) for each state; a state with files of several projects once for each.
 
-    The only state is the staged tree or, with `push` (git's input to its pre-push hook), the states are the pushed
-    commits. The files to check are `names`; if there are none, all files that the state adds or changes or, if `given`,
-    no files.
+    The states are the pushed commits if `push`, git's input to its pre-push hook, is given; else only the staged tree.
+    The files to check are `names`. Without names, they are the files that the state adds or changes; if `given`, none.
+    A state without files to check counts only if it deletes Python files.
     """
     found = [staged(top)] if push is None else _pushed(top, push)
     asked = tuple(Path(os.path.relpath(Path(name).resolve(), top)).as_posix() for name in names)
@@ -99,7 +99,7 @@ def _exists(top: Path, state: Staged, path: str) -> bool:
 def _by_project(top: Path, state: Staged, python: list[str]) -> list[tuple[Staged, list[str]]]:
     """Divide the deleted files of `state` and the files `python` by their projects.
 
-    All files stay together if a project above them has the tests and the configuration.
+    All files stay together if a folder above all of them is a project.
     """
     if _root(top, state, python) is not None:
         return [(state, python)]
@@ -115,9 +115,9 @@ def _by_project(top: Path, state: Staged, python: list[str]) -> list[tuple[Stage
 
 
 def _root(top: Path, state: Staged, python: Sequence[str]) -> str | None:
-    """Return the folder (repo-relative) of the project with all of `python` and all files that `state` deletes.
+    """Return the folder (repo-relative) of the project that contains `python` and the Python files that are deleted.
 
-    None: no folder above them is a project.
+    Return None if no folder above all of them is a project.
     """
     folder = os.path.commonpath([os.path.dirname(path) for path in (*python, *_deleted(state))])  # noqa: PTH120
     return project_of(folder, partial(_exists, top, state))
@@ -166,7 +166,7 @@ def check_state(
 def _find_project(
     top: Path, state: Staged, python: Sequence[str], settings: Mapping[str, object], listen: Listen
 ) -> Project:
-    """Return the project of the files `python` as the state has it: its folder and its configuration."""
+    """Return the project of the files `python`, with its folder and its configuration as they are in the state."""
     folder = _root(top, state, python) or ""
     place = replace(locate([], top), root=top / folder)
     name = f"{folder}/{CONFIGURATION}" if folder else CONFIGURATION
@@ -203,7 +203,8 @@ def _judge(
 def _is_repairable(project: Project, checks: Sequence[Check]) -> bool:
     """Return whether the gates found something that the loop can repair.
 
-    The loop needs the project's folder, and a repository that git finds without GIT_DIR, which it does not pass on.
+    The loop needs complete checks, the project's folder, and a repository that git finds without GIT_DIR, because the
+    loop does not pass GIT_DIR on.
     """
     finished = all(check.complete for check in checks if check.cases)
     there = bool(project.place.scope) and project.place.root.is_dir() and project.place.git_dir is not None
@@ -281,8 +282,8 @@ def _publish(state: Staged, proved: Proved) -> Published:
     """Write the patch into the working tree.
 
     Store the patch in a file instead if it overlaps unstaged edits, is for a commit that is not checked out, or undoes
-    a change of the user that is saved nowhere else. Also store it for pre-commit, which puts unstaged edits aside
-    before the hook: if they overlap what the hook wrote, it restores the files.
+    a change of the user that is saved nowhere else. If pre-commit runs the hook, store it as well: pre-commit puts
+    unstaged edits aside before the hook, and undoes what the hook wrote if this overlaps them.
     """
     from coderefine.app.run import Published
     from coderefine.publishers import Files
@@ -310,9 +311,9 @@ def _publish(state: Staged, proved: Proved) -> Published:
 
 
 def _git(repository: Repository) -> str:
-    """Return the beginning of a git command that runs at the top of the repository if users enter it in their folder.
+    """Return `git`, or `git -C TOP` if the user's folder is not the top of the repository.
 
-    Git starts hooks at the top, and passes the folder of the user in GIT_PREFIX.
+    Git starts hooks at the top, and passes the user's folder in GIT_PREFIX.
     """
     prefix = os.environ.get("GIT_PREFIX")
     top = repository.top.resolve()
@@ -367,7 +368,7 @@ def uninstall() -> list[Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    """Return whether `install` wrote the file, and nobody has added anything to it; a link is the user's."""
+    """Return whether `install` wrote the file, and nobody has added anything to it; False for a link."""
     if path.is_symlink() or not path.is_file():
         return False
     return INSTALLED.fullmatch(path.read_bytes().decode("utf-8", "replace")) is not None

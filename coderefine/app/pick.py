@@ -34,8 +34,8 @@ UNKNOWN = frozenset({"NameError", "ImportError", "ModuleNotFoundError", "SyntaxE
 class Choice:
     """An alternative, applied to the tree as it is now. `number`: the number by which users pick it.
 
-    `base`: the present content of its files. `overlap`: why the offered alternative cannot be applied any more; then
-    `alternative` is the offered one, unchanged. None if it was applied.
+    `base`: the present content of its files. `overlap`: None if the alternative was applied. Otherwise, it says why the
+    alternative cannot be applied any more, and `alternative` is as it was offered.
     """
 
     number: int
@@ -52,7 +52,7 @@ class Choice:
 
 
 def choices(journal: Journal, destination: Destination) -> list[Choice]:
-    """Return all alternatives of the run, applied to the tree that is to be judged where that is possible.
+    """Return all alternatives of the run, applied (where possible) to the tree that is to be judged.
 
     Raises JournalError if there are none.
     """
@@ -77,7 +77,7 @@ def choices(journal: Journal, destination: Destination) -> list[Choice]:
 def offered(
     journal: Journal, choices: Sequence[Choice], number: int | None, names: Sequence[str] = ()
 ) -> tuple[Given, Contents]:
-    """Return a proposer of the patch with this number, and the content to which the patch was applied.
+    """Return a proposer of the patch `number`, and the content to which the patch was applied.
 
     `names`: texts `OLD=NEW`, which rename what the patch adds. Raises UsageError if no patch has the number, or a name
     does not fit, and PublishError if the patch overlaps a change made since the run.

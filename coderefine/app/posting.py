@@ -99,9 +99,9 @@ def _first(*values: object) -> str:
 
 
 def post_artifact(target: PostingTarget, folder: Path) -> str:
-    """Post the bundle that another run wrote into `folder`; return a line about it. No code of the pull request runs.
+    """Post the bundle that another run wrote into `folder`; return a line for the user.
 
-    Raises UsageError or PublishError.
+    Nothing is posted if `target.post` is false. No code of the pull request runs. Raises UsageError or PublishError.
     """
     bundle = read(folder)
     if target.pull.head not in ("HEAD", bundle.head):
@@ -110,7 +110,7 @@ def post_artifact(target: PostingTarget, folder: Path) -> str:
 
 
 def deliver(target: PostingTarget, bundle: Bundle, result: RunResult | None) -> str:
-    """Write the artifact, then push and post as requested; return lines that describe this.
+    """Write the artifact, then push and post as requested; return lines for the user, "" if neither is requested.
 
     `result`: the result of the run that proved the bundle's patch. Raises PublishError, UsageError.
     """

@@ -63,7 +63,7 @@ def project_at(
 
 
 def _preload(config: Config) -> None:
-    """Import what is needed next; meanwhile, another process inspects the project's interpreter (saves 40 ms)."""
+    """Import the next needed modules, while another process inspects the project's interpreter (saves 40 ms)."""
     import coderefine.workspace  # noqa: F401
     from coderefine.critics import preload
 

@@ -100,7 +100,7 @@ def prove(
 def _read(source: PatchSource, repository: Repository, request: Request, cwd: Path) -> GivenPatch:
     """Read the patch that `source` names: uncommitted changes, a diff, or commits.
 
-    Commits that are to be written to another place are read as a diff, which is applied to the tree of that place.
+    If the patch of commits is to be written, it is read as a diff, which is applied to the tree of the destination.
     """
     destination = request.destination
     if source.patch is None:
@@ -175,7 +175,7 @@ def _protected(path: str, protection: Protection) -> str | None:
 
 
 def _binary(path: str, given: GivenPatch, project: Project) -> str | None:
-    """Return BINARY if the file is new or changed, such as an image, and no Python file loads it by its name."""
+    """Return BINARY for a new or changed file that is not text (such as an image), if nothing names it; else None."""
     data, name = given.files[path], posixpath.basename(path)
     if data is None or path.endswith((".py", ".pyi")) or text_of(data) is not None:
         return None
@@ -206,7 +206,7 @@ def _own_settings(given: GivenPatch, tests: Mapping[str, bytes | None], project:
 
 
 def _unreadable(tests: Mapping[str, bytes | None], project: Project) -> Iterator[str]:
-    """Yield a reason for each test file whose syntax only the project's interpreter, newer than ours, may know."""
+    """If the project's interpreter is newer than ours, yield a reason for each test file that ours cannot parse."""
     if project.interpreter.release > sys.version_info:
         yield from filter(None, (unreadable(path, data) for path, data in tests.items()))
 

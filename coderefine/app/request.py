@@ -22,8 +22,8 @@ from coderefine.publishers.message import author_env
 class Destination:
     """The destination of a proved patch: by default the working tree, else the only field that is set.
 
-    `diff`: return the patch as text. `patch`: the file for a mail. `commit`: commit on the current branch. `branch`:
-    the new branch for a commit. `pull_request`: the branch for a pull request.
+    `diff`: return the patch as text. `patch`: the file to which the patch is written as a mail. `commit`: commit on the
+    current branch. `branch`: the new branch for a commit. `pull_request`: the branch for a pull request.
     """
 
     diff: bool = False
@@ -44,7 +44,7 @@ class Destination:
 
     @property
     def on_head(self) -> str:
-        """Return the option by which HEAD plus the patch is proved and committed; "" if the working tree is proved."""
+        """Return the given option that makes a commit, so that HEAD plus the patch is proved; "" if there is none."""
         found = {"--commit": self.commit, "--branch": self.branch, "--pull-request": self.pull_request}
         return next((name for name, given in found.items() if given), "")
 
@@ -69,7 +69,7 @@ class Destination:
             self._check_in_head(repository, paths)
 
     def _check_identity(self, repository: Repository, config: Config) -> None:
-        """Raise UsageError if git does not know who commits; for the author, only if the configuration names none."""
+        """Raise UsageError if git knows no committer, or if neither git nor the configuration knows an author."""
         for name in ("GIT_COMMITTER_IDENT", *(() if config.author else ("GIT_AUTHOR_IDENT",))):
             if (result := repository.run("var", name)).returncode:
                 raise UsageError(str(complaint(result, repository.top)))
@@ -77,7 +77,7 @@ class Destination:
     def _check_in_head(self, repository: Repository, paths: Iterable[str]) -> None:
         """Raise UsageError if there is no commit yet, or if one of `paths` is not in HEAD.
 
-        To commit a repair of a file that is not in HEAD would add all of it.
+        To commit a repair of a file that is not in HEAD would add the whole file.
         """
         head = repository.resolve("HEAD")
         if head is None:

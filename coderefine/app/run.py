@@ -67,7 +67,7 @@ Publish = Callable[[Proved], Published]
 class RunResult:
     """The end of a run: its outcome and what was published.
 
-    `run`: name of the run. `diff`: the patch as text. `before`: content of the patched files when the run began.
+    `run`: name of the run. `diff`: text of the patch. `before`: content of the patched files when the run began.
     `written`: whether the working tree, the index or a branch was changed.
     """
 
@@ -96,11 +96,13 @@ def run(
 ) -> RunResult:
     """Run the loop on `project`; publish its result, report it and return it.
 
-    `publish` publishes a proved patch. `under`: files whose content in the tree to prove differs from the working tree.
-    By default, both are determined by the destination of `request`. For `views`, `proposers`, `show` see `open_loop`.
-    `base`: the content to which a patch of `proposers` or `loop` was applied before the run. `earlier`: the run to
-    resume. `loop`: the function that returns the outcome. Raises PublishError if a file no longer has the content of
-    `base` or, after the report, if the tree changed meanwhile.
+    `publish` publishes a proved patch. `under`: files that differ between the working tree and the tree to check, with
+    their content there. By default, both follow from the destination of `request`. For `views`, `proposers`, `show` see
+    `open_loop`. `base`: the content of the files from which a given patch was made. `earlier`: the run to resume.
+    `loop`: the function that returns the outcome.
+
+    Raises PublishError if a file differs from `base`, or if an interrupted publication was completed or undone first
+    though `under` is given. If publishing is refused, raises the refusal after the report.
     """
     place, destination = project.place, request.destination
     if place.git_dir is None:
@@ -165,10 +167,10 @@ def _new_journal(repository: Repository, project: Project, request: Request) -> 
 
 @contextmanager
 def _end_recorded(journal: Journal, request: Request, published: str = "") -> Iterator[None]:
-    """Record an error of coderefine in the block as the run's end; add a text to any other one, and raise both again.
+    """Record a CoderefineError in the block as the end of the run; add a text to other exceptions. Raise all again.
 
-    The text says whether the patch was written, and how to continue after an interrupt. `published`: the text about
-    what is published already.
+    The text says whether the patch was written and, after an interrupt, how to continue. `published`: a text about
+    what was published before the block.
     """
     try:
         yield
@@ -222,7 +224,7 @@ def _check_base(snapshot: Snapshot, base: Contents) -> None:
 
 
 def _note_protected_benchmarks(project: Project) -> None:
-    """Report the files that the benchmark command runs, because no patch may change them."""
+    """In the performance task, report the files that the benchmark command runs: no patch may change them."""
     programs = project.protection.programs if project.task.name == "performance" else {}
     for who, named in programs.items():
         for name in sorted(named.there - project.protection.wanted) if BENCHMARK in who else ():

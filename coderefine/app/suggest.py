@@ -108,7 +108,10 @@ def prove(
 def judged(
     repository: Repository, request: Request, listen: Listen, report: Callable[[RunResult], None], empty: Bundle
 ) -> tuple[RunResult, Bundle]:
-    """Judge the pull request itself, as `prove BASE..HEAD` does; return the result, and `empty` plus the verdict."""
+    """Judge the pull request itself, as `prove BASE..HEAD` does.
+
+    Return the result, and a copy of the bundle `empty` with the verdict; `empty` itself if there is no verdict.
+    """
     settings = {**request.settings, **STRICT}
     asked = replace(request, settings=settings, destination=Destination(diff=True), model=False)
     source = PatchSource(f"{empty.base}..{empty.head}")
@@ -121,7 +124,7 @@ def judged(
 
 
 def _bundle(proved: Proved, empty: Bundle, *, style: bool) -> Bundle:
-    """Return `empty` with what to show on a pull request about the proved patch.
+    """Return a copy of the bundle `empty` with the results to show on the pull request.
 
     Each hunk that can be a suggestion is proved alone: at most `minimal.MOST` hunks, and only until the time limit. If
     no hunk gives a suggestion, neighbouring hunks are tried together.
@@ -182,7 +185,7 @@ def _replacing_a_line(hunk: judge.Hunk, before: bytes) -> judge.Hunk:
 def _is_plain(hunk: judge.Hunk, before: bytes) -> bool:
     """Return whether the hunk can be an inline suggestion: plain text with LF line ends, and not too long.
 
-    Other hunks are only in the whole patch.
+    Other hunks are shown only in the whole patch.
     """
     put = _replacing_a_line(hunk, before)
     if not put.textual:

@@ -121,7 +121,10 @@ def _importing(place: Place, wanted: Sequence[str], protection: Protection) -> t
 def _drafts(
     place: Place, judged: Sequence[str], keep: str | None, protection: Protection, *, wanted: bool
 ) -> Mapping[str, object]:
-    """Return the settings for drafted tests: whether the model drafts tests, and the file for them."""
+    """Return the settings for drafted tests: whether the model drafts tests, and the file for them.
+
+    `keep`: the file, if any. `wanted`: whether drafts are allowed. Raises UsageError if `keep` cannot be used.
+    """
     if keep is None:
         return {"drafts": wanted and not judged}
     path = _relative(keep, place)
@@ -143,7 +146,7 @@ def _is_collected(path: str, place: Place, protection: Protection) -> bool:
 
 
 def _neighbours(place: Place, wanted: Sequence[str], protection: Protection) -> list[str]:
-    """Return modules near the files as examples of style: `__init__.py`, then the largest of the small modules."""
+    """Return modules beside the first file as examples of style: `__init__.py`, then the largest of the small ones."""
     sizes = {path: path.stat().st_size for path in (place.top / wanted[0]).parent.glob("*.py")}
     names = {path.relative_to(place.top).as_posix(): size for path, size in sizes.items() if 0 < size <= SMALL}
     fit = [name for name in names if name not in wanted and not protection.is_test(name)]

@@ -1,7 +1,7 @@
 """Command line: parse arguments, run a command, return an exit code.
 
-No other package prints or ends the process. Modules that `--version` and the fast path of the hook do not need are
-imported inside functions.
+No other package ends the process of a command; only `quick.front` and `reports.progress` print, too. Modules that
+`--version` and the fast path of the hook do not need are imported inside functions.
 """
 
 from __future__ import annotations

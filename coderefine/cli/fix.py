@@ -89,7 +89,10 @@ def _in_head(result: RunResult) -> str:
 
 
 def _with_patch(result: RunResult, *, elsewhere: bool) -> str:
-    """Return the line about a patch that is not in the working tree; "" if there is nothing to say."""
+    """Return the line about a patch that is not in the working tree; "" if there is nothing to say.
+
+    `elsewhere`: whether the patch was to be written to another place than the working tree.
+    """
     outcome = result.outcome
     if not outcome.best.number or outcome.stop is Stop.INTERRUPTED:
         return ""

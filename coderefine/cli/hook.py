@@ -87,7 +87,7 @@ def _refusal(commit: str, failed: str, repair: str = "") -> str:
 
 
 def _repaired(result: RunResult) -> str:
-    """Return a text on where the repair of a refused commit is, and whether it repairs everything."""
+    """Say where the repair of a refused commit is, and whether it repairs everything; "" if there is none."""
     outcome = result.outcome
     if not outcome.best.number:
         found = sum(len(offer.alternatives) for offer in outcome.offers)
@@ -101,7 +101,7 @@ def _repaired(result: RunResult) -> str:
 @hook.command()
 @click.option("--push", is_flag=True, help="Install a pre-push hook too.")
 def install(*, push: bool) -> int:
-    """Write git hooks for commits and merges that run coderefine. An existing hook is left alone (exit 2)."""
+    """Write git hooks for commits and merges that run coderefine. A hook of yours is left alone (exit 2)."""
     refusals = [_try_install(name) for name in (*COMMIT, *((PUSH,) if push else ()))]
     for refused in dict.fromkeys(filter(None, refusals)):  # a folder that repositories share is refused once
         click.echo(f"coderefine: {refused}", err=True)

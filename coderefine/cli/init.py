@@ -35,7 +35,7 @@ LINES = (
 """Comments, because a key that is there counts as requested (`Config.asked`), even with its default value."""
 
 LONE = re.compile(r"(?<!\r)\n")
-"""The end of a line, except in a file of Windows."""
+"""A line end of one character, LF without CR."""
 
 
 @click.command()

@@ -189,7 +189,7 @@ def settings(given: Mapping[str, object]) -> dict[str, object]:
 def request_of(given: Mapping[str, object], **more: object) -> Request:
     """Return the request of a command line with the flags of DESTINATION.
 
-    `more`: keys that the command itself sets. Raises UsageError if flags exclude each other.
+    `more`: configuration keys that the command itself sets. Raises UsageError if flags exclude each other.
     """
     from coderefine.app.request import Destination, Request  # `check` starts without the publishers
 

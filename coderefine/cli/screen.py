@@ -111,7 +111,7 @@ def note(event: Event) -> None:
 
 
 def failures(checks: Iterable[Check]) -> str:
-    """Return how many tests and findings failed: `2 tests fail, 1 ruff finding`; "" for none."""
+    """Return the numbers of failing tests and of other hard findings: `2 tests fail, 1 ruff finding`; "" for none."""
     parts = []
     for check in checks:
         hard = [finding for finding in check.findings if finding.severity is Severity.HARD]

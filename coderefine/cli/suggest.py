@@ -131,7 +131,7 @@ def _post(target: PostingTarget, bundle: Bundle, result: RunResult | None) -> No
 
 
 def _suggested(outcome: Outcome, head: str) -> str:
-    """Return the last line for a pull request whose head fails and whose patch was only suggested."""
+    """Return the report's last line if the head of the pull request fails, and a patch was suggested; else ""."""
     failed = failures(outcome.baseline.checks)
     if not failed or not outcome.best.number:
         return ""

@@ -20,7 +20,7 @@ from coderefine.sensitive import ends
 EVIDENCE = 1200
 """Maximum number of characters of a finding's evidence."""
 WAITING = 3.0
-"""Wall seconds for each CPU second that a test may take."""
+"""Seconds of wall-clock time for each second of CPU time that a test may take."""
 EXPLANATION = 500
 OUTPUT = 300
 SHOWN_FRAMES = 6
@@ -84,7 +84,7 @@ class Pytest:
         return replace(check, notes=(*check.notes, self._canary)) if self._canary else check
 
     def _run(self, view: View, ask: Ask) -> Check:
-        # Wall seconds of one test: much more than its CPU seconds, because it may have to wait for a processor.
+        # Wall-clock time of one test: much more than its CPU time, because the test may have to wait for a processor.
         limit = max(self._limit, WAITING * (ask.computing or 0.0))
         options = RunOptions(limit, self._slowest, self._doubted, canary=not self._canary)
         try:

@@ -35,7 +35,7 @@ class RecordedCritic:
 
 
 class RecordedComparer(RecordedCritic):
-    """A RecordedCritic for a Comparer; if the adviser refused the recorded attempt, `compare` returns this verdict."""
+    """A RecordedCritic for a Comparer; if the recorded attempt was refused, `compare` returns the recorded verdict."""
 
     def compare(self, view: View, ask: Ask, rivals: Sequence[tuple[View, Check]]) -> Check | Verdict:
         """Return the recorded check or verdict; if there is none, run the adviser. Raises the errors of the adviser."""

@@ -82,7 +82,7 @@ class BenchmarkContext:
 
 
 class CommandBenchmark:
-    """Times a whole command, in wall or CPU time."""
+    """Times a whole command, in wall-clock or CPU time."""
 
     def __init__(
         self, place: Place, interpreter: Interpreter, box: Sandboxed, command: Sequence[str], clock: str = "wall"

@@ -63,8 +63,8 @@ class Benchmark(Protocol):
 class MeasureOptions:
     """Options of `measure`.
 
-    `target`: the speed-up that the interval's lower end must exceed. `seconds`: wall time after which no further pair
-    is measured; also the time limit of each run.
+    `target`: the speed-up that the interval's lower end must exceed. `seconds`: wall-clock time after which no further
+    pair is measured; also the time limit of each run.
     """
 
     benchmark: Benchmark

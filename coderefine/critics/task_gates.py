@@ -34,7 +34,7 @@ class RequestedCode:
         self._start: Mapping[str, str | None] = {}
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Return findings in all wanted files. All are hard, also outside the scope, because these were requested."""
+        """Return findings in all wanted files. All are hard, also outside the scope: the files were requested."""
         del ask
         texts = {path: text_of(view.read(path)) for path in self._task.wanted}
         self._start = self._start or texts
@@ -98,7 +98,7 @@ class AcceptanceTests(WrappedTests):
     task: Task
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Run the critic, and make the findings of other tests soft. Raises the errors of the critic."""
+        """Run the critic, and make the findings outside `task.judged` soft. Raises the errors of the critic."""
         check = self.critic.check(view, ask)
         findings = (
             one if inside(one.path, self.task.judged) else replace(one, severity=Severity.SOFT)
@@ -117,7 +117,7 @@ class FunctionGate:
         self.name = _name(look)
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Call the function. Raises CriticError if the function fails, or returns anything but findings in the tree."""
+        """Return the findings of the task's function. Raises CriticError if it fails, or gives anything else."""
         found = _findings(self.name, _called(self.name, lambda: _all_of(self._look(reader(view)))))
         findings = weighed((replace(one, critic=self.name) for one in found), ask.scope)
         return Check(self.name, findings)
@@ -136,7 +136,7 @@ class Rewarded:
         self.name = _name(task.reward)
 
     def check(self, view: View, ask: Ask) -> Check:
-        """Call the function. Raises CriticError if the function fails, or returns no number."""
+        """Score the tree with the task's reward function. Raises CriticError if it fails, or returns no number."""
         reward, enough = self._task.reward, self._task.enough
         assert reward is not None, "only made for tasks that have one"
         result = _called(self.name, lambda: reward(reader(view)))

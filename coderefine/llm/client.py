@@ -315,7 +315,7 @@ class Client:
                 raise self._explained(error, fault) from None
 
     def _explained(self, error: BudgetError | ModelError, fault: str) -> BudgetError | ModelError:
-        """Return `error` without secrets; if a limit ends the tries, also with the `fault` of the last one."""
+        """Return `error` without secrets; to a BudgetError, add `fault`, the text of the last failure."""
         if isinstance(error, BudgetError):
             return type(error)(error.which, "; ".join(filter(None, (str(error), fault))))
         return type(error)(self._redactor.scrub(str(error)))

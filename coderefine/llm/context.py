@@ -21,7 +21,7 @@ from coderefine.source import syntax
 LONGEST = 7_600
 """Maximum number of characters of the context, without the lines around files; a request has less than 10,000."""
 TESTS, USERS = 700, 6_500
-"""Maximum number of characters of failing tests, and of tests that use missing symbols: they specify the new code."""
+"""Maximum number of characters of tests if no symbol is missing, and if one is: then the tests specify the new code."""
 SHARED = 500
 """Maximum number of characters of conftest.py files and of helpers in other test modules."""
 FUNCTIONS, PLACE = 4_000, 2_500
@@ -85,8 +85,10 @@ def gather(
 ) -> Context:
     """Return the context for repairing `findings`: code, tests, and at the end the evidence (test results, findings).
 
-    The context has a maximum length. Its parts get room in this order: what failed, the failing tests, the functions
-    on the tracebacks and the most suspicious ones, fixtures and helpers of the tests, the code that the functions use.
+    The context has a maximum length. Its parts get room in this order: results and findings, the failing tests, the
+    functions on the tracebacks and the most suspicious ones, fixtures and helpers of the tests, the code that these
+    functions use.
+
     `room`: the maximum length as a share of LONGEST, at most 1. `trace` returns what the failing tests executed
     (None: unknown); it needs a test run and is called only if not all code is shown. `wide`: describe all remaining
     failures, not only the most important ones.
@@ -177,7 +179,8 @@ def _tests(
 ) -> dict[str, str]:
     """Return, by test file, the source of the failing tests and of tests that use missing symbols.
 
-    Files whose excerpt would exceed `most` characters in total are left out, but never all of them.
+    All excerpts together have at most `most` characters; a file whose excerpt does not fit is left out. But the first
+    file with an excerpt is always included.
     """
     ids: dict[str, list[str]] = {}
     lines: dict[str, set[int]] = {}

@@ -1,4 +1,4 @@
-"""Find the file of each block of a reply, and apply all blocks, each at its only possible position, or none."""
+"""Find the file of each block of a reply; apply all blocks, each at its only possible position, or apply no block."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Lines = tuple[str, ...]
 
 
 class AlreadyAppliedError(ReplyError):
-    """REPLACE is in the file once, at the lines that are most similar to SEARCH."""
+    """The REPLACE text of a block is in the file once, at the lines that are most similar to the SEARCH text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def _check(faults: Mapping[int, ReplyError], placed: Sequence[Block], *, useful:
 
 
 def _with_kept(placed: Sequence[Block], kept: Kept, number: int) -> Sequence[Block]:
-    """Return `placed`, and the kept blocks that `placed` does not replace, numbered from `number` + 1 on."""
+    """Return `placed`, then the kept blocks that `placed` does not replace; these get numbers from `number` + 1 on."""
     replaced = {(block.path, block.splits[0][0]) for block in placed}
     others = (block for block in kept.blocks if (block.path, block.splits[0][0]) not in replaced)
     return (*placed, *(replace(block, number=at) for at, block in enumerate(others, number + 1)))
@@ -168,9 +168,9 @@ def _changed_path(block: Block, usual: str, named: Sequence[str], tree: Editable
 
 
 def _new_path(block: Block, usual: str, tree: EditableFiles) -> str:
-    """Return the file that the line above a block without a SEARCH text names, else `usual`; "" if it is not clear.
+    """Return the file of a block without a SEARCH text: the one that the line above the block names, else `usual`.
 
-    It is not clear, for example, if the line may also be the path of a new file in a folder with blanks.
+    Return "" if this is not clear, for example if the line may also be the path of a new file in a folder with blanks.
     """
     above = tree.named(block.above, new=True)
     possible = [path for path in above if tree.is_open(path)]
@@ -181,7 +181,7 @@ def _new_path(block: Block, usual: str, tree: EditableFiles) -> str:
 
 
 def _resolve(block: Block, tree: EditableFiles) -> str:
-    """Return the path of a block that has one: that of an existing file, or of a new one.
+    """Return the path of the existing file that `block.path` names; `block.path` itself for a new or missing file.
 
     Raises ReplyError if the path is outside the repository.
     """

@@ -114,8 +114,8 @@ def _named(body: Iterable[ast.stmt], names: Sequence[str]) -> Iterator[Function]
 def _source(node: ast.stmt, rows: Sequence[str], lines: Collection[int]) -> str:
     """Return the source of a statement.
 
-    Of a long statement, return only its head and the surroundings of the failing `lines` (of its last line if it has
-    none).
+    Of a long statement, return only its head, its last line, and the surroundings of the failing `lines` in it (if
+    there are none, those of its last line).
     """
     numbers = span(node)
     whole = textwrap.dedent("\n".join(rows[numbers.start - 1 : numbers.stop - 1]))

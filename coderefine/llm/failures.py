@@ -35,7 +35,7 @@ MOST = re.compile(
 SHARED = re.compile(
     r"maximum context length is (\d+) tokens.*?(?<!at least )\b(\d+) (?:input tokens|of text input|in the messages)"
 )
-"""A refused value of CAPS, with two numbers of tokens: those that prompt and answer share, and those of the prompt."""
+"""Matches a refusal with two numbers of tokens: the limit for prompt and answer together, and the prompt's length."""
 UNSENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"})
 """Exceptions that httpx raises before the server gets a request; after others, the request may be billed."""
 TRANSIENT = frozenset({408, 409, 425, 429})

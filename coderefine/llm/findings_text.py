@@ -20,7 +20,7 @@ LINES, NAMED = 2, 3
 REMARKS, FEW = 25, 1
 """Maximum number of lines for findings that are not about tests: if all tests pass, and if tests fail."""
 MOST, FULL = 600, 1_200
-"""Maximum number of characters of all failures described in full (except the first), and of each of them."""
+"""Maximum number of characters of all failures described in full, and of each. The first is described in any case."""
 EACH, OUTPUT = 700, 400
 """Maximum number of characters of the message of a failure described in full, and of its output."""
 BRIEF = 800

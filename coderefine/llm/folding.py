@@ -153,7 +153,7 @@ def signature_lines(module: ProjectModule, most: int, whole: Iterable[Definition
 
 
 def unreadable_line(text: str) -> int:
-    """Return the line of a syntax error; 0 if there is none."""
+    """Return the line of a syntax error (1 if unknown); 0 if there is none."""
     try:
         ast.parse(text)
     except SyntaxError as error:
@@ -164,7 +164,7 @@ def unreadable_line(text: str) -> int:
 
 
 def only_exports(module: ProjectModule) -> bool:
-    """Return whether the module is an `__init__.py` of only imports, a docstring and names like `__all__`."""
+    """Return whether the module is an `__init__.py` with only imports, expressions and names like `__all__`."""
     plain = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign)
     simple = module.path.endswith("__init__.py") and all(isinstance(node, plain) for node in module.tree.body)
     return simple and all(item.name.startswith("__") for item in module.definitions)

@@ -106,14 +106,14 @@ class _Finder:
             yield self._file(quoted or bare)
 
     def _matches(self, pattern: re.Pattern[str]) -> Iterator[tuple[str, ...]]:
-        """Yield the groups of each match of `pattern` in the failure's message, unless its text is in the test file."""
+        """Yield the groups of each match of `pattern` in the failure's message; skip text that is in the test file."""
         source = self.project.read(self.one.path) or ""
         found = pattern.finditer(self.one.message)
         yield from dict.fromkeys(match.groups("") for match in found if match[0] not in source)
 
     @property
     def _innermost(self) -> str:
-        """Return the innermost file of the traceback that is not the test file."""
+        """Return the innermost file of the traceback that is not the test file; "" if there is none."""
         return next((path for path in reversed(self.one.frames) if path != self.one.path), "")
 
     def _failing_imports(self) -> Iterator[MissingSymbol]:
@@ -159,7 +159,7 @@ class _Finder:
     def _is_ours(self, dotted: str) -> bool:
         """Return whether a module belongs to the project.
 
-        It does if its name is relative, if its top package is in the project, or if the failure's message names this.
+        It does if its name is relative, if its top package is in the project, or if the message names that package.
         """
         top = dotted.partition(".")[0]
         return dotted.startswith(".") or self._find(top) is not None or f"'{top}'" in self.one.message

@@ -23,10 +23,10 @@ ANSWER = re.compile(r"<{5,9} ?SEARCH\b|\bNO REPAIR\b|\bNEED\b|```|~~~|\{")
 
 
 def without_reasoning(text: str) -> str:
-    """Return `text` without reasoning: what is between tags, and all before a closing tag that was not opened.
+    """Remove from `text` what is between two tags of reasoning, and all before a closing tag without opening tag.
 
     Some servers put the opening tag into the prompt, so the reply has only the closing one. If the reply starts with an
-    opening tag that is never closed, all of it is reasoning. Other tags are words of a sentence.
+    opening tag that is never closed, all of it is reasoning. Other tags are ordinary text, and stay.
     """
     kept, start, thinking, answered = "", 0, False, False
     last = max((0, *(answer.start() for answer in ANSWER.finditer(text))))

@@ -110,7 +110,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The usable part of a reply of which the other blocks must be corrected.
+    """The usable part of a reply whose other blocks must be corrected.
 
     `blocks`: the usable blocks, with the paths of their files. `path`: the file of the faulty blocks; "" if they have
     several files, or if the file of one is unknown.
@@ -181,7 +181,7 @@ def parse_reply(text: str) -> Reply:
 
 
 def is_prose(text: str) -> bool:
-    """Return whether a reply contains neither edits, complete or not, nor code, and is no refusal."""
+    """Return whether a reply is only prose: without edits (also incomplete ones), without code, and no refusal."""
     lines = without_reasoning(text).splitlines()
     code = any(mark.match(line) for line in lines for mark in (SEARCH, DIVIDER, FENCE))
     return not code and refused(text) is None
@@ -237,7 +237,10 @@ def _join(lines: list[str]) -> str:
 
 
 def _named(lines: list[str], done: int, start: int) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return `Block.path`, `above` and `between` of the block that starts at `start`; the one before ends at `done`."""
+    """Return `Block.path`, `above` and `between` of the block that starts at line `start`.
+
+    `done`: the index of the first line after the previous block.
+    """
     between = named_paths("\n".join(lines[done:start]))
     for line in _lines_above(lines, done, start):
         path, above = whole_path(line), named_paths(line)
@@ -247,7 +250,7 @@ def _named(lines: list[str], done: int, start: int) -> tuple[str, tuple[str, ...
 
 
 def _lines_above(lines: list[str], done: int, start: int) -> Iterator[str]:
-    """Yield what may name the file of a block: the rest of its SEARCH line, opening fences, the line above it."""
+    """Yield texts that may name the file of a block: the rest of its SEARCH line, opening fences, the line above it."""
     yield SEARCH.sub(r"\2", lines[start])
     for line in reversed(lines[max(done, start - 4) : start]):
         fence = FENCE.match(line)

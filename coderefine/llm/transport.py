@@ -225,7 +225,7 @@ def _read(result: ChatCompletion, request: ModelRequest) -> Answer:
 class _TimedStream:
     """The chunks of `stream`, which is closed at the time `end`, or when no chunk arrives for `patience` seconds.
 
-    A read timeout does not close it: comments that keep the connection alive are data, but no chunks.
+    A read timeout is not enough: a server may send comments that keep the connection alive, but are no chunks.
     """
 
     def __init__(self, stream: Stream[ChatCompletionChunk], end: float, patience: float) -> None:
@@ -298,7 +298,7 @@ def _checked() -> Iterator[None]:
 
 
 def _text(message: Any, before: str = "") -> str:
-    """Return `before` with the text of a message or delta; some servers send a list of parts, or a refusal instead."""
+    """Return `before` plus the text of a message or delta; the text may be a list of parts, or a refusal."""
     content = message.content
     if isinstance(content, list):
         content = "".join(part["text"] for part in content if isinstance(part, dict) and "text" in part)

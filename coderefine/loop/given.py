@@ -221,7 +221,7 @@ class _Conclusion:
         )
 
     def _rests(self, tried: Attempt, evidence: Evidence) -> Iterator[str]:
-        """Yield the repaired tests that the patch adds or changes."""
+        """Yield the repaired tests in changed test files that did not already fail without the patch."""
         known = self.start.baseline.cases
         changed = {id_ for id_, case in tried.cases.items() if case.path in self.given.tests}
         return (id_ for id_ in evidence.flipped if id_ in changed and not (id_ in known and known[id_].status.bad))

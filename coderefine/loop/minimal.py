@@ -35,7 +35,10 @@ class PatchPiece:
 
 
 def smallest(state: State, whole: Attempt) -> tuple[Attempt, tuple[PatchPiece, ...]]:
-    """Return the smallest part found of the proved attempt `whole` that repairs as much, and the pieces left out."""
+    """Search for the smallest part of `whole`, a proved attempt, that repairs as much.
+
+    Return the attempt with that part, and the pieces left out.
+    """
     before = state.originals(whole.patch)
     search = _Search(state, whole, before, whole)
     kept = _fewest(tuple(pieces(whole.patch, before)), search.holds)
@@ -98,7 +101,10 @@ class _Search:
     judged: int = 0
 
     def holds(self, part: Sequence[PatchPiece]) -> bool:
-        """Return whether `part` is proved, and repairs all tests and clears all findings that `whole` does."""
+        """Return whether `part` is proved, and leaves only failing tests and findings that `whole` leaves, too.
+
+        If so, store the attempt as `best`. Return False also if MOST parts were judged, or if no time is left.
+        """
         left = self.state.seconds_left
         patch = replace(self.whole.patch, files=self._files(part))
         if self.judged >= MOST or (left is not None and left <= 0) or not self.state.admit(patch):
@@ -125,7 +131,7 @@ def alone(parts: Parts, outcome: Outcome, pieces: Sequence[Patch]) -> Iterator[A
     """Yield for each of `pieces` its proved attempt, or None if the piece must not be applied alone.
 
     A piece may be applied alone if it can be published, and if every test that the whole patch repairs also passes
-    with this piece alone.
+    with this piece alone. Pieces after the first MOST, or after the time limit, are not judged and yield None.
     """
     state = State(parts, attempts=[outcome.baseline], flaky=frozenset(outcome.evidence.flaky))
     for number, piece in enumerate(pieces, 1):

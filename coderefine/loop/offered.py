@@ -17,7 +17,8 @@ ENOUGH = 4
 """If no mutants could be judged: minimum number of tests that run the same patched line."""
 
 DISTURBING = 0.3
-"""The share of compared calls whose result a patch changes may exceed the highest share of an offered patch by this."""
+"""A patch changes the results of a share of the compared calls. This share may be at most so much higher than that of
+every offered patch."""
 
 
 def held_back(state: State, attempt: Attempt) -> Attempt:

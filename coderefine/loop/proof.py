@@ -63,7 +63,7 @@ def _measured(state: State, proved: Attempt) -> tuple[Attempt, Evidence]:
 
 
 def _moved(mutation: Mutation, before: Patch, after: Patch) -> Mutation:
-    """Return `mutation`, whose line number is that of the tree with the patch `before`, with that of `after`."""
+    """Convert the line number of `mutation` from the tree with the patch `before` to the tree with `after`."""
     texts = (patch.files.get(mutation.path) for patch in (before, after))
     return replace(mutation, line=judge.line_after(mutation.line, *texts))
 
@@ -176,7 +176,10 @@ def examined(state: State, attempt: Attempt) -> Attempt:
 
 
 def _rewritten(state: State, attempt: Attempt, checks: list[Check]) -> dict[str, str]:
-    """Return the test files that had other content when they were compiled, each with the digest of that content."""
+    """Return the protected files that were compiled with other content than they had when the proof began.
+
+    The values are digests of the compiled content.
+    """
     found = {}
     compiled = ((path, digests) for check in checks for path, digests in check.compiled.items())
     for path, digests in compiled:
@@ -244,7 +247,7 @@ def _proved(state: State, attempt: Attempt) -> Attempt:
 
 
 def _passes_again(state: State, attempt: Attempt) -> Verdict:
-    """Refuse `attempt` if a repaired test fails in further runs, by chance or with another hash seed.
+    """Return a negative verdict if a repaired test fails in further runs, by chance or with another hash seed.
 
     Only tests of code whose result may vary run again. A test that fails alone with the proof's seed needs other tests,
     and is left out.

@@ -111,9 +111,9 @@ def _both(found: Nearby, answers: Mapping[str, Codes], call: str) -> tuple[str, 
 
 
 def _telling(pair: tuple[str, ...], old: str) -> bool:
-    """Return whether a variant's results can be compared: they differ, are values, or are both the error `old`.
+    """Return whether `pair`, the old and the new result of a variant, can be compared.
 
-    `old`: the old result of the call itself.
+    They can if they differ, if they are values, or if both equal `old`, the old result of the call itself.
     """
     return bool(pair) and (len({*pair}) > 1 or has_value(pair[0]) or pair[0] == old)
 

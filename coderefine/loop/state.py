@@ -333,7 +333,10 @@ class State:
         return STYLE if attempt.patch.origin == PICKED else frozenset()
 
     def judges_pass(self, attempt: Attempt) -> Verdict:
-        """Refuse `attempt` unless the task's acceptance tests pass and judge it; see `judge.not_judged`."""
+        """Return a negative verdict if an acceptance test of the task fails, or does not judge `attempt`.
+
+        See `judge.not_judged`.
+        """
         task, check = self.parts.task, attempt.suite or attempt.check(judge.TESTS)
         if not task.judged or check is None:
             return Verdict(ok=True)

@@ -40,7 +40,7 @@ def tried(state: State, patch: Patch) -> Attempt:
 
 
 def _admitted(state: State, patch: Patch) -> Verdict:
-    """Refuse `patch` by the judge's rules, or if the task does not allow one of its changes."""
+    """Return a negative verdict if the judge's rules refuse `patch`, or the task refuses one of its changes."""
     admitted = state.admit(patch, frozenset(state.seen), state.situation.findings, _sources(state))
     refuses = state.parts.task.refuses
     reasons = (refuses(path, state.parts.original(path), data) for path, data in patch.files.items()) if refuses else ()
@@ -178,7 +178,7 @@ def _refused_by(state: State, number: int, patch: Patch, asked: tuple[str, ...] 
     ask = _question(state, patch, asked)
 
     def run(ask: Ask) -> Attempt:
-        wanted = (patch, replace(ask, timeout=0.0), state.best.number)  # its time limit may differ
+        wanted = (patch, replace(ask, timeout=0.0), state.best.number)  # the time limits may differ
         if ahead := next((one for one in state.ahead if (one.patch, one.ask, one.best) == wanted), None):
             state.ahead.remove(ahead)
             checks = ahead.checks.result()

@@ -132,6 +132,9 @@ def _repositories(folders: Sequence[Path]) -> Iterator[Repository]:
 
 
 def _about(repository: Repository, meta: Meta, folders: Sequence[Path]) -> bool:
-    """Return whether the run's paths, in `repository` if their working tree was moved or removed, are in `folders`."""
+    """Return whether all paths of the run are in `folders`.
+
+    If the run's working tree was moved or removed, its paths are looked up in `repository`.
+    """
     top = Path(meta.top) if repository.is_elsewhere(meta.top) else repository.top
     return all(_inside((top / path).resolve(), folders) for path in meta.scope)

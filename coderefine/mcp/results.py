@@ -107,10 +107,10 @@ class Found(Typed):
 
 
 def _kept(findings: Sequence[Found], count: int, limit: int) -> list[Found]:
-    """Return the first `count` findings, without evidence; if `count` exceeds their number, some keep their evidence.
+    """Return the first `count` findings, without evidence.
 
-    `count` counts evidence as a separate piece. What exceeds the number of findings is the number of findings, from the
-    first, that keep their evidence.
+    If `count` is greater than the number of findings by n, the first n findings keep their evidence, because evidence
+    counts as a separate piece.
     """
     shown = max(0, count - len(findings))
     return [

@@ -66,7 +66,7 @@ Call: TypeAlias = Context[Any, Any]
 
 
 async def client_roots(ctx: Call) -> ListRoots | ListRootsResult | None:
-    """Ask the client for its roots, if it has any."""
+    """Return the request for the client's roots; None if the client does not support roots."""
     capabilities = ctx.client_capabilities
     return ListRoots() if capabilities and capabilities.roots else None
 
@@ -141,7 +141,7 @@ class Tools:
     ) -> Annotated[CallToolResult, Alternatives]:
         """List the plausible patches that a run offered (default: the newest), and the inputs that tell them apart.
 
-        that: a Python expression, as `price(10, 100) == 900`; names those with which it is true.
+        that: a Python expression, such as `price(10, 100) == 900`; the answer then names the patches that make it true.
         """
         journal = await self._find(roots, run)
         found = await _in_thread(lambda: _alternatives(journal))

@@ -119,7 +119,7 @@ def _uses(tree: ast.Module | None) -> Uses:
 
 
 def _expected(node: ast.AST) -> Iterator[str]:
-    """Yield names of functions that are called where AssertionError is expected, or passed to `raises` with it."""
+    """Yield names of functions that are called, or passed to `raises`, where AssertionError is expected."""
     if isinstance(node, ast.With | ast.AsyncWith) and _expects(node):
         yield from (_called(inner) for item in node.body for inner in ast.walk(item))
     yield from map(last_name, _handed(node))
@@ -178,7 +178,7 @@ def _works(node: ast.AST) -> bool:
 
 
 def _called_outside(tree: ast.Module, likely: Iterable[Function]) -> set[str]:
-    """Return the names that the module calls outside its functions `likely`, which assert."""
+    """Return the names that the module calls outside the functions `likely`, which probably assert."""
     allowed = {id(inner) for one in likely for inner in ast.walk(one)}
     return {_called(node) for node in ast.walk(tree) if id(node) not in allowed}
 

@@ -90,7 +90,7 @@ class Interpreter:
 
 
 def probe(candidate: PythonCandidate, environ: Mapping[str, str], *, timeout: float = 20.0) -> Interpreter | str:
-    """Run the probe with `candidate` (10-20 ms); return a text about its fault if it cannot be used."""
+    """Return the Interpreter of `candidate`, or a text on why it cannot be used. Starts a process (10-20 ms)."""
     if not candidate.path.is_file():
         return "does not exist"
     if not os.access(candidate.path, os.X_OK):

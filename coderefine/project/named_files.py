@@ -132,7 +132,7 @@ def named_files(run: Sequence[str], place: Place, settings: PytestSettings, who:
 
 
 def _program(words: Sequence[str]) -> int:
-    """Return the index in `words` of the program that they start, after LAUNCHERS and their options."""
+    """Return the index of the started program in `words`: the first word after LAUNCHERS and their options."""
     after = ""
     for at, word in enumerate(words):
         if after not in VALUED and not LAUNCHERS.fullmatch(word):
@@ -253,8 +253,8 @@ class _Text:
     def _relative(self, part: str) -> str:
         """Return `part` as a path below one of the bases.
 
-        Remove a leading "@", the path of the repository's top, leading slashes (which may follow a removed variable),
-        and leading "../".
+        Remove a leading "@", the path of the repository's top, leading slashes (which `$DIR/a.py` leaves when
+        the variable is removed), and each leading "../".
         """
         top = self._place.top.as_posix()
         inner = posixpath.normpath(part.removeprefix("@").removeprefix(f"{top}/")).lstrip("/")

@@ -67,7 +67,7 @@ def _folder(path: Path) -> Path:
 
 
 def _top(folder: Path) -> Path | None:
-    """Return the nearest folder at or above `folder` whose `.git` is a repository or a pointer to one; None without.
+    """Return the nearest folder at or above `folder` whose `.git` is a repository or points to one; else None.
 
     Raises UsageError if `folder` is inside a git directory.
     """

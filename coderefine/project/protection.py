@@ -149,7 +149,7 @@ class Protection:
     def script_folders(self) -> tuple[str, ...]:
         """Return folders in which Python may look first for what the programs of commands import.
 
-        These are the folders of files that commands name, and the folders that they name.
+        These are the folders that commands name, and the folders of the files that commands name.
         """
         programs = self.programs.values()
         beside = {posixpath.dirname(path) for named in programs for path in named.there}
@@ -373,7 +373,7 @@ def _module_path(path: str) -> str:
 
 
 def is_read_only(path: Path) -> bool:
-    """Return whether the permissions of `path` do not allow writing. They hold for root, who could write, too."""
+    """Return whether the permissions of `path` forbid writing; they count for root, too, although root could write."""
     return not os.access(path, os.W_OK) or not path.stat().st_mode & 0o222
 
 
@@ -443,8 +443,8 @@ def _like(name: str, patterns: tuple[str, ...]) -> bool:
 def _matches(path: str, glob: str) -> bool:
     """Return whether `glob` matches `path`, almost as in a .gitignore file.
 
-    A bare name matches at any depth, and a folder matches all its content. Unlike in .gitignore, not only `**` but also
-    `*` matches any text with `/`: `a/*.py` matches `a/b/c.py`.
+    A name without slash matches at any depth, also with a leading slash, and a folder matches all its content. Unlike
+    in .gitignore, not only `**` but also `*` matches any text with `/`: `a/*.py` matches `a/b/c.py`.
     """
     anchored = glob.strip("/").replace("**/", "*").replace("/**", "/*")
     names = (path, *(parent.as_posix() for parent in PurePosixPath(path).parents if parent.name))

@@ -129,7 +129,7 @@ def _staged(index: UserIndex, patched: PatchedHead) -> tuple[IndexChange, ...]:
 
 
 def _after_hooks(repository: Repository, index: UserIndex, done: Publication) -> tuple[IndexChange, ...]:
-    """Return `done.staged`, updated by what hooks changed in the commit or committed after it.
+    """Return `done.staged` with the changes that hooks made to the commit, or in commits after it.
 
     A path that a hook changed is updated only if its entry in the user's index was the same as in the old HEAD.
     """

@@ -132,7 +132,7 @@ def _take_out(place: Path, kept: Path, expected: bytes) -> bool:
     if _content(kept) == expected:
         return True
     if not _create(kept, place):
-        remove(kept)  # saved once more: that content replaces this one
+        remove(kept)  # the user has saved the file again: the newer content stays
     return False
 
 
@@ -144,7 +144,7 @@ def _replace(ready: Path, place: Path, kept: Path, expected: bytes, ours: bytes)
         return True
     _exchange(ready, place)
     if _content(ready) != ours:
-        _exchange(ready, place)  # saved once more: that content replaces this one
+        _exchange(ready, place)  # the user has saved the file again: the newer content goes back
     return False
 
 

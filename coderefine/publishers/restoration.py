@@ -1,7 +1,7 @@
 """Take back what a publication wrote, and nothing that anybody else wrote meanwhile.
 
 Files may change while git runs the user's hooks, or between a kill and `recover`. A content that is neither the old
-nor the new one is a hook's only if the hook staged it for our commit; any other may be the user's.
+nor the new one comes from a hook only if the hook staged it for our commit; otherwise it may come from the user.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _take_back(journal: Journal, temp: str, change: FileChange, *, in_use: bool)
 def _wanted(
     journal: Journal, change: FileChange, found: bytes | None, *, in_use: bool
 ) -> tuple[FileChange | None, str]:
-    """Return the change whose old content may replace `found`, and a line for the user; (None, "") if nothing may."""
+    """Return the change whose old content may replace `found`, and a line for the user; (None, "") if there is none."""
     if found == change.after or file_io.is_torn(found, change.before, change.after):
         return change, ""
     if _is_in(journal.repository, UserIndex(journal.repository).own_tree(), change.path, found):

@@ -143,7 +143,7 @@ class Snapshot:
         return self.repository.tree(commit) == tree and self.repository.resolve(f"{commit}^") == self.head.sha
 
     def verify(self, changes: tuple[FileChange, ...]) -> None:
-        """Raise PublishError unless HEAD and every file are unchanged."""
+        """Raise PublishError unless HEAD and every file of `changes` are as they were when the run began."""
         self.check_head()
         for change in changes:
             if current(self.top, change.path) != change.before:

@@ -121,8 +121,8 @@ def _withdraw(journal: Journal, plan: Publication, error: BaseException) -> None
 def deferred() -> Iterator[None]:
     """Delay interrupts until the end of the block, which should last only milliseconds.
 
-    Handlers are replaced instead of blocking signals, because Python runs a handler in the main thread, whichever
-    thread received the signal. For the same reason `deferred` does nothing in other threads.
+    It would not help to block signals, because Python runs a handler in the main thread, whichever thread received the
+    signal. So the handlers are replaced. For the same reason `deferred` does nothing in other threads.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -165,7 +165,7 @@ def give_up(journal: Journal, plan: Publication) -> None:
 
 @contextlib.contextmanager
 def pending(journal: Journal) -> Iterator[int]:
-    """Mark, until the `with` block ends, that files are being written for `journal`; yield the mark's descriptor.
+    """Mark by a file, until the block ends, that files are being written for `journal`; yield this file's descriptor.
 
     If the block fails after the journal announced the publication, the mark stays, so that a later run repairs it.
     Raises PublishError if there is such a mark already, or if another process is writing.

@@ -86,7 +86,7 @@ class UserIndex:
         """Write an index of `tree` for `git commit`, and return its path, at which `recover` looks for it."""
         self._drop_own()
         storage.make_folder(self._own.parent)
-        copy_index(self.path, self._own)  # with its times of the files, so that git need not read them again
+        copy_index(self.path, self._own)  # it contains the times of the files, so that git need not read them again
         Scratch(self.repository, self._own, self.repository.top).read_tree(tree)
         return self._own
 

@@ -140,7 +140,7 @@ def _read_status(looking: Child, deadline: float) -> tuple[list[str], bool]:
 
 
 def _refuse_flags(looking: Child, deadline: float) -> None:
-    """Raise NotQuickError if a file is marked as assume-unchanged or skip-worktree: its edits are in no status."""
+    """Raise NotQuickError if a file is marked as assume-unchanged or skip-worktree: git status hides its edits."""
     output = looking.all(deadline)
     if output is None:
         raise NotQuickError
@@ -152,8 +152,8 @@ def _refuse_flags(looking: Child, deadline: float) -> None:
 def _python(names: list[str]) -> list[str]:
     """Return the Python files among `names`, as normalised paths.
 
-    Raises NotQuickError for a path outside the folder, for a link, for a file of a nested project, because the ticket
-    is that of the project at the top, and for more than LONG files.
+    Raises NotQuickError for a path outside the folder, for a link, for more than LONG files, and for a file of a nested
+    project (the ticket is about the project at the top).
     """
     found = []
     for name in names:

@@ -1,10 +1,12 @@
 """The coverage map: the functions that each test file's last complete run executed, with their digests.
 
 A test file is unaffected if nothing of the following changed: the file itself, every conftest.py above it, and, in each
-file that its run imported or executed, the module level and the executed functions. What a test that may leave state
-behind (see `shared_state`) executed outside its own file counts for all test files of the run, because what it has made
-(an instance in a class attribute, an entry of a dictionary) may be used by the next ones, which then do not execute the
-functions that make it. If a file may carry state beyond a run (caches, global variables), every change of it counts.
+file that its run imported or executed, the module level and the executed functions. If a file may carry state beyond a
+run (caches, global variables), every change of it counts.
+
+A test may leave state behind (see `shared_state`), such as an instance in a class attribute, or an entry of a
+dictionary. Later tests may use this state, and then do not execute the functions that make it. So the code that such a
+test executed outside its own file counts for all test files of the run.
 
 This is checked only for test files that can be affected according to the import graph; test files that are not in the
 map run. Not in the map are test files that read files or start programs, themselves or through code that they execute.
@@ -72,7 +74,10 @@ class FunctionDigests:
         return sorted(set(map(at, lines)))
 
     def digest(self, functions: Iterable[int]) -> str:
-        """Return the digest of the module level and of `functions` (indices in `spans`). Raises IndexError."""
+        """Return the digest of the module level and of `functions` (indices in `spans`; -1 is ignored).
+
+        Raises IndexError for an index that does not exist.
+        """
         return _digest(self.level, *(self.functions[number] for number in functions if number >= 0))
 
 

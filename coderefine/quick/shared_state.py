@@ -1,10 +1,11 @@
 """Which tests of a run may leave state behind that later tests of the same run use, according to what they executed.
 
 A function may leave state if it changes an object that it did not make itself (one bound outside the function, a
-parameter, an attribute of a class), or if it has a decorator that is not known to keep nothing. A test that imports a
-module while it runs leaves state too. Methods that change `self` count if an instance may outlive a test: if the class,
-or a class derived from it, is named in a call at module level, or in one that an import or a test that leaves state
-executed. This finds the usual ways to keep state, by their form; it cannot find all.
+parameter, an attribute of a class), or if it has a decorator other than those known to keep nothing (STATELESS). A test
+that imports a module while it runs leaves state too. A method that changes `self` counts if an instance may outlive a
+test. This is assumed if the class, or a class derived from it, is named in a call at module level, or in a call that
+was executed during an import or by a test that leaves state. This finds the usual ways to keep state; it cannot find
+all.
 """
 
 from __future__ import annotations
@@ -219,7 +220,7 @@ class Scope:
             self._note_instance(changes=_last(base) == "super")
         elif name and name == self._self:
             self._note_instance(changes=not self._making)
-            self.carries = self.carries or not self._attributes.issuperset(chain[:1])  # perhaps one of the class
+            self.carries = self.carries or not self._attributes.issuperset(chain[:1])  # perhaps of the class
         else:
             self.carries = True
 

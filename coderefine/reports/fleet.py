@@ -20,8 +20,8 @@ class FleetResult:
     """How the run in one repository ended.
 
     `location`: a path or URL, as in the list. `status`: one word, such as `fixed`. `detail`: more about it. `code`: the
-    exit code. `usd`: the maximum cost of the run in dollars. `run`: the run's name in the repository's journal.
-    `patch`: the file with the run's patch; "" for none.
+    exit code. `usd`: the cost of the run in dollars, or its maximum if the cost is unknown. `run`: the run's name in
+    the repository's journal. `patch`: the file with the run's patch; "" for none.
     """
 
     location: str

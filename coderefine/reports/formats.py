@@ -58,7 +58,7 @@ def found(gates: Iterable[Check]) -> tuple[Finding, ...]:
 def judged(end: Outcome) -> Sequence[Check]:
     """Return the checks of the tree with the patch, or of the baseline if there is no patch.
 
-    If a given patch is not proved, add a check with this finding.
+    If a given patch is not proved, add a check with the finding that says so.
     """
     if end.proof is None or end.proof.verdict:
         return end.best.checks or end.baseline.checks

@@ -52,7 +52,7 @@ def paint(lines: Sequence[str | Row], width: int) -> str:
 
 
 def paint_diff(diff: str, width: int) -> str:
-    """Render a unified diff with colours; undecodable bytes become replacement characters."""
+    """Render a unified diff with colours; bytes that could not be decoded are shown as "?"."""
     console = _console(width)
     shown = diff.encode("utf-8", "replace").decode("utf-8")
     coloured = Syntax("", "diff", theme="ansi_dark", background_color="default").highlight(shown.rstrip("\n"))

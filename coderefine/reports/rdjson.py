@@ -51,7 +51,7 @@ def _diagnostic(finding: Finding) -> Json:
 
 
 def _suggestion(report: RunReport, hunk: Hunk) -> Json:
-    # The range ends in column 1 of the next line; if the last line has no line end, behind its last character.
+    # The range ends in column 1 of the next line; if the last line has no line end, after its last character.
     last = hunk.old[-1] if hunk.old else b"\n"
     end = _at(hunk.last + 1, 1) if last.endswith(b"\n") else _at(hunk.last, len(last) + 1)
     span = {"start": _at(hunk.first, 1), "end": end}

@@ -196,7 +196,10 @@ def first_line(text: str) -> str:
 
 
 def _passed(attempt: Attempt, carried: Collection[str]) -> tuple[int, int] | None:
-    """Return (number of tests that passed, number of tests that ran), without the tests `carried`; None if none ran."""
+    """Return (number of tests that passed, number of tests that ran); None if none ran.
+
+    `carried`: ids of tests whose outcome was copied; these do not count.
+    """
     ran = [case for id, case in attempt.cases.items() if case.status is not Status.SKIPPED and id not in carried]
     return (sum(not case.status.bad for case in ran), len(ran)) if ran else None
 

@@ -54,7 +54,7 @@ class Api:
         return self._ask(verb, path, body)[1]
 
     def pages(self, path: str, key: str = "") -> Iterator[Any]:
-        """Yield every entry of a list, page by page. `key`: the key of the list if the answer is an object."""
+        """Yield the entries of a list, at most PAGES pages. `key`: the key of the list if the answer is an object."""
         link: str | None = f"{path}{'&' if '?' in path else '?'}per_page=100"
         for _ in range(PAGES):
             headers, found = self._ask("GET", link, None)

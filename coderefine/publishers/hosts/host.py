@@ -240,7 +240,7 @@ class Host(ABC):
 
     @abstractmethod
     def fitting(self, offered: Sequence[Suggestion]) -> Sequence[Suggestion]:
-        """Return the suggestions whose lines are in the pull request's diff: only there, comments are possible."""
+        """Return the suggestions whose lines are in the pull request's diff; the host accepts no comments elsewhere."""
 
     @abstractmethod
     def remove(self, stale: Posted) -> None:
