@@ -210,8 +210,29 @@ def test_a_missing_attribute_that_other_code_uses_is_not_misspelt(others: str, n
     module = Module.of("f.py", f"if self.open:\n    pass\n{others}".encode())
     assert module is not None
     world = ProjectContext({"f.py": module})
-    site = SimpleNamespace(module=module, world=world, hints=Hints(absent={"open": ()}))
+    stmt = module.by_line[1]
+    site = SimpleNamespace(module=module, world=world, stmt=stmt, hints=Hints(absent={"open": ()}))
     scored = Scored(-4.0, Edit((Replacement(8, 12, new),)), PLAIN, cast(Site, site))
+    assert abandons(Repair(Proposed(scored, ""), frozenset("t"), whole=True)) is wanted
+
+
+USES = "class {}:\n    def g(self):\n        return self.open\n\n    def open(self): ...\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "wanted"),
+    [("B", False), ("B(A)", True), ("Base", True)],
+    ids=["unrelated", "subclass", "base"],
+)
+def test_an_attribute_that_only_an_unrelated_class_uses_was_taken_from_there(other: str, *, wanted: bool) -> None:
+    """webob: the right repair, `self.value` for a method that only another class has, was only offered."""
+    text = "class A(Base):\n    def f(self):\n        return self.open\n\n\n" + USES.format(other)
+    module = Module.of("f.py", text.encode())
+    assert module is not None
+    hints = Hints(absent={"open": ()})
+    site = SimpleNamespace(module=module, world=ProjectContext({"f.py": module}), stmt=module.by_line[3], hints=hints)
+    at = text.index("open")
+    scored = Scored(-4.0, Edit((Replacement(at, at + 4, "shut"),)), PLAIN, cast(Site, site))
     assert abandons(Repair(Proposed(scored, ""), frozenset("t"), whole=True)) is wanted
 
 
@@ -221,7 +242,8 @@ def test_a_missing_private_attribute_is_known_by_the_name_in_the_code() -> None:
     assert module is not None
     failure = Failure("'A' object has no attribute '_A__one'", "AttributeError")
     hints = Hints.of([Case("t.py::test", Status.FAILED, failure=failure)])
-    site = SimpleNamespace(module=module, world=ProjectContext({"f.py": module}), hints=hints)
+    stmt = module.by_line[4]
+    site = SimpleNamespace(module=module, world=ProjectContext({"f.py": module}), stmt=stmt, hints=hints)
     at = module.text.rindex("__one")
     scored = Scored(-4.0, Edit((Replacement(at, at + 5, "__two"),)), PLAIN, cast(Site, site))
     assert abandons(Repair(Proposed(scored, ""), frozenset("t"), whole=True))
