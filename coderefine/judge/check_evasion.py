@@ -282,7 +282,7 @@ def _top(name: str) -> str:
 def _stored(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
     """Yield the targets of `node`, also those inside a tuple, each with the whole value that is assigned.
 
-    For a loop or comprehension, this value is the iterable.
+    For a loop or comprehension, this value is the iterable; for `with`, the context manager.
     """
     match node:
         case ast.Assign(targets=targets, value=value):
@@ -291,7 +291,9 @@ def _stored(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
             ast.AnnAssign(target=ast.expr() as target, value=ast.expr() as value)
             | ast.AugAssign(target=ast.expr() as target, value=value)
             | ast.For(target=target, iter=value)
+            | ast.AsyncFor(target=target, iter=value)
             | ast.comprehension(target=target, iter=value)
+            | ast.withitem(optional_vars=ast.expr() as target, context_expr=value)
         ):
             targets = [target]
         case _:

@@ -59,8 +59,9 @@ class CodeValues:
     def _is_made_of_code(self, value: ast.expr, target: str) -> bool:
         """Return whether `value` is a function or class of this file, or a call that may return a function.
 
-        Such a call gets a function as argument, calls a function of this file that returns one, or gets an attribute of
-        the object whose attribute is `target` (which the call may wrap). Calls of built-in functions do not count.
+        Such a call gets a function as argument, calls a function of this file that returns or yields one, or gets an
+        attribute of the object whose attribute is `target` (which the call may wrap). Calls of built-in functions do
+        not count.
         """
         if not isinstance(value, ast.Call) or self._is_function(value):
             return self._is_function(value)
@@ -77,8 +78,8 @@ class CodeValues:
         return isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in self.own)
 
     def _returned(self, function: ast.expr) -> Iterator[ast.expr]:
-        """Yield the expressions that `function` returns, if this file defines `function`."""
+        """Yield the expressions that `function` returns or yields, if this file defines `function`."""
         body = self.own.get(function.id) if isinstance(function, ast.Name) else None
         for node in ast.walk(body) if body else ():
-            if isinstance(node, ast.Return) and node.value:
+            if isinstance(node, ast.Return | ast.Yield) and node.value:
                 yield node.value

@@ -121,12 +121,12 @@ def forbidden_names(side: FileVersion) -> Iterator[Violation]:
     if side.tree is None:
         return
     names, guarded = bindings(side.tree), main_guard(side.tree)
-    probes = {call.func for call in nodes(side.tree) if isinstance(call, ast.Call) and _probes(call)}
+    probes = {function for node in nodes(side.tree) for function in _probes(node)}
     for node in nodes(side.tree):
         if node in probes:
             continue
-        line = getattr(node, "lineno", 0)
-        for what, exemption in _found(node, names):
+        found = ((getattr(node, "lineno", 0), *one) for one in _found(node, names))
+        for line, what, exemption in (*found, *_passed_around(node, names)):
             if exemption is NEVER or line not in guarded:
                 yield Violation(what, line, exemption)
 
@@ -143,15 +143,14 @@ def _found(node: ast.AST, names: Bindings) -> Found:
         yield from _attributes(node, names)
     elif isinstance(node, ast.Constant):
         yield from _attributes(node, names)
-    yield from _passed_around(node, names)
 
 
-def _probes(call: ast.Call) -> bool:
-    """Return whether `call` is `….kill(pid, 0)`, which only tests whether a process exists."""
-    match call:
-        case ast.Call(func=ast.Attribute(attr="kill" | "killpg"), args=[_, ast.Constant(value=0)], keywords=[]):
-            return True
-    return False
+def _probes(node: ast.AST) -> list[ast.expr]:
+    """Return the function of `….kill(pid, 0)`, which only tests whether a process exists; [] for other nodes."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="kill" | "killpg") as kill, args=[_, ast.Constant(value=0)], keywords=[]):
+            return [kill]
+    return []
 
 
 def _special(node: Function | ast.With | ast.Name) -> Found:
@@ -366,18 +365,19 @@ def _of_fields(text: str) -> set[str]:
     return {part for one in fields for part in PART.findall(one)}
 
 
-def _passed_around(node: ast.AST, names: Bindings) -> Found:
-    """Yield dangerous modules, and lookup functions such as `getattr`, that `node` uses as a value.
+def _passed_around(node: ast.AST, names: Bindings) -> Iterator[tuple[int, str, Exemption]]:
+    """Yield dangerous modules, and lookup functions such as `getattr`, that `node` uses as a value, with their lines.
 
     The parts of `node` that `_harmless` returns are allowed.
     """
     allowed = isinstance(node, ast.Call) and last_name(node.func) in MAY_TAKE_MODULES
     for given in ast.iter_child_nodes(node):
-        is_name = isinstance(given, ast.Name | ast.Attribute) and isinstance(given.ctx, ast.Load)
-        name = dotted(given, names) if is_name else ""
+        if not isinstance(given, ast.Name | ast.Attribute) or not isinstance(given.ctx, ast.Load):
+            continue
+        name = dotted(given, names)
         looks_up = name in LOOKING_UP and not _reduces_own(node, names)
         if (looks_up or (name in DANGEROUS and not allowed)) and given not in _harmless(node, names):
-            yield f"passes {name} around", USED_BEFORE
+            yield given.lineno, f"passes {name} around", USED_BEFORE
 
 
 def _reduces_own(node: ast.AST, names: Bindings) -> bool:

@@ -29,8 +29,7 @@ def removed(change: Change, findings: Sequence[Finding]) -> Iterator[str]:
             yield f"removes {name} from {change.path}"
     if change.old is not None:
         was, now = _exported(change.old), _exported(change.new)
-        # A new `__all__` that is computed cannot be evaluated.
-        for name in sorted((was or set()) - now - allowed if now is not None else ()):
+        for name in sorted(filter(None, was - now - allowed)) if None not in now else ():
             yield f"removes {name!r} from __all__ in {change.path}"
 
 
@@ -92,13 +91,12 @@ def _inherited(name: str, tree: ast.Module) -> bool:
     return any(method in bound(item) for base in known for item in base.body)
 
 
-def _exported(tree: ast.Module) -> set[str] | None:
-    """Return the strings in `__all__`: empty if there is no `__all__`, None if none of its items can be evaluated."""
+def _exported(tree: ast.Module) -> set[str | None]:
+    """Return the strings in `__all__`, and None if a part of it is computed, and so cannot be evaluated."""
     assigned = (node for node in statements(tree) if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign))
     values = [node.value for node in assigned if "__all__" in bound(node)]
     unknown = [ast.Pass()]
-    names = [text(item) for value in values for item in getattr(value, "elts", unknown)]
-    return set(filter(None, names)) if None not in names or any(names) else None
+    return {text(item) for value in values for item in getattr(value, "elts", unknown)}
 
 
 def narrowed(change: Change, findings: Sequence[Finding], tests: Sequence[str]) -> Iterator[str]:

@@ -10,10 +10,13 @@ from contextlib import suppress
 
 from coderefine.judge.change import Change, bound, functions, nodes
 from coderefine.judge.constant_folding import FUNCTIONS, NotLiteralError, constants, fold
+from coderefine.judge.name_resolution import Bindings, bindings, dotted
 from coderefine.judge.test_literals import Key, TestCase, key_of, test_literals
 from coderefine.source import Function, last_name
 
 BROAD = frozenset(("Exception", "BaseException"))
+TRY = (ast.Try, getattr(ast, "TryStar", ast.Try))
+"""`try`, also with `except*`, which is new in Python 3.11."""
 SHARE, LEAST = 0.5, 10
 """A file may lose up to this share of its statements, and in any case up to this number of them."""
 SUBSTANCE = 3
@@ -96,11 +99,16 @@ def swallowing(change: Change) -> Iterator[str]:
 
     A function that was wrapped like this before the patch may be renamed, or moved in the file.
     """
-    was = functions(change.old)
-    swallowed = {name: ast.dump(old) for name, old in was.items() if _swallows(old)}
-    for name, new in functions(change.new).items():
-        if _swallows(new) and name not in swallowed and ast.dump(new) not in swallowed.values():
+    was = _swallowing(change.old)
+    for name, new in _swallowing(change.new).items():
+        if name not in was and new not in was.values():
             yield f"swallows every error of {name} in {change.path}"
+
+
+def _swallowing(tree: ast.Module | None) -> dict[str, str]:
+    """Return the dumps of the functions that swallow every error, by name."""
+    names = bindings(tree) if tree else None
+    return {name: ast.dump(one) for name, one in functions(tree).items() if names and _swallows(one, names)}
 
 
 def work(function: Function) -> list[ast.stmt]:
@@ -136,19 +144,26 @@ def _depends(value: ast.expr) -> bool:
     )
 
 
-def _swallows(function: Function) -> bool:
+def _swallows(function: Function, names: Bindings) -> bool:
     if function.name in ("__exit__", "__aexit__"):
         return all(map(_excuses, function.body))
-    return _wraps(function) or any(isinstance(node, ast.Try) and _returns_finally(node) for node in ast.walk(function))
+    inner = ast.walk(function)
+    return _wraps(function, names) or any(isinstance(node, TRY) and _returns_finally(node) for node in inner)
 
 
-def _wraps(function: Function) -> bool:
+def _wraps(function: Function, names: Bindings) -> bool:
     match _between_constants(function):
         case [ast.With(items=items)]:
-            calls = [item.context_expr for item in items if isinstance(item.context_expr, ast.Call)]
-            return any(last_name(call.func) == "suppress" and any(map(_broad, call.args)) for call in calls)
-        case [ast.Try(handlers=handlers)]:
-            return any(_broad(item.type) and _silent(item) for item in handlers)
+            return any(_suppresses(_meant(item.context_expr, names), names) for item in items)
+        case [statement] if isinstance(statement, TRY):
+            return any(_broad(item.type, names) and _silent(item) for item in statement.handlers)
+    return False
+
+
+def _suppresses(manager: ast.expr, names: Bindings) -> bool:
+    match manager:
+        case ast.Call(func=function, args=kinds) if _last(function, names) == "suppress":
+            return any(_broad(kind, names) for kind in kinds)
     return False
 
 
@@ -174,9 +189,20 @@ def _between_constants(function: Function) -> list[ast.stmt]:
     return body
 
 
-def _broad(kind: ast.expr | None) -> bool:
-    names = kind.elts if isinstance(kind, ast.Tuple) else [kind]
-    return any(name is None or last_name(name) in BROAD for name in names)
+def _broad(kind: ast.expr | None, names: Bindings) -> bool:
+    kind = _meant(kind, names) if kind else None
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return any(one is None or _last(_meant(one, names), names) in BROAD for one in kinds)
+
+
+def _meant(node: ast.expr, names: Bindings) -> ast.expr:
+    """Return the expression of a name that the file binds once; `node` itself for anything else."""
+    return names.constants.get(node.id, node) if isinstance(node, ast.Name) else node
+
+
+def _last(node: ast.expr, names: Bindings) -> str:
+    """Return the last part of the original name of `node`; "" if it has none."""
+    return dotted(node, names).rpartition(".")[2]
 
 
 def _silent(handler: ast.ExceptHandler) -> bool:

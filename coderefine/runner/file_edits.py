@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import chain, count
 
-from coderefine.runner.agent.code_diff import common_ends, same, same_but_for_names
+from coderefine.runner.agent.code_diff import common_ends, nested, same, same_but_for_names
 from coderefine.runner.equal_forms import uniform
 from coderefine.runner.reached_code import Function
 from coderefine.source import bound_names, docstring_examples, first_line, text_of
@@ -59,7 +59,7 @@ class UnitCode:
         while waiting:
             code = waiting.pop()
             yield path, code.co_firstlineno, code.co_name
-            waiting += _inner(code) if code.co_name != "<module>" else ()
+            waiting += nested(code) if code.co_name != "<module>" else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,16 +325,12 @@ def _examples(docstring: str) -> str:
 
 
 def _functions(code: types.CodeType, prefix: str) -> Iterator[tuple[str, types.CodeType]]:
-    for inner in _inner(code):
+    for inner in nested(code):
         name = prefix + inner.co_name
         if _is_class(inner):
             yield from _functions(inner, f"{name}.")
         elif not inner.co_name.startswith("<"):
             yield name, inner
-
-
-def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
-    return (value for value in code.co_consts if isinstance(value, types.CodeType))
 
 
 def _is_class(code: types.CodeType) -> bool:
@@ -466,5 +462,5 @@ def _changed_lines(old: str, new: str) -> tuple[frozenset[int], frozenset[int]]:
 def executable(code: types.CodeType) -> frozenset[int]:
     """Return the lines of a function and its nested functions that a trace reports, except their first lines."""
     found = {line for _, _, line in code.co_lines() if line is not None}
-    below = (executable(one) for one in _inner(code))
+    below = (executable(one) for one in nested(code))
     return frozenset(found).union(*below) - {code.co_firstlineno}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.judging import CLI, GOOD, SUM, Deed, refused
+from tests.support.cases import every
+from tests.support.judging import CLI, GOOD, SUM, Deed, passed, refused
 
 ESCAPES = [
     Deed("os-exit", SUM, "import os\n\n\ndef total(xs):\n    os._exit(0)\n", "os._exit"),
@@ -149,6 +150,18 @@ def test_code_under_a_main_guard_that_is_true_at_import_is_refused(how: str) -> 
 def test_a_function_under_a_main_guard_is_a_function() -> None:
     guarded = "if __name__ == '__main__':\n\n    def f(x):\n        exec(x)\n"
     refused(Deed("function", SUM, f"{GOOD}\n\n{guarded}", "runs code from text"))
+
+
+PASSED_AROUND = ("[x for x in xs\n if os]", "[x for x\n in os]", "sorted(\n os)")
+
+
+@pytest.mark.parametrize("value", every(2, PASSED_AROUND))
+def test_a_module_that_is_passed_around_is_found_on_its_line(value: str) -> None:
+    """In a comprehension, its line was 0: under a main guard it was refused, in a file that did not parse admitted."""
+    refused(Deed("line", SUM, f"import os\n\n\ndef total(xs):\n    return {value}\n", "around: app/core.py:6"))
+    passed(Deed("guarded", SUM, f"import os\n\nxs = ()\n{GOOD}\n\nif __name__ == '__main__':\n    print({value})\n"))
+    after = f"import os\n\n\ndef f(xs):\n    a = {value}\n    return a\n"
+    refused(Deed("unparsed", "def f(:\n    return a\n", after, "passes os around"))
 
 
 @pytest.mark.parametrize("deed", ESCAPES, ids=str)

@@ -91,6 +91,7 @@ def test_classes_of_the_standard_library_get_settings_but_no_code() -> None:
 
 
 WRAP = "def wrap(f):\n    return f\n\n\ndef make():\n    return lambda *a: True\n\n\n"
+GIVE = "def give():\n    yield lambda *a: True\n"
 REPLACED = (
     "import numpy as np\nnp.allclose = wrap(np.allclose)",
     "import numpy as np\nnp.allclose = make()",
@@ -110,6 +111,9 @@ REPLACED = (
     "import numpy\nnumpy.__dict__.update(allclose=make)",
     "import numpy\nvars(numpy).update(allclose=make)",
     "import numpy\nnumpy.__dict__ |= {'allclose': make}",
+    f"import numpy\nfrom lib import manager\n\n\n@manager\n{GIVE}\n\nwith give() as numpy.allclose:\n    pass",
+    f"import numpy\n\n\nasync {GIVE}\n\nasync def run():\n    async for numpy.allclose in give():\n        pass",
+    "import numpy\n\nwith wrap(make) as numpy.allclose, open('log'):\n    pass",
     "import numpy\n\n\nasync def get(*a):\n    pass\n\n\nnumpy.allclose = get",
 )
 KEPT = (
@@ -125,6 +129,8 @@ KEPT = (
     "from flask import current_app, g\n\n\ndef db(connect):\n    g.db = connect(current_app)",
     "import pandas as pd\npd.options.display.max_rows = len(sorted([3], key=lambda x: x))",
     "from flask_admin import base\nfrom flask_babel import gettext\nbase.title = gettext('Shop')",
+    "import stripe\n\nwith open('log', 'w') as stripe.log, stripe.Session() as stripe.session:\n    pass",
+    f"import stripe\n\n\n{GIVE.replace('lambda *a: True', 'KEY')}\n\nfor stripe.api_key in give():\n    pass",
     "from .hooks import Order\nOrder.label = make",
     "from app.hooks import Order\nOrder.label = make",
 )

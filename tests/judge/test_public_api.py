@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coderefine.core import Finding
+from tests.support.cases import every
 from tests.support.judging import GOOD, SUM, Deed, finding, passed, refused
 
 FACE = [
@@ -62,6 +63,16 @@ FACE = [
 @pytest.mark.parametrize("deed", FACE, ids=str)
 def test_narrowing_is_refused(deed: Deed) -> None:
     refused(deed)
+
+
+COMPUTED = ("['f', *sub.__all__]", "['f', sub.NAME]", "['f']\n__all__ += sub.__all__")
+
+
+@pytest.mark.parametrize("value", every(4, COMPUTED))
+def test_an_export_may_move_to_a_module_whose_exports_are_added(value: str) -> None:
+    passed(Deed("moved", "__all__ = ['f', 'total']\n" + SUM, f"from . import sub\n\n__all__ = {value}\n{GOOD}"))
+    before = f"from . import sub\n\n__all__ = {value}\n{SUM}"
+    refused(Deed("gone", before.replace("'f'", "'f', 'g'"), f"__all__ = ['f']\n{GOOD}", "removes 'g' from __all__"))
 
 
 def failed(message: str) -> list[Finding]:

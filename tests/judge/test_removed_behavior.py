@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -108,6 +109,37 @@ EMPTIED = [
 @pytest.mark.parametrize("deed", EMPTIED, ids=str)
 def test_emptying_is_refused(deed: Deed) -> None:
     refused(deed)
+
+
+TAKEN = "def f(a):\n    b = a[0]\n    return b\n"
+WRAPPED = (
+    "from contextlib import suppress as quiet\n\n\ndef f(a):\n    with quiet({}):\n        return a[0]\n",
+    "import contextlib\n\nQ = contextlib.suppress({})\n\n\ndef f(a):\n    with Q:\n        return a[0]\n",
+    "E = {}\n\n\ndef f(a):\n    try:\n        return a[0]\n    except E:\n        pass\n",
+    "E = KeyError, {}\n\n\ndef f(a):\n    try:\n        return a[0]\n    except E:\n        pass\n",
+    "from builtins import {} as E\n\n\ndef f(a):\n    try:\n        return a[0]\n    except (OSError, E):\n        a\n",
+)
+
+
+@pytest.mark.parametrize("after", every(2, WRAPPED))
+def test_every_error_is_not_swallowed_under_another_name(after: str) -> None:
+    refused(Deed("every", TAKEN, after.format("Exception"), "swallows"))
+    passed(Deed("one kind", TAKEN, after.format("IndexError")))
+
+
+def test_an_error_that_is_a_broad_one_only_where_a_library_is_missing_may_be_swallowed() -> None:
+    head = "try:\n    from lib import Error\nexcept ImportError:\n    Error = Exception\n"
+    body = "    try:\n        return a[0]\n    except Error:\n        return None\n"
+    passed(Deed("fallback", head + TAKEN, f"{head}\n\ndef f(a):\n{body}"))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="`except*` is new in Python 3.11")
+def test_every_error_is_not_swallowed_by_except_star() -> None:
+    after = "def f(a):\n    b = 0\n    try:\n        b = a[0]\n    except* {}:\n        {}\n"
+    refused(Deed("wrapped", TAKEN, after.format("Exception", "pass"), "swallows"))
+    refused(Deed("finally", TAKEN, after.format("KeyError", "raise") + "    finally:\n        return b\n", "swallows"))
+    passed(Deed("one kind", TAKEN, after.format("IndexError", "pass")))
+    passed(Deed("raised again", TAKEN, after.format("Exception", "raise") + "    finally:\n        print(b)\n"))
 
 
 LANGS = "LANGS = {}\n\n\ndef title(lang):\n    return dict(de='a', en='b')[lang]\n"

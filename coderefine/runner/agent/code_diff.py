@@ -164,7 +164,7 @@ class SourceFile:
 
 def _below(code: CodeType) -> Iterator[CodeType]:
     """Yield all code objects nested in `code`, in source order."""
-    for inner in _nested(code):
+    for inner in nested(code):
         yield inner
         yield from _below(inner)
 
@@ -229,7 +229,7 @@ def _walk(old: CodeType, new: CodeType, ran: Callable[[CodeType], bool], found: 
         found.append((old, new))
         return True
     differs = False
-    for inner_old, inner_new in zip(_nested(old), _nested(new), strict=False):
+    for inner_old, inner_new in zip(nested(old), nested(new), strict=False):
         differs = _walk(inner_old, inner_new, ran, found) or differs
     if differs and old.co_flags & FUNCTION == FUNCTION:
         found.append((old, new))
@@ -262,7 +262,7 @@ def same(one: CodeType, two: CodeType) -> bool:
         return True
     if _shallow(one) != _shallow(two):
         return False
-    return all(same(left, right) for left, right in zip(_nested(one), _nested(two), strict=False))
+    return all(same(left, right) for left, right in zip(nested(one), nested(two), strict=False))
 
 
 def same_but_for_names(one: CodeType, two: CodeType) -> bool:
@@ -274,7 +274,7 @@ def same_but_for_names(one: CodeType, two: CodeType) -> bool:
     if one.co_varnames[:parameters] != two.co_varnames[:parameters] or SEES_NAMES & {*one.co_names, *two.co_names}:
         return False
     first, second = ((_numbered(code), _shallow(code)[5:]) for code in (one, two))
-    inner = list(zip(_nested(one), _nested(two), strict=False))
+    inner = list(zip(nested(one), nested(two), strict=False))
     return first == second and all(same_but_for_names(left, right) for left, right in inner)
 
 
@@ -284,7 +284,8 @@ def _numbered(code: CodeType) -> tuple[Any, ...]:
     return (code.co_code, code.co_names, len(code.co_varnames), len(code.co_freevars), kinds)
 
 
-def _nested(code: CodeType) -> list[CodeType]:
+def nested(code: CodeType) -> list[CodeType]:
+    """Return the code objects of the functions, classes and comprehensions directly in `code`."""
     return [const for const in code.co_consts if isinstance(const, CodeType)]
 
 
