@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 import time
@@ -9,7 +10,6 @@ from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from coderefine import proc
 from coderefine.core import Finished
@@ -20,6 +20,8 @@ from coderefine.publishers.message import RUN
 
 BACK_OFF = (1.0, 4.0, 16.0)
 """Seconds to wait after each failure to reach a host."""
+HOST = re.compile(r"(?:[\w+.-]+://)?(?:[^@/]*@)?([^:/]*)")
+"""The host of a URL or of a location such as `git@host:path`."""
 CLONE_MAY_TAKE = 1800.0
 REMOTE_HEAD = "refs/remotes/origin/HEAD"
 """The name under which git keeps the remote's default branch."""
@@ -58,12 +60,13 @@ class Clones:
         return top
 
     def _fetch(self, top: Path, location: str) -> None:
-        with self._hosts[urlsplit(location).netloc]:
+        host = HOST.match(location)
+        with self._hosts[host[1] if host else ""]:
             for pause in (*BACK_OFF, None):
                 done = _cloned(top, location) if _opened(top) is None else _git(top, "fetch", "-q", "--prune")
                 if not done.returncode:
                     break
-                if pause is None or proc.is_stopped() or not location.startswith(("http", "ssh", "git")):
+                if pause is None or proc.is_stopped() or location.startswith("file:"):
                     lines = done.stderr.decode("utf-8", "replace").splitlines()
                     reason = next((line for line in lines if line.startswith("fatal: ")), "git died")
                     raise GitError(f"cannot be cloned or fetched: {reason}")

@@ -78,7 +78,7 @@ def docs(_place: Place) -> Task:
 
 def _changes_code(path: str, before: bytes | None, after: bytes | None) -> str:
     """Return why a change of a Python file is not only documentation; "" if it is, and for other files."""
-    if not path.endswith(".py"):
+    if not path.endswith((".py", ".pyi")):
         return ""
     same = before is not None and after is not None and _code(before) == _code(after)
     return "" if same else f"changes code in {path}, and only docstrings and comments were requested"
