@@ -16,7 +16,7 @@ import pytest
 import coderefine
 from coderefine import Event, Finding, Outcome, Stop, Task, acheck, arefine, check, refine, watch
 from coderefine.api import Settings, Table, Texts
-from coderefine.config import NO_KEYS, Command, Config, Criterion, Performance
+from coderefine.config import GATES, NO_KEYS, Command, Config, Criterion, Performance
 from coderefine.core import Read
 from coderefine.errors import ConfigError, SurroundingsError, UsageError
 from tests.support.command import GREEN, LINT, ORDER, RIGHT, ROOT, TESTS
@@ -166,7 +166,7 @@ def test_a_task_of_functions_is_a_gate_and_its_exception_is_reported(untidy: Pat
         raise ZeroDivisionError("by zero")
 
     outcome = refine(cwd=untidy, search=False, task=Task("odd", checks=(odd,)))
-    assert [check.critic for check in outcome.baseline.checks] == ["pytest", "ruff", "radon", "odd"]
+    assert [check.critic for check in outcome.baseline.checks] == [*GATES, "odd"]
     assert outcome.clean
     with pytest.raises(coderefine.CoderefineError, match="broken failed: ZeroDivisionError: by zero"):
         check(cwd=untidy, task=Task("broken", checks=(broken,)))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coderefine.config import Config, load
+from coderefine.config import GATES, Config, load
 from coderefine.core import Task
 from coderefine.critics import build
 from coderefine.errors import ConfigError
@@ -257,11 +257,11 @@ def test_empty_flags_count_as_not_given(given: dict[str, object], found: dict[st
     ("written", "environ", "flags", "own"),
     [
         ("", {}, {}, True),
-        ('gates = ["radon", "ruff", "pytest"]\n', {}, {}, True),
+        (f"gates = {[*reversed(GATES)]}\n", {}, {}, True),
         ('gates = ["ruff"]\n', {}, {}, False),
-        ("", {}, {"gates": ("pytest", "ruff", "radon")}, False),
-        ("", {"CODEREFINE_GATES": "pytest,ruff,radon"}, {}, False),
-        ("", {"CODEREFINE_GATES": "pytest,ruff,radon,mypy"}, {}, True),
+        ("", {}, {"gates": GATES}, False),
+        ("", {"CODEREFINE_GATES": ",".join(GATES)}, {}, False),
+        ("", {"CODEREFINE_GATES": ",".join((*GATES, "mypy"))}, {}, True),
     ],
 )
 def test_commands_run_unless_the_user_chooses_gates(

@@ -173,9 +173,10 @@ def unfinished(run: str, listen: Listen, base_url: str | None = None) -> tuple[J
     journal = Journal.load(repository, run or _newest(repository, lambda item: item.meta.top))
     meta = journal.meta
     record = meta.config
+    destination = Destination(**_table(record["delivery"]))  # type: ignore[arg-type]
     if repository.is_elsewhere(meta.top):
         raise JournalError(f"run {journal.run} began in the working tree {meta.top}: run resume there")
-    if stop := _stop(journal):
+    if stop := _stop(journal, destination):
         raise JournalError(f"run {journal.run} has ended ({stop}); start a new one with `coderefine fix`")
     if again := record.get("again"):
         raise JournalError(f"run {journal.run} was about a given patch, and cannot be resumed: run `{again}` again")
@@ -188,18 +189,19 @@ def unfinished(run: str, listen: Listen, base_url: str | None = None) -> tuple[J
         if not any(os.environ.get(name) for name in ("CODEREFINE_BASE_URL", "OPENAI_BASE_URL")):
             raise JournalError("the password in --base-url is not recorded: `coderefine resume --base-url URL`")
         del settings["base_url"]
-    destination = Destination(**_table(record["delivery"]))  # type: ignore[arg-type]
     request = Request(meta.argv, settings, destination, model=bool(record["model"]))
     return journal, _existing(repository.top, meta.scope), request
 
 
-def _stop(journal: Journal) -> str:
-    """Return how the run ended; "" if it was interrupted, or if its patch must still be written."""
+def _stop(journal: Journal, destination: Destination) -> str:
+    """Return how the run ended; "" if it was interrupted, or if its patch must still be written.
+
+    A publication outside of the repository is not recorded, so it counts as done.
+    """
     ending = journal.ending()
     if ending is None or ending.stop is Stop.INTERRUPTED:
         return ""
-    to_write = _table(journal.meta.config["delivery"])
-    recorded = not (to_write["diff"] or to_write["patch"])
+    recorded = destination.on_head or not destination.elsewhere
     return "" if ending.best and recorded and not journal.last_published() else ending.stop.value
 
 

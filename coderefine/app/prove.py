@@ -111,7 +111,7 @@ def _read(source: PatchSource, repository: Repository, request: Request, cwd: Pa
     if text is None and not destination.diff:
         text = diff_of_commits(repository, name)
     if text is not None:
-        return read_diff(repository, text, name, on_head=destination.commit or bool(destination.branch))
+        return read_diff(repository, text, name, on_head=bool(destination.on_head))
     if (found := read_commits(repository, name)) is None:
         raise UsageError(f"{name} is neither a file nor a commit, a range (A..B) or a branch")
     return found

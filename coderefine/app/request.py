@@ -33,20 +33,22 @@ class Destination:
     pull_request: str | None = None
 
     def __post_init__(self) -> None:
-        chosen = [one.name.replace("_", "-") for one in fields(self) if getattr(self, one.name)]
-        if len(chosen) > 1:
-            raise UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other: choose one")
+        if len(given := self._options()) > 1:
+            raise UsageError(f"{given[0]} and {given[1]} exclude each other: choose one")
+
+    def _options(self) -> list[str]:
+        """Return the options of the fields that are set."""
+        return [f"--{one.name.replace('_', '-')}" for one in fields(self) if getattr(self, one.name)]
 
     @property
     def elsewhere(self) -> bool:
         """Return whether the working tree stays unchanged, because the patch is written to another place."""
-        return self.diff or bool(self.patch) or bool(self.branch) or bool(self.pull_request)
+        return bool(self._options()) and not self.commit
 
     @property
     def on_head(self) -> str:
-        """Return the given option that makes a commit, so that HEAD plus the patch is proved; "" if there is none."""
-        found = {"--commit": self.commit, "--branch": self.branch, "--pull-request": self.pull_request}
-        return next((name for name, given in found.items() if given), "")
+        """Return the option by which HEAD plus the patch is proved and committed; "" if the working tree is proved."""
+        return self._options()[0] if self.commit or self.branch or self.pull_request else ""
 
     def check(self, repository: Repository, config: Config, paths: Iterable[str]) -> None:
         """Raise UsageError now for a problem that would make the publication fail after the run.
@@ -56,13 +58,11 @@ class Destination:
         try:
             author_env(config.author)
             if self.patch:
-                publishers.check_target(Path(self.patch).absolute())
+                _check_file(self.patch)
         except PublishError as error:
             raise UsageError(str(error)) from error
         if self.commit and (words := repository.under_way()):
             raise UsageError(f"{words} is under way, and a commit now would end it: finish it first, or use --patch")
-        if self.patch and not os.access(Path(self.patch).resolve().parent, os.W_OK):
-            raise UsageError(f"--patch {self.patch}: {Path(self.patch).resolve().parent} is not a folder to write to")
         if self.on_head:
             self._check_identity(repository, config)
             self._check_branch(repository)
@@ -133,6 +133,14 @@ class Destination:
         if self.pull_request:
             return publishers.PullRequest(snapshot, self.pull_request, wording)
         return publishers.Files(snapshot)
+
+
+def _check_file(patch: str) -> None:
+    """Raise an error if the file `patch` cannot be written, or if it exists and is no patch of coderefine."""
+    publishers.check_target(Path(patch).absolute())
+    folder = Path(patch).resolve().parent
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"--patch {patch}: {folder} is not a folder to write to")
 
 
 @dataclass(frozen=True, slots=True)

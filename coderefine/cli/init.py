@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -11,12 +12,13 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable
 
+from coderefine.config import GATES
 from coderefine.errors import ConfigError
 from coderefine.project.protection import is_read_only
 from coderefine.publishers.file_io import install, prepare, remove
 
 LINES = (
-    'gates = ["pytest", "ruff", "radon"]  # the checks that must pass; [[tool.coderefine.commands]] adds programs',
+    f"gates = {json.dumps(GATES)}  # the checks that must pass; [[tool.coderefine.commands]] adds programs",
     "max-complexity = 10  # radon's cyclomatic complexity of a function",
     "max-requests = 12  # requests to the model in one run",
     "max-cost = 1.0  # dollars in one run",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -137,7 +138,12 @@ PROOF = (
 )
 DESTINATION = (
     click.option("--diff", is_flag=True, help="Print the patch and write nothing."),
-    option("--patch", "FILE", "Write the patch to FILE, as a mail for `git am`.", click.Path(dir_okay=False)),
+    option(
+        "--patch",
+        "FILE",
+        "Write the patch to FILE, as a mail for `git am`.",
+        click.Path(dir_okay=False, resolve_path=True),
+    ),
     click.option("--commit", is_flag=True, help="Commit the patch on the current branch; your git hooks run."),
     option("--branch", "NAME", "Commit the patch on a new branch, which is not checked out."),
     option("--pull-request", "NAME", "Push the patch to branch NAME of origin, and open a pull request (or GitLab's)."),
@@ -194,13 +200,6 @@ def request_of(given: Mapping[str, object], **more: object) -> Request:
     from coderefine.app.request import Destination, Request  # `check` starts without the publishers
 
     rest = dict(given)
-    patch, branch, asked = rest.pop("patch"), rest.pop("branch"), rest.pop("pull_request")
-    destination = Destination(
-        bool(rest.pop("diff")),
-        str(Path(patch).absolute()) if isinstance(patch, str) else None,
-        bool(rest.pop("commit")),
-        branch if isinstance(branch, str) else None,
-        asked if isinstance(asked, str) else None,
-    )
+    destination = Destination(**{one.name: rest.pop(one.name) for one in fields(Destination)})  # type: ignore[arg-type]
     model = not rest.pop("no_model", False)
     return Request(tuple(sys.argv[1:]), {**settings(rest), **more}, destination, model)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from coderefine.core import PROVE, Attempt, Check, Finding, Outcome, Severity, u
 
 MODULES = ("json", "sarif", "rdjson", "gitlab", "junit", "github", "patch", "html", "markdown")
 NAMES = ("text", *MODULES)
+ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 does not allow: control characters and lone surrogates."""
 
 
 class Format(Protocol):
@@ -99,6 +102,11 @@ def line(finding: Finding) -> int:
 
 def last(finding: Finding) -> int:
     return max(finding.span.last, finding.span.first) if finding.span else 1
+
+
+def legal(text: str) -> str:
+    """Return `text` with a replacement for each character that XML does not allow."""
+    return ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def fingerprints(findings: Iterable[Finding]) -> Iterator[tuple[Finding, str]]:

@@ -5,15 +5,11 @@ The tests of pytest are cases; each finding of another gate is a failed case.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from coderefine.core import Case, Check, Status
-from coderefine.reports.formats import RunReport, blocking, judged, rule, words
-
-ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 does not allow: control characters and lone surrogates."""
+from coderefine.reports.formats import RunReport, blocking, judged, legal, rule, words
 
 
 def checks(gates: Sequence[Check]) -> str:
@@ -25,8 +21,8 @@ def checks(gates: Sequence[Check]) -> str:
             _test(suite, case)
         loose = [finding for finding in blocking(check.findings) if finding.symbol not in check.cases]
         for finding in loose:
-            name = _legal(f"{finding.where} {finding.rule}")
-            element = ElementTree.SubElement(suite, "testcase", classname=_legal(finding.path), name=name, time="0")
+            name = legal(f"{finding.where} {finding.rule}")
+            element = ElementTree.SubElement(suite, "testcase", classname=legal(finding.path), name=name, time="0")
             _problem(element, "failure", words(finding), finding.evidence, rule(finding))
         if not check.cases and not loose:
             ElementTree.SubElement(suite, "testcase", classname=check.critic, name="clean", time=f"{check.seconds:.3f}")
@@ -43,10 +39,10 @@ def outcome(report: RunReport) -> str:
 
 def _test(suite: ElementTree.Element, case: Case) -> None:
     module, _, name = case.id.partition("::")
-    element = ElementTree.SubElement(suite, "testcase", classname=_legal(module), name=_legal(name or module))
+    element = ElementTree.SubElement(suite, "testcase", classname=legal(module), name=legal(name or module))
     element.set("time", f"{case.seconds:.4f}")
     if case.path:
-        element.set("file", _legal(case.path))
+        element.set("file", legal(case.path))
         element.set("line", str(case.line))
     if case.status in (Status.SKIPPED, Status.XFAILED):
         ElementTree.SubElement(element, "skipped", message=case.status.value)
@@ -57,9 +53,5 @@ def _test(suite: ElementTree.Element, case: Case) -> None:
 
 
 def _problem(element: ElementTree.Element, tag: str, message: str, body: str, kind: str) -> None:
-    child = ElementTree.SubElement(element, tag, message=_legal(message), type=_legal(kind))
-    child.text = _legal(body)
-
-
-def _legal(text: str) -> str:
-    return ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)
+    child = ElementTree.SubElement(element, tag, message=legal(message), type=legal(kind))
+    child.text = legal(body)

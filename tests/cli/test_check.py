@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from coderefine.config import GATES
 from coderefine.core import Check, Finding, Severity, passed
 from coderefine.reports import json as json_report
 from tests.support.command import coderefine
@@ -41,7 +42,7 @@ def test_an_empty_choice_of_gates_runs_the_usual_ones(repo: Path, args: tuple[st
     result = coderefine("check", *args, "--format", "json", cwd=repo, env=env)
     assert result.code == 1, result
     report = json.loads(result.out)
-    assert [one["critic"] for one in report["checks"]] == ["pytest", "ruff", "radon"]
+    assert [one["critic"] for one in report["checks"]] == [*GATES]
     assert report["clean"] is False
 
 

@@ -58,6 +58,7 @@ class TestDelivery:
         result = coderefine("fix", *LINT_ONLY, "--patch", "../mail.patch", "--message", "tidy: {summary}", cwd=untidy)
         assert result.code == 0, result
         assert state(untidy) == before
+        assert "has ended" in coderefine("resume", cwd=untidy).lines[0]
         git(untidy, "am", "../mail.patch")
         assert git(untidy, "log", "-1", "--format=%s").startswith("tidy: ")
         assert (untidy / "order.py").read_text().strip() == GREEN.strip()

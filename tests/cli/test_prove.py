@@ -25,6 +25,7 @@ from coderefine.git.given_patch import read_worktree
 from coderefine.reports.formats import MODULES, RunReport, named
 from coderefine.reports.json import schema
 from coderefine.sandbox.kernel import landlock_abi
+from tests.support import github_fake
 from tests.support.cases import every
 from tests.support.command import GREEN, ORDER, TESTS, Ended, coderefine, end, start
 from tests.support.publishing import state
@@ -357,6 +358,21 @@ def test_a_mail_is_judged_and_committed_on_head(top: Path) -> None:
     )
     assert git(top, "show", "--name-only", "--format=", "HEAD").split() == ["order.py", TEST]
     assert git(top, "diff", "--name-only") == "run.sh"
+
+
+@pytest.mark.thorough
+def test_a_diff_for_a_pull_request_was_applied_to_uncommitted_work(top: Path) -> None:
+    remote = top.parent / "remote.git"
+    write(top.parent, {"fix.patch": diff(top, {"order.py": GREEN})})
+    git(top.parent, "clone", "-q", "--bare", str(top), str(remote))
+    patched(top, {"order.py": ORDER + "\n\nMINE = 1\n"})
+    with github_fake.served(github_fake.Fake(remote, "")) as fake:
+        git(top, "config", f"url.file://{remote}.insteadOf", f"{fake.url}/o/r.git")
+        git(top, "remote", "add", "origin", f"{fake.url}/o/r.git")
+        env = {"GITHUB_TOKEN": "t", "GITHUB_SERVER_URL": fake.url, "GITHUB_API_URL": fake.url}
+        ended = coderefine("prove", "../fix.patch", "--pull-request", "tidy", cwd=top, env=env)
+    assert ended.code == 0, ended
+    assert git(remote, "show", "tidy:order.py") == GREEN.strip()
 
 
 @pytest.mark.thorough

@@ -63,6 +63,11 @@ def offset(text: bytes, line: int, column: int) -> int:
     return sum(len(one) + 1 for one in lines[: line - 1]) + column - 1
 
 
+def test_the_readme_lists_each_format() -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text("utf-8").partition("`--format` gives")[2]
+    assert {*MODULES} <= {*re.findall(r"\w+", text.partition("\n\n")[0])}
+
+
 @pytest.mark.parametrize("name", ["github", "rdjson", "sarif", "html", "markdown"])
 def test_no_report_calls_a_plausible_patch_proved(name: str) -> None:
     sure = report_on(b"a\n", b"b\n")
