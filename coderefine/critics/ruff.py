@@ -10,8 +10,11 @@ from coderefine.core.plurals import listed
 from coderefine.critics.source_files import Texts, weighed
 from coderefine.lint import Diagnostic, Linter
 from coderefine.project import Interpreter, Place
+from coderefine.source import decode
 
 NOTEBOOK = ".ipynb"
+UNREADABLE = "E902"
+"""The rule of files that ruff cannot read."""
 
 
 class Ruff:
@@ -30,18 +33,25 @@ class Ruff:
         paths = None if ask.changed is None else [path for path in ask.changed if _lintable(view, path)]
         texts = Texts(view)
         remarks = self._linter.remarks(view, paths, timeout=ask.timeout)
-        findings = weighed((_finding(one, texts) for one in remarks if not one.path.endswith(NOTEBOOK)), ask.scope)
+        encoded = [one.path for one in remarks if one.rule == UNREADABLE and decode(view.read(one.path))]
+        judged = [one for one in remarks if not one.path.endswith(NOTEBOOK) and one.path not in encoded]
+        findings = weighed((_finding(one, texts) for one in judged), ask.scope)
         return Check(
             self.name,
             findings,
             complete=ask.changed is None,
             tool=f"ruff {self._linter.version}".strip(),
-            notes=tuple(_notes(sorted({one.path for one in remarks}))),
+            notes=tuple(_notes(sorted({one.path for one in remarks}), encoded)),
         )
 
 
-def _notes(paths: Sequence[str]) -> Iterator[str]:
-    """Yield a note about each kind of files in `paths` that are not judged, or not repaired."""
+def _notes(paths: Sequence[str], encoded: Sequence[str]) -> Iterator[str]:
+    """Yield a note about each kind of files in `paths` that are not judged, or not repaired.
+
+    `encoded`: those that Python can read, but not ruff.
+    """
+    if encoded:
+        yield f"ruff reads only UTF-8, so these files are not judged: {listed(encoded)}"
     if notebooks := [path for path in paths if path.endswith(NOTEBOOK)]:
         yield f"notebooks are not judged: {listed(notebooks)}"
     if unreadable := [path for path in paths if "\ufffd" in path]:

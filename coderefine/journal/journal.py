@@ -62,7 +62,8 @@ class Journal:
         names = run_names(repository)
         fitting = [run] if run in names else [name for name in names if name.startswith(run) or name.endswith(run)]
         if not fitting:
-            raise JournalError(f"no run {run!r}: `coderefine log` lists them" if run else "no run is recorded here yet")
+            none = "no run is recorded here yet: `coderefine fix` makes one"
+            raise JournalError(f"no run {run!r}: `coderefine log` lists them" if run else none)
         if run and len(fitting) > 1:
             raise JournalError(f"{run!r} fits several runs: {', '.join(fitting[:4])}; give more of the name")
         return cls(repository, fitting[0], home(repository) / fitting[0])

@@ -126,4 +126,4 @@ def test_the_replay_of_a_given_patch_is_refused(shop: Path) -> None:
 
 def test_there_is_nothing_to_replay(shop: Path) -> None:
     result = coderefine("replay", cwd=shop)
-    assert (result.code, result.lines) == (2, ["coderefine: no run is recorded here yet"])
+    assert (result.code, result.lines) == (2, ["coderefine: no run is recorded here yet: `coderefine fix` makes one"])

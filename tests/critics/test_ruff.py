@@ -116,6 +116,15 @@ def test_notebooks_are_left_out_with_a_note(tmp_path: Path) -> None:
     assert result.notes == ("notebooks are not judged: a.ipynb",)
 
 
+def test_a_file_in_another_encoding_with_a_coding_cookie_was_a_finding_for_ever(tmp_path: Path) -> None:
+    top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
+    (top / "lat.py").write_bytes(b"# -*- coding: latin-1 -*-\nNAME = '\xe9'\n")
+    (top / "bad.py").write_bytes(b"NAME = '\xe9'\n")
+    result = check(top)
+    assert {one.path for one in result.findings} == {"bad.py"}
+    assert result.notes == ("ruff reads only UTF-8, so these files are not judged: lat.py",)
+
+
 def test_a_finding_in_a_file_whose_name_is_not_utf_8_stayed_without_a_reason(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "repo", {"a.py": "x = 1\n"})
     (top / os.fsdecode(b"caf\xe9.py")).write_text("import os\n")
