@@ -184,7 +184,8 @@ class Connection:
         while not self._received:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise RunnerError(f"the {self.name} test server did not answer within {seconds:.0f} s")
+                late = f"did not answer within {seconds:.0f} s" if seconds >= 1 else "had no time left to answer"
+                raise RunnerError(f"the {self.name} test server {late}")
             self._received.extend(self.receive(left))
         return self._received.popleft()
 
