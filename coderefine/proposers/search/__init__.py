@@ -61,12 +61,15 @@ OBSERVING, MOST_OBSERVING = 0.15, 3.0
 """Share of the remaining time, and maximum seconds, for tracing the failing tests and the tests near them."""
 MOST_SEARCHES = 3
 """Maximum number of searches on one tree: if all repairs of a search are refused, the tree is searched again."""
-UNKNOWN = "no line of the program is known to run in a failing test"
+UNKNOWN = (
+    "no line of the program is known to run in a failing test: if the tests start it as another process, add a "
+    "test that calls it"
+)
 UNPARSED = ("SyntaxError", "IndentationError", "TabError")
 SCREENING = 10.0
 """Maximum seconds for judging the remaining repairs by the tests that a refused repair broke."""
 COMPARING = 2.0
-"""Seconds for comparing plausible repairs by behaviour."""
+"""Maximum seconds for comparing plausible repairs by behaviour."""
 
 
 class Search(Searcher):

@@ -611,8 +611,8 @@ def test_a_search_that_could_judge_nothing_reports_the_reason(repair: Repair) ->
     files = {"shop.py": "def price(n):\n    return n\n", "test_shop.py": "def test_it():\n    assert False\n"}
     patches, search, events = repair(files)
     assert not patches
-    assert (
-        search.hindrance == "search could judge no candidate: no line of the program is known to run in a failing test"
+    assert search.hindrance.startswith(
+        "search could judge no candidate: no line of the program is known to run in a failing test: if the tests start"
     )
     assert any(event.text.startswith("search: no line of the program") for event in events)
 
