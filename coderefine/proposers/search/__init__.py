@@ -343,7 +343,7 @@ class Search(Searcher):
                 prefer=enumeration.prefer,
                 failed=self._failed,
             )
-            self.chosen = self._tried(trial, iter(enumeration), failing, spectrum)
+            self.chosen = self._tried(trial, iter(enumeration), situation, spectrum)
             self._judging = frozenset(pool.fit if isinstance(pool, Pool) else pool.tests)
 
     def _connect(self, situation: Situation, sites: list[Site], spectrum: Spectrum) -> None:
@@ -378,7 +378,7 @@ class Search(Searcher):
             or_cold=True,
         )
 
-    def _tried(self, trial: Trial, proposals: Iterator[Proposed], failing: list[Case], spectrum: Spectrum) -> Chosen:
+    def _tried(self, trial: Trial, proposals: Iterator[Proposed], situation: Situation, spectrum: Spectrum) -> Chosen:
         """Judge `proposals` and return the repairs.
 
         Search a little longer if there is evidence against the best repair, or if a repair would be applied although
@@ -387,24 +387,24 @@ class Search(Searcher):
         try:
             trial.run(proposals)
             trial.fall_back()
-            chosen = self._chosen(trial, failing, spectrum)
+            chosen = self._chosen(trial, situation, spectrum)
             more = (chosen.doubtful or chosen.hasty) and trial.clock.left > 0
             if more and trial.extend(proposals, DOUBT if chosen.doubtful else FEW):
-                return self._chosen(trial, failing, spectrum)
+                return self._chosen(trial, situation, spectrum)
             return chosen
         finally:
             self._runs += trial.tried
             if self.first_candidate is None:
                 self.first_candidate = trial.first_judged
 
-    def _chosen(self, trial: Trial, failing: list[Case], spectrum: Spectrum) -> Chosen:
+    def _chosen(self, trial: Trial, situation: Situation, spectrum: Spectrum) -> Chosen:
         """Return the repairs that the trial found, best first.
 
         To order them, compare how the most likely repairs behave in the tests' calls and in variants of these calls.
         """
         repairs, pool = [self._described(repair) for repair in trial.repairs], trial.pool
         likely = compared(repairs)
-        comparison = self._comparison(likely, pool, failing) if likely else Comparison()
+        comparison = self._comparison(likely, pool, situation) if likely else Comparison()
         rest = [repair for repair in repairs if repair not in likely]
         sets = rival_sets(
             likely,
@@ -484,17 +484,18 @@ class Search(Searcher):
         groups = (replace(group, features=replace(group.features, anew=anew)) for group, anew in pairs)
         return replace(rivals, groups=tuple(groups))
 
-    def _comparison(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Comparison:
+    def _comparison(self, repairs: list[Repair], pool: AnyPool, situation: Situation) -> Comparison:
         """Compare the behaviour of `repairs` on the tests' calls and on variants of these calls.
 
         Return an empty comparison if this fails.
         """
         candidates = [Candidate(place + 1, repair.files) for place, repair in enumerate(repairs)]
-        first = [case.id for case in failing]
+        first = [case.id for case in repairable(situation)]
         tests = [*first, *(name for name in pool.tests if name not in set(first))]
         repaired = {name: one.number for one, repair in zip(candidates, repairs, strict=True) for name in repair.fixed}
+        seconds = max(0.0, min(COMPARING, situation.seconds_left or COMPARING))
         try:
-            return pool.probe(candidates, tests, COMPARING, first, repaired)
+            return pool.probe(candidates, tests, seconds, first, repaired)
         except RunnerError:
             return Comparison()
 

@@ -119,6 +119,23 @@ def test_a_slow_machine_hides_no_rival_of_the_first_repair(repair: Repair) -> No
     assert {"shop.py:4 `n < BULK` → `not n < BULK`", "shop.py:4 `<` → `>`"} <= {one.summary for one in patches}
 
 
+def test_comparing_repairs_takes_no_longer_than_the_run_may_take(tmp_path: Path) -> None:
+    faulty = "def price(n):\n    if n > 10:\n        return n * 9 // 10\n    return n\n"
+    with begun(tmp_path, {"shop.py": faulty, "test_shop.py": TESTS}, 300.0) as it:
+
+        class Ending(Situation):
+            """Its time is over as soon as the search has candidates."""
+
+            @property
+            def seconds_left(self) -> float:
+                return -1.0 if any(event.text.startswith("search in ") for event in it.events) else 300.0
+
+        start = it.situation.best
+        patch = next(it.search.propose(Ending(start, start, (start,), start.findings, (".",)), it.views))
+        assert patch.summary == "shop.py:2 `>` → `>=`"
+        assert it.search.changed is None, "the repairs were compared"
+
+
 @pytest.mark.thorough
 def test_both_exchanged_parts_are_named(repair: Repair) -> None:
     faulty = "def has_name(value):\n    return hasattr('name', value)\n"
