@@ -128,7 +128,7 @@ def _counted(wrong: Sequence[judge.Mutant], judged: Sequence[Judged], changed: t
     """Return the numbers of killed and judged mutants, with a reason if too few were judged."""
     why = f"{UNMEASURED} in the time for it" if len(judged) < min(LEAST, len(wrong)) else ""
     survived = tuple(wrong[at].mutation for at in sorted(one.candidate.number for one in judged if one.plausible))
-    return Measured((len(judged) - len(survived), len(judged)) if judged else None, changed, survived, why)
+    return Measured(None if why else (len(judged) - len(survived), len(judged)), changed, survived, why)
 
 
 def _in_time(wrong: Sequence[judge.Mutant], until: tuple[float, float]) -> Iterator[Candidate]:
