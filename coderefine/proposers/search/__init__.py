@@ -489,6 +489,7 @@ class Search(Searcher):
 
         Return an empty comparison if this fails.
         """
+        self._listen(Event("search", f"comparing {counted(len(repairs), 'repair')}"))
         candidates = [Candidate(place + 1, repair.files) for place, repair in enumerate(repairs)]
         first = [case.id for case in repairable(situation)]
         tests = [*first, *(name for name in pool.tests if name not in set(first))]

@@ -119,6 +119,12 @@ def test_a_slow_machine_hides_no_rival_of_the_first_repair(repair: Repair) -> No
     assert {"shop.py:4 `n < BULK` → `not n < BULK`", "shop.py:4 `<` → `>`"} <= {one.summary for one in patches}
 
 
+def test_the_progress_names_the_comparison_of_repairs(repair: Repair) -> None:
+    faulty = "def price(n):\n    if n > 10:\n        return n * 9 // 10\n    return n\n"
+    _, _, events = repair({"shop.py": faulty, "test_shop.py": TESTS})
+    assert any(event.kind == "search" and event.text.startswith("comparing ") for event in events)
+
+
 def test_comparing_repairs_takes_no_longer_than_the_run_may_take(tmp_path: Path) -> None:
     faulty = "def price(n):\n    if n > 10:\n        return n * 9 // 10\n    return n\n"
     with begun(tmp_path, {"shop.py": faulty, "test_shop.py": TESTS}, 300.0) as it:
