@@ -50,6 +50,8 @@ class Ending:
     evidence: Evidence = Evidence()
     remaining: tuple[Finding, ...] = ()
     cost: Cost = Cost()
+    suite_runs: float | None = None
+    first_candidate: float | None = None
     offers: tuple[Offer, ...] = ()
     proof: Proof | None = None
 

@@ -144,7 +144,7 @@ def _counted(
     pairs = [(len(ends) - sum(ends), len(ends)) for ends in found.values() if len(ends) >= LEAST]
     weakest = min(pairs, key=lambda pair: pair[0] / pair[1], default=None)
     survived = tuple(wrong[at].mutation for at in sorted(one.candidate.number for one in judged if one.plausible))
-    noticed = (len(judged) - len(survived), len(judged)) if judged else None
+    noticed = None if why else (len(judged) - len(survived), len(judged))
     return Measured(noticed, changed, weakest, survived, why)
 
 

@@ -278,7 +278,7 @@ def _undecided(offer: Offer, first: int) -> Iterator[str]:
         if offer.questions:
             yield f"none of these inputs tells {names} apart"
         else:
-            yield f"no input was found on which {names} differ: compare their diffs"
+            yield f"no input that can be shown tells {names} apart: compare their diffs"
 
 
 def offer_headline(alternative: Alternative) -> str:

@@ -170,6 +170,8 @@ def _ending(outcome: Outcome) -> Iterator[str]:
     yield f"spent     {cost(outcome.cost)} · {outcome.cost.seconds:.1f} s"
     if outcome.suite_runs is not None:
         yield f"tests     {outcome.suite_runs:.1f} x the time of the whole suite, besides the search"
+    if outcome.evidence.isolation:
+        yield f"view      {outcome.evidence.isolation}"
     if outcome.evidence.flipped:
         yield f"flipped   {', '.join(outcome.evidence.flipped)}"
     if outcome.evidence.proved_by:

@@ -125,6 +125,12 @@ class TestRuns:
         assert (untidy / "order.py").read_text() == LINT
         assert coderefine("undo", cwd=untidy).code == 2
 
+    def test_show_tells_how_many_runs_of_the_suite_a_repair_took(self, untidy: Path) -> None:
+        assert coderefine("fix", *LINT_ONLY[:2], "-q", cwd=untidy).code == 0
+        shown = coderefine("show", cwd=untidy).out
+        assert re.search(r"^tests +\d+\.\d x the time of the whole suite", shown, re.MULTILINE), shown
+        assert re.search(r"^view +(overlay|copy)", shown, re.MULTILINE), shown
+
     def test_undo_does_not_take_the_users_edit(self, untidy: Path) -> None:
         assert coderefine("fix", *LINT_ONLY, "-q", cwd=untidy).code == 0
         (untidy / "order.py").write_text("MINE = 1\n")

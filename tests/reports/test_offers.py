@@ -35,7 +35,7 @@ def test_an_alternative_that_was_not_compared_is_marked() -> None:
 @pytest.mark.parametrize(
     ("questions", "last"),
     [
-        ((), "no input was found on which 1, 2 and 3 differ: compare their diffs"),
+        ((), "no input that can be shown tells 1, 2 and 3 apart: compare their diffs"),
         ((("size(1024)", ("'1 KB'", "'1024 B'", "'1 KB'")),), "none of these inputs tells 1 and 3 apart"),
     ],
     ids=["none", "one"],

@@ -599,6 +599,30 @@ def test_a_program_that_a_test_starts_runs_as_ever_and_is_covered(cold: Cold, st
     assert check.coverage["test_x.py::test_1"]["prog.py"] == {1, 2}
 
 
+@pytest.mark.parametrize(
+    ("environ", "end"),
+    [
+        ("{**os.environ, 'PYTHONPATH': 'src'}", "communicate"),
+        pytest.param("{}", "communicate", marks=pytest.mark.thorough),
+        ("None", "kill"),
+    ],
+)
+def test_a_program_with_its_own_environment_or_that_is_killed_is_covered(cold: Cold, environ: str, end: str) -> None:
+    """Nothing was recorded: the variables were missing, or the program had to end by itself."""
+    files = {
+        "prog.py": "import sys\nprint(1, flush=True)\nsys.stdin.read()\n",
+        "test_x.py": "import os\nimport subprocess\nimport sys\ndef test_1():\n"
+        "    pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE}\n"
+        f"    with subprocess.Popen([sys.executable, 'prog.py'], env={environ}, **pipes) as it:\n"
+        "        assert it.stdout.readline() == b'1\\n'\n"
+        f"        it.{end}()\n",
+    }
+    check = cold(files, Ask(coverage=True, follow=True))
+    assert check.coverage is not None
+    assert check.failing == ()
+    assert check.coverage["test_x.py::test_1"]["prog.py"] >= {1, 2}
+
+
 def test_coverage_excludes_methods_that_only_describe_a_failure(cold: Cold) -> None:
     """Only failing tests execute `__repr__` to be described: it was the most suspicious code of a real project."""
     files = {

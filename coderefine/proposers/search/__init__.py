@@ -61,12 +61,15 @@ OBSERVING, MOST_OBSERVING = 0.15, 3.0
 """Share of the remaining time, and maximum seconds, for tracing the failing tests and the tests near them."""
 MOST_SEARCHES = 3
 """Maximum number of searches on one tree: if all repairs of a search are refused, the tree is searched again."""
-UNKNOWN = "no line of the program is known to run in a failing test"
+UNKNOWN = (
+    "no line of the program is known to run in a failing test: if the tests start it as another process, add a "
+    "test that calls it"
+)
 UNPARSED = ("SyntaxError", "IndentationError", "TabError")
 SCREENING = 10.0
 """Maximum seconds for judging the remaining repairs by the tests that a refused repair broke."""
 COMPARING = 2.0
-"""Seconds for comparing plausible repairs by behaviour."""
+"""Maximum seconds for comparing plausible repairs by behaviour."""
 
 
 class Search(Searcher):
@@ -340,7 +343,7 @@ class Search(Searcher):
                 prefer=enumeration.prefer,
                 failed=self._failed,
             )
-            self.chosen = self._tried(trial, iter(enumeration), failing, spectrum)
+            self.chosen = self._tried(trial, iter(enumeration), situation, spectrum)
             self._judging = frozenset(pool.fit if isinstance(pool, Pool) else pool.tests)
 
     def _connect(self, situation: Situation, sites: list[Site], spectrum: Spectrum) -> None:
@@ -375,7 +378,7 @@ class Search(Searcher):
             or_cold=True,
         )
 
-    def _tried(self, trial: Trial, proposals: Iterator[Proposed], failing: list[Case], spectrum: Spectrum) -> Chosen:
+    def _tried(self, trial: Trial, proposals: Iterator[Proposed], situation: Situation, spectrum: Spectrum) -> Chosen:
         """Judge `proposals` and return the repairs.
 
         Search a little longer if there is evidence against the best repair, or if a repair would be applied although
@@ -384,24 +387,24 @@ class Search(Searcher):
         try:
             trial.run(proposals)
             trial.fall_back()
-            chosen = self._chosen(trial, failing, spectrum)
+            chosen = self._chosen(trial, situation, spectrum)
             more = (chosen.doubtful or chosen.hasty) and trial.clock.left > 0
             if more and trial.extend(proposals, DOUBT if chosen.doubtful else FEW):
-                return self._chosen(trial, failing, spectrum)
+                return self._chosen(trial, situation, spectrum)
             return chosen
         finally:
             self._runs += trial.tried
             if self.first_candidate is None:
                 self.first_candidate = trial.first_judged
 
-    def _chosen(self, trial: Trial, failing: list[Case], spectrum: Spectrum) -> Chosen:
+    def _chosen(self, trial: Trial, situation: Situation, spectrum: Spectrum) -> Chosen:
         """Return the repairs that the trial found, best first.
 
         To order them, compare how the most likely repairs behave in the tests' calls and in variants of these calls.
         """
         repairs, pool = [self._described(repair) for repair in trial.repairs], trial.pool
         likely = compared(repairs)
-        comparison = self._comparison(likely, pool, failing) if likely else Comparison()
+        comparison = self._comparison(likely, pool, situation) if likely else Comparison()
         rest = [repair for repair in repairs if repair not in likely]
         sets = rival_sets(
             likely,
@@ -481,17 +484,19 @@ class Search(Searcher):
         groups = (replace(group, features=replace(group.features, anew=anew)) for group, anew in pairs)
         return replace(rivals, groups=tuple(groups))
 
-    def _comparison(self, repairs: list[Repair], pool: AnyPool, failing: list[Case]) -> Comparison:
+    def _comparison(self, repairs: list[Repair], pool: AnyPool, situation: Situation) -> Comparison:
         """Compare the behaviour of `repairs` on the tests' calls and on variants of these calls.
 
         Return an empty comparison if this fails.
         """
+        self._listen(Event("search", f"comparing {counted(len(repairs), 'repair')}"))
         candidates = [Candidate(place + 1, repair.files) for place, repair in enumerate(repairs)]
-        first = [case.id for case in failing]
+        first = [case.id for case in repairable(situation)]
         tests = [*first, *(name for name in pool.tests if name not in set(first))]
         repaired = {name: one.number for one, repair in zip(candidates, repairs, strict=True) for name in repair.fixed}
+        seconds = max(0.0, min(COMPARING, situation.seconds_left or COMPARING))
         try:
-            return pool.probe(candidates, tests, COMPARING, first, repaired)
+            return pool.probe(candidates, tests, seconds, first, repaired)
         except RunnerError:
             return Comparison()
 

@@ -437,8 +437,9 @@ def doubts(group: Group) -> str:
     """Describe the evidence against the group for the user: reasons, separated by commas."""
     known = group.features
     it = "the first" if known.ways > 1 else "it"
+    ways = f"behave in {known.ways} ways" if known.seen else "could not be compared"
     reasons = (
-        (known.ways > 1, f"the plausible patches behave in {known.ways} ways"),
+        (known.ways > 1, f"the plausible patches {ways}"),
         (_reaching(known) < FEW, f"{it} is reached by only {counted(_reaching(known), 'test')}"),
         (known.removes, "it removes behaviour"),
         (known.removed and not known.removes, "a patch that only removes behaviour passes the same tests"),

@@ -3,18 +3,19 @@
 `open_watch` uses sys.monitoring (Python 3.12+) or a trace function. TestSteps stores what each line of a test
 executed, to separate setup from the failing assertion. LineRecorder is for cold runs. Programs that tests start record
 themselves: as with coverage.py, `follow_programs` prepends `site/sitecustomize.py` to their PYTHONPATH, and
-`collect_followed` reads their records. Programs that are started with -I, -E or -S are not recorded.
+`collect_followed` reads what they recorded. Programs that are started with -I, -E or -S are not recorded.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .live_functions import Key, key
@@ -59,6 +60,8 @@ class Watch:
         self._lines = lines or wanted is not None
         self._stepped = stepped
         self._tests = tests
+        self.store: Callable[[Key, int], None] | None = None
+        """Called with each new hit."""
         self._testing: dict[types.CodeType, bool] = {}
         self._step_by_step: TestSteps | None = None
         self.steps: dict[int, TestSteps] = {}
@@ -107,6 +110,8 @@ class Watch:
     def _hit(self, place: Key, line: int) -> None:
         if self._ignoring:
             return
+        if self.store is not None and (place, line) not in self._hits:
+            self.store(place, line)
         self._hits.add((place, line))
         if self._step_by_step is not None:
             self._step_by_step.now.add((place, line))
@@ -469,46 +474,69 @@ class LineRecorder:
 
 FOLDER, TOP = "CODEREFINE_FOLLOW", "CODEREFINE_TOP"
 """Environment variables: folder for the records, and root of the repository."""
+HITS = "hits"
+"""File in this folder to which the programs append their hits, one Row in a line."""
 SITE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site")
 
 
 def follow_programs(folder: str, top: str) -> None:
-    """Let the Python programs that this process starts from now on record themselves, to files in `folder`.
+    """Let the Python programs that this process starts from now on record themselves, to a file in `folder`.
 
-    `top`: root of the repository, whose code is recorded.
+    Programs that `subprocess` starts with an environment of their own are included. `top`: root of the repository,
+    whose code is recorded.
     """
+    import subprocess
+
     os.makedirs(folder, exist_ok=True)
-    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != SITE]
-    os.environ.update({FOLDER: folder, TOP: top, "PYTHONPATH": os.pathsep.join([SITE, *paths])})
+
+    def added(environ: Mapping[str, Any]) -> dict[str, str]:
+        paths = os.fsdecode(environ.get("PYTHONPATH", "")).split(os.pathsep)
+        others = [path for path in paths if path and path != SITE]
+        return {FOLDER: folder, TOP: top, "PYTHONPATH": os.pathsep.join([SITE, *others])}
+
+    start = subprocess.Popen.__init__
+
+    @functools.wraps(start)
+    def followed(*arguments: Any, **options: Any) -> None:
+        if (environ := options.get("env")) is not None:
+            options["env"] = {**environ, **added(environ)}
+        start(*arguments, **options)
+
+    os.environ.update(added(os.environ))
+    subprocess.Popen.__init__ = followed  # type: ignore[method-assign]
 
 
-def collect_followed(folder: str) -> Iterator[list[Any]]:
-    """Yield the records of programs that have ended since the last call: rows for test_coverage.Watch.add."""
-    names = os.listdir(folder) if os.path.isdir(folder) else []
-    for name in names:
-        path = os.path.join(folder, name)
-        if name.endswith(".json"):
-            with contextlib.suppress(OSError, ValueError), open(path, encoding="utf-8") as stream:
-                yield from json.load(stream)
-            with contextlib.suppress(OSError):
-                os.remove(path)
+def collect_followed(folder: str) -> Iterator[Row]:
+    """Yield the hits that programs have recorded since the last call, for test_coverage.Watch.add."""
+    path = os.path.join(folder, HITS)
+    with contextlib.suppress(OSError):  # no program was started
+        os.replace(path, f"{path}.read")
+        with open(f"{path}.read", encoding="utf-8") as stream:
+            yield from map(json.loads, stream)
 
 
 def record_program() -> None:
-    """Record this program, which a test started, until it ends."""
+    """Record this program, which a test started, until it ends.
+
+    Each hit is written at once, because the program may be killed. The file is not kept open: the program may close all
+    its files, and open others with the same numbers.
+    """
     import atexit
 
-    folder, top = os.environ[FOLDER], os.environ[TOP]
-    watch = open_watch(lambda path: ours(path, top), lines=True)
-    watch.begin()
+    path, top = os.path.join(os.environ[FOLDER], HITS), os.environ[TOP]
+    create, write, close = os.open, os.write, os.close  # the program may replace them
+
+    def store(place: Key, line: int) -> None:
+        with contextlib.suppress(OSError):
+            file = create(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            write(file, f"{json.dumps([*place, line])}\n".encode("ascii"))
+            close(file)
 
     def leave() -> None:
         watch.pause()
-        rows = [[path, first, name, line] for (path, first, name), line in watch.end()[0]]
-        path = os.path.join(folder, str(os.getpid()))
-        with contextlib.suppress(OSError):
-            with open(path, "w", encoding="utf-8") as stream:
-                json.dump(rows, stream)
-            os.replace(path, path + ".json")
+        watch.store = None
 
+    watch = open_watch(lambda path: ours(path, top), lines=True)
+    watch.store = store
+    watch.begin()
     atexit.register(leave)

@@ -365,6 +365,7 @@ def test_a_repair_that_is_clearly_ahead_is_certain(known: Features) -> None:
     [
         (replace(SURE, ways=4, share=0.4), "behave in 4 ways"),
         (replace(SURE, ways=2, share=0.95, tests=1, reached=1, margin=4.5), "behave in 2 ways"),
+        (replace(SURE, ways=4, share=0.4, seen=False), "the plausible patches could not be compared"),
         (replace(SURE, ways=4, share=0.4, reached=0), "reached by only 2 tests"),
         (replace(SURE, tests=1, reached=0), "reached by only 1 test"),
         (replace(SURE, ways=4, share=0.6, intent=-1), "behave in 4 ways"),
@@ -383,6 +384,7 @@ def test_a_repair_that_is_clearly_ahead_is_certain(known: Features) -> None:
     ids=[
         "rivals",
         "an unlikely rival, and two tests",
+        "not compared",
         "few tests",
         "one test",
         "contradicted",
