@@ -190,7 +190,8 @@ def _tests(
     shown: dict[str, str] = {}
     for path in filter(repository.is_test, ids):
         text = repository.text(path) or ""
-        part = excerpt(text, ids[path], also=users(text, symbols), lines=lines[path], most=most)
+        using = users(text, symbols, collected=path not in ids[path])
+        part = excerpt(text, ids[path], also=using, lines=lines[path], most=most)
         if len(part) <= max(most, 0) or not any(shown.values()):
             shown[path] = part
             most -= len(part)

@@ -100,6 +100,9 @@ class ProjectModule:
         ]
         return min(found, key=lambda item: (not item.is_function, item.last - item.first), default=None)
 
+    def source(self, item: Definition) -> str:
+        return "\n".join(self.lines[item.first - 1 : item.last])
+
     def size(self, numbers: Iterable[int]) -> int:
         """Return the number of characters of the lines `numbers`."""
         return sum(len(self.lines[number - 1]) + 1 for number in numbers if number <= len(self.lines))

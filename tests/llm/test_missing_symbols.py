@@ -48,6 +48,11 @@ def named(kind: str) -> Case:
         ("module of a package", "ModuleNotFoundError: No module named 'pkg.units'"),
         ("module imported from its package", "ImportError: cannot import name 'units' from 'pkg'"),
         ("package", "ModuleNotFoundError: No module named 'bank'"),
+        ("class behind a fixture", "ImportError: cannot import name 'Basket' from 'cart' (cart.py)"),
+        ("class behind setUp", "ImportError: cannot import name 'Basket' from 'cart' (cart.py)"),
+        ("function behind a helper", "ImportError: cannot import name 'parse_pair' from 'text' (text.py)"),
+        ("functions in a table", "ImportError: cannot import name 'swap' from 'text' (text.py)"),
+        ("function of the tests' own module", "ImportError: cannot import name 'parse_pair' from 'text' (text.py)"),
     ],
 )
 def test_for_a_module_that_cannot_be_collected_tests_that_use_missing_names_are_shown(kind: str, message: str) -> None:
