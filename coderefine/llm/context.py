@@ -41,14 +41,13 @@ LEGEND = f"Lines that the failing tests executed end in {RAN.strip()}; leave tha
 class SourceTree:
     """Access to the tree under repair.
 
-    `text` returns the content of a file (None: no such text file). `prefix`: the project's folder in the tree ("." for
-    the top). `is_test`, `writable`: predicates of a path. `always`: files that are always shown. `listing` returns the
-    files in a folder. `needed`: (path, name) of definitions that the model requested; an empty name means the whole
-    file.
+    `roots`: see ModuleIndex. `text` returns the content of a file (None: no such text file). `is_test`, `writable`:
+    predicates of a path. `always`: files that are always shown. `listing` returns the files in a folder. `needed`:
+    (path, name) of definitions that the model requested; an empty name means the whole file.
     """
 
     top: Path
-    prefix: str
+    roots: tuple[str, ...]
     text: Read
     is_test: Callable[[str], bool]
     writable: Callable[[str], bool]
@@ -92,7 +91,7 @@ def gather(
     failures, not only the most important ones.
     """
     witness = Witness(repository.top, cases, repository.text)
-    project = ModuleIndex(repository.text, repository.prefix, repository.listing)
+    project = ModuleIndex(repository.text, repository.roots, repository.listing)
     failed = [_failed(finding, cases) for finding in findings if finding.critic == "pytest"]
     symbols = find_missing(failed, project)
     share = room * (WIDER if wide else 1.0)

@@ -13,7 +13,7 @@ from coderefine.llm.failing_tests import SET_UP, is_test
 from coderefine.llm.modules import Definition, ModuleIndex, ProjectModule, join_dotted
 from coderefine.source import Function, syntax
 
-NAME = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'")
+NAME = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'(?:.*\((\S+)\))?")
 MODULE = re.compile(r"No module named '([\w.]+)'")
 ATTRIBUTE = re.compile(
     r"(module|type object) '([\w.]+)' has no attribute '(\w+)'|'(\w+)' object has no attribute '(\w+)'"
@@ -205,16 +205,15 @@ class _Finder:
         if package:
             place = (PurePosixPath(package).parent / f"{last}.py").as_posix()
         else:
-            root = PurePosixPath(self.project.prefix)
-            folder = root / "src" if any(self.project.listing((root / "src").as_posix())) else root
-            place = (folder / f"{dotted.strip('.').replace('.', '/')}.py").as_posix()
+            root = next((root for root in self.project.roots if any(self.project.listing(root))), ".")
+            place = (PurePosixPath(root) / f"{dotted.strip('.').replace('.', '/')}.py").as_posix()
         note = f"there is no module {dotted}: the tests import {', '.join(names)} from it; it would be {place}"
         return MissingSymbol((*names, last or dotted), place, note=note)
 
     def _unimportable(self) -> Iterator[MissingSymbol]:
         """Yield the names and modules that cannot be imported according to the failure."""
-        for name, dotted in self._matches(NAME):
-            if file := self._find(dotted):
+        for name, dotted, named in self._matches(NAME):
+            if file := named if self.project.module(named) else self._find(dotted):
                 yield _name(name, file)
         for (dotted,) in self._matches(MODULE):
             if not self.one.collection and self._find(dotted.partition(".")[0]):

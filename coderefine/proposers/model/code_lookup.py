@@ -86,13 +86,13 @@ class PrivateFiles:
 class CodeLookup:
     """Finds the code that a reply requests. Private files, and files outside the tree, are excluded.
 
-    `private` returns why a file is private; None if it is not.
+    `roots`: see ModuleIndex. `private` returns why a file is private; None if it is not.
     """
 
-    def __init__(self, tree: Overlay, prefix: str, private: Callable[[str], str | None]) -> None:
+    def __init__(self, tree: Overlay, roots: tuple[str, ...], private: Callable[[str], str | None]) -> None:
         self._tree = tree
         self._private = private
-        self._project = ModuleIndex(self._read, prefix, tree.listing)
+        self._project = ModuleIndex(self._read, roots, tree.listing)
 
     def wanted(self, text: str) -> tuple[Need, ...]:
         """Return the files and definitions that `text` requests and that exist, at most TOGETHER.

@@ -169,6 +169,13 @@ CASES = (
         **{"src/pkg/__init__.py": "", "src/pkg/text.py": TEXT},
     ),
     case(
+        "function in another folder than src",
+        "slug",
+        "lib/pkg/text.py",
+        "from pkg.text import slug\n\n\ndef test_slug():\n    assert slug('A b!') == 'a-b'\n",
+        **{"lib/pkg/__init__.py": "", "lib/pkg/text.py": TEXT, "pyproject.toml": INI.replace("src", "lib")},
+    ),
+    case(
         "name of a package",
         "slug",
         "src/pkg/__init__.py",
