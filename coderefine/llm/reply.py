@@ -17,7 +17,10 @@ REPLACE = re.compile(r"^ *>{5,9} ?REPLACE\b.*$")
 BARE_END = re.compile(r"^ *>{5,9} *$")
 FENCE = re.compile(r"^ *(`{3,}|~{3,})(.*)$")
 
-NO_REPAIR = re.compile(r"^\W*NO REPAIR\b[\s*:.–—-]*(.*(?:\n(?!\s*\n).*)*)", re.MULTILINE)
+NO_REPAIR = re.compile(
+    r"^\W*(?:NO[ _]REPAIR\b|(?i:no[ _]repair)(?=[*_`]*(?::| ?[–—]| -)))[\s*_`:.–—-]*(.*(?:\n(?!\s*\n).*)*)",
+    re.MULTILINE,
+)
 NEED = re.compile(r"^[-*>\s`]*(?:NEED|[Nn]eed(?=[*:]*\s+\S*\w[:/.]\w))[*:]*\s+(\S.*)$", re.MULTILINE)
 """Matches a request for code; in lower case only before a path, because a sentence may begin with "need"."""
 APART = re.compile(r"[,;]\s+|\s+and\s+|,\s*$")

@@ -161,6 +161,19 @@ def test_a_request_for_code_is_understood_however_it_is_written(line: str, parts
     assert list(needs(f"I have to see more.\n{line}\n")) == parts
 
 
+@pytest.mark.parametrize(
+    "word", ["No repair: {}", "**No repair**: {}", "no repair – {}", "NO_REPAIR: {}", "NO REPAIR {}"]
+)
+def test_a_refusal_is_understood_however_it_is_written(word: str) -> None:
+    """ "No repair: …" was answered with the format of edits, and with "give 3 different repairs"."""
+    assert refused(word.format("they disagree.")) == "they disagree."
+
+
+@pytest.mark.parametrize("text", ["No repair is needed in b.py.", "No repair-shop can help.", "There is no repair: x"])
+def test_a_sentence_about_repairs_is_no_refusal(text: str) -> None:
+    assert refused(text) is None
+
+
 @pytest.mark.parametrize("start", ["<think>", " \n<thought>", "<think>x</think>\n[THINK]"])
 def test_a_draft_in_reasoning_without_an_end_is_no_answer(start: str) -> None:
     assert not without_reasoning(f"{start}{DRAFT}").strip()
