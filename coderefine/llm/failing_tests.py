@@ -55,8 +55,12 @@ def excerpt(
             most -= size
     used = _fitting((*_set_up(tree, kept), *_support(tree, kept)), rows, lines, max(most, SHARED))
     shown = joined(text, {*kept, *used}, lines)
-    names = [node.name for node in left_out if isinstance(node, Function) and is_test(node)]
+    names = _test_names(left_out)
     return f"{shown}\n\n# further tests of the kind: {listed(names, NAMES)}" if names else shown
+
+
+def _test_names(nodes: Iterable[ast.stmt]) -> list[str]:
+    return [node.name for node in nodes if isinstance(node, Function) and is_test(node)]
 
 
 def _fitting(nodes: Iterable[ast.stmt], rows: Sequence[str], lines: Collection[int], most: int) -> Iterator[ast.stmt]:

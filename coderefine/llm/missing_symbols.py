@@ -75,14 +75,28 @@ def users(text: str, symbols: Sequence[MissingSymbol], *, collected: bool = True
     If no code uses a symbol, and the file could not be `collected`, return all its tests.
     """
     module = ProjectModule("", text)
-    names = {item: _names(item) for item in _parts(module)}
-    found = [item for item in names if any(symbol.used_in(module.source(item)) for symbol in symbols)]
-    if not found and not collected:
-        found = [item for item in names if is_test(item.node)]
-    for item in (item for item in found if not is_test(item.node)):
-        name = (item.owner.name if item.owner else "") if _is_set_up(item.node) else item.name.rpartition(".")[2]
-        found += [other for other in names if name in names[other] and other not in found]
-    return tuple(item.name for item in sorted(found, key=lambda item: (is_test(item.node), item.first)))
+    parts = _parts(module)
+    found = [item for item in parts if any(symbol.used_in(module.source(item)) for symbol in symbols)]
+    chosen = _with_callers(found, parts) if found or collected else filter(lambda item: is_test(item.node), parts)
+    return tuple(item.name for item in sorted(chosen, key=lambda item: (is_test(item.node), item.first)))
+
+
+def _with_callers(found: Sequence[Definition], parts: Iterable[Definition]) -> list[Definition]:
+    """Return `found`, and those `parts` that use one of them, directly or indirectly."""
+    names, chosen = {item: _names(item) for item in parts}, [*found]
+    for item in chosen:
+        called = _called(item)
+        chosen += [other for other in names if called in names[other] and other not in chosen]
+    return chosen
+
+
+def _called(item: Definition) -> str | None:
+    """Return what stands for `item` in the `_names` of code that uses it; None for a test, which no code uses."""
+    if is_test(item.node):
+        return None
+    if _is_set_up(item.node):
+        return item.owner.name if item.owner else ""
+    return item.name.rpartition(".")[2]
 
 
 def _parts(module: ProjectModule) -> list[Definition]:

@@ -61,8 +61,7 @@ def weak(state: State, attempt: Attempt, found: Evidence) -> str:
         return ""
     if unfinished := _unfinished(state, attempt, found.flipped):
         return f"tests that run its lines still fail: {listed(unfinished)}"
-    traced = attempt.coverage or {}
-    if all(name in traced for name in found.flipped) and judge.hidden(attempt, state.originals(attempt.patch)):
+    if _is_hidden(state, attempt, found.flipped):
         return "it makes the tests pass by lines that no test runs"
     if state.repair(attempt).patch.origin != "search" and (why := _unnoticed(found)):
         return why
@@ -75,6 +74,12 @@ def _unfinished(state: State, attempt: Attempt, repaired: Collection[str]) -> li
     running = judge.running(attempt, state.originals(attempt.patch)) if modules else ()
     bad = failing(attempt).intersection(running)
     return sorted(test for test in bad if any(judge.collected(test, module) for module in modules))
+
+
+def _is_hidden(state: State, attempt: Attempt, repaired: Collection[str]) -> bool:
+    """Return whether the repaired tests are traced, and no traced test runs what the patch changes."""
+    traced = attempt.coverage or {}
+    return all(name in traced for name in repaired) and judge.hidden(attempt, state.originals(attempt.patch))
 
 
 def _unnoticed(found: Evidence) -> str:
