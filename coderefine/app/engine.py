@@ -7,7 +7,6 @@ with nothing to repair, start without them.
 from __future__ import annotations
 
 import os
-import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
@@ -224,8 +223,6 @@ def loop_parts(
     # The hook's coverage map is about the working tree.
     same = none_same if under else partial(unaffected_by, project)
     fast = FastProof(place.top, protection.is_test, protection.plugins, under, same)
-    # The project's import path: pytest's rootdir, `src`, and pytest's `pythonpath`.
-    folders = ("", "src", *protection.settings.pythonpath)
     return Parts(
         views=views,
         critics=gates(project, cluster),
@@ -235,10 +232,7 @@ def loop_parts(
         helpers=protection.helpers,
         is_product=protection.is_product,
         scope=place.scope,
-        roots=(
-            *(posixpath.normpath(posixpath.join(place.prefix, name)) for name in folders),
-            *protection.script_folders,
-        ),
+        roots=(*protection.import_roots, *protection.script_folders),
         modules=project.interpreter.modules(place.top),
         limits=config.limits,
         strength=Strength(*where, _pools(cluster)),

@@ -41,14 +41,13 @@ LEGEND = f"Lines that the failing tests executed end in {RAN.strip()}; leave tha
 class SourceTree:
     """Access to the tree under repair.
 
-    `text` returns the content of a file (None: no such text file). `prefix`: the project's folder in the tree ("." for
-    the top). `is_test`, `writable`: predicates of a path. `always`: files that are always shown. `listing` returns the
-    files in a folder. `needed`: (path, name) of definitions that the model requested; an empty name means the whole
-    file.
+    `roots`: see ModuleIndex. `text` returns the content of a file (None: no such text file). `is_test`, `writable`:
+    predicates of a path. `always`: files that are always shown. `listing` returns the files in a folder. `needed`:
+    (path, name) of definitions that the model requested; an empty name means the whole file.
     """
 
     top: Path
-    prefix: str
+    roots: tuple[str, ...]
     text: Read
     is_test: Callable[[str], bool]
     writable: Callable[[str], bool]
@@ -94,7 +93,7 @@ def gather(
     failures, not only the most important ones.
     """
     witness = Witness(repository.top, cases, repository.text)
-    project = ModuleIndex(repository.text, repository.prefix, repository.listing)
+    project = ModuleIndex(repository.text, repository.roots, repository.listing)
     failed = [_failed(finding, cases) for finding in findings if finding.critic == "pytest"]
     symbols = find_missing(failed, project)
     share = room * (WIDER if wide else 1.0)
@@ -193,7 +192,8 @@ def _tests(
     shown: dict[str, str] = {}
     for path in filter(repository.is_test, ids):
         text = repository.text(path) or ""
-        part = excerpt(text, ids[path], also=users(text, symbols), lines=lines[path], most=most)
+        using = users(text, symbols, collected=path not in ids[path])
+        part = excerpt(text, ids[path], also=using, lines=lines[path], most=most)
         if len(part) <= max(most, 0) or not any(shown.values()):
             shown[path] = part
             most -= len(part)

@@ -23,25 +23,29 @@ HEAD, BEFORE, AFTER = 6, 8, 3
 """Number of lines shown of a long test: at its beginning, before a failing line, and after a failing line."""
 ALWAYS = 4
 """Maximum number of lines of an autouse fixture that is shown although no test names it."""
-SET_UP = frozenset({"setUp", "setup_method", "asyncSetUp", "setUpClass", "setup_class", "setup"})
+SET_UP = frozenset({
+    "setUp", "setup_method", "asyncSetUp", "setUpClass", "setup_class", "setup", "setUpModule", "setup_module",
+    "setup_function",
+})  # fmt: skip
 
 
 def excerpt(
-    text: str, ids: Iterable[str], *, also: Collection[str] = (), lines: Collection[int] = (), most: int = 1_000_000
+    text: str, ids: Iterable[str], *, also: Iterable[str] = (), lines: Collection[int] = (), most: int = 1_000_000
 ) -> str:
     """Return an excerpt of the test file `text` with the tests `ids` (pytest node ids), in file order.
 
-    `also`: qualified names of further tests. `lines`: lines that failed. The result has about `most` characters, but
-    contains at least one test. Return "" if the file does not parse or defines none of the tests.
+    `also`: qualified names of further definitions, the most important first. `lines`: lines that failed. The result has
+    about `most` characters, but contains at least one test. Return "" if the file does not parse or defines none of the
+    tests.
     """
     tree = syntax(text)
     if tree is None:
         return ""
     named = [without_parameters(test).split("::")[1:] for test in ids]
-    named += [name.split(".") for name in sorted(also)]
+    named += [name.split(".") for name in also]
     rows = text.split("\n")
-    kept: list[Function] = []
-    left_out: list[Function] = []
+    kept: list[ast.stmt] = []
+    left_out: list[ast.stmt] = []
     for node in dict.fromkeys(chain.from_iterable(_named(tree.body, names) for names in named)):
         size = len(_source(node, rows, lines))
         if kept and size > most:
@@ -51,8 +55,12 @@ def excerpt(
             most -= size
     used = _fitting((*_set_up(tree, kept), *_support(tree, kept)), rows, lines, max(most, SHARED))
     shown = joined(text, {*kept, *used}, lines)
-    names = [node.name for node in left_out]
+    names = _test_names(left_out)
     return f"{shown}\n\n# further tests of the kind: {listed(names, NAMES)}" if names else shown
+
+
+def _test_names(nodes: Iterable[ast.stmt]) -> list[str]:
+    return [node.name for node in nodes if isinstance(node, Function) and is_test(node)]
 
 
 def _fitting(nodes: Iterable[ast.stmt], rows: Sequence[str], lines: Collection[int], most: int) -> Iterator[ast.stmt]:
@@ -102,10 +110,10 @@ def conftest_excerpts(sources: Mapping[str, str], read: Callable[[str], str | No
     return found
 
 
-def _named(body: Iterable[ast.stmt], names: Sequence[str]) -> Iterator[Function]:
-    """Yield the functions whose qualified name has the parts `names`."""
+def _named(body: Iterable[ast.stmt], names: Sequence[str]) -> Iterator[ast.stmt]:
+    """Yield the definitions whose qualified name has the parts `names`."""
     for node in body:
-        if isinstance(node, Function) and names == [node.name]:
+        if len(names) == 1 and names[0] in _defines(node) and not isinstance(node, ast.Import | ast.ImportFrom):
             yield node
         elif isinstance(node, ast.ClassDef) and names[:1] == [node.name]:
             yield from _named(node.body, names[1:])
@@ -153,7 +161,7 @@ def _set_up(tree: ast.Module, tests: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     for owner in (node for node in classes.values() if not set(tests).isdisjoint(ast.walk(node))):
         chosen = _with_used([test for test in tests if test in owner.body], _members(owner, classes))
-        yield from (item for item in chosen if not _is_test(item))
+        yield from (item for item in chosen if not is_test(item))
 
 
 def _with_used(tests: Sequence[ast.stmt], members: Mapping[str, ast.stmt]) -> list[ast.stmt]:
@@ -179,11 +187,11 @@ def _support(tree: ast.Module, tests: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     for _ in range(2):
         named = [node for node in tree.body if _defines(node) & names and not isinstance(node, ast.ClassDef)]
         names = names | _names_in(named)
-    yield from (node for node in named if not _is_test(node))
+    yield from (node for node in named if not is_test(node))
     yield from (node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) and _defines(node) & names)
 
 
-def _is_test(node: ast.stmt) -> bool:
+def is_test(node: ast.AST) -> bool:
     return isinstance(node, Function) and node.name.startswith("test")
 
 

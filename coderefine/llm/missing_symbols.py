@@ -6,12 +6,14 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePosixPath
 
+from coderefine.llm.failing_tests import SET_UP, is_test
 from coderefine.llm.modules import Definition, ModuleIndex, ProjectModule, join_dotted
-from coderefine.source import Function, first_line, syntax
+from coderefine.source import Function, syntax
 
-NAME = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'")
+NAME = re.compile(r"cannot import name '(\w+)' from (?:partially initialized module )?'([\w.]+)'(?:.*\((\S+)\))?")
 MODULE = re.compile(r"No module named '([\w.]+)'")
 ATTRIBUTE = re.compile(
     r"(module|type object) '([\w.]+)' has no attribute '(\w+)'|'(\w+)' object has no attribute '(\w+)'"
@@ -65,21 +67,64 @@ def find_missing(failed: Iterable[Failed], project: ModuleIndex) -> tuple[Missin
     return tuple(found.values())
 
 
-def users(text: str, symbols: Sequence[MissingSymbol]) -> frozenset[str]:
-    """Return the qualified names (`Class.name` for methods) of the test functions in `text` that use `symbols`."""
-    tree = syntax(text)
-    lines = text.split("\n")
+def users(text: str, symbols: Sequence[MissingSymbol], *, collected: bool = True) -> tuple[str, ...]:
+    """Return the qualified names (`Class.name` for methods) of the code in the test file `text` that uses `symbols`.
 
-    def using(body: Iterable[ast.stmt], prefix: str) -> Iterator[str]:
-        for node in body:
-            if isinstance(node, ast.ClassDef):
-                yield from using(node.body, f"{prefix}{node.name}.")
-            elif isinstance(node, Function) and node.name.startswith("test"):
-                source = "\n".join(lines[first_line(node) - 1 : node.end_lineno])
-                if any(symbol.used_in(source) for symbol in symbols):
-                    yield prefix + node.name
+    Code uses a symbol if its source contains a token, or if it names other code that uses the symbol: a fixture, a
+    helper, a constant. What the set-up of a class uses, all tests of the class and its subclasses use. Tests are last.
+    If no code uses a symbol, and the file could not be `collected`, return all its tests.
+    """
+    module = ProjectModule("", text)
+    parts = _parts(module)
+    found = [item for item in parts if any(symbol.used_in(module.source(item)) for symbol in symbols)]
+    chosen = _with_callers(found, parts) if found or collected else filter(lambda item: is_test(item.node), parts)
+    return tuple(item.name for item in sorted(chosen, key=lambda item: (is_test(item.node), item.first)))
 
-    return frozenset(using(tree.body, "")) if tree else frozenset()
+
+def _with_callers(found: Sequence[Definition], parts: Iterable[Definition]) -> list[Definition]:
+    """Return `found`, and those `parts` that use one of them, directly or indirectly."""
+    names, chosen = {item: _names(item) for item in parts}, [*found]
+    for item in chosen:
+        called = _called(item)
+        chosen += [other for other in names if called in names[other] and other not in chosen]
+    return chosen
+
+
+def _called(item: Definition) -> str | None:
+    """Return what stands for `item` in the `_names` of code that uses it; None for a test, which no code uses."""
+    if is_test(item.node):
+        return None
+    if _is_set_up(item.node):
+        return item.owner.name if item.owner else ""
+    return item.name.rpartition(".")[2]
+
+
+def _parts(module: ProjectModule) -> list[Definition]:
+    """Return the definitions of a test file; classes with tests are replaced by what they define."""
+    classes = {node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)}
+    with_tests = {None, *(node for node in classes if any(map(is_test, ast.walk(node))))}
+    return [item for item in module.definitions if item.owner in with_tests and item.node not in with_tests]
+
+
+def _names(item: Definition) -> frozenset[str]:
+    """Return the names, parameters and strings in `item`: each may name a fixture or a helper.
+
+    For a test, add its class and the base classes of this, and "", which stands for the module.
+    """
+    owner = item.owner if is_test(item.node) else None
+    found = {owner.name if owner else "", ""} if is_test(item.node) else set[str]()
+    for node in chain(ast.walk(item.node), *map(ast.walk, owner.bases if owner else ())):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.Constant(value=str(name)):
+                found.add(name)
+    return frozenset(found)
+
+
+def _is_set_up(node: ast.stmt) -> bool:
+    """Return whether a function runs before each test of its class or module, also if no test names it."""
+    if not isinstance(node, Function):
+        return False
+    return node.name in SET_UP or any("autouse=True" in ast.unparse(one) for one in node.decorator_list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,16 +219,15 @@ class _Finder:
         if package:
             place = (PurePosixPath(package).parent / f"{last}.py").as_posix()
         else:
-            root = PurePosixPath(self.project.prefix)
-            folder = root / "src" if any(self.project.listing((root / "src").as_posix())) else root
-            place = (folder / f"{dotted.strip('.').replace('.', '/')}.py").as_posix()
+            root = next((root for root in self.project.roots if any(self.project.listing(root))), ".")
+            place = (PurePosixPath(root) / f"{dotted.strip('.').replace('.', '/')}.py").as_posix()
         note = f"there is no module {dotted}: the tests import {', '.join(names)} from it; it would be {place}"
         return MissingSymbol((*names, last or dotted), place, note=note)
 
     def _unimportable(self) -> Iterator[MissingSymbol]:
         """Yield the names and modules that cannot be imported according to the failure."""
-        for name, dotted in self._matches(NAME):
-            if file := self._find(dotted):
+        for name, dotted, named in self._matches(NAME):
+            if file := named if self.project.module(named) else self._find(dotted):
                 yield _name(name, file)
         for (dotted,) in self._matches(MODULE):
             if not self.one.collection and self._find(dotted.partition(".")[0]):
@@ -245,7 +289,7 @@ class _Finder:
         for path in self._reached():
             module = self.project.module(path)
             for item in module.functions if module else ():
-                if module and PARSER.search("\n".join(module.lines[item.first - 1 : item.last])):
+                if module and PARSER.search(module.source(item)):
                     return MissingSymbol((name,), path, item.name, f"{note}; others are in {path}")
         return MissingSymbol((name,), note=note)
 

@@ -100,6 +100,9 @@ class ProjectModule:
         ]
         return min(found, key=lambda item: (not item.is_function, item.last - item.first), default=None)
 
+    def source(self, item: Definition) -> str:
+        return "\n".join(self.lines[item.first - 1 : item.last])
+
     def size(self, numbers: Iterable[int]) -> int:
         """Return the number of characters of the lines `numbers`."""
         return sum(len(self.lines[number - 1]) + 1 for number in numbers if number <= len(self.lines))
@@ -134,13 +137,14 @@ class Import:
 
 @dataclass
 class ModuleIndex:
-    """The modules of a project, each read at its first use. `prefix`: the project's folder ("." for the top).
+    """The modules of a project, each read at its first use.
 
-    `listing` returns the files in a folder.
+    `roots`: the folders from which modules are imported, see `Protection.import_roots`. `listing` returns the files in
+    a folder.
     """
 
     read: Read
-    prefix: str = "."
+    roots: tuple[str, ...]
     listing: Callable[[str], Sequence[str]] = lambda _: ()
     _known: dict[str, ProjectModule | None] = field(default_factory=dict)
 
@@ -161,7 +165,7 @@ class ModuleIndex:
         if level := len(dotted) - len(dotted.lstrip(".")):
             bases = [[here, *here.parents][min(level, len(here.parts) + 1) - 1]]
         else:
-            bases = [PurePosixPath(self.prefix) / "src", PurePosixPath(self.prefix), here, here.parent]
+            bases = [*map(PurePosixPath, self.roots), here, here.parent]
         endings = (".py", "/__init__.py") if tail else ("__init__.py",)
         files = ((base / f"{tail}{ending}").as_posix() for base in bases for ending in endings)
         return next((file for file in files if self.read(file) is not None), None)

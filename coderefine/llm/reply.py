@@ -17,8 +17,16 @@ REPLACE = re.compile(r"^ *>{5,9} ?REPLACE\b.*$")
 BARE_END = re.compile(r"^ *>{5,9} *$")
 FENCE = re.compile(r"^ *(`{3,}|~{3,})(.*)$")
 
-NO_REPAIR = re.compile(r"^\W*NO REPAIR\b[\s*:.–—-]*(.*(?:\n(?!\s*\n).*)*)", re.MULTILINE)
-NEED = re.compile(r"^[-*>\s`]*NEED:?\s+(\S.*)$", re.MULTILINE)
+NO_REPAIR = re.compile(
+    r"^\W*(?:NO[ _]REPAIR\b|(?i:no[ _]repair)(?=[*_`]*(?::| ?[–—]| -)))[\s*_`:.–—-]*(.*(?:\n(?!\s*\n).*)*)",
+    re.MULTILINE,
+)
+NEED = re.compile(r"^[-*>\s`]*(?:NEED|[Nn]eed(?=[*:]*\s+\S*\w[:/.]\w))[*:]*\s+(\S.*)$", re.MULTILINE)
+"""Matches a request for code; in lower case only before a path, because a sentence may begin with "need"."""
+APART = re.compile(r"[,;]\s+|\s+and\s+|,\s*$")
+"""Matches what separates several requests in one line."""
+EXTRA = re.compile(r"(?:^|(?<=:))(?:(?:async )?def|class) |(?<=\S)\s+\(.*\)$")
+"""Matches words before and after the name in a request."""
 MENTIONED = re.compile(
     r"`([\w./]+(?:\(\))?)`|\b([\w/]+\.\w{1,4})\b(?!\()|\b(\w+)\(\)|\b([A-Za-z]\w*_\w+)\b"
     r"|\b(?:function|method|class|module|constant|definition of) (?:called |named )?(\w+)"
@@ -127,8 +135,9 @@ def refused(text: str) -> str | None:
 
 
 def needs(text: str) -> tuple[tuple[str, str], ...]:
-    """Return (path, symbol) of each `NEED path:symbol` line in a reply without edits; one of the two may be empty."""
-    return tuple(dict.fromkeys(map(_need, NEED.findall(_without_edits(text)))))
+    """Return (path, symbol) of each `NEED path:symbol` in a reply without edits; one of the two may be empty."""
+    parts = (part for line in NEED.findall(_without_edits(text)) for part in APART.split(line) if part)
+    return tuple(dict.fromkeys(map(_need, parts)))
 
 
 def mentioned(text: str) -> tuple[str, ...]:
@@ -145,9 +154,9 @@ def _without_edits(text: str) -> str:
 
 def _need(line: str) -> tuple[str, str]:
     """Return (path, symbol) from `path:symbol`; one of the two may be missing."""
-    word = line.strip().strip("`'\"*. ")
+    word = EXTRA.sub("", line.strip().strip("`'\"*. "))
     path, _, symbol = word.partition("::" if "::" in word else ":")
-    symbol = symbol.strip("`'\"() ")
+    symbol = re.sub(r"^[\d-]+$", "", symbol.strip("`'\"() "))
     if not symbol and "/" not in path and not re.search(r"\.\w{1,4}$", path):
         return "", path.strip("()")
     return path.strip("`'\" "), symbol

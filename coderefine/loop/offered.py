@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from coderefine import judge
 from coderefine.core import PLAUSIBLE, Alternative, Attempt, Evidence, Offer
-from coderefine.core.plurals import counted
+from coderefine.core.plurals import counted, listed
 from coderefine.loop.state import STYLE, State, failing
 from coderefine.loop.strength import LEAST, UNMEASURED
 
@@ -45,26 +45,42 @@ def held_back(state: State, attempt: Attempt) -> Attempt:
 def weak(state: State, attempt: Attempt, found: Evidence) -> str:
     """Return why a proved attempt is nevertheless only plausible; "" if there is no reason.
 
-    There are four reasons:
+    There are five reasons:
 
+    - A test module can be collected now, but some of its tests run the patch and fail: the new code is unfinished.
     - The tests pass because of branches that no traced test takes.
     - The tests kill too few mutants of the attempt, or of a function that it changes.
     - There was no time for mutants, and few tests run the patched lines.
     - The attempt changes the results of many more nearby calls than any patch that was offered for the same tests.
       Nearby calls are the calls that tests make, and variants of these calls.
 
-    The second and the third reason do not apply to repairs of the search, which has already considered them together
+    The third and the fourth reason do not apply to repairs of the search, which has already considered them together
     with more evidence (proposers/search/confidence.py). Always return "" if the attempt repairs no test, or if the task
     only writes certain files (`Task.wanted`).
     """
     if not found.flipped or state.parts.task.wanted:
         return ""
-    traced = attempt.coverage or {}
-    if all(name in traced for name in found.flipped) and judge.hidden(attempt, state.originals(attempt.patch)):
+    if unfinished := _unfinished(state, attempt, found.flipped):
+        return f"tests that run its lines still fail: {listed(unfinished)}"
+    if _is_hidden(state, attempt, found.flipped):
         return "it makes the tests pass by lines that no test runs"
     if state.repair(attempt).patch.origin != "search" and (why := _unnoticed(found)):
         return why
     return _disturbing(state, found.flipped, found.changed) if found.changed else ""
+
+
+def _unfinished(state: State, attempt: Attempt, repaired: Collection[str]) -> list[str]:
+    """Return the failing tests that run the patch and are in modules that could not be collected at the baseline."""
+    modules = [name for name in repaired if name not in attempt.cases]
+    running = judge.running(attempt, state.originals(attempt.patch)) if modules else ()
+    bad = failing(attempt).intersection(running)
+    return sorted(test for test in bad if any(judge.collected(test, module) for module in modules))
+
+
+def _is_hidden(state: State, attempt: Attempt, repaired: Collection[str]) -> bool:
+    """Return whether the repaired tests are traced, and no traced test runs what the patch changes."""
+    traced = attempt.coverage or {}
+    return all(name in traced for name in repaired) and judge.hidden(attempt, state.originals(attempt.patch))
 
 
 def _unnoticed(found: Evidence) -> str:

@@ -146,6 +146,15 @@ class Protection:
         return f"{path} {why}" if why else None
 
     @property
+    def import_roots(self) -> tuple[str, ...]:
+        """Return the folders from which the project's modules are imported: `src`, its root, pytest's `pythonpath`."""
+        return self._folders("src", "", *self.settings.pythonpath)
+
+    def _folders(self, *names: str) -> tuple[str, ...]:
+        """Return the paths of folders that are given relative to the project's root."""
+        return tuple(dict.fromkeys(posixpath.normpath(posixpath.join(self.prefix, name)) for name in names))
+
+    @property
     def script_folders(self) -> tuple[str, ...]:
         """Return folders in which Python may look first for what the programs of commands import.
 
@@ -352,14 +361,13 @@ class Protection:
 
         That module may be beside it or below another import root. A stub hides it from the type checker only.
         """
-        inside = below(path, self.prefix)
         if (self.top / path).exists() or not path.endswith((".py", ".pyi")):
             return None
         stub = " from the type checker" * path.endswith(".pyi")
-        roots = {posixpath.normpath(root) for root in ("", "src", *STUB_FOLDERS, *self.settings.pythonpath)}
-        modules = {_module_path(below(inside, root)) for root in roots if root == "." or inside.startswith(f"{root}/")}
+        roots = (*self.import_roots, *self._folders(*STUB_FOLDERS))
+        modules = {_module_path(below(path, root)) for root in roots if root == "." or path.startswith(f"{root}/")}
         for root, module in product(roots, modules - {""}):
-            place = self.top / self.prefix / root / module
+            place = self.top / root / module
             if any(file.is_file() for file in (place.with_name(f"{place.name}.py"), place / "__init__.py")):
                 return f"would hide the module {place.name}{stub}"
         return None

@@ -53,10 +53,12 @@ def failing(
     )
 
 
-def show(files: Mapping[str, str], cases: list[Case], extra: tuple[Finding, ...] = (), *, prefix: str = ".") -> Context:
+def show(
+    files: Mapping[str, str], cases: list[Case], extra: tuple[Finding, ...] = (), *, roots: tuple[str, ...] = (".",)
+) -> Context:
     findings = tuple(Finding("pytest", "failed", case.path, "failed", Span(1, 1), case.id) for case in cases)
     repository = SourceTree(
-        TOP, prefix, files.get, lambda path: "test" in path, lambda path: not path.startswith("vendor/")
+        TOP, roots, files.get, lambda path: "test" in path, lambda path: not path.startswith("vendor/")
     )
     return gather(findings + extra, {case.id: case for case in cases}, repository)
 
@@ -78,7 +80,8 @@ def test_imports_lead_from_the_test_to_the_code() -> None:
 
 def test_src_layout_and_a_project_below_the_top() -> None:
     moved = {f"mono/src/{path}" if path.startswith("shop") else f"mono/{path}": text for path, text in FILES.items()}
-    context = show(moved, [failing("tests/test_cart.py::test_total", path="mono/tests/test_cart.py")], prefix="mono")
+    case = failing("tests/test_cart.py::test_total", path="mono/tests/test_cart.py")
+    context = show(moved, [case], roots=("mono/src", "mono"))
     assert "mono/src/shop/cart.py" in context.shown
 
 
@@ -312,7 +315,7 @@ def traced(
 ) -> Context:
     case = failing("tests/test_cart.py::test_total", frames=frames)
     finding = Finding("pytest", "failed", case.path, "failed", Span(1, 1), case.id)
-    repository = SourceTree(TOP, ".", files.get, lambda path: "test" in path, lambda _: True)
+    repository = SourceTree(TOP, ("src", "."), files.get, lambda path: "test" in path, lambda _: True)
     return gather((finding, *extra), {case.id: case}, repository, trace=lambda: trace)
 
 
@@ -458,7 +461,7 @@ def test_a_request_has_at_most_ten_thousand_characters() -> None:
     remarks = tuple(
         Finding("radon", "CC", "shop/cart.py", f"f{n} is complex " * 9, Span(n, n), f"f{n}") for n in range(25)
     )
-    repository = SourceTree(TOP, ".", files.get, lambda path: "test" in path, lambda _: True)
+    repository = SourceTree(TOP, ("src", "."), files.get, lambda path: "test" in path, lambda _: True)
     findings = tuple(Finding("pytest", "failed", case.path, "failed", Span(1, 1), case.id) for case in cases)
     ran = frozenset(range(1, code.count("\n")))
     trace = Trace(

@@ -13,7 +13,9 @@ from tests.bench.testfirst.cases import CASES, Case
 from tests.bench.testfirst.run import uses
 
 
-def shown(case: Case, message: str, test: str = "", protected: str = "") -> Context:
+def shown(
+    case: Case, message: str, test: str = "", protected: str = "", roots: tuple[str, ...] = ("src", ".")
+) -> Context:
     """The context for a failure with that message: of the whole test module, or of one test."""
 
     def listing(folder: str) -> list[str]:
@@ -24,7 +26,7 @@ def shown(case: Case, message: str, test: str = "", protected: str = "") -> Cont
     finding = Finding("pytest", "failed", "tests/test_it.py", message, symbol=symbol)
     tree = SourceTree(
         Path("/x"),
-        ".",
+        roots,
         case.files.get,
         lambda path: path.startswith("tests/"),
         lambda path: path != protected,
@@ -48,6 +50,11 @@ def named(kind: str) -> Case:
         ("module of a package", "ModuleNotFoundError: No module named 'pkg.units'"),
         ("module imported from its package", "ImportError: cannot import name 'units' from 'pkg'"),
         ("package", "ModuleNotFoundError: No module named 'bank'"),
+        ("class behind a fixture", "ImportError: cannot import name 'Basket' from 'cart' (cart.py)"),
+        ("class behind setUp", "ImportError: cannot import name 'Basket' from 'cart' (cart.py)"),
+        ("function behind a helper", "ImportError: cannot import name 'parse_pair' from 'text' (text.py)"),
+        ("functions in a table", "ImportError: cannot import name 'swap' from 'text' (text.py)"),
+        ("function of the tests' own module", "ImportError: cannot import name 'parse_pair' from 'text' (text.py)"),
     ],
 )
 def test_for_a_module_that_cannot_be_collected_tests_that_use_missing_names_are_shown(kind: str, message: str) -> None:
@@ -73,6 +80,21 @@ def test_for_a_module_that_cannot_be_collected_tests_that_use_missing_names_are_
 def test_a_test_that_lacks_something_shows_all_that_use_it_and_its_place(kind: str, message: str, test: str) -> None:
     case = named(kind)
     context = shown(case, message, test)
+    assert all(line in context.tests for line in uses(case))
+    assert f"=== file {case.place} " in context.code
+
+
+@pytest.mark.parametrize(
+    ("roots", "message"),
+    [
+        (("src", ".", "lib"), "ImportError: cannot import name 'slug' from 'pkg.text'"),
+        (("src", "."), "ImportError: cannot import name 'slug' from 'pkg.text' (lib/pkg/text.py)"),
+    ],
+)
+def test_code_in_another_folder_than_src_is_shown(roots: tuple[str, ...], message: str) -> None:
+    """With pytest's `pythonpath`, or where only the message names the file (editable installs)."""
+    case = named("function in another folder than src")
+    context = shown(case, message, roots=roots)
     assert all(line in context.tests for line in uses(case))
     assert f"=== file {case.place} " in context.code
 

@@ -140,6 +140,40 @@ def test_a_tag_in_a_refusal_does_not_remove_it() -> None:
     assert refused(f"{DRAFT}</think>\nNO REPAIR: it is right.") == "it is right."
 
 
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("NEED pkg/a.py:UNITS, pkg/a.py:f", [("pkg/a.py", "UNITS"), ("pkg/a.py", "f")]),
+        ("NEED a.py:f and `b.py`", [("a.py", "f"), ("b.py", "")]),
+        ("NEED def f", [("", "f")]),
+        ("NEED a.py:class Cart", [("a.py", "Cart")]),
+        ("NEED a.py:1-9", [("a.py", "")]),
+        ("NEED a.py:UNITS (the table)", [("a.py", "UNITS")]),
+        ("**NEED** a.py:f", [("a.py", "f")]),
+        ("**NEED:** a.py:f", [("a.py", "f")]),
+        ("Need a.py:f", [("a.py", "f")]),
+        ("need to see the table first", []),
+        ("NEED a.py:expand", [("a.py", "expand")]),
+    ],
+)
+def test_a_request_for_code_is_understood_however_it_is_written(line: str, parts: list[tuple[str, str]]) -> None:
+    """Such a request was answered with "That reply cannot be used", or gave another part of the file."""
+    assert list(needs(f"I have to see more.\n{line}\n")) == parts
+
+
+@pytest.mark.parametrize(
+    "word", ["No repair: {}", "**No repair**: {}", "no repair – {}", "NO_REPAIR: {}", "NO REPAIR {}"]
+)
+def test_a_refusal_is_understood_however_it_is_written(word: str) -> None:
+    """ "No repair: …" was answered with the format of edits, and with "give 3 different repairs"."""
+    assert refused(word.format("they disagree.")) == "they disagree."
+
+
+@pytest.mark.parametrize("text", ["No repair is needed in b.py.", "No repair-shop can help.", "There is no repair: x"])
+def test_a_sentence_about_repairs_is_no_refusal(text: str) -> None:
+    assert refused(text) is None
+
+
 @pytest.mark.parametrize("start", ["<think>", " \n<thought>", "<think>x</think>\n[THINK]"])
 def test_a_draft_in_reasoning_without_an_end_is_no_answer(start: str) -> None:
     assert not without_reasoning(f"{start}{DRAFT}").strip()

@@ -178,6 +178,27 @@ def test_on_a_slow_suite_a_module_becomes_collectable(tmp_path: Path) -> None:
     assert (outcome.stop, outcome.evidence.flipped) == (Stop.CLEAN, ("test_shop.py",))
 
 
+OTHER = f"from shop import SIZE\n{TESTS}\n\ndef test_size():\n    assert SIZE == 2\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "tests", "why"),
+    [
+        (SUM, TESTS, ["tests that run its lines still fail: test_shop.py::test_all"]),
+        pytest.param(RIGHT, OTHER, [], marks=pytest.mark.thorough),
+    ],
+    ids=["unfinished", "another failure"],
+)
+def test_an_unfinished_implementation_of_what_a_module_imports_is_only_offered(
+    tmp_path: Path, code: str, tests: str, why: list[str]
+) -> None:
+    """Half of a function was written as "proved", because its test module could not be collected before."""
+    top = make_repo(tmp_path / "shop", {"shop.py": "SIZE = 1\n", "test_shop.py": tests})
+    outcome = run(top, Script([{"shop.py": f"SIZE = 1\n\n\n{code}"}])).outcome
+    assert [offer.why for offer in outcome.offers] == why
+    assert outcome.best.number == (0 if why else 1)
+
+
 def test_part_of_the_way_is_published_and_the_rest_is_named(tmp_path: Path) -> None:
     tests = TESTS + "\n\ndef test_impossible():\n    assert total([1]) == 'one'\n"
     top = make_repo(tmp_path / "shop", {"shop.py": SUM, "test_shop.py": tests})

@@ -297,8 +297,13 @@ HIDDEN = {**PROJECT, "rates.py": "def percent_of(amount, percent):\n    return a
 
 @pytest.mark.parametrize(
     "asked",
-    ["NEED rates.py:percent_of", "I have to see it first.\n\n- NEED `rates.py`", "Please show me `percent_of`."],
-    ids=["symbol", "file", "words"],
+    [
+        "NEED rates.py:percent_of",
+        "I have to see it first.\n\n- NEED `rates.py`",
+        "Please show me `percent_of`.",
+        pytest.param("NEED the function percent_of in rates.py", marks=pytest.mark.thorough),
+    ],
+    ids=["symbol", "file", "words", "words after NEED"],
 )
 def test_code_requested_by_the_model_is_given_once_and_costs_no_attempt(opened: Open, asked: str) -> None:
     with opened([asked, RIGHT], files=HIDDEN) as (bench, model, it):

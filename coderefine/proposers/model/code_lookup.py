@@ -86,13 +86,13 @@ class PrivateFiles:
 class CodeLookup:
     """Finds the code that a reply requests. Private files, and files outside the tree, are excluded.
 
-    `private` returns why a file is private; None if it is not.
+    `roots`: see ModuleIndex. `private` returns why a file is private; None if it is not.
     """
 
-    def __init__(self, tree: Overlay, prefix: str, private: Callable[[str], str | None]) -> None:
+    def __init__(self, tree: Overlay, roots: tuple[str, ...], private: Callable[[str], str | None]) -> None:
         self._tree = tree
         self._private = private
-        self._project = ModuleIndex(self._read, prefix, tree.listing)
+        self._project = ModuleIndex(self._read, roots, tree.listing)
 
     def wanted(self, text: str) -> tuple[Need, ...]:
         """Return the files and definitions that `text` requests and that exist, at most TOGETHER.
@@ -100,12 +100,12 @@ class CodeLookup:
         A text without NEED requests the Python code that it mentions, but no other files.
         """
         asked = needs(text)
-        found = [self._found(path, symbol) for path, symbol in asked or (("", name) for name in mentioned(text))]
-        return tuple(dict.fromkeys(need for need in found if need and (asked or need[0].endswith(PYTHON))))[:TOGETHER]
+        found = [need for one in asked for need in self._resolved(one)] if asked else self._mentioned(text)
+        return tuple(dict.fromkeys(found))[:TOGETHER]
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """Return the requests by NEED in `text` for files and definitions that do not exist."""
-        return tuple(":".join(filter(None, need)) for need in needs(text) if not self._found(*need))
+        return tuple(":".join(filter(None, need)) for need in needs(text) if not self._resolved(need))
 
     def code(self, need: Need) -> str:
         """Return the requested code.
@@ -122,6 +122,16 @@ class CodeLookup:
             return shown(module, lines)
         heads = [part.head for part in module.definitions if part.first in lines]
         return shown(module, {line for head in heads for line in head})
+
+    def _resolved(self, need: Need) -> list[Need]:
+        """Return what is found for one request: a file, a definition, or what a request in plain words mentions."""
+        found = self._found(*need)
+        in_words = any(" " in part for part in need)
+        return [found] if found else self._mentioned(" ".join(need)) if in_words else []
+
+    def _mentioned(self, text: str) -> list[Need]:
+        found = (self._found("", name) for name in mentioned(text))
+        return [need for need in found if need and need[0].endswith(PYTHON)]
 
     def _found(self, path: str, symbol: str) -> Need | None:
         """Return the requested file or definition, or None. If `path` is "", `symbol` may be a file or a definition."""

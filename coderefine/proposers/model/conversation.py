@@ -279,7 +279,8 @@ class Conversation:
         return patch
 
     def _lookup(self, state: PromptState) -> CodeLookup:
-        return CodeLookup(self._builder.tree(state.patch), self._place.prefix, self._private.reason)
+        roots = self._builder.protection.import_roots
+        return CodeLookup(self._builder.tree(state.patch), roots, self._private.reason)
 
     def _editable(self, state: PromptState, shown: Context) -> EditableFiles:
         """Return the files to which edits apply, with the reasons why a file may not be changed or created.

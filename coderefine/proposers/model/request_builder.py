@@ -126,7 +126,7 @@ class RequestBuilder:
         found = (path for pattern in self.task.files for path in sorted(top.glob(pattern)) if path.is_file())
         always = (path.relative_to(top).as_posix() for path in found)
         answers = (overlay.text, self.protection.is_test, self.writable, (*self.task.wanted, *always))
-        repository = SourceTree(top, self.place.prefix, *answers, overlay.listing, self.needed)
+        repository = SourceTree(top, self.protection.import_roots, *answers, overlay.listing, self.needed)
         context = gather(
             state.findings, state.cases, repository, self.room, lambda: self.trace(state), wide=bool(state.patch)
         )

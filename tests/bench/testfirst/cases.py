@@ -118,7 +118,10 @@ INI = '[tool.pytest.ini_options]\npythonpath = ["src", "."]\n'
 
 @dataclass(frozen=True)
 class Case:
-    """`name`: what is missing, as the tests write it; `place`: the file where it belongs."""
+    """`name`: what is missing, as the tests write it; `place`: the file where it belongs.
+
+    Lines of the tests that use it without its name end in `# used`.
+    """
 
     kind: str
     name: str
@@ -164,6 +167,13 @@ CASES = (
         "src/pkg/text.py",
         "from pkg.text import slug\n\n\ndef test_slug():\n    assert slug('A b!') == 'a-b'\n",
         **{"src/pkg/__init__.py": "", "src/pkg/text.py": TEXT},
+    ),
+    case(
+        "function in another folder than src",
+        "slug",
+        "lib/pkg/text.py",
+        "from pkg.text import slug\n\n\ndef test_slug():\n    assert slug('A b!') == 'a-b'\n",
+        **{"lib/pkg/__init__.py": "", "lib/pkg/text.py": TEXT, "pyproject.toml": INI.replace("src", "lib")},
     ),
     case(
         "name of a package",
@@ -352,5 +362,48 @@ CASES = (
         "    assert parse_pair(pair(1, 2)) == (1, 2)\n",
         text_py=TEXT,
         tests__helper_py="def pair(left, right):\n    return f'{left}={right}'\n",
+    ),
+    case(
+        "class behind a fixture",
+        "Basket",
+        "cart.py",
+        "import pytest\n\nfrom cart import Basket\n\n\n@pytest.fixture\ndef basket():\n    return Basket(limit=2)\n\n\n"
+        "def test_put(basket):  # used\n    basket.put('a')\n    assert basket.items == ['a']  # used\n\n\n"
+        "def test_full():\n    assert Basket(limit=0).full\n",
+        cart_py=CART,
+    ),
+    case(
+        "class behind setUp",
+        "Basket",
+        "cart.py",
+        "import unittest\n\nfrom cart import Basket\n\n\nclass Base(unittest.TestCase):\n    def setUp(self):\n"
+        "        self.basket = Basket(limit=2)\n\n\nclass BasketTest(Base):\n    def test_put(self):  # used\n"
+        "        self.basket.put('a')\n        self.assertEqual(self.basket.items, ['a'])  # used\n",
+        cart_py=CART,
+    ),
+    case(
+        "function behind a helper",
+        "parse_pair",
+        "text.py",
+        "from text import parse_pair, words\n\n\ndef check(said, *pair):\n    assert parse_pair(said) == pair\n\n\n"
+        "def test_pair():\n    check('1=2', 1, 2)  # used\n\n\ndef test_words():\n    assert words('') == []\n",
+        text_py=TEXT,
+    ),
+    case(
+        "functions in a table",
+        "swap",
+        "text.py",
+        "import pytest\n\nfrom text import swap\n\nCASES = [\n    (swap, 'ab', 'ba'),\n    (str, 'a', 'a'),\n]\n\n\n"
+        "@pytest.mark.parametrize('function, given, expected', CASES)  # used\n"
+        "def test_functions(function, given, expected):\n    assert function(given) == expected  # used\n",
+        text_py=TEXT,
+    ),
+    case(
+        "function of the tests' own module",
+        "parse_pair",
+        "text.py",
+        "from helper import pair\n\n\ndef test_pair():\n    assert pair('1=2') == (1, 2)  # used\n",
+        text_py=TEXT,
+        tests__helper_py="from text import parse_pair\n\n\ndef pair(said):\n    return parse_pair(said)\n",
     ),
 )

@@ -35,7 +35,7 @@ def first_request(case: Case) -> str:
 def uses(case: Case) -> list[str]:
     """Lines of the tests that use what is missing, imports too."""
     text = case.files["tests/test_it.py"]
-    pattern = rf"(?<![\w-]){re.escape(case.name)}(?![\w-])"
+    pattern = rf"(?<![\w-]){re.escape(case.name)}(?![\w-])|# used$"
     return [line.strip() for line in text.splitlines() if re.search(pattern, line)]
 
 
