@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined, rebound
+from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, destroys_early, examined, rebound
 from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import belongs, python_files
 from coderefine.proposers.refactorings.flow import called, own_nodes, parameters, uses
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from coderefine.core import View
     from coderefine.project import Place, Protection
 
-HELD = re.compile(r".*(open|temp|lock|connect|acquire|session|pool|executor|socket|mmap|redirect)", re.IGNORECASE)
-"""Names of functions whose result may have an effect when it is destroyed, such as closing a file."""
 FINALIZED = re.compile(r"def __del__|\bimport weakref|\bfrom weakref\b|\bweakref\.")
 """If a project contains such code, the destruction of any of its objects may have an effect."""
 ANY = re.compile("")
@@ -179,7 +177,7 @@ def _result(
         ast.unparse(new),
         names=frozenset(helper.node.name for _, helper in done),
         methods=frozenset(f"{one.classes[-1].name}.{caller.node.name}" for caller, one in done if one.classes),
-        holds=any(_destroys_early(helper.node, ANY) for _, helper in done),
+        holds=any(destroys_early(helper.node.body, _returned(helper.node), ANY) for _, helper in done),
         without_causes=without_causes,
     )
 
@@ -213,13 +211,8 @@ def _steps(tree: ast.Module, fresh: AbstractSet[str]) -> Iterator[tuple[_Definit
 
 
 def _may_call(tree: ast.Module, caller: _Definition, helper: _Definition) -> bool:
-    """Return whether `caller` calls `helper`: a method of the same class, or a function above `caller` in the module.
-
-    Return False if an object whose destruction may have an effect is destroyed when the helper returns: in the caller,
-    it would exist for longer.
-    """
-    calls = any(called(node) == helper.node.name for node in ast.walk(caller.node))
-    if not calls or _destroys_early(helper.node, HELD):
+    """Return whether `caller` calls `helper`: a method of its class, or a function above it in the module."""
+    if not any(called(node) == helper.node.name for node in ast.walk(caller.node)):
         return False
     if helper.classes:
         return helper.classes == caller.classes
@@ -420,8 +413,11 @@ def _is_mark(node: ast.stmt) -> bool:
 
 
 def _written(found: Extraction, helper: _Definition) -> list[str]:
-    """Return dumps of both functions after an extraction; [] if it makes a method of a function, or the reverse."""
-    if found.method != bool(helper.classes):
+    """Return dumps of both functions after an extraction.
+
+    Return [] if it may change behaviour (`doubt`), or if it makes a method of a function, or the reverse.
+    """
+    if found.doubt or found.method != bool(helper.classes):
         return []
     text, added = extracted(found, helper.node.name)
     return _dumps((_Unmarked().visit(ast.parse(text).body[0]), ast.parse(added.text).body[0]))
@@ -442,16 +438,6 @@ def _dump(node: ast.stmt) -> str:
     return ast.dump(found)
 
 
-def _destroys_early(function: Function, made: re.Pattern[str]) -> bool:
-    """Return whether an object may be destroyed when the function returns.
-
-    Only objects made by calls of functions whose names match `made` are considered.
-    """
-    nodes = list(own_nodes(function.body))
-    returned = {name for node in nodes if isinstance(node, ast.Return) for name in uses([node.value]).reads}
-    for node in nodes:
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
-                if name not in returned and made.match(called(call)):
-                    return True
-    return False
+def _returned(function: Function) -> set[str]:
+    nodes = (node for node in own_nodes(function.body) if isinstance(node, ast.Return))
+    return {name for node in nodes for name in uses([node.value]).reads}
