@@ -145,6 +145,21 @@ def test_a_decorator_that_may_read_the_code_of_its_function_is_refused() -> None
     assert not left(before.format("staticmethod"), new.format("staticmethod"))
 
 
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        pytest.param("fast_total = njit(total)", True, id="compiled"),
+        pytest.param("fast_total = njit(nogil=True)(total)", True, id="with-options", marks=pytest.mark.thorough),
+        pytest.param("cached_total = lru_cache(total)", False, id="known", marks=pytest.mark.thorough),
+        pytest.param("FIRST = total([], [])", False, id="only-called"),
+    ],
+)
+def test_a_function_that_may_be_compiled_without_a_decorator_is_refused(line: str, refused: bool) -> None:
+    """The compiler cannot call the new function: it is ordinary Python code."""
+    before, new = (f"{text}\n\n{line}\n" for text in (BEFORE, MOVED))
+    assert ("total" in left(before, new)) is refused
+
+
 def test_a_function_below_its_caller_is_refused() -> None:
     """The module may call the caller while it is imported."""
     helper, _, caller = MOVED.partition("\n\n\n")
@@ -326,6 +341,28 @@ MOVED_METHOD = """class Cart:
         pytest.param({"b.py": "class Basket(Cart):\n    def _add(self):\n        pass\n"}, False, id="overridden"),
         pytest.param({"b.py": "import sys\n\n\ndef caller():\n    return sys._getframe(2)\n"}, False, id="frames"),
         pytest.param({"tests/test_b.py": "import sys\n\nCALLER = sys._getframe()\n"}, True, id="frames-in-tests"),
+        pytest.param({"b.py": "FORMAT = '%(funcName)s: %(message)s'\n"}, False, id="names-in-logs"),
+        pytest.param({"b.py": "ALL = dict(getmembers(m, isfunction))\n"}, False, id="functions-are-listed"),
+        *(
+            pytest.param({"b.py": f"{text}\n"}, proved, id=name, marks=pytest.mark.thorough)
+            for name, text, proved in (
+                ("own-functions-are-listed", "ALL = [f() for f in globals().values()]", False),
+                (
+                    "methods-are-listed",
+                    "class A:\n    def __init_subclass__(cls):\n        use(*vars(cls).items())",
+                    False,
+                ),
+                ("names-are-listed", "for name in sorted(dir(m)): getattr(m, name)()", False),
+                ("classes-are-listed", "ALL = [f for f in globals().values() if isinstance(f, type)]", True),
+                (
+                    "names-with-a-prefix-are-listed",
+                    "for name in dir(m):\n    if name.startswith('do_'): use(name)",
+                    True,
+                ),
+                ("attributes-are-listed", "class A:\n    def f(self):\n        return vars(self).items()", True),
+                ("arguments-are-listed", "def f(args):\n    return vars(args).items()", True),
+            )
+        ),
         pytest.param(
             {"b.py": "import warnings\nwarnings.warn('a', stacklevel=3)\n"}, False, id="a-warning-of-a-caller"
         ),
