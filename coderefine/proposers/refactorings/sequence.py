@@ -95,7 +95,7 @@ def shortened(
     Decisions are written in a shorter way first, because that needs no new function. `ends`: the monotonic time at
     which the search ends. `name` returns the name of a new function, and the cost of this name.
     """
-    drafts = [Draft(_with_short_decisions(unit, limit))]
+    drafts = [_with_short_decisions(unit, limit, doubtful=standard.doubtful)]
     for _ in range(MOST_FUNCTIONS + 1):
         done = [draft for draft in drafts if draft.unit.complexity <= limit and _meets(unit, draft, standard)]
         if done:
@@ -106,10 +106,12 @@ def shortened(
     return None
 
 
-def _with_short_decisions(unit: Unit, limit: int) -> Unit:
-    while unit.complexity > limit and (text := next(shorter(unit), None)):
-        unit = unit.with_text(text)
-    return unit
+def _with_short_decisions(unit: Unit, limit: int, *, doubtful: bool) -> Draft:
+    doubts: set[str] = set()
+    while unit.complexity > limit and (found := next(shorter(unit, doubtful=doubtful), None)):
+        unit = unit.with_text(found[0])
+        doubts.update(filter(None, found[1:]))
+    return Draft(unit, doubts=frozenset(doubts))
 
 
 def _next(steps: Iterable[tuple[_Step, Draft]], limit: int) -> list[Draft]:
