@@ -76,14 +76,16 @@ def _merged_operands(unit: Unit) -> Iterator[DecisionEdit]:
     """Merge operands: `x == 1 or x == 2` → `x in (1, 2)`, `x.endswith("a") or x.endswith("b")` → one call."""
     for node in own_nodes(unit.function.body):
         if isinstance(node, ast.BoolOp):
-            negative = isinstance(node.op, ast.And)
-            groups = [list(group) for _, group in groupby(node.values, lambda one: _subject(one, negative=negative))]  # noqa: B023
-            if len(groups) < len(node.values):
-                word = " and " if negative else " or "
-                text = word.join(_operand(unit, group, negative=negative) for group in groups)
-                later = [one for group in groups for one in group[1:] if called(one) == "isinstance"]
-                sure = _are_classes(unit, [one.args[1] for one in later if isinstance(one, ast.Call)])
-                yield DecisionEdit(node, node, text, "" if sure else MISSING)
+            yield from _merged(unit, node)
+
+
+def _merged(unit: Unit, node: ast.BoolOp) -> Iterator[DecisionEdit]:
+    negative = isinstance(node.op, ast.And)
+    groups = [list(group) for _, group in groupby(node.values, lambda one: _subject(one, negative=negative))]
+    if len(groups) < len(node.values):
+        text = (" and " if negative else " or ").join(_operand(unit, group, negative=negative) for group in groups)
+        later = (one for group in groups for one in group[1:] if isinstance(one, ast.Call))
+        yield DecisionEdit(node, node, text, _missing(unit, [one.args[-1] for one in later]))
 
 
 def _subject(node: ast.expr, *, negative: bool) -> str:
@@ -126,13 +128,15 @@ def _items(value: ast.expr) -> list[ast.expr]:
     return value.elts if isinstance(value, ast.Tuple) else [value]
 
 
-def _are_classes(unit: Unit, kinds: Iterable[ast.expr]) -> bool:
-    """Return whether all `kinds` are built-in classes, or names that an import or a class of the module surely binds.
+def _missing(unit: Unit, kinds: Iterable[ast.expr]) -> str:
+    """Return the doubt about classes, tuples of classes, or constants that are evaluated earlier than before.
 
-    In the original function, a class of a package that is not installed may never be evaluated.
+    There is none about built-in names, and names that an import or a class of the module surely binds. A class of a
+    package that is not installed may never have been evaluated.
     """
     known = (unit.declared.early | unit.declared.bases.keys()) - unit.flow.locals
-    return all(isinstance(one, ast.Name) and one.id in known for kind in kinds for one in _items(kind))
+    parts = [one for kind in kinds for one in _items(kind) if not isinstance(one, ast.Constant)]
+    return "" if all(isinstance(one, ast.Name) and one.id in known for one in parts) else MISSING
 
 
 def _any_or_all(unit: Unit) -> Iterator[DecisionEdit]:
@@ -345,8 +349,8 @@ def _one_handler(unit: Unit, one: ast.ExceptHandler, two: ast.ExceptHandler) -> 
         kinds = ", ".join(_source(unit, item) for item in (*_items(one.type), *_items(two.type)))
         body = unit.text.split("\n")[one.lineno : one.end_lineno]
         name = f" as {one.name}" if one.name else ""
-        doubt = "" if _are_classes(unit, [two.type]) else MISSING
-        yield DecisionEdit(one, two, "\n".join((f"except ({kinds}){name}:", *body)), doubt)
+        text = "\n".join((f"except ({kinds}){name}:", *body))
+        yield DecisionEdit(one, two, text, _missing(unit, [two.type]))
 
 
 def _source(unit: Unit, node: ast.AST) -> str:
