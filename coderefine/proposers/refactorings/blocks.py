@@ -280,7 +280,8 @@ def _calls_itself(block: StatementBlock) -> bool:
     unit = block.unit
     owners = (f"{unit.receiver}.", f"{unit.owner}.") if unit.owner else ("",)
     names = [f"{owner}{unit.function.name}" for owner in owners]
-    return any(isinstance(node, ast.Call) and ast.unparse(node.func) in names for node in block.nodes)
+    calls = (node for node in block.nodes if isinstance(node, ast.Call) and called(node) == unit.function.name)
+    return any(ast.unparse(node.func) in names for node in calls)
 
 
 def _against_class(found: Extraction) -> str:
