@@ -132,6 +132,8 @@ class ComplexityChanges:
             draft = shortened(place.unit, self._limit, self._ends, standard=FAIR)
         if draft is None:
             return None
+        if draft.doubts:
+            doubt = f"{symbol}: {'; '.join(sorted(draft.doubts))}"
         self._added[where] = frozenset(one.name for one in draft.added)
         return self._formatted(view, path, text, written(text, place, draft)), doubt
 

@@ -40,6 +40,11 @@ FUNCTIONS |= frozenset("repr set sorted str tuple".split())
 """Built-in functions and classes that never return None."""
 METHODS = frozenset(("format", "join", "strip"))
 """Methods of strings that never return None."""
+HELD = re.compile(
+    r".*(?i:(?<!is_)open|(?<!at)temp(?!la|er)|(?<![bc])lock|connect|acquire|session|pool|executor|socket|mmap|redirect)"
+    r"|.*(?i:watch)|create_task|ensure_future|makefile|.*(Callback|File|Memory|Observer|Process|Task|Thread|Timer)$"
+)
+"""Names of functions whose result may have an effect when it is destroyed, such as closing a file."""
 
 
 def rebound(tree: ast.Module) -> frozenset[str]:
@@ -177,6 +182,13 @@ class Extraction:
         """Return by how much the complexity of the original function decreases."""
         return self.block.decisions - (self.manner in ("flag", "value"))
 
+    @property
+    def doubt(self) -> str:
+        """Return how the extraction may change behaviour in a way that tests seldom notice; "" if it does not."""
+        if self.manner != "return" and destroys_early(self.block.body, {*self.outputs}, HELD):
+            return "an object such as an open file or a lock may be released earlier"
+        return "its recursion would need twice as many calls" if _calls_itself(self.block) else ""
+
 
 def extractions(unit: Unit, limit: int) -> Iterator[Extraction]:
     """Yield the extractions that keep behaviour and make the function less complex.
@@ -240,6 +252,37 @@ def _signed(block: StatementBlock, manner: str, leave: str, inputs: Names, outpu
         return f"it would need {len(names)} parameters and return {len(results)} values"
     found = Extraction(block, manner, names, results, bound or static, leave, static)
     return _against_class(found) or found
+
+
+def destroys_early(body: Sequence[ast.stmt], kept: AbstractSet[str], made: re.Pattern[str]) -> bool:
+    """Return whether an object may be destroyed when variables that are not `kept` end with `body`.
+
+    Only objects made by calls of functions whose names match `made` are considered.
+    """
+    bindings = map(_binding, own_nodes(body))
+    values = (value for targets, value in bindings if value and not uses(targets).binds <= kept)
+    return any(isinstance(node, ast.Call) and made.match(called(node)) for value in values for node in ast.walk(value))
+
+
+def _binding(node: ast.AST) -> tuple[Sequence[ast.expr], ast.expr | None]:
+    """Return the targets and the value of a node that binds names to the value, or to an item of it."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            return targets, value
+        case ast.For(target=target, iter=ast.List() | ast.Tuple() | ast.ListComp() | ast.GeneratorExp() as value):
+            return [target], value
+        case ast.AnnAssign() | ast.AugAssign() | ast.NamedExpr():
+            return [node.target], node.value
+    return [], None
+
+
+def _calls_itself(block: StatementBlock) -> bool:
+    """Return whether the block calls its function; for a method, with its object or its class."""
+    unit = block.unit
+    owners = (f"{unit.receiver}.", f"{unit.owner}.") if unit.owner else ("",)
+    names = [f"{owner}{unit.function.name}" for owner in owners]
+    calls = (node for node in block.nodes if isinstance(node, ast.Call) and called(node) == unit.function.name)
+    return any(ast.unparse(node.func) in names for node in calls)
 
 
 def _against_class(found: Extraction) -> str:

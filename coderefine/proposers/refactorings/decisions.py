@@ -1,17 +1,22 @@
 """Write the decisions of a function in a shorter way that means the same, without a new function.
 
-Each generator in `REWRITINGS` yields edits of the function; code with comments inside is left alone.
+Each generator in `REWRITINGS` yields edits of the function; code with comments inside is left alone. An edit that
+means the same only for usual values has a doubt.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
+from pathlib import Path
 
+from coderefine.proposers.refactorings.declared import BUILTINS
 from coderefine.proposers.refactorings.flow import TRUTHS, called, is_truth, own_nodes, start_of, uses
 from coderefine.proposers.refactorings.trees import Suite, Unit
+from coderefine.proposers.refactorings.types import known_types
 from coderefine.source import syntax
 
 LEAST_CASES = 3
@@ -20,15 +25,26 @@ Cases = Sequence[tuple[str, ast.expr]]
 """The beginning of a statement and the constant it returns or assigns, for each branch."""
 UNMOVABLE = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
 """Expressions that mean something else inside a generator expression."""
+KNOWN = BUILTINS.union(*map(dir, (str, bytes, dict, list, set, re.Pattern, re.Match, Path)))
+"""Functions and methods that raise no StopIteration, except for `next`."""
+HASHED = frozenset("bool bytes float int str None Optional".split())
+"""Names in the annotations of values that can be looked up in a dictionary."""
+MISSING = "a class that may be missing would be evaluated earlier"
+STOPPED = "a StopIteration of a function that it calls would become a RuntimeError"
+UNHASHED = "its value may be one that cannot be looked up in a dictionary, such as a list"
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionEdit:
-    """Replaces the text from the beginning of `first` to the end of `last`."""
+    """Replaces the text from the beginning of `first` to the end of `last`.
+
+    `doubt`: how this may change behaviour in a way that tests seldom notice; "" if it does not.
+    """
 
     first: ast.expr | ast.stmt | ast.ExceptHandler
     last: ast.expr | ast.stmt | ast.ExceptHandler
     text: str
+    doubt: str = ""
 
     def applied(self, unit: Unit) -> str | None:
         """Return the new text of the function; None if a line would be too long, or if the text would not parse.
@@ -47,24 +63,32 @@ class DecisionEdit:
         return text if all(len(line) <= room for line in changed) and syntax(text) is not None else None
 
 
-def shorter(unit: Unit) -> Iterator[str]:
-    """Yield texts of the function in which one decision is written in a shorter way."""
+def shorter(unit: Unit, *, doubtful: bool = True) -> Iterator[tuple[str, str]]:
+    """Yield texts of the function in which one decision is written in a shorter way, and the doubt about each.
+
+    `doubtful`: whether to yield texts with a doubt.
+    """
     for rewriting in REWRITINGS:
         for edit in rewriting(unit):
-            text = edit.applied(unit)
+            text = edit.applied(unit) if doubtful or not edit.doubt else None
             if text is not None and unit.with_text(text).complexity < unit.complexity:
-                yield text
+                yield text, edit.doubt
 
 
 def _merged_operands(unit: Unit) -> Iterator[DecisionEdit]:
     """Merge operands: `x == 1 or x == 2` → `x in (1, 2)`, `x.endswith("a") or x.endswith("b")` → one call."""
     for node in own_nodes(unit.function.body):
         if isinstance(node, ast.BoolOp):
-            negative = isinstance(node.op, ast.And)
-            groups = [list(group) for _, group in groupby(node.values, lambda one: _subject(one, negative=negative))]  # noqa: B023
-            if len(groups) < len(node.values):
-                word = " and " if negative else " or "
-                yield DecisionEdit(node, node, word.join(_operand(unit, group, negative=negative) for group in groups))
+            yield from _merged(unit, node)
+
+
+def _merged(unit: Unit, node: ast.BoolOp) -> Iterator[DecisionEdit]:
+    negative = isinstance(node.op, ast.And)
+    groups = [list(group) for _, group in groupby(node.values, lambda one: _subject(one, negative=negative))]
+    if len(groups) < len(node.values):
+        text = (" and " if negative else " or ").join(_operand(unit, group, negative=negative) for group in groups)
+        later = (one for group in groups for one in group[1:] if isinstance(one, ast.Call))
+        yield DecisionEdit(node, node, text, _missing(unit, [one.args[-1] for one in later]))
 
 
 def _subject(node: ast.expr, *, negative: bool) -> str:
@@ -107,6 +131,17 @@ def _items(value: ast.expr) -> list[ast.expr]:
     return value.elts if isinstance(value, ast.Tuple) else [value]
 
 
+def _missing(unit: Unit, kinds: Iterable[ast.expr]) -> str:
+    """Return the doubt about classes, tuples of classes, or constants that are evaluated earlier than before.
+
+    There is none about built-in names, and names that an import or a class of the module surely binds. A class of a
+    package that is not installed may never have been evaluated.
+    """
+    known = (unit.declared.early | unit.declared.bases.keys()) - unit.flow.locals
+    parts = [one for kind in kinds for one in _items(kind) if not isinstance(one, ast.Constant)]
+    return "" if all(isinstance(one, ast.Name) and one.id in known for one in parts) else MISSING
+
+
 def _any_or_all(unit: Unit) -> Iterator[DecisionEdit]:
     """Write a loop as `any` or `all` if it only returns or sets a truth value when a condition holds for an item."""
     for suite in unit.suites:
@@ -125,7 +160,8 @@ def _returned(unit: Unit, loop: ast.For, last: ast.Return) -> Iterator[DecisionE
                 and last.value.value is (not found)
                 and _is_closed(unit, loop, [test])
             ):
-                yield DecisionEdit(loop, last, f"return {_quantified(unit, loop, test, found=found)}")
+                text = f"return {_quantified(unit, loop, test, found=found)}"
+                yield DecisionEdit(loop, last, text, _stopped(loop))
 
 
 def _flagged(unit: Unit, start: ast.Assign, loop: ast.For) -> Iterator[DecisionEdit]:
@@ -145,7 +181,14 @@ def _flagged(unit: Unit, start: ast.Assign, loop: ast.For) -> Iterator[DecisionE
         ):
             alone = not isinstance(loop.body[0], ast.For) and name not in uses([loop.target, loop.iter, test]).reads
             if name == other and found is not before and alone and _is_closed(unit, loop, [test]):
-                yield DecisionEdit(start, loop, f"{name} = {_quantified(unit, loop, test, found=found)}")
+                text = f"{name} = {_quantified(unit, loop, test, found=found)}"
+                yield DecisionEdit(start, loop, text, _stopped(loop))
+
+
+def _stopped(loop: ast.For) -> str:
+    """Return the doubt about a loop that becomes a generator expression."""
+    names = {called(node) for node in ast.walk(loop.body[0]) if isinstance(node, ast.Call)}
+    return "" if names <= KNOWN else STOPPED
 
 
 def _innermost(loop: ast.For) -> list[ast.stmt]:
@@ -157,8 +200,13 @@ def _innermost(loop: ast.For) -> list[ast.stmt]:
 
 
 def _is_closed(unit: Unit, loop: ast.For, tests: Iterable[ast.expr]) -> bool:
-    """Return whether the loop's variables are used only in the loop, and `tests` may be in a generator expression."""
+    """Return whether the loop's variables are used only in the loop, and `tests` may be in a generator expression.
+
+    Return False if `any` or `all` is not the built-in function.
+    """
     flow = unit.flow
+    if not {"any", "all"}.isdisjoint(unit.rebound | flow.locals):
+        return False
     first, last = start_of(loop), (loop.end_lineno or 0, loop.end_col_offset or 0)
     targets = [node.target for node in ast.walk(loop) if isinstance(node, ast.For)]
     for name in uses(targets).binds:
@@ -213,7 +261,7 @@ def _returned_truth(unit: Unit) -> Iterator[DecisionEdit]:
                 case _:
                     continue
             values = [getattr(item.value, "value", None) for item in (one, two)]
-            if values in ([True, False], [False, True]) and is_truth(test, TRUTHS):
+            if values in ([True, False], [False, True]) and is_truth(test, TRUTHS - unit.rebound):
                 text = _source(unit, test)
                 yield DecisionEdit(node, last, f"return {text if values[0] else _negated(test, text)}")
 
@@ -240,7 +288,9 @@ def _looked_up(unit: Unit, suite: Suite, place: int, node: ast.If) -> Iterator[D
     heads = {head for head, _ in cases}
     whole = len(cases) == len(chain) + 1 > LEAST_CASES
     if whole and len(rest) == len({*names}) == len(heads) == 1 and _are_keys(keys):
-        yield DecisionEdit(node, last, _dictionary(unit, node, names[0], keys, cases))
+        kinds = re.findall(r"\w+", known_types(unit).get(names[0], "object"))
+        doubt = "" if HASHED.issuperset(kinds) else UNHASHED
+        yield DecisionEdit(node, last, _dictionary(unit, node, names[0], keys, cases), doubt)
 
 
 def _dictionary(unit: Unit, node: ast.If, name: str, keys: Sequence[ast.expr], cases: Cases) -> str:
@@ -302,7 +352,8 @@ def _one_handler(unit: Unit, one: ast.ExceptHandler, two: ast.ExceptHandler) -> 
         kinds = ", ".join(_source(unit, item) for item in (*_items(one.type), *_items(two.type)))
         body = unit.text.split("\n")[one.lineno : one.end_lineno]
         name = f" as {one.name}" if one.name else ""
-        yield DecisionEdit(one, two, "\n".join((f"except ({kinds}){name}:", *body)))
+        text = "\n".join((f"except ({kinds}){name}:", *body))
+        yield DecisionEdit(one, two, text, _missing(unit, [two.type]))
 
 
 def _source(unit: Unit, node: ast.AST) -> str:

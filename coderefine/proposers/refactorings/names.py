@@ -33,6 +33,8 @@ LONGEST, MOST_REMARKS = 34, 2
 """Maximum number of characters of a name; maximum number of lines of a comment from which a name is taken."""
 CHECKED = re.compile(r"^(check) (?:if|whether|that) we (?:get|got|have|reach|are at) ")
 """The beginning of a comment that is about a check."""
+CLAUSE = re.compile(r"^(\w+) (?:if|that) ")
+"""The beginning of a comment in which a clause follows the verb."""
 LOOP = 0.1
 """Cost of a name that is made from what a loop iterates over."""
 INPUTS = 0.5
@@ -52,6 +54,14 @@ UNCLEAR = 0.7
 """Cost of a result's name that does not say what the result is."""
 UNNAMED = 0.7
 """Cost of a name that describes none of the effects; a name that describes some of them costs less, in proportion."""
+UNSAID = 0.8
+"""Cost of a name with one of the verbs ACTING, if the result is something that the name does not mention."""
+ACTING = frozenset(
+    """add append attach cancel clear close delete disable emit enable enqueue flush insert install lock log notify
+    print push put register release remove report reset save schedule send show start stop store subscribe upload warn
+    write""".split()
+)
+"""Verbs of functions that have an effect; mostly, they return nothing."""
 HALF = 0.5
 """Minimum share that the main effect must have in all effects, for a name to be made from it. Also the share of effects
 that the verb `process` is taken not to describe: this verb fits all effects, but says little."""
@@ -65,7 +75,9 @@ SEVERAL = 0.15
 OUTER, CUT = 0.05, 0.4
 """Cost of a name from the comment above the branch or loop whose body is the block, and of a name for which a phrase of
 a comment is cut off."""
-ENDING = STOPPED.union(("if",)) - {"of"}
+NEEDED = frozenset(("from", "that", "which", "who", "whose"))
+"""Words after a phrase that says something else without what follows them."""
+ENDING = STOPPED.union(NEEDED, ("if",)) - {"of"}
 """Words at which a phrase ends, so that the words before it make a name."""
 Idea = tuple[list[str], float]
 """The words of a name and their cost: how badly they describe the function (0 is best)."""
@@ -94,8 +106,8 @@ def is_possible(name: str, unit: Unit) -> bool:
 
 def _ideas(found: Extraction) -> Iterator[Idea]:
     block, every = found.block, effects(found)
-    yield from _remarks(block)
     results = () if block.yields else found.outputs or _returned(found)
+    yield from _commented(block, results)
     if results:
         yield from _computed(replace(found, outputs=results), every)
     elif not block.yields and found.manner in ("", "continue"):
@@ -225,11 +237,18 @@ def _object(block: StatementBlock) -> list[str]:
 def _returned(found: Extraction) -> tuple[str, ...]:
     """Return the name that the block's only `return`, its last statement, returns; () if there is no such name.
 
-    Inputs and names in GENERIC do not count.
+    Names in GENERIC, and inputs that the block does not change, do not count.
     """
     last = found.block.body[-1]
     name = getattr(last.value, "id", "") if isinstance(last, ast.Return) and len(found.block.returns) == 1 else ""
-    return (name,) if name and name not in GENERIC.union(found.inputs) else ()
+    return (name,) if name in found.block.used.bound - GENERIC else ()
+
+
+def _commented(block: StatementBlock, results: Sequence[str]) -> Iterator[Idea]:
+    """Yield words of names from comments, and their costs: these are higher if an action has another result."""
+    named = {word for name in results for word in split(name)}
+    for words, cost in _remarks(block):
+        yield words, cost + UNSAID * (bool(named) and words[0] in ACTING and named.isdisjoint(words))
 
 
 def _remarks(block: StatementBlock) -> Iterator[Idea]:
@@ -259,14 +278,18 @@ def _instruction(remarks: Sequence[str], *, single: bool = True) -> Iterator[Ide
     """
     if not remarks or (len(remarks) > MOST_REMARKS and not single):
         return
-    text = CHECKED.sub(r"\1 ", remarks[0].lstrip("#: \t").lower())
+    text = CLAUSE.sub(r"\1 ", CHECKED.sub(r"\1 ", remarks[0].lstrip("#: \t").lower()))
     verb, *others = [*re.findall(r"[A-Za-z][\w'-]*|[^\w\s]", text), ""][:9]
-    others = others[others[:1] == ["if"] :]
-    phrase = list(takewhile(lambda word: re.fullmatch(r"[a-z][a-z0-9_]*", word) and word not in ENDING, others))
-    words = [word for word in phrase if word not in SKIPPED]
+    words, clause = _phrase(others)
     kept = words[: 3 + ("of" in words[:2])]
     if verb in VERBS and kept and kept[-1] != "of":
-        yield [verb, *kept], CUT * (kept != words)
+        yield [verb, *kept], CUT * (clause or kept != words)
+
+
+def _phrase(words: Sequence[str]) -> tuple[list[str], bool]:
+    """Return the first phrase of a text, without articles, and whether a word in NEEDED follows it."""
+    phrase = [*takewhile(lambda word: re.fullmatch(r"[a-z][a-z0-9_]*", word) and word not in ENDING, words)]
+    return [word for word in phrase if word not in SKIPPED], not NEEDED.isdisjoint(words[len(phrase) :][:1])
 
 
 def _only(block: StatementBlock, *kinds: type[ast.stmt]) -> bool:
@@ -286,7 +309,7 @@ def _computed(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
     """
     names, own = found.outputs, _function_words(found.block)
     verb, words = making(found, own), [word for name in names for word in ("and", *split(name))][1:]
-    cost = _hidden(words, every)
+    cost = _hidden(words, every) + HIDDEN * _refuses_others(found.block, verb, words)
     if ending := appended(found.block, names):
         yield ["append", ending], 0.1 + cost
     vague = [name for name in names if name in GENERIC or len(name) < 3]
@@ -297,6 +320,16 @@ def _computed(found: Extraction, every: Sequence[Effect]) -> Iterator[Idea]:
         yield _resulting(verb, words), 0.1 * (len(names) - 1) + cost + UNCLEAR * _is_unclear(words)
     if len(names) == 1:
         yield from (([verb, *noun, *words], 0.6 + cost + further) for noun, further in _others(found, words))
+
+
+def _refuses_others(block: StatementBlock, verb: str, words: Sequence[str]) -> bool:
+    """Return whether a block that resolves `words` raises an exception because of something else."""
+    asked = (condition_words(node.test) for node in block.body if isinstance(node, ast.If) and _raises(node))
+    return verb == "resolve" and any(test and {*test}.isdisjoint(words) for test in asked)
+
+
+def _raises(node: ast.If) -> bool:
+    return isinstance(node.body[-1], ast.Raise)
 
 
 def _is_unclear(words: Sequence[str]) -> bool:

@@ -79,12 +79,15 @@ def last_word(node: ast.AST) -> str:
             return last_word(inner)
         case ast.Call(func=ast.Name(id=function) | ast.Attribute(attr=function), args=[one, *_]) if function in AROUND:
             return last_word(one)
+        case (
+            ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str(name)), *_])
+            | ast.Subscript(value=ast.Name(), slice=ast.Constant(value=str(name)))
+        ) if name.isidentifier():
+            return name
         case ast.Call():
             return called(node)
         case ast.Tuple(elts=[*_, last]):
             return last_word(last)
-        case ast.Subscript(value=ast.Name(), slice=ast.Constant(value=str(name))) if name.isidentifier():
-            return name
         case ast.Subscript(value=inner) | ast.Starred(value=inner):
             return last_word(inner)
     return ""

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from coderefine.proposers.refactorings.decisions import shorter
+from coderefine.proposers.refactorings.decisions import MISSING, STOPPED, UNHASHED, shorter
+from coderefine.proposers.refactorings.files import placed
 from coderefine.proposers.refactorings.trees import Unit
 
 REWRITTEN = {
@@ -175,8 +176,54 @@ def outcome(function: Callable[[Any], Any], value: Any) -> Any:
 @pytest.mark.parametrize("name", REWRITTEN)
 def test_a_decision_is_written_in_a_shorter_way(name: str) -> None:
     before, after = (textwrap.dedent(text).lstrip("\n") for text in REWRITTEN[name])
-    assert list(shorter(Unit(before))) == [after]
+    assert [text for text, _ in shorter(Unit(before))] == [after]
     assert behaviour(after) == behaviour(before)
+
+
+TABLE = "def f(x{}):\n    if x == 'a':\n        return 1\n    elif x == 'b':\n        return 2\n"
+TABLE += "    elif x == 'c':\n        return 3\n    return 4\n"
+LOOP = "def f(x, check):\n    for one in x:\n        if {}:\n            return True\n    return False\n"
+HANDLERS = (
+    "def f(x):\n    try:\n        return x()\n    except OSError:\n        return 1\n    except {}:\n        return 1\n"
+)
+KINDS = "def f(x):\n    return isinstance(x, list) or isinstance(x, {})\n"
+MODULE = "from pathlib import Path\ntry:\n    import array\nexcept ImportError:\n    array = None\nclass Row: pass\n"
+THOROUGH = pytest.mark.thorough
+
+
+@pytest.mark.parametrize(
+    ("text", "doubt"),
+    [
+        pytest.param(TABLE.format(""), UNHASHED, id="a-list-is-no-key"),
+        pytest.param(TABLE.format(": str | None"), "", id="a-text-is-a-key", marks=THOROUGH),
+        pytest.param(TABLE.format(": list[str] | str"), UNHASHED, id="a-list-or-a-text", marks=THOROUGH),
+        pytest.param(KINDS.format("np.ndarray"), MISSING, id="a-class-of-a-missing-package"),
+        pytest.param(KINDS.format("array"), MISSING, id="a-class-imported-in-a-try", marks=THOROUGH),
+        pytest.param(KINDS.format("Row"), "", id="a-class-of-the-module", marks=THOROUGH),
+        pytest.param(KINDS.format("Path"), "", id="an-imported-class", marks=THOROUGH),
+        pytest.param(HANDLERS.format("yaml.YAMLError"), MISSING, id="an-exception-of-a-missing-package"),
+        pytest.param(HANDLERS.format("KeyError"), "", id="a-built-in-exception", marks=THOROUGH),
+        pytest.param(LOOP.format("check(one)"), STOPPED, id="a-function-may-raise-stop-iteration"),
+        pytest.param(LOOP.format("one.startswith('a')"), "", id="a-method-of-texts", marks=THOROUGH),
+    ],
+)
+def test_a_shorter_way_that_unusual_values_tell_apart_is_doubtful(text: str, doubt: str) -> None:
+    """No test passed a list, ran without the optional package, or let a check raise StopIteration: it was written."""
+    place = placed(MODULE + text, "f", frozenset())
+    assert not isinstance(place, str), place
+    assert [found for _, found in shorter(place.unit)] == [doubt]
+    assert len(list(shorter(place.unit, doubtful=False))) == (not doubt)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        pytest.param(Unit(LOOP.format("one"), rebound=frozenset({"any"})), id="of-the-module"),
+        pytest.param(Unit(LOOP.format("one").replace("check", "any")), id="parameter", marks=THOROUGH),
+    ],
+)
+def test_a_loop_is_kept_where_any_is_not_the_built_in_function(unit: Unit) -> None:
+    assert list(shorter(unit)) == []
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import random
 import sys
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import pytest
 
 from coderefine.config import Config
 from coderefine.project import Protection, locate
-from coderefine.proposers.refactorings.blocks import extractions
+from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined, extractions
+from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import Placed, placed, written
 from coderefine.proposers.refactorings.inlining import Inlining, restored
 from coderefine.proposers.refactorings.sequence import FAIR, shortened
@@ -143,18 +145,83 @@ def test_a_decorator_that_may_read_the_code_of_its_function_is_refused() -> None
     assert not left(before.format("staticmethod"), new.format("staticmethod"))
 
 
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        pytest.param("fast_total = njit(total)", True, id="compiled"),
+        pytest.param("fast_total = njit(nogil=True)(total)", True, id="with-options", marks=pytest.mark.thorough),
+        pytest.param("cached_total = lru_cache(total)", False, id="known", marks=pytest.mark.thorough),
+        pytest.param("FIRST = total([], [])", False, id="only-called"),
+    ],
+)
+def test_a_function_that_may_be_compiled_without_a_decorator_is_refused(line: str, refused: bool) -> None:
+    """The compiler cannot call the new function: it is ordinary Python code."""
+    before, new = (f"{text}\n\n{line}\n" for text in (BEFORE, MOVED))
+    assert ("total" in left(before, new)) is refused
+
+
 def test_a_function_below_its_caller_is_refused() -> None:
     """The module may call the caller while it is imported."""
     helper, _, caller = MOVED.partition("\n\n\n")
     assert "total" in left(BEFORE, f"{caller}\n\nprint(total([], []))\n\n\n{helper}\n")
 
 
-def test_a_folder_that_is_removed_when_the_new_function_ends_is_refused() -> None:
-    before = "def f(a):\n    if a:\n        folder = TemporaryDirectory()\n        a = folder.name\n    return a\n"
-    new = "def _g(a):\n    if a:\n        folder = TemporaryDirectory()\n        a = folder.name\n    return a\n\n\n"
-    new += "def f(a):\n    a = _g(a)\n    return a\n"
-    assert left(before, new)
-    assert not left(before.replace("TemporaryDirectory", "Folder"), new.replace("TemporaryDirectory", "Folder"))
+RELEASED = """def f(a, b):
+    if a:
+        {}
+        use(a)
+    elif b:
+        use(b)
+    b += 1
+    return b
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "proved"),
+    [
+        pytest.param("folder = TemporaryDirectory()", False, id="folder"),
+        pytest.param("handle: TextIO = open(a)", False, id="annotated"),
+        pytest.param("handle = b or open(a)", False, id="or", marks=pytest.mark.thorough),
+        pytest.param("handle = open(a) if b else open(b)", False, id="if", marks=pytest.mark.thorough),
+        pytest.param("use(handle := open(a))", False, id="named-inside", marks=pytest.mark.thorough),
+        pytest.param("handle, mode = open(a), b", False, id="tuple", marks=pytest.mark.thorough),
+        pytest.param("for handle in [open(a), open(b)]: use(handle)", False, id="loop", marks=pytest.mark.thorough),
+        pytest.param("task = create_task(a)", False, id="task", marks=pytest.mark.thorough),
+        pytest.param("folder = Folder()", True, id="another-object"),
+        pytest.param("with open(a) as handle: use(handle)", True, id="closed", marks=pytest.mark.thorough),
+        pytest.param("for row in open(a): use(row)", True, id="rows", marks=pytest.mark.thorough),
+        pytest.param("use.handle = open(a)", True, id="kept", marks=pytest.mark.thorough),
+        pytest.param("part = parse_block(template(a))", True, id="other-words", marks=pytest.mark.thorough),
+    ],
+)
+def test_what_is_released_when_the_new_function_ends_is_not_put_back(line: str, proved: bool) -> None:
+    """The lock of a folder was released before its files were written: the file was closed with the new function."""
+    unit = Unit(RELEASED.format(line))
+    found = examined(StatementBlock(unit, unit.suites[0], 0, 1))
+    assert isinstance(found, Extraction)
+    assert bool(left(unit.text, after(found))) is not proved
+
+
+@pytest.mark.parametrize(
+    ("owner", "call", "proved"),
+    [
+        pytest.param("", "f(b, b)", False, id="function"),
+        pytest.param("Cart", "a.f(b)", False, id="method"),
+        pytest.param("Cart", "Cart.f(a, b)", False, id="of-its-class", marks=pytest.mark.thorough),
+        pytest.param("Cart", "b.f(b)", True, id="of-another-object", marks=pytest.mark.thorough),
+        pytest.param("Cart", "f(b, b)", True, id="a-function-of-the-same-name", marks=pytest.mark.thorough),
+    ],
+)
+def test_a_call_of_its_own_function_is_not_put_back(owner: str, call: str, proved: bool) -> None:
+    """The new function called it in its place: a document with 700 levels raised a RecursionError."""
+    unit = Unit(RELEASED.format(call), owner and "a", "", owner)
+    found = examined(StatementBlock(unit, unit.suites[0], 0, 1))
+    assert isinstance(found, Extraction)
+    new, added = extracted(found, "_g")
+    texts = (unit.text, f"{added.text}\n\n{new}" if not owner else f"{new}\n\n{added.text}")
+    before, moved = (f"class Cart:\n{textwrap.indent(text, '    ')}" if owner else text for text in texts)
+    assert bool(left(before, moved)) is not proved
 
 
 SEPARATED = """def _add(rows, out):
@@ -274,6 +341,28 @@ MOVED_METHOD = """class Cart:
         pytest.param({"b.py": "class Basket(Cart):\n    def _add(self):\n        pass\n"}, False, id="overridden"),
         pytest.param({"b.py": "import sys\n\n\ndef caller():\n    return sys._getframe(2)\n"}, False, id="frames"),
         pytest.param({"tests/test_b.py": "import sys\n\nCALLER = sys._getframe()\n"}, True, id="frames-in-tests"),
+        pytest.param({"b.py": "FORMAT = '%(funcName)s: %(message)s'\n"}, False, id="names-in-logs"),
+        pytest.param({"b.py": "ALL = dict(getmembers(m, isfunction))\n"}, False, id="functions-are-listed"),
+        *(
+            pytest.param({"b.py": f"{text}\n"}, proved, id=name, marks=pytest.mark.thorough)
+            for name, text, proved in (
+                ("own-functions-are-listed", "ALL = [f() for f in globals().values()]", False),
+                (
+                    "methods-are-listed",
+                    "class A:\n    def __init_subclass__(cls):\n        use(*vars(cls).items())",
+                    False,
+                ),
+                ("names-are-listed", "for name in sorted(dir(m)): getattr(m, name)()", False),
+                ("classes-are-listed", "ALL = [f for f in globals().values() if isinstance(f, type)]", True),
+                (
+                    "names-with-a-prefix-are-listed",
+                    "for name in dir(m):\n    if name.startswith('do_'): use(name)",
+                    True,
+                ),
+                ("attributes-are-listed", "class A:\n    def f(self):\n        return vars(self).items()", True),
+                ("arguments-are-listed", "def f(args):\n    return vars(args).items()", True),
+            )
+        ),
         pytest.param(
             {"b.py": "import warnings\nwarnings.warn('a', stacklevel=3)\n"}, False, id="a-warning-of-a-caller"
         ),

@@ -11,11 +11,57 @@ from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock,
 from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import placed
 from coderefine.proposers.refactorings.model_names import name_for_now
-from coderefine.proposers.refactorings.names import is_possible
+from coderefine.proposers.refactorings.names import CUT, is_possible
 from coderefine.proposers.refactorings.sequence import FAIR, shortened
 from coderefine.proposers.refactorings.trees import Unit
 
 NAMED = {
+    "a name does not end in the middle of a clause": (
+        """
+        def deliver(self, rows, most):
+            if rows is None or not self.known and most:
+                return None
+
+            # Report rows that cannot be sent.
+            for row in rows:
+                if not row:
+                    log.warning("empty")
+                elif len(row) > most:
+                    log.warning("long")
+            return self.sent(rows)
+        """,
+        "_report_rows(rows, most):",
+    ),
+    "what is looked up by its name has this name": (
+        """
+        def collect(self, node, found):
+            if node is None or not self.known and found:
+                return None
+
+            for key in node.get("tags", ()):
+                if key.startswith("x-"):
+                    continue
+                if key and key not in found:
+                    found.append(key)
+            return self.sorted(found)
+        """,
+        "_add_tags(node, found):",
+    ),
+    "a parameter that is changed and returned at once": (
+        """
+        def count(self, notes, tag, known):
+            if notes is None or not self.known and tag:
+                return None
+
+            for note in notes:
+                if tag and note.startswith(tag):
+                    known += 1
+                if not tag and note:
+                    known += 1
+            return known
+        """,
+        "_compute_known(notes, tag, known):",
+    ),
     "a method that changes a text says nothing: its object does": (
         """
         def verify(conn, url, proof):
@@ -587,6 +633,34 @@ UNNAMED = {
                 return self.several(places)
             return self.found(index)
         """,
+    "an action whose result is another thing": """
+        def run(self, config, paths):
+            if config is None or not self.known and paths:
+                return None
+
+            # Start the watcher
+            limit = 0
+            for path in paths:
+                if path and path.exists():
+                    self.watcher.start(path)
+                    limit += 1
+                elif config.strict:
+                    limit -= 1
+
+            return self.wait(limit, config)
+        """,
+    "a default, and a check of something else": """
+        def pick(rows, first, last):
+            if rows is None or not first and rows:
+                return None
+
+            if first < 0 or (last is not None and last < 0):
+                raise ValueError("negative")
+            if last is None:
+                last = len(rows)
+
+            return rows[first:last]
+        """,
     "a text and a list are changed, and only one is a result": """
         def render(levels, s):
             if s is None or not levels and s:
@@ -632,12 +706,31 @@ def test_a_new_function_is_not_confused_with_a_method_that_it_calls() -> None:
     assert not is_possible("_process_text", unit)
 
 
-def test_a_result_that_is_returned_at_once_is_returned_by_the_new_function() -> None:
+@pytest.mark.parametrize(
+    ("name", "last"),
+    [
+        pytest.param("the return of a result belongs to what computes it", "_compute_place(self, userpass)", id="made"),
+        pytest.param(
+            "a parameter that is changed and returned at once", "_compute_known(notes, tag, known)", id="kept"
+        ),
+    ],
+)
+def test_a_result_that_is_returned_at_once_is_returned_by_the_new_function(name: str, last: str) -> None:
     """In furl, it was `netloc = self._compute_netloc(userpass)`, and then `return netloc`."""
-    unit = Unit(textwrap.dedent(NAMED["the return of a result belongs to what computes it"][0]).lstrip("\n"))
+    unit = Unit(textwrap.dedent(NAMED[name][0]).lstrip("\n"))
     draft = shortened(unit, unit.complexity - 2)
     assert draft is not None
-    assert draft.unit.text.endswith("    return _compute_place(self, userpass)\n")
+    assert draft.unit.text.endswith(f"    return {last}\n")
+
+
+@pytest.mark.parametrize(("comment", "flaws"), [("Report rows that cannot be sent.", CUT), ("Report rows.", 0.0)])
+def test_a_name_without_a_clause_that_it_needs_is_a_flaw(comment: str, flaws: float) -> None:
+    """The new function was `_report_rows_cannot`, and of `Handle construction from strings` the end was lost."""
+    text = textwrap.dedent(NAMED["a name does not end in the middle of a clause"][0]).lstrip("\n")
+    unit = Unit(text.replace("Report rows that cannot be sent.", comment))
+    draft = shortened(unit, unit.complexity - 2)
+    assert draft is not None
+    assert draft.flaws == flaws
 
 
 TYPED = """

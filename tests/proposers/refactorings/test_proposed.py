@@ -175,6 +175,18 @@ def test_functions_without_a_draft_do_not_take_the_time_of_the_run_several_times
     assert not late
 
 
+def test_a_part_that_calls_its_own_function_is_offered(tmp_path: Path) -> None:
+    """The new function called it in its place: a document with 700 levels raised a RecursionError."""
+    text = CODE.replace('warnings.append(f"{kind} is over")', "summary(lines, limit)")
+    place = locate([make_repo(tmp_path / "repo", {"orders.py": text})], tmp_path / "repo")
+    config, best = Config(max_complexity=7), Attempt(0, Patch(), (), Verdict(ok=True))
+    find = ComplexityChanges(place, config, NOBODY, Protection.of(place, config))
+    finding = Finding("radon", "CC", "orders.py", "complex", symbol="summary")
+    with open_views(place) as views, views.open(Patch()) as view:
+        (change,) = find(view, Situation(best, best, (best,), (finding,), ()))
+    assert change.doubt == "summary: its recursion would need twice as many calls"
+
+
 def test_the_least_complex_functions_are_drafted_first(tmp_path: Path) -> None:
     """In prettytable one function of complexity 35, for which there is no draft, took the time of ten others."""
     text = CODE + CODE.partition("\n")[2].replace("def summary", "def other")
