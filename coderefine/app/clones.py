@@ -60,8 +60,7 @@ class Clones:
         return top
 
     def _fetch(self, top: Path, location: str) -> None:
-        host = HOST.match(location)
-        with self._hosts[host[1] if host else ""]:
+        with self._hosts[HOST.findall(location)[0]]:
             for pause in (*BACK_OFF, None):
                 done = _cloned(top, location) if _opened(top) is None else _git(top, "fetch", "-q", "--prune")
                 if not done.returncode:

@@ -33,7 +33,7 @@ class Ruff:
         paths = None if ask.changed is None else [path for path in ask.changed if _lintable(view, path)]
         texts = Texts(view)
         remarks = self._linter.remarks(view, paths, timeout=ask.timeout)
-        encoded = [one.path for one in remarks if one.rule == UNREADABLE and decode(view.read(one.path))]
+        encoded = _encoded(view, remarks)
         judged = [one for one in remarks if not one.path.endswith(NOTEBOOK) and one.path not in encoded]
         findings = weighed((_finding(one, texts) for one in judged), ask.scope)
         return Check(
@@ -45,11 +45,13 @@ class Ruff:
         )
 
 
-def _notes(paths: Sequence[str], encoded: Sequence[str]) -> Iterator[str]:
-    """Yield a note about each kind of files in `paths` that are not judged, or not repaired.
+def _encoded(view: View, remarks: Sequence[Diagnostic]) -> list[str]:
+    """Return the files that Python can read, but not ruff, because of their encoding."""
+    return [one.path for one in remarks if one.rule == UNREADABLE and decode(view.read(one.path))]
 
-    `encoded`: those that Python can read, but not ruff.
-    """
+
+def _notes(paths: Sequence[str], encoded: Sequence[str]) -> Iterator[str]:
+    """Yield a note about each kind of files in `paths` that are not judged, or not repaired; `encoded`: see above."""
     if encoded:
         yield f"ruff reads only UTF-8, so these files are not judged: {listed(encoded)}"
     if notebooks := [path for path in paths if path.endswith(NOTEBOOK)]:

@@ -135,6 +135,13 @@ def _counted(
 ) -> Measured:
     """Return the numbers of killed and judged mutants, with a reason if too few were judged."""
     why = f"{UNMEASURED} in the time for it" if len(judged) < min(LEAST, len(wrong)) else ""
+    survived = tuple(wrong[at].mutation for at in sorted(one.candidate.number for one in judged if one.plausible))
+    noticed = None if why else (len(judged) - len(survived), len(judged))
+    return Measured(noticed, changed, _weakest(patch, wrong, judged), survived, why)
+
+
+def _weakest(patch: Patch, wrong: Sequence[judge.Mutant], judged: Sequence[Judged]) -> tuple[int, int] | None:
+    """Return the value of `Measured.weakest`."""
     places = {path: owners(syntax(data or b"")) for path, data in patch.files.items()}
     found: dict[tuple[str, str], list[bool]] = {}  # per function: whether each mutant survived
     for one in judged:
@@ -142,10 +149,7 @@ def _counted(
         function = places[mutation.path].get(mutation.line, "")
         found.setdefault((mutation.path, function), []).append(one.plausible)
     pairs = [(len(ends) - sum(ends), len(ends)) for ends in found.values() if len(ends) >= LEAST]
-    weakest = min(pairs, key=lambda pair: pair[0] / pair[1], default=None)
-    survived = tuple(wrong[at].mutation for at in sorted(one.candidate.number for one in judged if one.plausible))
-    noticed = None if why else (len(judged) - len(survived), len(judged))
-    return Measured(noticed, changed, weakest, survived, why)
+    return min(pairs, key=lambda pair: pair[0] / pair[1], default=None)
 
 
 def _in_time(wrong: Sequence[judge.Mutant], until: tuple[float, float]) -> Iterator[Candidate]:

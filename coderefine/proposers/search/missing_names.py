@@ -35,32 +35,34 @@ def evades(site: Site, replaced: Replaced, after: ast.Module | None) -> bool:
     hints, world = site.hints, site.world
     others = [world.file_names(module) for module in world.modules.values() if module.path != site.module.path]
     uses = [*([FileNames.of(after)] if after else []), *others]
-    if hints.absent:
-        trees = [module.tree for module in world.modules.values() if module.path != site.module.path]
-        related = _related(site.module.owner(site.stmt), [*([after] if after else []), *trees])
-        of_self = frozenset[str]().union(*(one.of_self for one in (uses if related is None else related)))
-        bound = frozenset[str]().union(*(one.bound for one in uses))
-        if any(name in replaced.lost or name not in bound for name in of_self.intersection(hints.absent)):
-            return True
-    return any(_variable(name, world.file_names(site.module), uses, replaced) for name in hints.undefined)
+    return (bool(hints.absent) and _attribute(site, after, uses, replaced)) or any(
+        _variable(name, world.file_names(site.module), uses, replaced) for name in hints.undefined
+    )
 
 
-def _related(owner: ast.ClassDef | None, trees: Sequence[ast.Module]) -> list[FileNames] | None:
-    """Return the names in the class, in its bases and in its subclasses, as far as `trees` define them.
+def _attribute(site: Site, after: ast.Module | None, uses: Sequence[FileNames], replaced: Replaced) -> bool:
+    owner = site.module.owner(site.stmt)
+    others = (module.tree for module in site.world.modules.values() if module.path != site.module.path)
+    related = _related(owner, [*([after] if after else []), *others]) if owner else uses
+    of_self = frozenset[str]().union(*(one.of_self for one in related))
+    bound = frozenset[str]().union(*(one.bound for one in uses))
+    return any(name in replaced.lost or name not in bound for name in of_self.intersection(site.hints.absent))
 
-    Return None if there is no class.
-    """
-    if owner is None:
-        return None
+
+def _related(owner: ast.ClassDef, trees: Sequence[ast.Module]) -> list[FileNames]:
+    """Return the names in the class, in its bases and in its subclasses, as far as `trees` define them."""
     classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    bases = {node: {last_name(base) for base in node.bases} for node in classes}
-    below, above = {owner.name}, {owner.name}
-    while more := {node.name for node in classes if not below.isdisjoint(bases[node])} - below:
-        below |= more
-    while more := {name for node in classes if node.name in above for name in bases[node]} - above:
-        above |= more
-    found = [node for node in classes if node.name in below | above]
-    return [FileNames.of(ast.Module(body=[node], type_ignores=[])) for node in found]
+    pairs = {(node.name, last_name(base)) for node in classes for base in node.bases}
+    names = _reached(owner.name, pairs) | _reached(owner.name, {(base, name) for name, base in pairs})
+    return [FileNames.of(ast.Module(body=[node], type_ignores=[])) for node in classes if node.name in names]
+
+
+def _reached(name: str, pairs: Collection[tuple[str, str]]) -> set[str]:
+    """Return `name`, and the names that are reached from it by pairs (from, to)."""
+    found = {name}
+    while more := {end for start, end in pairs if start in found} - found:
+        found |= more
+    return found
 
 
 def _variable(name: str, before: FileNames, uses: Sequence[FileNames], replaced: Replaced) -> bool:

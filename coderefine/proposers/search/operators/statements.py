@@ -62,16 +62,20 @@ def kind_changed(site: Site) -> Iterator[Edit]:
     a value by `yield`, by `raise`, or by nothing. Replace a `return` in a loop by `continue` or `break`.
     """
     node = site.stmt
-    if type(node) in WORDS or (isinstance(node, ast.Return) and node.value is None):
-        old = WORDS.get(type(node), "return")
-        start, end = site.module.start(site.stmt), site.module.end(site.stmt)
-        for word in PLAIN:
-            if word != old and (site.loop is not None or word not in ("break", "continue")):
-                yield Edit((Replacement(start, end, word),), 1.0 if " " not in word else 0.3)
+    bare = isinstance(node, ast.Return) and node.value is None
+    if old := "return" if bare else WORDS.get(type(node)):
+        yield from _jumps(site, old)
     elif isinstance(node, ast.Expr):
         yield from _expression(site, node)
     elif isinstance(node, ast.Return) and node.value:
         yield from _not_returned(site, node.value)
+
+
+def _jumps(site: Site, old: str) -> Iterator[Edit]:
+    start, end = site.module.start(site.stmt), site.module.end(site.stmt)
+    for word in PLAIN:
+        if word != old and (site.loop is not None or word not in ("break", "continue")):
+            yield Edit((Replacement(start, end, word),), 0.3 if " " in word else 1.0)
 
 
 def _not_returned(site: Site, value: ast.expr) -> Iterator[Edit]:
