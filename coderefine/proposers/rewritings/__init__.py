@@ -224,13 +224,13 @@ class _File:
 def _edits(rules: Mapping[str, Rewriting], file: _File, remark: Diagnostic) -> tuple[TextEdit, ...] | None:
     """Return the edits of the rewriting for a finding, or of ruff's unsafe fix; None if there are none."""
     from coderefine.proposers.rewritings.code import Unsure
-    from coderefine.proposers.rewritings.registry import WITHOUT_UNSAFE_FIX
+    from coderefine.proposers.rewritings.registry import UNSAFE_FIXES
 
     if remark.rule in rules:
         with contextlib.suppress(Unsure):
             return rules[remark.rule](file.code, remark)
     fix = remark.fix
-    if fix is None or fix.safe or remark.rule in WITHOUT_UNSAFE_FIX:
+    if fix is None or fix.safe or remark.rule not in UNSAFE_FIXES:
         return None
     return fix.plain.edits if file.source.newline else fix.edits
 
