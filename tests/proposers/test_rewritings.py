@@ -597,6 +597,24 @@ CASES: Table = {
         ),
         ("def f(xs):\n    ys = []\n    for x in xs:\n        # why\n        ys.append(x + 1)\n", None),
         ("ys = []\nfor x in xs:\n    ys.append(x + 1)\n", None),
+        (
+            "def f(xs):\n    try:\n        ys = []\n        for x in xs:\n            ys.append(int(x))\n"
+            "    except A:\n        ys.append(-1)\n    return ys\n",
+            "def f(xs):\n    try:\n        ys = []\n        ys.extend(int(x) for x in xs)\n"
+            "    except A:\n        ys.append(-1)\n    return ys\n",
+        ),
+        (
+            "def f(xs):\n    try:\n        ys = []\n        for x in xs:\n            ys.append(int(x))\n"
+            "    except A:\n        return g()\n    return ys\n",
+            "def f(xs):\n    try:\n        ys = [int(x) for x in xs]\n"
+            "    except A:\n        return g()\n    return ys\n",
+        ),
+        (
+            "def f(xs):\n    def g(z):\n        return z in ys\n\n    ys = []\n    for x in xs:\n"
+            "        if not g(x):\n            ys.append(x + 1)\n    return ys\n",
+            "def f(xs):\n    def g(z):\n        return z in ys\n\n    ys = []\n"
+            "    ys.extend(x + 1 for x in xs if not g(x))\n    return ys\n",
+        ),
     ],
     "PERF402": [
         (
@@ -757,6 +775,17 @@ CASES: Table = {
             "def f():\n    try:\n        x = g()\n        return x\n        # why\n    except A:\n        return 1\n",
             None,
         ),
+        (
+            "def f(a):\n    try:\n        g()\n        return -1, a\n    except A:\n        return 1\n",
+            "def f(a):\n    try:\n        g()\n    except A:\n        return 1\n    else:\n        return -1, a\n",
+        ),
+        (
+            "def f(xs):\n    try:\n        for x in xs:\n            y = g(x)\n        return y\n"
+            "    except A:\n        return 1\n",
+            None,
+        ),
+        ("def f(a):\n    try:\n        x = g()\n        return x < a\n    except A:\n        return 1\n", None),
+        ("def f(a):\n    try:\n        x = g()\n        return not x\n    except A:\n        return 1\n", None),
     ],
     "UP031": [
         ("def f(a):\n    return '<%s>' % (a,)\n", "def f(a):\n    return '<{}>'.format(a)\n"),
