@@ -202,3 +202,14 @@ def test_an_unsafe_fix_is_left_out_if_it_changes_what_no_test_may_compare(rule: 
     got its own; a name was no column of an `sqlite3.Row` any more.
     """
     assert not drafted(tmp_path, CHANGES_BEHAVIOUR[rule], f'"{rule}"')
+
+
+@pytest.mark.parametrize(("rule", "found"), [("RUF012", "b = {}\n"), ("ANN201", "def b(self):\n        c()\n")])
+def test_no_annotation_is_added_where_code_of_the_project_loops_over_annotations(
+    rule: str, found: str, tmp_path: Path
+) -> None:
+    """Written: a class with a table of names had a field more."""
+    text = f"class A:\n    {found}"
+    assert drafted(tmp_path / "alone", text, f'"{rule}"')
+    reader = "\n\ndef fields(kind):\n    return list(kind.__annotations__)\n"
+    assert not drafted(tmp_path / "read", text + reader, f'"{rule}"')

@@ -721,6 +721,13 @@ CASES: Table = {
             "from typing import ClassVar\nclass A:\n    list: ClassVar = []\n",
         ),
         ("ClassVar = 1\n\n\nclass A:\n    b = []\n", None),
+        (
+            "import abc\n\n\nclass A(abc.ABC, dict[str, int]):\n    pass\n\n\nclass B(A):\n    c = {1}\n",
+            "import abc\nfrom typing import ClassVar\n\n\nclass A(abc.ABC, dict[str, int]):\n    pass\n\n\n"
+            "class B(A):\n    c: ClassVar = {1}\n",
+        ),
+        ("from .model import Model\n\n\nclass A(Model):\n    b = {1}\n", None),
+        ("import model\n\n\nclass A(metaclass=model.Meta):\n    pass\n\n\nclass B(A):\n    c = {1}\n", None),
     ],
     "SIM102": [
         (

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from coderefine.core import Listen, Situation, View
+from coderefine.import_graph import walk
 from coderefine.lint import Diagnostic, Linter, TextEdit, among, apply, safe_edits, settings, take
 from coderefine.proposers.refactoring import CodeChange, Guard
 from coderefine.proposers.rewritings import long_lines
@@ -32,6 +34,11 @@ NAME = "rewrite"
 TOO_LONG = "E501"
 FOLLOWING = 2
 """Maximum number of rounds for repairing findings that a draft causes: a repair may cause further findings."""
+
+ANNOTATING = ("ANN", "RUF012")
+READS_ANNOTATIONS = re.compile(rb"__annotations__|\b(get_type_hints|get_annotations|return_annotation)\b")
+"""ANNOTATING: beginnings of the rules whose changes add annotations. They are not made where code other than tests may
+read annotations at run time."""
 
 GENERATED = re.compile(
     r"@generated\b|\b(generated|created)\b.*\n?.*\b(do not|don't) (edit|change|modify)\b", re.IGNORECASE
@@ -73,13 +80,21 @@ class LintChanges:
         A file that is in ruff's format remains in this format.
         """
         remarks = self._remarks(view, situation)
+        annotating = [one for one in remarks if one.rule.startswith(ANNOTATING)]
+        refused = annotating if annotating and self._reads_annotations(view) else []
         for path in dict.fromkeys(one.path for one in remarks):
             own = [one for one in remarks if one.path == path]
             if (file := self._parsed(view, path, own)) is not None:
-                drafts = (
-                    self._draft(view, one, file) for one in among(own, situation.chosen("ruff")) if not situation.late
-                )
+                chosen = (one for one in among(own, situation.chosen("ruff")) if one not in refused)
+                drafts = (self._draft(view, one, file) for one in chosen if not situation.late)
                 yield from self._known_useful(view, file, list(filter(None, drafts)), situation)
+
+    def _reads_annotations(self, view: View) -> bool:
+        """Return whether the project, without its tests, may read annotations at run time."""
+        root = self._linter.root
+        paths = (str(PurePosixPath(root, path)) for path in walk(str(view.host_path / root)))
+        program = (view.read(path) or b"" for path in paths if not self._protection.is_test(path))
+        return any(map(READS_ANNOTATIONS.search, program))
 
     def _known_useful(
         self, view: View, file: _File, drafts: Sequence[CodeChange], situation: Situation
