@@ -80,14 +80,19 @@ class LintChanges:
         A file that is in ruff's format remains in this format.
         """
         remarks = self._remarks(view, situation)
-        annotating = [one for one in remarks if one.rule.startswith(ANNOTATING)]
-        refused = annotating if annotating and self._reads_annotations(view) else []
-        for path in dict.fromkeys(one.path for one in remarks):
-            own = [one for one in remarks if one.path == path]
-            if (file := self._parsed(view, path, own)) is not None:
-                chosen = (one for one in among(own, situation.chosen("ruff")) if one not in refused)
-                drafts = (self._draft(view, one, file) for one in chosen if not situation.late)
+        chosen = self._chosen(view, situation, remarks)
+        for path in dict.fromkeys(one.path for one in chosen):
+            if (file := self._parsed(view, path, remarks)) is not None:
+                own = (one for one in chosen if one.path == path)
+                drafts = (self._draft(view, one, file) for one in own if not situation.late)
                 yield from self._known_useful(view, file, list(filter(None, drafts)), situation)
+
+    def _chosen(self, view: View, situation: Situation, remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """Return the remarks to repair, without those whose repair would add an annotation that code may read."""
+        chosen = among(remarks, situation.chosen("ruff"))
+        annotating = any(one.rule.startswith(ANNOTATING) for one in chosen)
+        refused = ANNOTATING if annotating and self._reads_annotations(view) else ()
+        return [one for one in chosen if not one.rule.startswith(refused)]
 
     def _reads_annotations(self, view: View) -> bool:
         """Return whether the project, without its tests, may read annotations at run time."""

@@ -6,7 +6,7 @@ import ast
 import builtins
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import Code, Edits, expect, names, sure
@@ -40,16 +40,24 @@ def _bases_are_known(code: Code, around: ast.ClassDef) -> bool:
 
     Others may read the annotations of the class `around`.
     """
+    standard = (one for one in code.nodes if isinstance(one, Import) and _is_standard(one))
+    return set(vars(builtins)).union(*map(names, standard)).issuperset(_foreign_bases(code, around))
+
+
+def _foreign_bases(code: Code, around: ast.ClassDef) -> Iterator[str]:
+    """Yield the first word (`enum` of `enum.Enum`) of each base class or metaclass that is not of this file.
+
+    Those of the base classes in this file are included.
+    """
     classes = {one.name: one for one in code.nodes if isinstance(one, ast.ClassDef)}
-    imports = [one for one in code.nodes if isinstance(one, Import) and _is_standard(one)]
-    known = {*vars(builtins), *(name for one in imports for name in names(one))}
     waiting = [around]
     for one in waiting:
-        bases = [re.split(r"\W", code.code(base))[0] for base in (*one.bases, *(item.value for item in one.keywords))]
-        waiting += [classes[name] for name in bases if name in classes and classes[name] not in waiting]
-        if not known.union(classes).issuperset(bases):
-            return False
-    return True
+        for base in (*one.bases, *(item.value for item in one.keywords)):
+            name = re.split(r"\W", code.code(base))[0]
+            if name not in classes:
+                yield name
+            elif classes[name] not in waiting:
+                waiting.append(classes[name])
 
 
 def _is_set_on_objects(code: Code, statement: ast.AST, owner: str) -> bool:
