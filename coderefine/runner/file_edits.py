@@ -19,7 +19,9 @@ from coderefine.source import bound_names, docstring_examples, first_line, text_
 
 DEFINITIONS = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 READS_DOCSTRINGS = re.compile(
-    r"__doc__|getdoc|docopt|yacc|^[ \t]*(from|import)\b([^\n(]*\([^)]*|.*)(click|fire|typer)", re.MULTILINE
+    r"__doc__|getdoc|docopt|yacc"
+    r"|^[ \t]*(from|import)\b([^\n(]*\([^)]*|.*)(click|fire|typer|\b(cmd2?|defopt|invoke|mcp|plac)\b)",
+    re.MULTILINE,
 )
 """Code that reads docstrings at run time. Modules whose names are common words count only in import statements."""
 DOCSTRING = re.compile(r"[\w.]+\.__doc__|getattr\([\w.]+, '__doc__'(, (None|''))?\)")

@@ -52,8 +52,8 @@ class CountingView:
 
 def test_ruff_is_not_started_for_each_draft(tmp_path: Path) -> None:
     """jsonpath-ng: 144 checks and 94 formattings for 126 drafts of eleven files."""
-    text = "".join(f"x{number} = a{number} == None\n" for number in range(16))
-    top = make_repo(tmp_path / "repo", {"module.py": text, "pyproject.toml": '[tool.ruff]\nlint.select = ["E711"]\n'})
+    text = "".join(f"x{number} = dict()\n" for number in range(16))
+    top = make_repo(tmp_path / "repo", {"module.py": text, "pyproject.toml": '[tool.ruff]\nlint.select = ["C408"]\n'})
     place, start = locate([top], top), Attempt(0, Patch(), (), Verdict(ok=True))
     situation = Situation(start, start, (start,), (Finding("ruff", "", "module.py", ""),), (".",))
     with open_views(place, kind="copy") as views, views.open() as view:
@@ -177,7 +177,18 @@ CHANGES_BEHAVIOUR = {
     "B011": "def f():\n    assert False, 'never'\n",
     "C419": "def f(rows):\n    return all([g(row) for row in rows])\n",
     "E712": "def f(flag):\n    return 1 if flag == True else 0\n",
+    "C416": "def f(pairs):\n    return {key: value for key, value in pairs}\n",
+    "E711": "def f(value):\n    return value == None\n",
+    "F841": "def f():\n    lock = acquire()\n    return g()\n",
+    "FLY002": "def f(one, other):\n    return '/'.join([one, other])\n",
+    "FURB192": "def f(rows):\n    try:\n        return sorted(rows)[-1]\n    except IndexError:\n        return ''\n",
+    "RET504": "def f():\n    a = 1\n    with g():\n        a = h()\n    return a\n",
     "RUF005": "def f(rows):\n    return [1] + rows\n",
+    "RUF015": "def f(rows):\n    return list(rows)[0]\n",
+    "RUF017": "def f(rows):\n    return sum(rows, [])\n",
+    "RUF024": "def f(names):\n    return dict.fromkeys(names, [])\n",
+    "SIM105": "def f():\n    try:\n        g()\n    except OSError:\n        pass\n",
+    "SIM118": "def f(row, name):\n    return name in row.keys()\n",
     "UP028": "def f(rows):\n    for row in rows:\n        yield row\n",
     "UP031": "def f(name):\n    return 'no %s' % name\n",
 }
@@ -188,5 +199,18 @@ FURTHER = [pytest.param(rule, marks=pytest.mark.thorough) for rule in CHANGES_BE
 
 @pytest.mark.parametrize("rule", ["B006", *FURTHER])
 def test_an_unsafe_fix_is_left_out_if_it_changes_what_no_test_may_compare(rule: str, tmp_path: Path) -> None:
-    """Written: a default that counted its keys was made anew in each call, and a flag of 2 was taken for True."""
+    """Written: a default that counted its keys was made anew in each call; each name of a table that shared one list
+    got its own; a name was no column of an `sqlite3.Row` any more.
+    """
     assert not drafted(tmp_path, CHANGES_BEHAVIOUR[rule], f'"{rule}"')
+
+
+@pytest.mark.parametrize(("rule", "found"), [("RUF012", "b = {}\n"), ("ANN201", "def b(self):\n        c()\n")])
+def test_no_annotation_is_added_where_code_of_the_project_loops_over_annotations(
+    rule: str, found: str, tmp_path: Path
+) -> None:
+    """Written: a class with a table of names had a field more."""
+    text = f"class A:\n    {found}"
+    assert drafted(tmp_path / "alone", text, f'"{rule}"')
+    reader = "\n\ndef fields(kind):\n    return list(kind.__annotations__)\n"
+    assert not drafted(tmp_path / "read", text + reader, f'"{rule}"')

@@ -158,6 +158,7 @@ EXAMPLE = """def f(number):
 """
 STATIC = f"@functools.lru_cache(3)\n@staticmethod\n{EXAMPLE}"
 COMMANDS = f"from commands import (  # none of ours\n    a_click,\n)\n{EXAMPLE}"
+SHELL = f"import os, cmd\n{EXAMPLE}"
 CLICKED = f"import events\n# The event has been fired.\nEVENTS = ['onclick', 'typer']\n{EXAMPLE}"
 CAUGHT = "try:\n    x = f()\n{0}except ValueError:\n    x = 2\n{1}"
 
@@ -213,6 +214,7 @@ READERS: tuple[tuple[str, str, set[str]], ...] = (
             id="other",
         ),
         pytest.param(COMMANDS, COMMANDS.replace("Returns", "Return"), {"f"}, id="a-module-that-reads-it-is-imported"),
+        pytest.param(SHELL, SHELL.replace("Returns", "Return"), {"f"}, id="a-shell-prints-it-as-help"),
         pytest.param(CLICKED, CLICKED.replace("Returns", "Return"), set(), id="a-word-like-the-name-of-such-a-module"),
     ],
 )

@@ -13,9 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from coderefine.core import Listen, Situation, View
+from coderefine.import_graph import walk
 from coderefine.lint import Diagnostic, Linter, TextEdit, among, apply, safe_edits, settings, take
 from coderefine.proposers.refactoring import CodeChange, Guard
 from coderefine.proposers.rewritings import long_lines
@@ -32,6 +34,11 @@ NAME = "rewrite"
 TOO_LONG = "E501"
 FOLLOWING = 2
 """Maximum number of rounds for repairing findings that a draft causes: a repair may cause further findings."""
+
+ANNOTATING = ("ANN", "RUF012")
+READS_ANNOTATIONS = re.compile(rb"__annotations__|\b(get_type_hints|get_annotations|return_annotation)\b")
+"""ANNOTATING: beginnings of the rules whose changes add annotations. They are not made where code other than tests may
+read annotations at run time."""
 
 GENERATED = re.compile(
     r"@generated\b|\b(generated|created)\b.*\n?.*\b(do not|don't) (edit|change|modify)\b", re.IGNORECASE
@@ -73,13 +80,26 @@ class LintChanges:
         A file that is in ruff's format remains in this format.
         """
         remarks = self._remarks(view, situation)
-        for path in dict.fromkeys(one.path for one in remarks):
-            own = [one for one in remarks if one.path == path]
-            if (file := self._parsed(view, path, own)) is not None:
-                drafts = (
-                    self._draft(view, one, file) for one in among(own, situation.chosen("ruff")) if not situation.late
-                )
+        chosen = self._chosen(view, situation, remarks)
+        for path in dict.fromkeys(one.path for one in chosen):
+            if (file := self._parsed(view, path, remarks)) is not None:
+                own = (one for one in chosen if one.path == path)
+                drafts = (self._draft(view, one, file) for one in own if not situation.late)
                 yield from self._known_useful(view, file, list(filter(None, drafts)), situation)
+
+    def _chosen(self, view: View, situation: Situation, remarks: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """Return the remarks to repair, without those whose repair would add an annotation that code may read."""
+        chosen = among(remarks, situation.chosen("ruff"))
+        annotating = any(one.rule.startswith(ANNOTATING) for one in chosen)
+        refused = ANNOTATING if annotating and self._reads_annotations(view) else ()
+        return [one for one in chosen if not one.rule.startswith(refused)]
+
+    def _reads_annotations(self, view: View) -> bool:
+        """Return whether the project, without its tests, may read annotations at run time."""
+        root = self._linter.root
+        paths = (str(PurePosixPath(root, path)) for path in walk(str(view.host_path / root)))
+        program = (view.read(path) or b"" for path in paths if not self._protection.is_test(path))
+        return any(map(READS_ANNOTATIONS.search, program))
 
     def _known_useful(
         self, view: View, file: _File, drafts: Sequence[CodeChange], situation: Situation
@@ -225,13 +245,13 @@ class _File:
 def _edits(rules: Mapping[str, Rewriting], file: _File, remark: Diagnostic) -> tuple[TextEdit, ...] | None:
     """Return the edits of the rewriting for a finding, or of ruff's unsafe fix; None if there are none."""
     from coderefine.proposers.rewritings.code import Unsure
-    from coderefine.proposers.rewritings.registry import WITHOUT_UNSAFE_FIX
+    from coderefine.proposers.rewritings.registry import UNSAFE_FIXES
 
     if remark.rule in rules:
         with contextlib.suppress(Unsure):
             return rules[remark.rule](file.code, remark)
     fix = remark.fix
-    if fix is None or fix.safe or remark.rule in WITHOUT_UNSAFE_FIX:
+    if fix is None or fix.safe or remark.rule not in UNSAFE_FIXES:
         return None
     return fix.plain.edits if file.source.newline else fix.edits
 

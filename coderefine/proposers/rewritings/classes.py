@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import Code, Edits, expect, names, sure
@@ -19,6 +21,7 @@ def annotate_class_variable(code: Code, at: Diagnostic) -> Edits:
     statement = code.parents[value]
     around = code.parent(statement, ast.ClassDef)
     name, imported = _class_var(code)
+    sure(_bases_are_known(code, around))
     sure(not _is_set_on_objects(code, statement, around.name))
     if isinstance(statement, ast.AnnAssign):
         kind = code.code(statement.annotation)
@@ -30,6 +33,31 @@ def annotate_class_variable(code: Code, at: Diagnostic) -> Edits:
     # A name of the class hides the built-in one.
     hint = f"{name}[{made}]" if made and made not in names(around) else name
     return (code.edit(code.end(target), code.end(target), f": {hint}"), *imported)
+
+
+def _bases_are_known(code: Code, around: ast.ClassDef) -> bool:
+    """Return whether the base classes and metaclasses are of this file, built in, or of the standard library.
+
+    Others may read the annotations of the class `around`.
+    """
+    standard = (one for one in code.nodes if isinstance(one, Import) and _is_standard(one))
+    return set(vars(builtins)).union(*map(names, standard)).issuperset(_foreign_bases(code, around))
+
+
+def _foreign_bases(code: Code, around: ast.ClassDef) -> Iterator[str]:
+    """Yield the first word (`enum` of `enum.Enum`) of each base class or metaclass that is not of this file.
+
+    Those of the base classes in this file are included.
+    """
+    classes = {one.name: one for one in code.nodes if isinstance(one, ast.ClassDef)}
+    waiting = [around]
+    for one in waiting:
+        for base in (*one.bases, *(item.value for item in one.keywords)):
+            name = re.split(r"\W", code.code(base))[0]
+            if name not in classes:
+                yield name
+            elif classes[name] not in waiting:
+                waiting.append(classes[name])
 
 
 def _is_set_on_objects(code: Code, statement: ast.AST, owner: str) -> bool:
@@ -82,8 +110,10 @@ def _place(code: Code, top: Sequence[Import]) -> int:
 
 
 def _precedes(one: Import) -> bool:
-    if isinstance(one, ast.Import):
-        return one.names[0].name.partition(".")[0] in sys.stdlib_module_names
-    module = (one.module or "").partition(".")[0]
-    known = module in sys.stdlib_module_names and not one.level
-    return module == "__future__" or (known and module < "typing")
+    return _is_standard(one) and (isinstance(one, ast.Import) or (one.module or "") < "typing")
+
+
+def _is_standard(one: Import) -> bool:
+    """Return whether an import is from the standard library."""
+    module = one.names[0].name if isinstance(one, ast.Import) else "." * one.level + (one.module or "")
+    return module.partition(".")[0] in sys.stdlib_module_names

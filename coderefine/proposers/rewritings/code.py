@@ -219,12 +219,12 @@ def fresh(name: str, taken: set[str]) -> str:
 
 
 def plain(node: ast.expr) -> bool:
-    """Return whether evaluating `node` has no effect: it consists of names, constants, tuples and plain operators.
-
-    Plain operators are comparisons, `and`, `or`, `not` and signs.
-    """
-    kinds = (ast.Name, ast.Constant, ast.Tuple, ast.expr_context, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop)
-    return all(isinstance(one, (*kinds, ast.UnaryOp, ast.unaryop)) for one in ast.walk(node))
+    """Return whether evaluating `node` has no effect: it consists of names, tuples, and constants, also with a sign."""
+    kinds = (ast.Name, ast.Constant, ast.Tuple, ast.expr_context, ast.unaryop)
+    return all(
+        isinstance(one, kinds) or (isinstance(one, ast.UnaryOp) and isinstance(one.operand, ast.Constant))
+        for one in ast.walk(node)
+    )
 
 
 LOOSE = (ast.BoolOp, ast.Lambda, ast.IfExp, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Starred, ast.Tuple)

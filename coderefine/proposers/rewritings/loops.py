@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from coderefine.lint import Diagnostic
+from coderefine.proposers.refactorings.flow import Flow
 from coderefine.proposers.rewritings.code import WIDTH, Code, Edits, expect, fresh, names, operand, sure, uses
 
 SUSPENDED = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
@@ -51,13 +52,15 @@ def _check_moveable(code: Code, loop: ast.For, target: str) -> None:
 def _filled(code: Code, loop: ast.For, target: str, made: str, signs: tuple[str, str]) -> Edits:
     """Replace the loop, and the statement that makes the empty list `target` if this is directly before the loop.
 
+    The statement stays if the list may be read before the loop ends: in a nested function, or after an exception.
     `made`: the text for the new elements; `signs`: what opens and closes a list of them.
     """
     margin, block = code.indent(loop), code.siblings(loop)
     before = block[max(0, block.index(loop) - 1)]
     first, header = loop.lineno, f"{margin}{target}.extend("
-    head = _empty_list(code, before, target)
-    if head and not code.text[code.end(before) : code.line_start(loop.lineno)].strip():
+    head, flow = _empty_list(code, before, target), Flow(code.function(loop))
+    early = not flow.known or target in flow.raises[loop] or target in flow.captures
+    if head and not early and not code.text[code.end(before) : code.line_start(loop.lineno)].strip():
         first, header = before.lineno, f"{margin}{head} = {signs[0]}"
     closed = ")" if first == loop.lineno else signs[1]
     line = f"{header}{made}{closed}\n"

@@ -31,10 +31,12 @@ RULES: Mapping[str, Rewriting] = {
     "E501": long_lines.shorten,
     "E701": statements.split_header,
     "E702": statements.split_statements,
+    "E711": unsafe_fixes.test_none,
     "E712": unsafe_fixes.test_condition,
     "E721": statements.compare_types,
     "E722": statements.catch_all,
     "E741": names.rename_ambiguous,
+    "F841": unsafe_fixes.remove_unused,
     "G001": statements.split_format,
     "G002": statements.split_percent,
     "G004": statements.split_f_string,
@@ -44,6 +46,7 @@ RULES: Mapping[str, Rewriting] = {
     "PLC0206": loops.unpack_items,
     "PLR1714": unsafe_fixes.test_membership,
     "PLW2901": names.keep_loop_variable,
+    "RET504": unsafe_fixes.return_value,
     "RUF012": classes.annotate_class_variable,
     "SIM102": statements.merge_nested_if,
     "SIM117": statements.merge_with,
@@ -52,27 +55,15 @@ RULES: Mapping[str, Rewriting] = {
     "TRY203": statements.remove_useless_try,
     "TRY300": statements.move_return_to_else,
     "UP031": unsafe_fixes.format_values,
+    "W291": unsafe_fixes.strip_docstring,
+    "W293": unsafe_fixes.strip_docstring,
     "W505": long_lines.shorten,
 }
 
-WITHOUT_UNSAFE_FIX: Mapping[str, str] = {
-    "B006": "makes a new object in each call, which forgets what earlier calls have kept in it",
-    "B011": "raises an exception also where assertions are disabled",
-    "B028": "attributes warnings to another file",
-    "C419": "does not evaluate what follows the first value that decides",
-    "E712": "takes other values than True for true",
-    "F401": "removes a name that other code may import from here",
-    "PLR1714": "raises an exception for an object that is not hashable",
-    "PLW1514": "reads and writes files in another encoding",
-    "RUF005": "accepts other iterables than lists or tuples",
-    "T201": "prints no more",
-    "T203": "prints no more",
-    "TC001": "removes a name at run time that annotations may be evaluated with",
-    "TC002": "removes a name at run time that annotations may be evaluated with",
-    "TC003": "removes a name at run time that annotations may be evaluated with",
-    "TRY400": "writes tracebacks into the log",
-    "UP028": "closes the iterable if the generator is closed",
-    "UP031": "takes a tuple for one value",
-}
-"""Rules whose unsafe fix is not tried, with the change of behaviour that the fix may cause, perhaps where no test
-notices. For those that are also in RULES, the rewriting is tried."""
+UNSAFE_FIXES = frozenset(
+    """ANN201 ANN202 ANN204 ANN205 ANN206 B007 B905 B912 C400 C401 C402 C403 C404 C405 C406 C408 C409 C410 C411 C418
+    D200 D400 D415 E731 EM101 EM102 EM103 ISC004 RET503 RUF059 SIM108 SIM211 SIM212 TID252 UP030""".split()
+)
+"""Rules whose unsafe fix is tried as ruff makes it: it keeps behaviour for values of all types, also those that no test
+passes. The fix of another rule may change it where no test notices, or is unsafe only where it loses a comment; some of
+RULES try it where it keeps behaviour."""

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from coderefine.lint import Diagnostic
+from coderefine.proposers.refactorings.flow import Flow
 from coderefine.proposers.rewritings.code import (
     WIDTH,
     Code,
@@ -69,7 +70,10 @@ def move_return_to_else(code: Code, at: Diagnostic) -> Edits:
     found = code.find(at, ast.Return)
     parent = code.parent(found, ast.Try)
     sure(parent.body[-1] is found, len(parent.body) > 1, not parent.orelse, parent.handlers, code.alone(found))
-    sure(found.value is None or plain(found.value))  # other values may raise exceptions, which are caught here
+    # Other values, and names that may be unbound, may raise exceptions, which are caught here.
+    sure(found.value is None or plain(found.value))
+    flow = Flow(code.function(found))
+    sure(flow.known, names(found) & flow.locals <= flow.bound.get(found, frozenset()))
     first, after = found.lineno, (found.end_lineno or 0) + 1
     last, margin = parent.handlers[-1].end_lineno or 0, code.indent(parent)
     sure(not code.commented(code.line_start(after), code.start(parent.handlers[0])))

@@ -6,8 +6,18 @@ import ast
 from dataclasses import replace
 
 from coderefine.lint import Diagnostic, apply
-from coderefine.proposers.rewritings.code import Code, Edits, expect, sure, uses
+from coderefine.proposers.rewritings.code import Code, Edits, expect, plain, sure, uses
 from coderefine.source import Function
+
+SIMPLE = ("bool", "float", "int", "str")
+"""Types whose values are equal to None only if they are None, and are formatted as one value."""
+
+
+def test_none(code: Code, at: Diagnostic) -> Edits:
+    """E711: `a == None` → `a is None`, where `a` is annotated as a simple type."""
+    found = code.parent(code.find(at, ast.Constant), ast.Compare)
+    sure(len(found.ops) == 1, _annotation(code, found.left).removesuffix(" | None") in SIMPLE)
+    return _fixed(at)
 
 
 def test_condition(code: Code, at: Diagnostic) -> Edits:
@@ -38,11 +48,36 @@ def format_values(code: Code, at: Diagnostic) -> Edits:
     Other placeholders than `%s` handle None, for example, in another way than `format`.
     """
     found = code.find(at, ast.BinOp)
-    single = _annotation(code, found.right) in ("bool", "float", "int", "str")
+    single = _annotation(code, found.right) in SIMPLE
     sure(
         single or isinstance(found.right, ast.Tuple),
         "%" not in code.code(found.left).replace("%%", "").replace("%s", ""),
     )
+    return _fixed(at)
+
+
+def remove_unused(code: Code, at: Diagnostic) -> Edits:
+    """F841: `except A as b:` → `except A:`; `b = 1` is removed.
+
+    Other values may raise an exception, or be destroyed earlier.
+    """
+    caught = any(isinstance(one, ast.ExceptHandler) and one.lineno == at.first for one in code.nodes)
+    sure(caught or plain(code.parent(code.find(at, ast.Name), ast.Assign).value))
+    return _fixed(at)
+
+
+def return_value(code: Code, at: Diagnostic) -> Edits:
+    """RET504: `a = b()` and `return a` → `return b()`; not if `with` is around the first only: it may catch."""
+    found = code.parent(code.find(at, ast.Name), ast.Return)
+    block = code.siblings(found)
+    before, end = block[block.index(found) - 1], code.line_start((found.end_lineno or 0) + 1)
+    sure(isinstance(before, ast.Assign | ast.AnnAssign), not code.commented(code.start(before), end))
+    return _fixed(at)
+
+
+def strip_docstring(code: Code, at: Diagnostic) -> Edits:
+    """W291, W293: white space at the end of a line is removed in docstrings; in another string, it may be meant."""
+    sure(any(one.lineno <= at.first <= (one.end_lineno or 0) for one in code.docstrings))
     return _fixed(at)
 
 
