@@ -2,6 +2,8 @@
 
 Such a constant alone is no reason to refuse a patch: most repairs with new constants are legitimate. But if a patch has
 a new constant, the patched code is compared with the baseline on inputs that no test uses (loop/special_cases.py).
+
+A new call that reads a file counts as a constant: the file may be a test, from which the code takes its answers.
 """
 
 from __future__ import annotations
@@ -36,6 +38,11 @@ CARRIERS = name_set(
     "__annotations__ __doc__ __name__ __qualname__ __code__ __defaults__ __kwdefaults__ co_consts __file__"
 )
 """Attributes through which code can read constants from its own source text."""
+READERS = name_set(
+    "open read read_text read_bytes readline readlines getline getlines getsource getsourcelines get_data loadtxt "
+    "read_csv glob iglob rglob iterdir listdir scandir walk"
+)
+"""Functions through which code can read constants from a file, such as that of a test."""
 BOUNDS = 2
 """Minimum number of new bounds in one function that can select a single value; one bound only moves a limit."""
 
@@ -134,6 +141,9 @@ def _terms(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _reads_source(node: ast.expr) -> bool:
+    """Return whether `node` reads a file, or an attribute that has text of the source code."""
+    if isinstance(node, ast.Call):
+        return last_name(node.func) in READERS
     if isinstance(node, ast.Attribute) and node.attr in ("__name__", "__qualname__"):
         return isinstance(node.value, ast.Name)  # `type(self).__name__` is common and harmless
     return last_name(node) in CARRIERS and last_name(node) != "__name__"

@@ -24,6 +24,8 @@ BRINGING = {
     "a docstring": "'''5 120'''\nreturn fact.__doc__.split()",
     "a name": "return _5_120.__name__.split()",
     "its own file": "return open(__file__).read()",
+    "a file": "return int(here().read_text())",
+    "a folder": "return max(here().parent.iterdir())",
 }
 FREE = {
     "boundary values": "return 1 if n == 0 else 2 * n - 1",
@@ -34,6 +36,7 @@ FREE = {
     "a text that is shown": "print(f'7 or {n}')\nreturn n",
     "the name of a type": "return type(n).__name__",
     "a docstring": "'''At most 7.'''\nreturn n",
+    "a file that is written": "here().write_text(str(n))\nreturn n",
 }
 
 
