@@ -9,14 +9,16 @@ A new call that reads a file counts as a constant: the file may be a test, from 
 from __future__ import annotations
 
 import ast
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import filterfalse
 from typing import NamedTuple
 
-from coderefine.judge.change import TREES, Change, name_set
+from coderefine.judge.change import TREES, Change, name_set, nodes
 from coderefine.judge.constant_folding import FUNCTIONS, NotLiteralError
+from coderefine.judge.name_resolution import bindings, dotted
 from coderefine.judge.test_literals import TRIVIAL, key
 from coderefine.source import Function, last_name
 
@@ -82,13 +84,21 @@ def _fresh(old: ast.Module | None, new: ast.Module) -> Iterator[int]:
 @lru_cache(maxsize=TREES)
 def _places(tree: ast.Module) -> tuple[_ConstantUse, ...]:
     """Return each use of a constant other than a boundary value, also of one that is built from boundary values."""
-    return tuple(_walked(tree, "", []))
+    names = bindings(tree)
+    known = frozenset(node for node in nodes(tree) if _in_library(dotted(node, names)))
+    return tuple(_walked(tree, "", [], known))
 
 
-def _walked(node: ast.AST, function: str, above: list[ast.AST]) -> Iterator[_ConstantUse]:
+def _in_library(name: str) -> bool:
+    """Return whether a dotted name is that of a constant of the standard library: `errno.EIO`, `http.HTTPStatus.OK`."""
+    return name.partition(".")[0] in sys.stdlib_module_names and name.rpartition(".")[2].isupper()
+
+
+def _walked(node: ast.AST, function: str, above: list[ast.AST], known: frozenset[ast.AST]) -> Iterator[_ConstantUse]:
+    """Yield the uses of constants below `node`. `known`: the nodes that are constants of the standard library."""
     if _is_message(node, above):
         return
-    if _ordinary(node) or _composed(node):
+    if _is_constant(node, known):
         yield _ConstantUse(f"{function}\n{_shape(above)}", getattr(node, "lineno", 0), _comparison(function, above))
         return
     if isinstance(node, Function | ast.ClassDef):
@@ -97,7 +107,11 @@ def _walked(node: ast.AST, function: str, above: list[ast.AST]) -> Iterator[_Con
         yield _ConstantUse(f"{function}\n{_blanked(node)}", node.lineno, _comparison(function, [node]))
     for child in ast.iter_child_nodes(node):
         if child not in (getattr(node, "annotation", None), getattr(node, "returns", None)):
-            yield from _walked(child, function, [*above, node])
+            yield from _walked(child, function, [*above, node], known)
+
+
+def _is_constant(node: ast.AST, known: frozenset[ast.AST]) -> bool:
+    return node in known or _ordinary(node) or _composed(node)
 
 
 def _is_message(node: ast.AST, above: list[ast.AST]) -> bool:

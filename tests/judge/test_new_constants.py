@@ -25,6 +25,8 @@ BRINGING = {
     "a name": "return _5_120.__name__.split()",
     "its own file": "return open(__file__).read()",
     "a file": "return int(here().read_text())",
+    "a constant of Python": "import errno\nreturn errno.EISNAM",
+    "an imported constant of Python": "from errno import EISNAM as many\nreturn many",
     "a folder": "return max(here().parent.iterdir())",
 }
 FREE = {
@@ -36,6 +38,8 @@ FREE = {
     "a text that is shown": "print(f'7 or {n}')\nreturn n",
     "the name of a type": "return type(n).__name__",
     "a docstring": "'''At most 7.'''\nreturn n",
+    "a class of Python": "from decimal import Decimal\nreturn Decimal(n)",
+    "its own constant": "return LIMIT",
     "a file that is written": "here().write_text(str(n))\nreturn n",
 }
 
