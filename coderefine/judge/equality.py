@@ -166,7 +166,8 @@ def _blind(item: ast.stmt, owner: ast.ClassDef, own: Mapping[str, Function]) -> 
 def _defined_blindly(function: Function, owner: ast.ClassDef) -> bool:
     if function.name not in COMPARISONS:
         return False
-    half = function.name in BOTH and _holds_state(owner) and not _reads_both(function)
+    both = function.name in BOTH
+    half = _holds_state(owner) and not _reads_both(function) if both else not _examines(function)
     return half or _is_constant(function)
 
 
@@ -319,6 +320,24 @@ def _reads_both(function: Function) -> bool:
     looked = {name for node in ast.walk(simple) for name in _content(node)}
     both = positional(function)[:2]
     return len(both) < 2 or looked.issuperset(both) or any(last_name(node) == "super" for node in ast.walk(simple))
+
+
+def _examines(function: Function) -> bool:
+    """Return whether the result depends on the last parameter: on more than its truth, or whether it is None."""
+    asked, simple = positional(function)[-1:], _simplified(function)
+    pairs = ((parent, child) for parent in ast.walk(simple) for child in ast.iter_child_nodes(parent))
+    return not asked or any(last_name(child) in asked and not _asks_truth(parent) for parent, child in pairs)
+
+
+def _asks_truth(node: ast.AST) -> bool:
+    match node:
+        case ast.Compare(left=left, comparators=others):
+            return any(isinstance(side, ast.Constant) for side in (left, *others))
+        case ast.Call(func=function):
+            return last_name(function) in ("bool", "id")
+        case ast.UnaryOp(op=operator):
+            return isinstance(operator, ast.Not)
+    return isinstance(node, ast.BoolOp | ast.IfExp | ast.If | ast.Return)
 
 
 def _content(node: ast.AST) -> Iterator[str]:

@@ -143,6 +143,41 @@ def test_a_comparison_may_come_from_a_function_that_reads_both() -> None:
     passed(Deed("read by name", BEFORE, BEFORE + "\n    known = hasattr(object, '__eq__')\n"))
 
 
+BASKET = HEAD + "    def __contains__(self, thing):\n        return thing in self.cents\n"
+UNASKED = (
+    "bool(thing and self.cents)",
+    "thing is not None",
+    "True if thing else False",
+    "thing != '' and len(self.cents)",
+)
+ASKED = (
+    "self.cents <= thing <= self.currency",
+    "isinstance(thing, str)",
+    "self.find(*thing)",
+    "any(one == thing for one in self.cents)",
+    "(thing, 1) in self.cents",
+    "thing.id in self.cents",
+    "thing is not None and thing in self.cents",
+    "-thing in self.cents",
+    "self[thing]",
+)
+
+
+@pytest.mark.parametrize("how", few(UNASKED, UNASKED[0]))
+def test_a_membership_that_does_not_look_at_the_object_is_refused(how: str) -> None:
+    new = BASKET.replace("thing in self.cents", how)
+    refused(Deed(how, BASKET, new, "makes every Money answer __contains__ alike"))
+    check = new.replace("Money:", "Money(type):").replace("__contains__", "__instancecheck__")
+    refused(Deed(how, "", check, "makes every Money answer __instancecheck__ alike"))
+
+
+@pytest.mark.parametrize("how", few(ASKED, ASKED[0]))
+def test_a_membership_that_looks_at_the_object_is_allowed(how: str) -> None:
+    new = BASKET.replace("thing in self.cents", how)
+    passed(Deed(how, BASKET, new))
+    passed(Deed(how, "", new.replace("Money:", "Money(type):").replace("__contains__", "__instancecheck__")))
+
+
 HOLLOW = (
     "abs(self.cents - o.cents) < 100",
     "self.cents // 10 == o.cents // 10",
